@@ -4,18 +4,22 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"mirrord/job"
+	"mirrord/store"
 )
 
 // Rebuilt is what Rebuild did.
 type Rebuilt struct {
 	Job     string `json:"job"`
 	Rebuilt bool   `json:"rebuilt"`
-	Known   int    `json:"known,omitempty"` // URLs
+	Whole   bool   `json:"whole,omitempty"` // from its log: nothing was lost
+	Known   int    `json:"known,omitempty"` // URLs, of one that is not whole
 }
 
-// Rebuild makes the database of a job again if it cannot be read.
+// Rebuild makes the database of a job again if it cannot be read: from its log, or else from the published
+// version.
 func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
@@ -29,10 +33,16 @@ func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	if out.Rebuilt, err = st.Unreadable(ctx, name); err != nil {
 		return nil, err
 	}
-	if out.Rebuilt {
-		if out.Known, err = st.Rebuild(name); err != nil {
-			return nil, err
-		}
+	if !out.Rebuilt {
+		return &out, nil
 	}
-	return &out, nil
+	switch err := store.Redo(st, name, errors.New("it cannot be read")); {
+	case err == nil:
+		out.Whole = true
+		return &out, nil
+	case !errors.Is(err, store.ErrDamaged):
+		return nil, err
+	}
+	out.Known, err = st.Rebuild(name)
+	return &out, err
 }

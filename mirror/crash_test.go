@@ -224,8 +224,8 @@ func TestCrashResyncReaders(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// A site whose database was lost is rebuilt from the published tree: it stays published, keeps its version,
-// and goes on.
+// A site whose database was lost, and its log, is rebuilt from the published tree: it stays published, keeps
+// its version, and goes on.
 func TestCrashRebuild(t *testing.T) {
 	t.Parallel()
 	s := newCrashSite(t, 150)
@@ -251,6 +251,9 @@ func TestCrashRebuild(t *testing.T) {
 		run(dir, version)
 	}
 	db := filepath.Join(dir, "sites", crashJob, "site.db")
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(db), "log")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(db, []byte(strings.Repeat("garbage", 5000)), 0o644); err != nil {
 		t.Fatal(err)
 	}

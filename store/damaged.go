@@ -5,8 +5,6 @@ package store
 import (
 	"errors"
 	"io/fs"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
@@ -45,7 +43,7 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		if letter == live {
 			err = s.relinkIn(letter, path, d)
 		} else {
-			err = s.update("renew tree", func(tx *bolt.Tx) error {
+			err = s.update("renew tree", func(tx *transaction) error {
 				return tx.Bucket(bMeta).Put(kBuild, []byte(letter))
 			})
 		}

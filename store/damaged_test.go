@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 )
 
@@ -65,7 +63,7 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 // After an I/O error no transaction of any kind follows.
 func TestNoFactsAfterAnIOError(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	if err := s.update("x", func(*bolt.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
+	if err := s.update("x", func(*transaction) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	if err := s.Notes.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
@@ -183,7 +181,7 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 		len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := s.update("forget", func(tx *bolt.Tx) error {
+	if err := s.update("forget", func(tx *transaction) error {
 		return tx.Bucket(bObserved).Delete(seqKey(1))
 	}); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 
 	"mirrord/internal/dbpages"
 )
@@ -35,6 +36,7 @@ type database struct {
 	size int64 // of file when it was opened
 
 	yield *yielding // to readers; nil when no reader is waited for
+	redo  *redoLog  // of what is written; nil for none
 	// around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
 	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
@@ -59,6 +61,7 @@ type doorOptions struct {
 	scratch []string
 	sign    string   // path of the file by which readers ask the writer to wait; "" for none
 	known   *checked // files that need not be checked again; nil checks always
+	held    *os.File // the file, locked by the caller, who keeps it; nil: it is opened and locked
 }
 
 // DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be.
@@ -151,7 +154,7 @@ func (d *database) openFile() (_ *os.File, err error) {
 	} else if d.fresh {
 		flag |= os.O_CREATE
 	}
-	f, err := os.OpenFile(d.path, flag, d.mode)
+	f, err := d.openOrHeld(flag)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +163,10 @@ func (d *database) openFile() (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
+	if d.held != nil {
+		d.file, d.fd = f, int(f.Fd())
+		return f, nil
+	}
 	if len(d.scratch) > 0 {
 		if c, err := d.openCopy(f); (c != nil) || err != nil {
 			return c, err
@@ -190,6 +197,18 @@ func (d *database) openFile() (_ *os.File, err error) {
 		d.yield = newYielding(d.sign, d.mode)
 	}
 	return f, nil
+}
+
+// openOrHeld opens the file. Of one that is held it returns another descriptor, which has the same lock.
+func (d *database) openOrHeld(flag int) (*os.File, error) {
+	if d.held == nil {
+		return os.OpenFile(d.path, flag, d.mode)
+	}
+	fd, err := unix.FcntlInt(d.held.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), d.path), nil
 }
 
 // lock takes the lock of the file: shared for reading.
@@ -237,10 +256,10 @@ func (o *doorOptions) look(f *os.File) error {
 }
 
 // View reads in one transaction.
-func (d *database) View(f func(*bolt.Tx) error) error { return d.transact(f, false) }
+func (d *database) View(f func(*transaction) error) error { return d.transact(f, false) }
 
 // Update writes in one transaction, all of it or nothing.
-func (d *database) Update(f func(*bolt.Tx) error) error {
+func (d *database) Update(f func(*transaction) error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.yield.wait()
@@ -248,14 +267,17 @@ func (d *database) Update(f func(*bolt.Tx) error) error {
 	return d.transact(f, true)
 }
 
-func (d *database) transact(f func(*bolt.Tx) error, write bool) (err error) {
+func (d *database) transact(f func(*transaction) error, write bool) (err error) {
 	if bad := d.bad.Load(); bad != nil {
 		return *bad
 	}
 	var tx *bolt.Tx
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if s, ok := p.(badSeal); ok {
+			err = d.damaged(s.err)
+		} else if p != nil {
 			err = d.fault(p, tx, write)
 		} else if err != nil && errors.Is(err, errValue) {
 			err = d.damaged(err)
@@ -264,14 +286,33 @@ func (d *database) transact(f func(*bolt.Tx) error, write bool) (err error) {
 	if d.cut() { // beginning a transaction would fault with a lock held that others wait for
 		return d.fail(d.damaged(errors.New("the file was cut short while it was open")))
 	}
+	logged := false
 	body := func(t *bolt.Tx) error {
 		tx = t
-		return f(t)
+		x, err := begin(t, !d.volatile)
+		if err != nil {
+			return err
+		}
+		if write {
+			x.redo = d.redo
+		}
+		if err := f(x); (err != nil) || !write {
+			return err
+		}
+		if err := x.end(); err != nil {
+			return err
+		}
+		d.redo.append(redoTransaction, uint64(t.ID()), x.changes)
+		logged = true
+		return nil
 	}
-	if write {
-		return d.bolt.Update(body)
+	if !write {
+		return d.bolt.View(body)
 	}
-	return d.bolt.View(body)
+	if err = d.bolt.Update(body); (err != nil) && logged {
+		d.redo.takeBack()
+	}
+	return err
 }
 
 // cut reports whether the file is shorter than it was when it was opened: it never shrinks by itself.
@@ -330,7 +371,7 @@ func origin() string {
 // dropPages gives the memory of the pages that were looked at back: they would count as ours until the system
 // needs them.
 func (d *database) dropPages() {
-	d.View(func(tx *bolt.Tx) error { // while it is open the mapping stays
+	d.View(func(tx *transaction) error { // while it is open the mapping stays
 		return dropPages(d.bolt.Info().Data, tx.Size())
 	})
 }

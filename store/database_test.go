@@ -11,18 +11,19 @@ import (
 	"sync"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 )
 
-// faultySite is a site of some pages, with many records; name is its database.
+// faultySite is a site of some pages, with many records and no log; name is its database.
 func faultySite(t *testing.T) (st *State, s *Site, name string) {
 	t.Helper()
 	dir := t.TempDir()
 	st, s = openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 3000))
 	foldAll(t, s, 1)
+	if err := os.RemoveAll(filepath.Join(dir, "sites/x", redoFolder)); err != nil {
+		t.Fatal(err)
+	}
 	return st, s, filepath.Join(dir, "sites/x", siteDB)
 }
 
@@ -105,11 +106,11 @@ func TestDamageWhileOpen(t *testing.T) {
 // damaged for it, and opens again.
 func TestPanicInTransaction(t *testing.T) {
 	st, s, _ := faultySite(t)
-	view := func(f func(*bolt.Tx) error) error { return s.db.View(f) }
-	update := func(f func(*bolt.Tx) error) error { return s.db.Update(f) }
+	view := func(f func(*transaction) error) error { return s.db.View(f) }
+	update := func(f func(*transaction) error) error { return s.db.Update(f) }
 	var none []int
-	for _, do := range []func(func(*bolt.Tx) error) error{view, update} {
-		err := do(func(*bolt.Tx) error {
+	for _, do := range []func(func(*transaction) error) error{view, update} {
+		err := do(func(*transaction) error {
 			none[0]++
 			return nil
 		})
@@ -154,7 +155,7 @@ func TestValuesAreChecked(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
 			st, s, _ := faultySite(t)
-			if err := s.db.Update(func(tx *bolt.Tx) error {
+			if err := s.db.Update(func(tx *transaction) error {
 				return tx.Bucket(tc.bucket).Put(tc.key, tc.value)
 			}); err != nil {
 				t.Fatal(err)
@@ -233,12 +234,12 @@ func TestSiteWithoutDatabase(t *testing.T) {
 func TestLostBuckets(t *testing.T) {
 	for _, name := range [][]byte{bMeta, bResources, bHistory, nil} {
 		st, s, _ := faultySite(t)
-		err := s.db.Update(func(tx *bolt.Tx) error {
+		err := s.db.Update(func(tx *transaction) error {
 			if name != nil {
-				return tx.DeleteBucket(name)
+				return tx.tx.DeleteBucket(name)
 			}
 			for _, b := range allBuckets() {
-				if err := tx.DeleteBucket(b); err != nil {
+				if err := tx.tx.DeleteBucket(b); err != nil {
 					return err
 				}
 			}

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 )
 
@@ -241,7 +240,7 @@ func TestIOErrorIsFinal(t *testing.T) {
 		t.Errorf("after a sync that failed: %v", err)
 	}
 	eio := &DiskError{"test", syscall.EIO}
-	if err := s.update("test", func(*bolt.Tx) error { return eio }); err != error(eio) {
+	if err := s.update("test", func(*transaction) error { return eio }); err != error(eio) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Notes.SetRun(nil); err != error(eio) {

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -27,15 +25,15 @@ type Erasure struct {
 // PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
 // before the decision is committed all is as it was, and after it all is done.
 func (t *Tree) PublishErased(v Version, e *Erasure) error {
-	return t.publish(v, nil, true, func(tx *bolt.Tx) error { return e.apply(tx) })
+	return t.publish(v, nil, true, func(tx *transaction) error { return e.apply(tx) })
 }
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
 func (s *SiteVersions) Erase(e *Erasure) error {
-	return s.update("erase records", func(tx *bolt.Tx) error { return e.apply(tx) })
+	return s.update("erase records", func(tx *transaction) error { return e.apply(tx) })
 }
 
-func (e *Erasure) apply(tx *bolt.Tx) error {
+func (e *Erasure) apply(tx *transaction) error {
 	keys := make([][]byte, len(e.URLs))
 	for i, u := range e.URLs {
 		keys[i] = u.Key(nil)
@@ -74,7 +72,7 @@ func (e *Erasure) apply(tx *bolt.Tx) error {
 }
 
 // stub makes the record of a URL one that knows its number and who named it, and nothing of what it was.
-func (e *Erasure) stub(tx *bolt.Tx, u site.URL, key []byte) error {
+func (e *Erasure) stub(tx *transaction, u site.URL, key []byte) error {
 	b := tx.Bucket(bResources)
 	v := b.Get(key)
 	if v == nil {
@@ -101,7 +99,7 @@ func (e *Erasure) stub(tx *bolt.Tx, u site.URL, key []byte) error {
 }
 
 // versionsOf lists the versions, as keys begin with them, that the history has records of.
-func versionsOf(hist *bolt.Bucket) (out [][]byte) {
+func versionsOf(hist *bucket) (out [][]byte) {
 	c := hist.Cursor()
 	for k, _ := c.First(); len(k) >= 8; {
 		n := binary.BigEndian.Uint64(k)
@@ -139,7 +137,7 @@ func (s *Trees) DropBeside() error {
 	names := []string{"a", "b", mendFolder}
 	if live != "" {
 		names = []string{otherTree(live), mendFolder}
-		err = s.update("drop tree", func(tx *bolt.Tx) error {
+		err = s.update("drop tree", func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kBuild, []byte(otherTree(live)))
 		})
 	}

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what
@@ -53,7 +51,7 @@ func (s *State) SavePair(p PairRecord) error {
 	if err != nil {
 		return fmt.Errorf("pair of %s and %s: %w", p.Base1, p.Base2, err)
 	}
-	return s.updateDB("write pair", func(tx *bolt.Tx) error {
+	return s.updateDB("write pair", func(tx *transaction) error {
 		b, err := tx.CreateBucketIfNotExists(bPairs)
 		if err != nil {
 			return err
@@ -65,7 +63,7 @@ func (s *State) SavePair(p PairRecord) error {
 // Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
 func (s *State) Pairs() ([]PairRecord, error) {
 	var out []PairRecord
-	err := s.viewPairs(func(b *bolt.Bucket) error {
+	err := s.viewPairs(func(b *bucket) error {
 		return b.ForEach(func(_, v []byte) error {
 			var p PairRecord
 			if p.decode(v) == nil {
@@ -80,7 +78,7 @@ func (s *State) Pairs() ([]PairRecord, error) {
 // LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none,
 // or its record cannot be read.
 func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
-	err = s.viewPairs(func(b *bolt.Bucket) error {
+	err = s.viewPairs(func(b *bucket) error {
 		v := b.Get(pairKey(base1, base2))
 		ok = v != nil && p.decode(v) == nil
 		return nil
@@ -91,8 +89,8 @@ func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error)
 	return p, ok, err
 }
 
-func (s *State) viewPairs(f func(*bolt.Bucket) error) error {
-	return s.viewDB(func(tx *bolt.Tx) error {
+func (s *State) viewPairs(f func(*bucket) error) error {
+	return s.viewDB(func(tx *transaction) error {
 		if b := tx.Bucket(bPairs); b != nil {
 			return f(b)
 		}
@@ -103,7 +101,7 @@ func (s *State) viewPairs(f func(*bolt.Bucket) error) error {
 // JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.
 func (s *State) JobRecords() (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := s.viewDB(func(tx *bolt.Tx) error {
+	err := s.viewDB(func(tx *transaction) error {
 		b := tx.Bucket(bJobs)
 		if b == nil {
 			return nil
@@ -120,7 +118,7 @@ func (s *State) JobRecords() (map[string][]byte, error) {
 // the sites are a spare: one that cannot be written is logged.
 func (s *State) SaveJobRecords(records map[string][]byte) error {
 	defer s.keepJobRecords(records)
-	return s.updateDB("write job records", func(tx *bolt.Tx) error {
+	return s.updateDB("write job records", func(tx *transaction) error {
 		b, err := tx.CreateBucketIfNotExists(bJobs)
 		if err != nil {
 			return err
@@ -143,7 +141,7 @@ func (s *State) SaveJobRecords(records map[string][]byte) error {
 // out.
 func (s *State) LastRuns() (map[string]RunRecord, error) {
 	out := map[string]RunRecord{}
-	err := s.viewDB(func(tx *bolt.Tx) error {
+	err := s.viewDB(func(tx *transaction) error {
 		all := tx.Bucket(bRuns)
 		if all == nil {
 			return nil

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what
@@ -70,13 +68,13 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 	return c, err
 }
 
-// Scrub is Compact that leaves no byte of documents and heads that nothing refers to, and none of the frames
+// Purge is Compact that leaves no byte of documents and heads that nothing refers to, and none of the frames
 // of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
-// stays, and is in Compaction.Damaged.
-func (s *Site) Scrub(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
+// stays, and is in Compaction.Damaged. The log is begun again, and databases of older formats go.
+func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("scrub packs of %s: %w", s.name, err)
+			err = fmt.Errorf("purge packs of %s: %w", s.name, err)
 		}
 	}()
 	if err := s.owned(); err != nil {
@@ -93,8 +91,15 @@ func (s *Site) Scrub(ctx context.Context, is func(url string) bool) (c Compactio
 	if c, err = w.compactPacks(ctx, false); err != nil {
 		return c, err
 	}
-	c.Heads, err = w.compactHeads(ctx, false)
-	return c, err
+	if c.Heads, err = w.compactHeads(ctx, false); err != nil {
+		return c, err
+	}
+	if s.db.redo != nil {
+		if err := s.db.checkpoint(); err != nil {
+			return c, err
+		}
+	}
+	return c, s.dropAllOlder()
 }
 
 // compactor returns what compacts the site.
@@ -193,7 +198,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 
 // lastPack is the number of the pack that is being written.
 func (s *compactor) lastPack() (num uint32, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
 			num = be32(v)
 		}

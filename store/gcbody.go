@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any
@@ -19,7 +17,7 @@ func (s *compactor) forgetBodies() error {
 	var next []byte
 	for done := false; !done; {
 		var keys, values [][]byte
-		err := s.db.View(func(tx *bolt.Tx) error {
+		err := s.db.View(func(tx *transaction) error {
 			c := tx.Bucket(bResources).Cursor()
 			k, v := c.Seek(next)
 			for n := 0; k != nil && n < viewChunk; n++ {
@@ -42,7 +40,7 @@ func (s *compactor) forgetBodies() error {
 		if len(keys) == 0 {
 			continue
 		}
-		err = s.update("forget bodies", func(tx *bolt.Tx) error {
+		err = s.update("forget bodies", func(tx *transaction) error {
 			b := tx.Bucket(bResources)
 			for i, k := range keys {
 				if err := b.Put(k, values[i]); err != nil {
@@ -79,7 +77,7 @@ func withoutBody(k, v []byte) ([]byte, error) {
 
 // idle reports whether no run is unfinished.
 func (s *compactor) idle() (idle bool, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		k, _ := tx.Bucket(bJournal).Cursor().First()
 		idle = k == nil && tx.Bucket(bMeta).Get(kRun) == nil
 		return nil

@@ -6,8 +6,6 @@ import (
 	"context"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/heads"
 	"mirrord/site"
 )
@@ -49,7 +47,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 		return size - live, nil
 	}
 	last := uses[len(uses)-1].num
-	err = s.update("begin heads", func(tx *bolt.Tx) error {
+	err = s.update("begin heads", func(tx *transaction) error {
 		if err := s.heads.begin(tx); err != nil {
 			return err
 		}
@@ -67,7 +65,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 			if err := ctx.Err(); err != nil {
 				return 0, err
 			}
-			err = s.update("move heads", func(tx *bolt.Tx) error {
+			err = s.update("move heads", func(tx *transaction) error {
 				if next, err = s.moveHeads(tx, b.name, b.prefix, next, last); err != nil {
 					return err
 				}
@@ -135,7 +133,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool
 // moveHeads codes the heads of some records of a bucket again, from a key on, as far as they lie in files up
 // to last. It returns the key to go on from, nil at the end. A head that cannot be read is lost.
 func (s *compactor) moveHeads(
-	tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32,
+	tx *transaction, bucket []byte, prefix int, start []byte, last uint32,
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r, now Resource

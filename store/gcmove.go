@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
@@ -56,7 +54,7 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 	}{{bResources, 0}, {bHistory, 8}} {
 		// what a crash leaves is right: records of either kind refer to what is there
 		for next := []byte{}; next != nil; {
-			err = s.update("move documents", func(tx *bolt.Tx) (err error) {
+			err = s.update("move documents", func(tx *transaction) (err error) {
 				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, from, to); err != nil {
 					return err
 				}
@@ -215,7 +213,7 @@ func checkFrame(raw []byte) error {
 // repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a
 // key on. It returns the key to go on from, nil at the end.
 func repoint(
-	b *bolt.Bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place,
+	b *bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place,
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r Resource

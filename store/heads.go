@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
@@ -128,7 +126,7 @@ func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, depth int, er
 
 // begin makes the last file ready for appending. One that is damaged is left to be read as far as possible,
 // and a new one begun.
-func (f *headFiles) begin(tx *bolt.Tx) error {
+func (f *headFiles) begin(tx *transaction) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.w != nil {
@@ -265,7 +263,7 @@ func (f *headFiles) likest(h *heads.Head) (like *placedHead) {
 
 // flush writes what was added, and what site.db is to know of it. It is synced, unless the site is as
 // volatile as its run.
-func (f *headFiles) flush(tx *bolt.Tx) error {
+func (f *headFiles) flush(tx *transaction) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.w == nil || len(f.buf) == 0 {

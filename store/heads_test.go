@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/heads"
 	"mirrord/site"
 )
@@ -366,7 +364,7 @@ func TestFormat6GetsHeads(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
 	foldAll(t, s, 1)
 	commit(t, s, 3, nil, bare(document(t, s, 2, "two"))) // waits in the journal
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	err := s.db.Update(func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		return errors.Join(m.Delete(kHeads), m.Put(kFormat, binary.BigEndian.AppendUint32(nil, 6)))
 	})

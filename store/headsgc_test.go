@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/site"
 )
 
@@ -40,7 +38,7 @@ func TestHeadsAreCollected(t *testing.T) {
 		foldAll(t, s, run)
 		for v := 2; v <= run-keep; v++ { // what Thin does to the history of dropped versions
 			prefix := binary.BigEndian.AppendUint64(nil, uint64(v))
-			err := s.update("drop", func(tx *bolt.Tx) error {
+			err := s.update("drop", func(tx *transaction) error {
 				c := tx.Bucket(bHistory).Cursor()
 				for k, _ := c.Seek(prefix); k != nil && string(k[:8]) == string(prefix); k, _ = c.Next() {
 					if err := c.Delete(); err != nil {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // HeldSite is a site that nobody can open until it is closed. Its database may be damaged. It is not safe for
@@ -81,7 +79,7 @@ func (h *HeldSite) Close() (err error) {
 // CopyRecords copies what is noted of a job, its run log and the scheduler's record, to another name. What is
 // noted of that name already is replaced by what there is.
 func CopyRecords(s *State, from, to string) error {
-	return s.updateDB("copy records", func(tx *bolt.Tx) error {
+	return s.updateDB("copy records", func(tx *transaction) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {
 			if v := jobs.Get([]byte(from)); v != nil {
 				if err := jobs.Put([]byte(to), append([]byte{}, v...)); err != nil {
@@ -104,7 +102,7 @@ func CopyRecords(s *State, from, to string) error {
 
 // DropRecords removes what is noted of a job: its run log and the scheduler's record.
 func DropRecords(s *State, name string) error {
-	return s.updateDB("remove records", func(tx *bolt.Tx) error {
+	return s.updateDB("remove records", func(tx *transaction) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {
 			if err := jobs.Delete([]byte(name)); err != nil {
 				return err
@@ -114,7 +112,7 @@ func DropRecords(s *State, name string) error {
 	})
 }
 
-func dropRuns(tx *bolt.Tx, name string) error {
+func dropRuns(tx *transaction, name string) error {
 	runs := tx.Bucket(bRuns)
 	if runs == nil || runs.Bucket([]byte(name)) == nil {
 		return nil

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // home is the folder of a site and its database: what all parts of an open site work on.
@@ -39,7 +37,7 @@ func (s *home) at(step string) {
 
 // update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so
 // that no other follows: reopening the site finds the last transaction that is whole.
-func (s *home) update(op string, f func(*bolt.Tx) error) error {
+func (s *home) update(op string, f func(*transaction) error) error {
 	if err := s.broken.Load(); err != nil {
 		return *err
 	}
@@ -92,7 +90,7 @@ func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
 	for done := false; !done; {
-		err := s.db.View(func(tx *bolt.Tx) error {
+		err := s.db.View(func(tx *transaction) error {
 			b := tx.Bucket(bucket)
 			if b == nil {
 				done = true

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/internal/binread"
 )
 
@@ -102,7 +100,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 			return err
 		}
 	}
-	err := s.update("commit batch", func(tx *bolt.Tx) error {
+	err := s.update("commit batch", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		pack := binary.BigEndian.AppendUint32(nil, num)
 		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(size))); err != nil {
@@ -116,7 +114,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		if err != nil {
 			return err
 		}
-		j.FillPercent = 1
+		j.fill(1)
 		return j.Put(seqKey(n), buf)
 	})
 	if s.commits++; s.commits%dropEvery == 0 {
@@ -130,7 +128,7 @@ const dropEvery = 64
 
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kKnown); len(v) == 4 {
 			n = binary.BigEndian.Uint32(v)
 		}
@@ -232,7 +230,7 @@ func (s *Records) Fold(o Folding) error {
 	var b batch
 	for {
 		more := false
-		err := s.update("fold journal", func(tx *bolt.Tx) error {
+		err := s.update("fold journal", func(tx *transaction) error {
 			f := fold{
 				Folding: o,
 				site:    s,
@@ -282,7 +280,7 @@ func (s *Records) Fold(o Folding) error {
 type fold struct {
 	Folding
 	site             *Records
-	res, links, hist *bolt.Bucket
+	res, links, hist *bucket
 	recs             map[string]*folded // by key
 	targets          []idTargets
 }
@@ -350,14 +348,15 @@ func (f *fold) add(b *batch) error {
 }
 
 func (f *fold) flush() error {
-	f.res.FillPercent, f.hist.FillPercent = 0.9, 0.9 // history grows at its end
+	f.res.fill(0.9)
+	f.hist.fill(0.9) // it grows at its end
 	for _, k := range slices.Sorted(maps.Keys(f.recs)) {
 		if err := f.put([]byte(k), f.recs[k]); err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(f.targets, func(a, b idTargets) int { return int(int64(a.id) - int64(b.id)) })
-	f.links.FillPercent = 0.9
+	f.links.fill(0.9)
 	for _, t := range f.targets {
 		if err := f.links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.v); err != nil {
 			return err

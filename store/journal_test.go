@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
 	"mirrord/site"
@@ -190,7 +189,7 @@ func TestFoldPaths(t *testing.T) {
 func history(t *testing.T, s *Site, version int) map[string]*Resource {
 	t.Helper()
 	out := map[string]*Resource{}
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		prefix := seqKey(uint64(version))
 		c := tx.Bucket(bHistory).Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
@@ -274,7 +273,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 func TestDamagedJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	put := func(v []byte) {
-		if err := s.db.Update(func(tx *bolt.Tx) error {
+		if err := s.db.Update(func(tx *transaction) error {
 			return tx.Bucket(bJournal).Put(seqKey(1), v)
 		}); err != nil {
 			t.Fatal(err)
@@ -303,7 +302,8 @@ func TestDamagedJournal(t *testing.T) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
 	}
-	if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Delete(seqKey(1)) }); err != nil {
+	err := s.db.Update(func(tx *transaction) error { return tx.Bucket(bJournal).Delete(seqKey(1)) })
+	if err != nil {
 		t.Fatal(err)
 	}
 }

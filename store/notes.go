@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
@@ -29,7 +27,7 @@ type Run struct {
 // Run returns the unfinished run, nil when there is none.
 func (s *SiteNotes) Run() (*Run, error) {
 	var r *Run
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
 			r = new(Run)
 			if err := json.Unmarshal(v, r); err != nil {
@@ -43,7 +41,7 @@ func (s *SiteNotes) Run() (*Run, error) {
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
 func (s *SiteNotes) BeginRun(r *Run) error {
-	return s.update("begin run", func(tx *bolt.Tx) error {
+	return s.update("begin run", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		r.Number = 0
 		if v := m.Get(kRuns); len(v) == 8 {
@@ -59,10 +57,10 @@ func (s *SiteNotes) BeginRun(r *Run) error {
 
 // SetRun keeps what is known of the unfinished run; nil ends it.
 func (s *SiteNotes) SetRun(r *Run) error {
-	return s.update("write run", func(tx *bolt.Tx) error { return putRun(tx.Bucket(bMeta), r) })
+	return s.update("write run", func(tx *transaction) error { return putRun(tx.Bucket(bMeta), r) })
 }
 
-func putRun(m *bolt.Bucket, r *Run) error {
+func putRun(m *bucket, r *Run) error {
 	if r == nil {
 		return m.Delete(kRun)
 	}
@@ -76,7 +74,7 @@ func putRun(m *bolt.Bucket, r *Run) error {
 // Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new
 // site.
 func (s *SiteNotes) Fingerprint() (fp string, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		fp = string(tx.Bucket(bMeta).Get(kRules))
 		return nil
 	})
@@ -85,12 +83,14 @@ func (s *SiteNotes) Fingerprint() (fp string, err error) {
 
 // SetFingerprint keeps it.
 func (s *SiteNotes) SetFingerprint(fp string) error {
-	return s.update("write rules", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) })
+	return s.update("write rules", func(tx *transaction) error {
+		return tx.Bucket(bMeta).Put(kRules, []byte(fp))
+	})
 }
 
 // Fact returns what SetFact kept under a name, nil when there is nothing.
 func (s *SiteNotes) Fact(name string) (v []byte, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		v = slices.Clone(tx.Bucket(bMeta).Get([]byte("fact/" + name)))
 		return nil
 	})
@@ -99,7 +99,7 @@ func (s *SiteNotes) Fact(name string) (v []byte, err error) {
 
 // SetFact keeps a small fact about the site for whoever knows what it means; nil forgets it.
 func (s *SiteNotes) SetFact(name string, v []byte) error {
-	return s.update("write fact", func(tx *bolt.Tx) error {
+	return s.update("write fact", func(tx *transaction) error {
 		k := []byte("fact/" + name)
 		if v == nil {
 			return tx.Bucket(bMeta).Delete(k)
@@ -122,7 +122,7 @@ func (s *SiteNotes) KeepRun(r RunRecord) error {
 
 // Rebuilt returns when Rebuild made the database, the zero time when it did not.
 func (s *SiteNotes) Rebuilt() (at time.Time, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kRebuilt); len(v) == 8 {
 			at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
 		}

@@ -8,8 +8,6 @@ import (
 	"iter"
 	"math"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/internal/binread"
 )
 
@@ -174,7 +172,7 @@ func (o *Observation) decode(run int, b []byte) error {
 // observed since it began.
 func (s *Records) AddObservation(o *Observation) error {
 	v := o.append(nil)
-	return s.update("write observations", func(tx *bolt.Tx) error {
+	return s.update("write observations", func(tx *transaction) error {
 		return tx.Bucket(bObserved).Put(seqKey(uint64(o.Run)), v)
 	})
 }

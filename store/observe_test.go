@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -158,8 +159,8 @@ func TestOlderFormat(t *testing.T) {
 	st, s := openTest(t, dir, Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "body"))
 	foldAll(t, s, 1)
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		return errors.Join(tx.DeleteBucket(bObserved),
+	err := s.db.Update(func(tx *transaction) error {
+		return errors.Join(tx.tx.DeleteBucket(bObserved),
 			tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, 1)))
 	})
 	if err != nil {
@@ -179,18 +180,24 @@ func TestOlderFormat(t *testing.T) {
 		t.Error(err)
 	}
 	closeTest(t, st, s)
-	_, s = openTest(t, dir, Options{Volatile: true})
+	_, s = openTest(t, dir, Options{})
 	if len(resources(t, s)) != 1 {
 		t.Error("the record is lost")
+	}
+	back := filepath.Join(s.Dir(), asideName(siteDB, 1))
+	if v, err := bolt.Open(back, 0o600, &bolt.Options{ReadOnly: true}); err != nil {
+		t.Errorf("there is no way back: %v", err)
+	} else {
+		v.Close()
 	}
 	if err := s.Records.AddObservation(&Observation{Run: 1}); err != nil {
 		t.Error(err)
 	}
-	err = s.db.View(func(tx *bolt.Tx) error {
-		if v := be32(tx.Bucket(bMeta).Get(kFormat)); v != FormatVersion {
-			t.Errorf("format %d", v)
+	err = s.db.View(func(tx *transaction) error {
+		if v := be32(tx.Bucket(bMeta).Get(kFormat)); (v != FormatVersion) || !tx.sealed {
+			t.Errorf("format %d, sealed %v", v, tx.sealed)
 		}
-		return nil
+		return tx.checkSums()
 	})
 	if err != nil {
 		t.Error(err)

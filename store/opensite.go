@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -20,7 +18,22 @@ const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 
 // OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is
 // ErrLocked.
-func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, writing) }
+//
+// A database that is damaged or missing is made again from its log first: nothing is lost.
+func (s *State) OpenSite(name string) (*Site, error) {
+	st, err := s.openSite(name, writing)
+	damaged, ok := errors.AsType[*DatabaseError](err)
+	if !ok || (damaged.Site != name) {
+		return st, err
+	}
+	if rerr := Redo(s, name, err); rerr != nil {
+		if !errors.Is(rerr, ErrDamaged) { // else the first error says what to do
+			err = errors.Join(err, rerr)
+		}
+		return nil, err
+	}
+	return s.openSite(name, writing)
+}
 
 // openMode is what a site is opened for.
 type openMode int
@@ -101,7 +114,7 @@ type siteFolder struct {
 }
 
 // close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Close()) }
+func (f *siteFolder) close() error { return errors.Join(f.db.endLog(), f.db.Close(), f.root.Close()) }
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
@@ -172,16 +185,18 @@ func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved}
 }
 
-// isFresh reports whether nothing was ever written to a database. One that has lost its buckets is damaged.
-func isFresh(tx *bolt.Tx) bool {
-	k, _ := tx.Cursor().First()
-	return k == nil && tx.ID() <= 2
+// formatOf returns the format of a new database. One that lives for one run is not sealed.
+func formatOf(tx *transaction) uint32 {
+	if tx.sealed {
+		return FormatVersion
+	}
+	return sealedFormat - 1
 }
 
 // checkFormat reports what is wrong with the database of a site before anything else of it is read.
-func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
+func (f *siteFolder) checkFormat(tx *transaction) error {
 	db, m := f.db, tx.Bucket(bMeta)
-	if m == nil && isFresh(tx) {
+	if m == nil && tx.isFresh() {
 		if f.published {
 			return db.damaged(errNoDatabase)
 		}
@@ -197,6 +212,8 @@ func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
 	} else if be32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			ErrNewerFormat, FormatVersion)
+	} else if (be32(v) >= sealedFormat) && !tx.sealed {
+		return db.damaged(errors.New("its checksums are missing"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
 		if db.busy {
@@ -209,14 +226,14 @@ func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
 
 // renew makes a new database one of the present format, and one of an older format too: from now on records
 // of this format may come in.
-func (f *siteFolder) renew(tx *bolt.Tx) error {
-	if isFresh(tx) && (f.mode == rebuilding || !f.published) {
+func (f *siteFolder) renew(tx *transaction) error {
+	if tx.isFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
 			if _, err := tx.CreateBucket(b); err != nil {
 				return err
 			}
 		}
-		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, formatOf(tx))); err != nil {
 			return err
 		}
 		if f.mode == rebuilding {
@@ -228,7 +245,7 @@ func (f *siteFolder) renew(tx *bolt.Tx) error {
 	if err := f.checkFormat(tx); err != nil {
 		return err
 	}
-	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion {
+	if m := tx.Bucket(bMeta); tx.sealed && (be32(m.Get(kFormat)) < FormatVersion) {
 		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
 			return err
 		}
@@ -248,12 +265,27 @@ func (s *Site) start(f *siteFolder) error {
 	}
 	var num uint32
 	var size int64
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
 			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if err := s.db.View((*transaction).checkSums); err != nil {
+		return s.db.damaged(err)
+	}
+	if (s.db.redo != nil) && (s.db.redo.file == nil) {
+		if err := s.db.checkpoint(); err != nil {
+			return err
+		}
+	}
+	vs, err := s.Versions.List()
+	if err == nil {
+		err = s.dropOlder(vs)
+	}
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is
@@ -79,7 +77,16 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
+	if err := l.db.follow(l.root); err != nil {
+		return nil, err
+	}
 	if err := l.db.Update(l.take); err != nil {
+		return nil, diskErr("open "+siteDB, err)
+	}
+	if l.db, err = sealOlder(l.db); err != nil {
+		return nil, errors.Join(err, l.root.Close())
+	}
+	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
 	return l, nil
@@ -94,7 +101,7 @@ func (s *State) leaseAbove(name string) (Lease, error) {
 }
 
 // take brings the database to the present format and writes the token into it.
-func (l *siteLock) take(tx *bolt.Tx) error {
+func (l *siteLock) take(tx *transaction) error {
 	if err := l.renew(tx); err != nil {
 		return err
 	}
@@ -109,7 +116,7 @@ func (l *siteLock) take(tx *bolt.Tx) error {
 }
 
 // tokenIn returns the token of the last lease, 0 when there was none.
-func tokenIn(meta *bolt.Bucket) uint64 {
+func tokenIn(meta *bucket) uint64 {
 	if v := meta.Get(kToken); len(v) == 8 {
 		return binary.BigEndian.Uint64(v)
 	}
@@ -181,11 +188,11 @@ func (s *home) owned() error {
 }
 
 // fenced makes a transaction one that is refused when the lease is lost or another one has been given since.
-func (s *home) fenced(f func(*bolt.Tx) error) func(*bolt.Tx) error {
+func (s *home) fenced(f func(*transaction) error) func(*transaction) error {
 	if s.lease == nil {
 		return f
 	}
-	return func(tx *bolt.Tx) error {
+	return func(tx *transaction) error {
 		if err := s.lease.ours(); err != nil {
 			return err
 		}

@@ -11,8 +11,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // packs is the set of pack files of one site. Reads may run beside the one writer.
@@ -271,7 +269,7 @@ func (p *packs) finish() error {
 }
 
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
-func (p *packs) note(tx *bolt.Tx) error {
+func (p *packs) note(tx *transaction) error {
 	num, size := p.where()
 	return tx.Bucket(bMeta).Put(kPack,
 		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))

@@ -12,8 +12,6 @@ import (
 	"os"
 	"path/filepath"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -76,7 +74,7 @@ func (s rebuilder) finish() error {
 	if err != nil {
 		return err
 	}
-	return s.update("finish rebuild", func(tx *bolt.Tx) error {
+	return s.update("finish rebuild", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		if live != "" {
 			if err := m.Put(kBuild, []byte(otherTree(live))); err != nil {
@@ -117,18 +115,18 @@ func (s *State) setAside(name string) (last uint32, err error) {
 		}
 		defer lock.Close()
 	}
-	aside := dir + "/" + damagedFolder
-	for n := 2; ; n++ {
-		if err = s.root.Mkdir(aside, 0o755); !errors.Is(err, fs.ErrExist) {
-			break
-		}
-		aside = fmt.Sprintf("%s/%s-%d", dir, damagedFolder, n)
+	root, err := s.root.OpenRoot(dir)
+	if err != nil {
+		return 0, diskErr("open folder", err)
 	}
+	defer root.Close()
+	aside, err := asideFolder(root)
+	aside = dir + "/" + aside
 	packs, _ := fs.ReadDir(s.root.FS(), dir+"/packs") // one that is missing has no number
 	for _, e := range packs {
 		last = max(last, packNumber(e.Name()))
 	}
-	names := []string{"/packs", "/" + digestsName}
+	names := []string{"/packs", "/" + redoFolder, "/" + digestsName}
 	for _, n := range headsIn(s.root, dir) {
 		names = append(names, "/"+headsFile(n))
 	}
@@ -160,7 +158,7 @@ func (s rebuilder) refill() (known int, err error) {
 	}
 	var batch []Resource
 	flush := func() error {
-		err := s.update("write records", func(tx *bolt.Tx) error {
+		err := s.update("write records", func(tx *transaction) error {
 			b := tx.Bucket(bResources)
 			for i := range batch {
 				if err := b.Put(batch[i].URL.Key(nil), batch[i].append(nil)); err != nil {
@@ -211,7 +209,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if v.Meta, err = tree.ReadFile(phm.MetaName); err != nil {
 		return known, diskErr("read "+phm.MetaName, err)
 	}
-	return known, s.update("write version", func(tx *bolt.Tx) error {
+	return known, s.update("write version", func(tx *transaction) error {
 		val, err := json.Marshal(v)
 		if err != nil {
 			return err

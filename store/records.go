@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/site"
 )
 
@@ -31,7 +29,7 @@ type Records struct {
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.
 func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		v := tx.Bucket(bResources).Get(u.Key(nil))
 		if v == nil {
 			return nil
@@ -102,7 +100,7 @@ func (s *Records) Links(f func(id uint32, targets []byte) error) error {
 // TargetsOf returns the numbers of the URLs that a document links to.
 func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	var out []byte
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		out = append(out, tx.Bucket(bLinks).Get(binary.BigEndian.AppendUint32(nil, id))...)
 		return nil
 	})

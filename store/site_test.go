@@ -95,7 +95,7 @@ func TestOlderToken(t *testing.T) {
 	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
 		t.Errorf("token %d: %v", s.lease.Token(), err)
 	}
-	if err := s.db.Update(func(tx *bolt.Tx) error {
+	if err := s.db.Update(func(tx *transaction) error {
 		return tx.Bucket(bMeta).Put(kToken, seqKey(2))
 	}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestNewerFormat(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	set := func(v []byte) {
 		t.Helper()
-		if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kFormat, v) }); err != nil {
+		if err := s.db.Update(func(tx *transaction) error { return tx.Bucket(bMeta).Put(kFormat, v) }); err != nil {
 			t.Fatal(err)
 		}
 		closeSite(t, s)
@@ -136,7 +136,7 @@ func TestNewerFormat(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.OpenSite("x"); !errors.Is(err, ErrDamaged) {
+	if _, err := st.readSite("x"); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -306,8 +306,8 @@ func TestRunLog(t *testing.T) {
 	}
 	// The log of a site does not grow for ever.
 	err = st.withDB(updateWait, func(db *database) error {
-		return db.Update(func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
+		return db.Update(func(tx *transaction) error {
+			return tx.Bucket([]byte("runs")).Bucket([]byte("x")).b.SetSequence(keptRuns + 5)
 		})
 	})
 	if err != nil {

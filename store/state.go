@@ -16,8 +16,6 @@ import (
 	"slices"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 )
 
@@ -32,7 +30,11 @@ import (
 //	6  records may say that a page reads like another one. Formats 1 to 5 are read as they are
 //	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to
 //	   6 are read as they are
-const FormatVersion = 7
+//	8  site.db is sealed, see sealed.go. Formats 1 to 7 are read as they are, and sealed by the first run
+const FormatVersion = 8
+
+// sealedFormat is the first format in which values have checksums.
+const sealedFormat = 8
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {
@@ -218,10 +220,10 @@ func (s *State) AddRun(r RunRecord) error {
 	if err != nil {
 		return fmt.Errorf("run log of %s: %w", r.Site, err)
 	}
-	return s.updateDB("write run log", func(tx *bolt.Tx) error { return addRun(tx, r.Site, v) })
+	return s.updateDB("write run log", func(tx *transaction) error { return addRun(tx, r.Site, v) })
 }
 
-func addRun(tx *bolt.Tx, name string, v []byte) error {
+func addRun(tx *transaction, name string, v []byte) error {
 	all, err := tx.CreateBucketIfNotExists(bRuns)
 	if err != nil {
 		return err
@@ -250,7 +252,7 @@ func addRun(tx *bolt.Tx, name string, v []byte) error {
 // Runs returns the last n runs of a site, newest first. A record that cannot be read is left out.
 func (s *State) Runs(name string, n int) ([]RunRecord, error) {
 	var out []RunRecord
-	err := s.viewDB(func(tx *bolt.Tx) error {
+	err := s.viewDB(func(tx *transaction) error {
 		all := tx.Bucket(bRuns)
 		if all == nil {
 			return nil
@@ -281,7 +283,7 @@ type HostFact struct {
 
 // LoadHost returns what is known of an origin; ok is false when nothing is, or it cannot be read.
 func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
-	err = s.viewDB(func(tx *bolt.Tx) error {
+	err = s.viewDB(func(tx *transaction) error {
 		if b := tx.Bucket(bHosts); b != nil {
 			v := b.Get([]byte(origin))
 			ok = v != nil && json.Unmarshal(v, &f) == nil
@@ -300,7 +302,7 @@ func (s *State) SaveHost(origin string, f HostFact) error {
 	if err != nil {
 		return err
 	}
-	return s.updateDB("write host", func(tx *bolt.Tx) error {
+	return s.updateDB("write host", func(tx *transaction) error {
 		b, err := tx.CreateBucketIfNotExists(bHosts)
 		if err != nil {
 			return err

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing
@@ -133,7 +131,7 @@ func tryDoor(o doorOptions, f func(*database) error) error {
 
 // viewDB reads mirror.db. A state without sites need not have one, and who may not make one sees nothing in
 // it.
-func (s *State) viewDB(f func(*bolt.Tx) error) error {
+func (s *State) viewDB(f func(*transaction) error) error {
 	_, missing := s.root.Lstat(stateDB)
 	if errors.Is(missing, fs.ErrNotExist) {
 		if names, err := s.Sites(); err != nil || len(names) == 0 {
@@ -159,7 +157,7 @@ func (s *State) viewDB(f func(*bolt.Tx) error) error {
 }
 
 // updateDB writes mirror.db.
-func (s *State) updateDB(op string, f func(*bolt.Tx) error) error {
+func (s *State) updateDB(op string, f func(*transaction) error) error {
 	return s.withDB(updateWait, func(db *database) error { return diskErr(op, db.Update(f)) })
 }
 
@@ -173,15 +171,14 @@ func (s *State) replaceDB(why error) error {
 		return diskErr("set "+stateDB+" aside", err)
 	}
 	defer f.Close()
-	if err := (&database{doorOptions: o}).lock(f); err != nil {
-		return diskErr("set "+stateDB+" aside", err)
+	fi, still, err := stillThere(s.root, f, o)
+	if still && o.whole(f) != nil { // whose end gave the lock back
+		fi, still, err = stillThere(s.root, f, o)
+	} else {
+		still = false
 	}
-	fi, err := f.Stat()
-	if err != nil {
+	if (err != nil) || !still { // another process has done it
 		return diskErr("set "+stateDB+" aside", err)
-	}
-	if named, err := s.root.Lstat(stateDB); err != nil || !os.SameFile(fi, named) || o.look(f) == nil {
-		return nil // another process has done it
 	}
 	const made = "." + stateDB + ".new"
 	if err := removeIn(s.root, made); err != nil {
@@ -221,6 +218,31 @@ func (s *State) replaceDB(why error) error {
 	return nil
 }
 
+// stillThere locks a file, and reports whether it is mirror.db.
+func stillThere(root *os.Root, f *os.File, o doorOptions) (fi fs.FileInfo, still bool, err error) {
+	if err := (&database{doorOptions: o}).lock(f); err != nil {
+		return nil, false, err
+	}
+	if fi, err = f.Stat(); err != nil {
+		return nil, false, err
+	}
+	named, err := root.Lstat(stateDB)
+	return fi, (err == nil) && os.SameFile(fi, named), nil
+}
+
+// whole checks pages and values of a file that the caller has locked, and gives the lock back.
+func (o doorOptions) whole(f *os.File) error {
+	if err := o.look(f); err != nil {
+		return err
+	}
+	o.held, o.known = f, nil
+	db, err := openDatabase(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.View((*transaction).checkSums), db.Close())
+}
+
 // makeDB makes a database of what the sites know.
 func (s *State) makeDB(name string) (sites int, err error) {
 	names, err := s.Sites()
@@ -233,7 +255,7 @@ func (s *State) makeDB(name string) (sites int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = db.Update(func(tx *bolt.Tx) error {
+	err = db.Update(func(tx *transaction) error {
 		jobs, err := tx.CreateBucketIfNotExists(bJobs)
 		if err != nil {
 			return err

@@ -122,6 +122,27 @@ func TestStateDBDamaged(t *testing.T) {
 	}
 }
 
+// A value of mirror.db that is not what was written makes a new one, too: of pages that are good.
+func TestStateDBWrongValue(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	rec := RunRecord{Site: "x", Verdict: "complete", Version: 3}
+	if err := errors.Join(s.Notes.KeepRun(rec), st.AddRun(rec),
+		st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`)})); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, stateDB)
+	raw(t, name, func(tx *bolt.Tx) error { return tx.Bucket(bJobs).Put([]byte("x"), []byte(`"record of y"1234`)) })
+	for range 2 {
+		if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != `"record of x"` || len(jobs) != 1 {
+			t.Errorf("%q, %v", jobs, err)
+		}
+	}
+	if aside, _ := filepath.Glob(name + ".damaged-*"); len(aside) != 1 {
+		t.Errorf("set aside: %q", aside)
+	}
+}
+
 // A mirror.db that is missing or was cut to nothing is made again too, and a record is saved where its copy
 // cannot be.
 func TestStateDBMissing(t *testing.T) {
@@ -188,7 +209,7 @@ func TestStateDBValues(t *testing.T) {
 	if err := st.AddRun(RunRecord{Site: "x", Version: 1}); err != nil {
 		t.Fatal(err)
 	}
-	err := st.updateDB("spoil", func(tx *bolt.Tx) error {
+	err := st.updateDB("spoil", func(tx *transaction) error {
 		bad := []byte("{bad")
 		runs := tx.Bucket(bRuns)
 		if err := runs.Bucket([]byte("x")).Put(seqKey(2), bad); err != nil {

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
-	bolt "go.etcd.io/bbolt"
 )
 
 const currentLink = "current"
@@ -118,7 +117,7 @@ func (s *Trees) build(empty bool) (*Tree, error) {
 	}
 	name := "trees/" + t.letter
 	dirty := false
-	err = s.update("begin tree", func(tx *bolt.Tx) error {
+	err = s.update("begin tree", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		dirty = m.Get(kBuild) != nil
 		return m.Put(kBuild, []byte(t.letter))
@@ -181,7 +180,7 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return t.s.update("end tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) })
+	return t.s.update("end tree", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kBuild) })
 }
 
 // Create makes the file at a mirror path again for streaming.
@@ -232,7 +231,7 @@ func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, ni
 
 // publish decides the publish and carries it out. also, which may be nil, changes the database in the
 // transaction that decides.
-func (t *Tree) publish(v Version, script []byte, again bool, also func(*bolt.Tx) error) error {
+func (t *Tree) publish(v Version, script []byte, again bool, also func(*transaction) error) error {
 	s := t.s
 	if err := t.sync(); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*bolt.Tx)
 	if err != nil {
 		return err
 	}
-	err = s.update("publish", func(tx *bolt.Tx) error {
+	err = s.update("publish", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		if err := m.Put(kPublish, val); err != nil {
 			return err
@@ -275,7 +274,7 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*bolt.Tx)
 // finishPublish carries out a publish that was decided.
 func (s *Trees) finishPublish() error {
 	var p *pending
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
 			p = new(pending)
 			if err := json.Unmarshal(v, p); err != nil {
@@ -312,7 +311,7 @@ func (s *Trees) finishPublish() error {
 	if err != nil {
 		return err
 	}
-	return s.update("publish", func(tx *bolt.Tx) error {
+	return s.update("publish", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		k := seqKey(uint64(p.Version.Number))
 		if err := tx.Bucket(bVersions).Put(k, rec); err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // The published tree is derived data: whatever of it is missing or wrong can be made again from the stored
@@ -54,7 +52,7 @@ func (l *TreeLooker) Close() { l.dirs.close() }
 // such a tree.
 func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 	building := ""
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		building = string(tx.Bucket(bMeta).Get(kBuild))
 		return nil
 	})

@@ -11,8 +11,6 @@ import (
 	"io"
 	"io/fs"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/site"
 )
 
@@ -32,6 +30,7 @@ const (
 	BadVersion  ProblemKind = "version" // the list of versions, or what is known of one
 	BadCurrent  ProblemKind = "current" // the link to the published tree
 	BadTree     ProblemKind = "tree"    // the published tree itself
+	BadLog      ProblemKind = "log"     // what a damaged database is made of again
 )
 
 // Problem is one thing that Verify found.
@@ -75,7 +74,8 @@ func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st 
 	}
 	s.packs.forget()
 	for _, step := range []func() error{
-		v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions, v.current,
+		v.database, v.log, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions,
+		v.current,
 	} {
 		if err := v.guard(step); err != nil {
 			return v.st, err
@@ -143,8 +143,8 @@ func (v *verifier) guard(step func() error) (err error) {
 		return err
 	}
 	if err := step(); err != nil {
-		if cerr := v.ctx.Err(); cerr != nil {
-			return cerr
+		if err := v.ctx.Err(); err != nil {
+			return err
 		}
 		v.problem(BadDatabase, "", "%v", err)
 	}
@@ -155,8 +155,30 @@ func (v *verifier) guard(step func() error) (err error) {
 func (v *verifier) database() error {
 	if err := v.s.db.recheck(); err != nil {
 		v.problem(BadDatabase, siteDB, "%v", err)
+		return nil
+	}
+	if err := v.s.db.View((*transaction).checkSums); err != nil {
+		v.problem(BadDatabase, siteDB, "%v", err)
 	}
 	return nil
+}
+
+// log reads the log up to the last transaction that this view has.
+func (v *verifier) log() error {
+	needs, last := false, uint64(0)
+	err := v.s.db.View(func(t *transaction) error {
+		needs, last = t.sealed, uint64(t.tx.ID())
+		return nil
+	})
+	if (err != nil) || !needs {
+		return err
+	}
+	got, err := lastLogged(v.ctx, v.s.root)
+	if (err == nil) && (got < last) {
+		v.problem(BadLog, redoFolder, "it is damaged, missing or cut short, at transaction %d of %d; nothing is "+
+			"lost as long as the database is whole, and the next run begins it again", got, last)
+	}
+	return err
 }
 
 // listed reads the list of versions, without which no run begins.
@@ -174,7 +196,7 @@ func (v *verifier) meta() error {
 	if _, err := v.s.Notes.Run(); err != nil {
 		v.problem(BadDatabase, "run", "%v", err)
 	}
-	return v.s.db.View(func(tx *bolt.Tx) error {
+	return v.s.db.View(func(tx *transaction) error {
 		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts} {
 			if tx.Bucket(b) == nil {
 				v.problem(BadDatabase, string(b), "the bucket is missing")

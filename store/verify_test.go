@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 func problems(t *testing.T, s *Site, deep bool) (ps []Problem) {
@@ -44,7 +42,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		deep bool
 		do   func(t *testing.T, dir string, s *Site) // s is open
 	}
-	db := func(f func(tx *bolt.Tx) error) func(*testing.T, string, *Site) {
+	db := func(f func(tx *transaction) error) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
 			if err := s.db.Update(f); err != nil {
 				t.Fatal(err)
@@ -69,7 +67,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	key := func(n int) []byte { return testURL(n).Key(nil) }
 	change := func(n int, f func(r *Resource)) func(*testing.T, string, *Site) {
-		return db(func(tx *bolt.Tx) error {
+		return db(func(tx *transaction) error {
 			var r Resource
 			if err := r.decode(testURL(n), tx.Bucket(bResources).Get(key(n))); err != nil {
 				return err
@@ -79,13 +77,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 		})
 	}
 	for _, d := range []damage{
-		{"record cut short", BadRecord, false, db(func(tx *bolt.Tx) error {
+		{"record cut short", BadRecord, false, db(func(tx *transaction) error {
 			return tx.Bucket(bResources).Put(key(1), []byte{1, 0})
 		})},
-		{"record of a newer format", BadRecord, false, db(func(tx *bolt.Tx) error {
+		{"record of a newer format", BadRecord, false, db(func(tx *transaction) error {
 			return tx.Bucket(bResources).Put(key(1), []byte{99})
 		})},
-		{"key that is no URL", BadRecord, false, db(func(tx *bolt.Tx) error {
+		{"key that is no URL", BadRecord, false, db(func(tx *transaction) error {
 			return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1})
 		})},
 		{"number twice", BadRecord, false, change(1, func(r *Resource) { r.ID = 2 })},
@@ -125,43 +123,45 @@ func TestVerifyFindsDamage(t *testing.T) {
 			r, _, _ := s.Records.Get(testURL(2))
 			overwrite("blobs/"+blobName(r.Digest), 0, "T")(t, dir, s)
 		}},
-		{"link to no number", BadLinks, false, db(func(tx *bolt.Tx) error {
+		{"link to no number", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, AppendTargets(nil, []uint32{3, 999}))
 		})},
-		{"links cut short", BadLinks, false, db(func(tx *bolt.Tx) error {
+		{"links cut short", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
 		})},
-		{"links of nobody", BadLinks, false, db(func(tx *bolt.Tx) error {
+		{"links of nobody", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil)
 		})},
-		{"key of links", BadLinks, false, db(func(tx *bolt.Tx) error {
+		{"key of links", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{1}, nil)
 		})},
-		{"journal", BadJournal, false, db(func(tx *bolt.Tx) error {
+		{"journal", BadJournal, false, db(func(tx *transaction) error {
 			return tx.Bucket(bJournal).Put(seqKey(100), []byte{0, 1})
 		})},
-		{"journal gives numbers", BadJournal, false, db(func(tx *bolt.Tx) error {
+		{"journal gives numbers", BadJournal, false, db(func(tx *transaction) error {
 			return tx.Bucket(bJournal).Put(seqKey(100), []byte{200, 1, 0, 0})
 		})},
-		{"history of no version", BadHistory, false, db(func(tx *bolt.Tx) error {
+		{"history of no version", BadHistory, false, db(func(tx *transaction) error {
 			return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil)
 		})},
-		{"history", BadHistory, false, db(func(tx *bolt.Tx) error {
+		{"history", BadHistory, false, db(func(tx *transaction) error {
 			return tx.Bucket(bHistory).Put(append(seqKey(2), key(1)...), []byte{1})
 		})},
-		{"version", BadVersion, false, db(func(tx *bolt.Tx) error {
+		{"version", BadVersion, false, db(func(tx *transaction) error {
 			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{"number":1}`))
 		})},
-		{"version is no JSON", BadVersion, false, db(func(tx *bolt.Tx) error {
+		{"version is no JSON", BadVersion, false, db(func(tx *transaction) error {
 			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{`))
 		})},
-		{"live version", BadVersion, false, db(func(tx *bolt.Tx) error {
+		{"live version", BadVersion, false, db(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kLive, seqKey(1))
 		})},
-		{"script", BadVersion, false, db(func(tx *bolt.Tx) error {
+		{"script", BadVersion, false, db(func(tx *transaction) error {
 			return tx.Bucket(bScripts).Put(seqKey(1), []byte("no zstd"))
 		})},
-		{"bucket is missing", BadDatabase, false, db(func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })},
+		{"bucket is missing", BadDatabase, false, db(func(tx *transaction) error {
+			return tx.tx.DeleteBucket(bHistory)
+		})},
 		{"current is missing", BadCurrent, false, func(t *testing.T, dir string, _ *Site) {
 			if err := os.Remove(filepath.Join(dir, "sites/x/current")); err != nil {
 				t.Fatal(err)
@@ -172,7 +172,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"live tree is being changed", BadCurrent, false, db(func(tx *bolt.Tx) error {
+		{"live tree is being changed", BadCurrent, false, db(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kBuild, []byte("b"))
 		})},
 	} {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 
 	"github.com/klauspost/compress/zstd"
-	bolt "go.etcd.io/bbolt"
 )
 
 // history checks the records of older versions. Their bodies are checked only when deep: they are needed for
@@ -62,7 +61,7 @@ func (v *verifier) versions() error {
 	}
 	defer dec.Close()
 	last := 0
-	return v.s.db.View(func(tx *bolt.Tx) error {
+	return v.s.db.View(func(tx *transaction) error {
 		c := tx.Bucket(bVersions).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			v.st.Versions++
@@ -103,7 +102,7 @@ func (v *verifier) current() error {
 		return nil
 	}
 	pending := false
-	err = v.s.db.View(func(tx *bolt.Tx) error {
+	err = v.s.db.View(func(tx *transaction) error {
 		pending = tx.Bucket(bMeta).Get(kPublish) != nil
 		if b := string(tx.Bucket(bMeta).Get(kBuild)); b != "" && b == letter && !pending {
 			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	bolt "go.etcd.io/bbolt"
 
 	"mirrord/site"
 )
@@ -24,7 +23,7 @@ import (
 type overlay map[string][]byte
 
 // overlayAt gathers what lies over the present in a version.
-func overlayAt(tx *bolt.Tx, version int) overlay {
+func overlayAt(tx *transaction, version int) overlay {
 	o := overlay{}
 	c := tx.Bucket(bHistory).Cursor()
 	// Ascending: the first record kept after the version is the one that was valid in it.
@@ -90,7 +89,7 @@ func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
 	}
 	out := make([]Dated, len(vs))
 	key := u.Key(nil)
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *transaction) error {
 		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)
 		before := func(version int) {
 			if v := hist.Get(append(seqKey(uint64(version)), key...)); v != nil {
@@ -124,7 +123,7 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		if tx.Bucket(bVersions).Get(seqKey(uint64(version))) == nil {
 			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
 		}
@@ -173,7 +172,7 @@ func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
 // Script returns the edit script of a version against the one before, as Publish got it.
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *transaction) error {
 		packed = slices.Clone(tx.Bucket(bScripts).Get(seqKey(uint64(version))))
 		return nil
 	})
@@ -208,7 +207,7 @@ func packScript(script []byte) ([]byte, error) {
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
 func (s *SiteVersions) Restore(version, next int) error {
-	return s.update("restore records", func(tx *bolt.Tx) error {
+	return s.update("restore records", func(tx *transaction) error {
 		o := overlayAt(tx, version)
 		keys := make([]string, 0, len(o))
 		for k := range o {
@@ -252,7 +251,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
 // versions beside it stay as they are.
 func (s *SiteVersions) Drop(version int) error {
-	return s.update(fmt.Sprintf("drop version %d", version), func(tx *bolt.Tx) error {
+	return s.update(fmt.Sprintf("drop version %d", version), func(tx *transaction) error {
 		versions := tx.Bucket(bVersions)
 		k := seqKey(uint64(version))
 		if versions.Get(k) == nil {
@@ -279,7 +278,7 @@ func (s *SiteVersions) Drop(version int) error {
 
 // mergeHistory hands the records that a version keeps on to the next version, which then leads to the one
 // before both. The oldest version has nobody to lead to: what leads from the next one to it goes.
-func mergeHistory(tx *bolt.Tx, version, next []byte, oldest bool) error {
+func mergeHistory(tx *transaction, version, next []byte, oldest bool) error {
 	hist := tx.Bucket(bHistory)
 	from := version
 	if oldest {
@@ -305,7 +304,7 @@ func mergeHistory(tx *bolt.Tx, version, next []byte, oldest bool) error {
 }
 
 // mergeScripts does the same for the edit scripts.
-func mergeScripts(tx *bolt.Tx, version, next []byte, oldest bool) error {
+func mergeScripts(tx *transaction, version, next []byte, oldest bool) error {
 	b := tx.Bucket(bScripts)
 	if oldest {
 		return b.Delete(next)

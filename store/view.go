@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 )
 
@@ -33,7 +31,7 @@ type pinned struct {
 // that the view knows, because something was published in between, or is being published.
 func (s *Site) pinTree() (whole bool, err error) {
 	pending := false
-	if err := s.db.View(func(tx *bolt.Tx) error {
+	if err := s.db.View(func(tx *transaction) error {
 		pending = tx.Bucket(bMeta).Get(kPublish) != nil
 		return nil
 	}); err != nil {

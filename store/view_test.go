@@ -18,8 +18,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"mirrord/phm"
 )
 
@@ -178,7 +176,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 
 // What cannot be read says why.
 func TestViewRefused(t *testing.T) {
-	set := func(f func(tx *bolt.Tx) error) func(t *testing.T, s *Site) {
+	set := func(f func(tx *transaction) error) func(t *testing.T, s *Site) {
 		return func(t *testing.T, s *Site) {
 			if err := s.db.Update(f); err != nil {
 				t.Fatal(err)
@@ -190,10 +188,10 @@ func TestViewRefused(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"newer format": {set(func(tx *bolt.Tx) error {
+		"newer format": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 		}), ErrNewerFormat, "newer"},
-		"being rebuilt": {set(func(tx *bolt.Tx) error {
+		"being rebuilt": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
 		}), ErrBusy, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
@@ -422,6 +420,37 @@ func BenchmarkView(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
+	manyRecords(b, s)
+	size, begun := int64(0), processorTime()
+	for b.Loop() {
+		v, err := st.ViewSite("x")
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = v.db.copied.Size
+		v.Close()
+	}
+	b.ReportMetric(float64(size)/1e6, "MB")
+	b.ReportMetric(float64((processorTime()-begun).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
+}
+
+// BenchmarkSums compares the values of a site of 100 000 URLs with their tallies, as opening it for a run
+// does.
+func BenchmarkSums(b *testing.B) {
+	_, s := openTest(b, b.TempDir(), Options{}, BadFrame)
+	manyRecords(b, s)
+	begun := processorTime()
+	for b.Loop() {
+		if err := s.db.View((*transaction).checkSums); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((processorTime()-begun).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
+	s.Close()
+}
+
+// manyRecords gives a site 100 000 URLs with 20 links each.
+func manyRecords(b *testing.B, s *Site) {
 	const urls, batch = 100_000, 250
 	for n := 0; n < urls; n += batch {
 		var done []*Done
@@ -436,17 +465,6 @@ func BenchmarkView(b *testing.B) {
 		commit(b, s, uint32(n), newURLs(n, n+batch), done...)
 	}
 	foldAll(b, s, 1)
-	size, begun := int64(0), processorTime()
-	for b.Loop() {
-		v, err := st.ViewSite("x")
-		if err != nil {
-			b.Fatal(err)
-		}
-		size = v.db.copied.Size
-		v.Close()
-	}
-	b.ReportMetric(float64(size)/1e6, "MB")
-	b.ReportMetric(float64((processorTime()-begun).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
 }
 
 // processorTime is what this process has used, which other load of the machine does not change much.

@@ -159,13 +159,60 @@ func (b *badPages) reading(out string) [][]string {
 var oneLine = regexp.MustCompile(
 	`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord verify --rebuild bad\n$`)
 
-// site.db with each page damaged in each way: each reading command and a run say it in one line, or the page
-// does not matter.
+// site.db with each page damaged in each way, and its log: a run makes it again, with all versions.
+func TestBadPagesHealed(t *testing.T) {
+	t.Parallel()
+	b := newBadPages(t)
+	long := os.Getenv("MIRRORD_LONG") != ""
+	name := filepath.Join(b.state, "sites/bad/site.db")
+	_, versions, _ := b.run("versions", "bad")
+	healed, turn := 0, 0
+	for _, d := range pageDamages() {
+		good, err := os.ReadFile(name) // it changes with each run
+		if err != nil {
+			t.Fatal(err)
+		}
+		for page := range usedPages(good) {
+			if turn++; !long && turn%37 != 0 {
+				continue
+			}
+			what := fmt.Sprintf("page %d %s", page, d.name)
+			if err := os.WriteFile(name, d.spoil(slices.Clone(good), page), 0o640); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := b.run("run-now", "bad")
+			if code != exitOK {
+				t.Fatalf("%s: a run: %d\n%s%s", what, code, stdout, stderr)
+			}
+			if strings.Contains(stderr, "made again from its log") {
+				healed++
+			}
+			if code, stdout, stderr = b.run("verify", "bad"); code != exitOK {
+				t.Errorf("%s: afterwards: %d\n%s%s", what, code, stdout, stderr)
+			}
+			if _, now, _ := b.run("versions", "bad"); now != versions {
+				t.Errorf("%s: versions\n%s, had\n%s", what, now, versions)
+			}
+			if good, err = os.ReadFile(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if healed < 5 {
+		t.Errorf("only %d databases were made again", healed)
+	}
+}
+
+// site.db with each page damaged in each way, without its log: each reading command and a run say it in one
+// line, or the page does not matter.
 func TestBadPagesOfSite(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
 	long := os.Getenv("MIRRORD_LONG") != ""
 	name := filepath.Join(b.state, "sites/bad/site.db")
+	if err := os.RemoveAll(filepath.Join(b.state, "sites/bad/log")); err != nil {
+		t.Fatal(err)
+	}
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -304,6 +351,10 @@ func TestBadPagesInDaemon(t *testing.T) {
 						t.Fatal(err)
 					}
 					b.link(t)
+					log := filepath.Join(b.state, "sites/bad/log")
+					if err := os.RemoveAll(log); err != nil { // else a run makes the database again
+						t.Fatal(err)
+					}
 					if err := os.WriteFile(filepath.Join(b.state, base), d.spoil(slices.Clone(good), page),
 						0o600); err != nil {
 						t.Fatal(err)
@@ -397,7 +448,7 @@ func (b *badPages) daemon(base string, walk bool) {
 	}
 	d.stop(exitOK)
 	noTrace(t, "log", d.log.String())
-	if n := strings.Count(d.log.String(), "was damaged"); n > 1 || (n == 1 && base != stateDBName) {
+	if n := strings.Count(d.log.String(), "mirror.db was damaged"); n > 1 || (n == 1 && base != stateDBName) {
 		t.Errorf("said %d times:\n%s", n, d.log.String())
 	}
 }

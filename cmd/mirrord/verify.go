@@ -26,9 +26,10 @@ a file. Of a JOB the database, stored bodies, links and history are checked too.
 directory is a PATH, all else a JOB. While a run is in progress, what it had committed when verify began is checked.
 Exit code 1 when something is wrong.
 
-The next run repairs published files from the stored bodies, and requests damaged bodies again. A damaged database stops
-the runs of its job: --rebuild makes a new one from the published version. Older versions are lost; the old database
-is kept in the site's folder "damaged".`,
+The next run repairs published files from the stored bodies, and requests damaged bodies again. A damaged database
+is made again from its log by the next run, or by --rebuild, and nothing is lost. If the log is damaged too, the job
+stops: --rebuild makes a database from the published version, and older versions are lost. The old database is kept in
+the site's folder "damaged".`,
 		Example: `  mirrord verify samba
   mirrord verify samba.phm
   mirrord verify samba.tar.zst
@@ -108,6 +109,9 @@ func runRebuild(ctx context.Context, a *cli, name string) error {
 	switch {
 	case a.json:
 		return a.printJSON(out)
+	case out.Whole:
+		a.printf("%s: its database was made again from its log, and nothing is lost; the damaged one is in the "+
+			"site's folder \"damaged\"\n", name)
 	case out.Rebuilt:
 		a.printf(
 			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+

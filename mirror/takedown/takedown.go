@@ -67,7 +67,7 @@ func Finish(
 	if err := s.Trees.DropBeside(); err != nil {
 		return nil, err
 	}
-	c, err := s.Scrub(ctx, e.goneRaw)
+	c, err := s.Purge(ctx, e.goneRaw)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// segmentsOf returns the paths of the segments of the log beside a database.
+func segmentsOf(t *testing.T, db string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(db), redoFolder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// foundIn returns the kinds of problems that Verify finds in a view of a site.
+func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
+	t.Helper()
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.ViewSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Verify(t.Context(), true, func(p Problem) { kinds = append(kinds, p.Kind) }); err != nil {
+		t.Fatal(err)
+	}
+	return kinds
+}
+
+// TestLogDamaged damages the log of a site whose database is good: the next run begins it again, and then it
+// serves.
+func TestLogDamaged(t *testing.T) {
+	bad := []ProblemKind{BadLog}
+	finds := map[string][]ProblemKind{"missing": bad, "empty": bad, "cut": bad, "header": bad}
+	for name, damage := range map[string]func(t *testing.T, path string, data []byte) error{
+		"missing": func(_ *testing.T, path string, _ []byte) error { return os.RemoveAll(filepath.Dir(path)) },
+		"empty":   func(_ *testing.T, path string, _ []byte) error { return os.Truncate(path, 0) },
+		"cut": func(_ *testing.T, path string, data []byte) error {
+			return os.Truncate(path, int64(len(data)-9))
+		},
+		"half": func(_ *testing.T, path string, data []byte) error {
+			return os.WriteFile(filepath.Join(filepath.Dir(path), "new"), data[:len(data)/2], 0o600)
+		},
+		"older": func(_ *testing.T, path string, data []byte) error {
+			return os.WriteFile(filepath.Join(filepath.Dir(path), redoName(1)), data[:40], 0o600)
+		},
+		"header": func(_ *testing.T, path string, data []byte) error {
+			data[17] ^= 1
+			return os.WriteFile(path, data, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, path := sealedSite(t)
+			segments := segmentsOf(t, path)
+			if len(segments) != 1 {
+				t.Fatalf("segments %q", segments)
+			}
+			data, err := os.ReadFile(segments[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(t, segments[0], data); err != nil {
+				t.Fatal(err)
+			}
+			if found := foundIn(t, dir); !slices.Equal(found, finds[name]) {
+				t.Errorf("verify finds %q, want %q", found, finds[name])
+			}
+			if run, verify := opened(t, dir); errors.Join(run, verify) != nil {
+				t.Fatalf("a run begins with %v, a check finds %v", run, verify)
+			}
+			want := content(t, path)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if run, _ := opened(t, dir); run != nil {
+				t.Fatal(run)
+			}
+			if got := content(t, path); !maps.Equal(got, want) {
+				t.Errorf("the database holds %q, want %q", got, want)
+			}
+			if segments := segmentsOf(t, path); len(segments) != 1 {
+				t.Errorf("segments %q", segments)
+			}
+		})
+	}
+}
+
+// TestLogCannotServe damages database and log: the run does not begin, and nothing is changed.
+func TestLogCannotServe(t *testing.T) {
+	for _, at := range []float64{0.3, 0.5, 0.9} {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			dir, path := sealedSite(t)
+			segment := segmentsOf(t, path)[0]
+			// The log as one checkpoint: a wrong bit in it spoils it as a whole.
+			if err := os.Remove(segment); err != nil {
+				t.Fatal(err)
+			}
+			if run, _ := opened(t, dir); run != nil {
+				t.Fatal(run)
+			}
+			segment = segmentsOf(t, path)[0]
+			data, err := os.ReadFile(segment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[int(at*float64(len(data)))] ^= 4
+			raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+			if err := os.WriteFile(segment, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run, verify := opened(t, dir); !errors.Is(run, ErrDamaged) || (verify == nil) {
+				t.Errorf("a run begins with %v, a check finds %v", run, verify)
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || string(after) != string(before) {
+				t.Errorf("the damaged database was changed: %v", err)
+			}
+		})
+	}
+}
+
+// TestLogBegunAgain writes until the log is long: it is begun again when the site is closed, and serves.
+func TestLogBegunAgain(t *testing.T) {
+	dir, path := sealedSite(t)
+	before := segmentsOf(t, path)
+	st, s := openTest(t, dir, Options{})
+	for n := range 4 {
+		if err := s.Notes.SetFact("noise", random(redoLeast/2, byte(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Notes.SetFact("noise", []byte("quiet")); err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	after := segmentsOf(t, path)
+	if len(after) != 1 || after[0] == before[0] {
+		t.Fatalf("segments %q, before %q", after, before)
+	}
+	if fi, err := os.Stat(after[0]); err != nil || fi.Size() > redoLeast/2 {
+		t.Fatalf("%d bytes, %v", fi.Size(), err)
+	}
+	want := content(t, path)
+	if err := os.WriteFile(path, random(5000, 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if run, verify := opened(t, dir); (run != nil) || (verify == nil) {
+		t.Fatalf("a run begins with %v, a check finds %v", run, verify)
+	}
+	if got := content(t, path); !maps.Equal(got, want) {
+		t.Errorf("the database holds %q, want %q", got, want)
+	}
+}
+
+// TestLogTakesBack has transactions that fail: the log has none of them.
+func TestLogTakesBack(t *testing.T) {
+	dir, path := sealedSite(t)
+	st, s := openTest(t, dir, Options{})
+	for n := range 6 {
+		fact := []byte(fmt.Sprint("fact ", n))
+		err := s.db.Update(func(tx *transaction) error {
+			if err := tx.Bucket(bMeta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
+				return err
+			}
+			return errValue
+		})
+		if (err != nil) != (n%2 == 1) {
+			t.Fatal(err)
+		}
+	}
+	closeTest(t, st, s)
+	want := content(t, path)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if run, _ := opened(t, dir); run != nil {
+		t.Fatal(run)
+	}
+	if got := content(t, path); !maps.Equal(got, want) {
+		t.Errorf("the database holds %q, want %q", got, want)
+	}
+}
+
+// FuzzLog reads entries of any bytes: it ends, and a database that comes of them is whole.
+func FuzzLog(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		name := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		o := doorOptions{
+			path:  filepath.Join(t.TempDir(), siteDB),
+			mode:  0o600,
+			depth: 1,
+			fresh: true,
+		}
+		if err := redoInto(o, file); err != nil {
+			return
+		}
+		o.fresh = false
+		d, err := openDatabase(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if err := d.View((*transaction).checkSums); err != nil {
+			t.Error(err)
+		}
+	})
+}

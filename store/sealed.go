@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/zeebo/xxh3"
+	bolt "go.etcd.io/bbolt"
+)
+
+// bbolt has no checksum for a value. A bit that flips in a leaf changes a record, and a leaf that a disk
+// loses takes its records along; either leaves pages that are good to bbolt. So a database is sealed:
+//
+//   - Each value ends with four bytes, the CRC-32C of the names of its buckets, its key, and itself. So a
+//     value that came under another key is found as well. A value is checked whenever it is read.
+//   - The bucket sums has a tally of each other bucket at the top: how many values it has, and the sum of a
+//     128-bit hash of each. A transaction brings the tallies up to date. Sums compares them with the values;
+//     so values that are missing, and old ones that came back, are found.
+//
+// A new database is sealed by its first transaction, unless it lives for one run, and one of an older format
+// by sealOlder. In this file and
+// database.go values have their checksums, in all others they do not.
+
+// bSums has the tallies, by the name of the bucket. A database that has it is sealed.
+var bSums = []byte("sums")
+
+const sealSize = 4 // bytes
+
+// transaction is one transaction of a database. What it hands out is valid as long as it is open. A value
+// that is not what was written ends it: the door returns a *DatabaseError.
+type transaction struct {
+	tx     *bolt.Tx
+	sealed bool
+	top    map[string]*bucket // of a writing transaction: those that were used
+	redo   *redoLog           // that takes the changes; nil for none
+	// what was changed, for redo
+	changes []byte
+}
+
+// badSeal is what a transaction panics with when a value is not what was written; the door recovers.
+type badSeal struct{ err error }
+
+// begin wraps a transaction of bbolt. The first one that writes a new database seals it, if seals says so.
+func begin(tx *bolt.Tx, seals bool) (*transaction, error) {
+	t := &transaction{tx: tx}
+	if tx.Writable() {
+		t.top = map[string]*bucket{}
+		if k, _ := tx.Cursor().First(); (k == nil) && seals {
+			if _, err := tx.CreateBucket(bSums); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t.sealed = tx.Bucket(bSums) != nil
+	return t, nil
+}
+
+// end writes the tallies of what was changed.
+func (t *transaction) end() error {
+	if !t.sealed {
+		return nil
+	}
+	sums := t.tx.Bucket(bSums)
+	for name, b := range t.top {
+		if b.tally == nil {
+			continue
+		}
+		v := b.tally.append(nil)
+		if err := sums.Put([]byte(name), sealed(bSums, []byte(name), v)); err != nil {
+			return err
+		}
+		t.note(redoTally, []byte(name), v)
+	}
+	return nil
+}
+
+// note takes a change into the log.
+func (t *transaction) note(what byte, bucket []byte, rest ...[]byte) {
+	if t.redo != nil {
+		t.changes = appendChange(t.changes, what, bucket, rest...)
+	}
+}
+
+// isFresh reports whether nothing was ever written to the database.
+func (t *transaction) isFresh() bool {
+	c := t.tx.Cursor()
+	k, _ := c.First()
+	if string(k) == string(bSums) {
+		k, _ = c.Next()
+	}
+	return k == nil && t.tx.ID() <= 2
+}
+
+// Size returns the size of the database, in bytes.
+func (t *transaction) Size() int64 { return t.tx.Size() }
+
+// Bucket returns a bucket, nil when there is none.
+func (t *transaction) Bucket(name []byte) *bucket {
+	if b := t.top[string(name)]; b != nil {
+		return b
+	}
+	return t.known(name, t.tx.Bucket(name))
+}
+
+// known wraps a bucket at the top.
+func (t *transaction) known(name []byte, b *bolt.Bucket) *bucket {
+	if b == nil {
+		return nil
+	}
+	w := &bucket{b: b, t: t, name: name}
+	if t.top != nil {
+		w.name = []byte(string(name))
+		t.top[string(name)] = w
+	}
+	return w
+}
+
+// CreateBucket makes a bucket that must not be there.
+func (t *transaction) CreateBucket(name []byte) (*bucket, error) {
+	b, err := t.tx.CreateBucket(name)
+	return t.known(name, b), err
+}
+
+// CreateBucketIfNotExists returns a bucket, which it makes if need be.
+func (t *transaction) CreateBucketIfNotExists(name []byte) (*bucket, error) {
+	if b := t.top[string(name)]; b != nil {
+		return b, nil
+	}
+	b, err := t.tx.CreateBucketIfNotExists(name)
+	return t.known(name, b), err
+}
+
+// bucket is a bucket of a database.
+type bucket struct {
+	b     *bolt.Bucket
+	t     *transaction
+	name  []byte // with those of the buckets above it
+	inner bool   // it lies in another one, and has no tally
+	tally *tally // of a writing transaction that has changed it
+}
+
+// Get returns a value, nil when there is none.
+func (b *bucket) Get(key []byte) []byte { return b.opened(key, b.b.Get(key)) }
+
+// opened checks a value and returns it without its checksum.
+func (b *bucket) opened(key, v []byte) []byte {
+	if (v == nil) || !b.t.sealed {
+		return v
+	}
+	n := len(v) - sealSize
+	if (n < 0) || (binary.LittleEndian.Uint32(v[n:]) != sealOf(b.name, key, v[:n])) {
+		panic(badSeal{fmt.Errorf("bucket %q, key %.80q: %w", b.name, key, errSeal)})
+	}
+	return v[:n:n]
+}
+
+var errSeal = errors.New("the value is not what was written")
+
+// sealOf returns the checksum of a value.
+func sealOf(bucket, key, v []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, bucket)
+	sum = crc32.Update(sum, castagnoli, key)
+	return crc32.Update(sum, castagnoli, v)
+}
+
+// sealed returns a value with its checksum, in memory of its own.
+func sealed(bucket, key, v []byte) []byte {
+	out := append(make([]byte, 0, len(v)+sealSize), v...)
+	return binary.LittleEndian.AppendUint32(out, sealOf(bucket, key, v))
+}
+
+// Put writes a value. It keeps neither slice.
+func (b *bucket) Put(key, v []byte) error {
+	if !b.t.sealed {
+		return b.b.Put(key, v)
+	}
+	b.t.note(redoPut, b.name, key, v)
+	v = sealed(b.name, key, v)
+	if t := b.tallied(); t != nil {
+		if old := b.b.Get(key); old != nil {
+			t.take(key, old)
+		}
+		t.add(key, v)
+	}
+	return b.b.Put(key, v)
+}
+
+// Delete removes a value, if it is there.
+func (b *bucket) Delete(key []byte) error {
+	b.t.note(redoDelete, b.name, key)
+	if t := b.tallied(); t != nil {
+		if old := b.b.Get(key); old != nil {
+			t.take(key, old)
+		}
+	}
+	return b.b.Delete(key)
+}
+
+// tallied returns the tally of a bucket that is about to be changed; nil when it has none.
+func (b *bucket) tallied() *tally {
+	if !b.t.sealed || b.inner {
+		return nil
+	}
+	if b.tally == nil {
+		b.tally = b.t.tallyOf(b.name)
+	}
+	return b.tally
+}
+
+// tallyOf returns the tally of a bucket as it was written.
+func (t *transaction) tallyOf(name []byte) *tally {
+	out := new(tally)
+	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
+	v := sums.Get(name)
+	if v != nil && !out.decode(v) {
+		panic(badSeal{fmt.Errorf("the tally of bucket %q: %w", name, errSeal)})
+	}
+	return out
+}
+
+// NextSequence returns a number that no call returned before.
+func (b *bucket) NextSequence() (uint64, error) {
+	n, err := b.b.NextSequence()
+	b.t.note(redoSequence, b.name, seqKey(n))
+	return n, err
+}
+
+// fill sets how full pages are left that split, from 0 to 1.
+func (b *bucket) fill(share float64) { b.b.FillPercent = share }
+
+// Bucket returns a bucket in this one, nil when there is none.
+func (b *bucket) Bucket(name []byte) *bucket { return b.within(name, b.b.Bucket(name)) }
+
+// CreateBucket makes a bucket in this one that must not be there.
+func (b *bucket) CreateBucket(name []byte) (*bucket, error) {
+	made, err := b.b.CreateBucket(name)
+	return b.within(name, made), err
+}
+
+// DeleteBucket removes a bucket in this one.
+func (b *bucket) DeleteBucket(name []byte) error { return b.b.DeleteBucket(name) }
+
+func (b *bucket) within(name []byte, in *bolt.Bucket) *bucket {
+	if in == nil {
+		return nil
+	}
+	path := append(append([]byte(string(b.name)), 0), name...)
+	return &bucket{
+		b:     in,
+		t:     b.t,
+		name:  path,
+		inner: true,
+	}
+}
+
+// ForEach calls f for each key in order; the value of a bucket in this one is nil.
+func (b *bucket) ForEach(f func(k, v []byte) error) error {
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if err := f(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForEachBucket calls f with the name of each bucket in this one.
+func (b *bucket) ForEachBucket(f func(name []byte) error) error { return b.b.ForEachBucket(f) }
+
+// Cursor returns a cursor over a bucket.
+func (b *bucket) Cursor() *bucketCursor { return &bucketCursor{c: b.b.Cursor(), b: b} }
+
+// bucketCursor goes through a bucket in key order. The value of a bucket in it is nil.
+type bucketCursor struct {
+	c        *bolt.Cursor
+	b        *bucket
+	key, raw []byte // where it is
+}
+
+func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
+	c.key, c.raw = k, v
+	return k, c.b.opened(k, v)
+}
+
+// First moves to the first key; nil when there is none, as of the other moves.
+func (c *bucketCursor) First() (key, value []byte) { return c.at(c.c.First()) }
+
+// Last moves to the last key.
+func (c *bucketCursor) Last() (key, value []byte) { return c.at(c.c.Last()) }
+
+// Next moves to the next key.
+func (c *bucketCursor) Next() (key, value []byte) { return c.at(c.c.Next()) }
+
+// Prev moves to the key before.
+func (c *bucketCursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
+
+// Seek moves to the first key that is not below one.
+func (c *bucketCursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.Seek(to)) }
+
+// Delete removes the value where the cursor is.
+func (c *bucketCursor) Delete() error {
+	c.b.t.note(redoDelete, c.b.name, c.key)
+	if t := c.b.tallied(); (t != nil) && (c.raw != nil) {
+		t.take(c.key, c.raw)
+	}
+	return c.c.Delete()
+}
+
+// tally is how many values a bucket has, and the sum of their hashes modulo 2^128.
+type tally struct{ n, hi, lo uint64 }
+
+func (t *tally) add(key, sealed []byte) {
+	h := hashOf(key, sealed)
+	var carry uint64
+	t.lo, carry = bits.Add64(t.lo, h.Lo, 0)
+	t.hi, _ = bits.Add64(t.hi, h.Hi, carry)
+	t.n++
+}
+
+func (t *tally) take(key, sealed []byte) {
+	h := hashOf(key, sealed)
+	var borrow uint64
+	t.lo, borrow = bits.Sub64(t.lo, h.Lo, 0)
+	t.hi, _ = bits.Sub64(t.hi, h.Hi, borrow)
+	t.n--
+}
+
+// hashOf is the hash of a value with its checksum, which covers the key.
+func hashOf(key, sealed []byte) xxh3.Uint128 { return xxh3.Hash128Seed(sealed, xxh3.Hash(key)) }
+
+func (t *tally) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, t.n)
+	b = binary.LittleEndian.AppendUint64(b, t.hi)
+	return binary.LittleEndian.AppendUint64(b, t.lo)
+}
+
+func (t *tally) decode(b []byte) bool {
+	if len(b) != 24 {
+		return false
+	}
+	t.n, t.hi, t.lo = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]),
+		binary.LittleEndian.Uint64(b[16:])
+	return true
+}
+
+// checkSums reads all values of a sealed database and reports what is wrong with them, or with how many there
+// are. A database of an older format has nothing to compare with.
+func (t *transaction) checkSums() error {
+	if !t.sealed {
+		return nil
+	}
+	root := t.tx.Cursor()
+	found := map[string]bool{}
+	for k, v := root.First(); k != nil; k, v = root.Next() {
+		if (v != nil) || (string(k) == string(bSums)) {
+			continue
+		}
+		found[string(k)] = true
+		b := &bucket{b: t.tx.Bucket(k), t: t, name: k}
+		var got tally
+		c := b.Cursor()
+		for key, _ := c.First(); key != nil; key, _ = c.Next() {
+			if c.raw != nil {
+				got.add(key, c.raw)
+			}
+		}
+		if want := t.tallyOf(k); *want != got {
+			return fmt.Errorf("bucket %q has %d values, of %d that were written, or others than those", k, got.n,
+				want.n)
+		}
+	}
+	sums := t.tx.Bucket(bSums).Cursor()
+	for k, _ := sums.First(); k != nil; k, _ = sums.Next() {
+		if !found[string(k)] {
+			return fmt.Errorf("bucket %q is missing", k)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// sealedSite makes a site with two versions and some values in every bucket, and returns the path of its
+// database.
+func sealedSite(t *testing.T) (dir, db string) {
+	t.Helper()
+	dir = t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 40), document(t, s, 0, "body"), document(t, s, 1, "other"))
+	foldAll(t, s, 1)
+	publishNow(t, s, 1)
+	commit(t, s, 40, nil, document(t, s, 0, "new body"), document(t, s, 2, "third"))
+	foldAll(t, s, 2)
+	publishNow(t, s, 2)
+	if err := s.Records.AddObservation(&Observation{Run: 1, Version: 1, Asked: idsOf(0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, 40, newURLs(40, 2))
+	db = filepath.Join(s.Dir(), siteDB)
+	closeTest(t, st, s)
+	return dir, db
+}
+
+// publishNow publishes a version of one file.
+func publishNow(t *testing.T, s *Site, version int) {
+	t.Helper()
+	tree, err := s.Trees.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	fillTree(t, tree, version, map[string]string{"index.html": fmt.Sprint(version)})
+	if err := tree.Publish(Version{Number: version, Time: time.Now(), Files: 1}, []byte("script")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raw changes a database behind the door.
+func raw(t *testing.T, path string, change func(tx *bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Update(change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opened says what becomes of a site when it is opened for a run, and what Verify says.
+func opened(t *testing.T, dir string) (run, verify error) {
+	t.Helper()
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	bad, err := st.Unreadable(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad {
+		verify = ErrDamaged
+	}
+	s, err := st.OpenSite("x")
+	if err != nil {
+		return err, verify
+	}
+	return s.Close(), verify
+}
+
+// content is all that a database holds, but the token of its leases.
+func content(t *testing.T, path string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	raw(t, path, func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			out[string(name)] = fmt.Sprint(b.Sequence())
+			return b.ForEach(func(k, v []byte) error {
+				if isMeta := string(name) == string(bMeta) && string(k) == string(kToken); !isMeta &&
+					string(name) != string(bSums) {
+					out[string(name)+" "+string(k)] = string(v)
+				}
+				return nil
+			})
+		})
+	})
+	return out
+}
+
+// TestSealedValues changes each value of a database in each way in which a disk may. A check finds it. The
+// next run makes the database again from its log, without a loss; without a log it does not begin.
+func TestSealedValues(t *testing.T) {
+	_, good := sealedSite(t)
+	want := content(t, good)
+	var all []struct{ bucket, key []byte }
+	raw(t, good, func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			return b.ForEach(func(k, _ []byte) error {
+				all = append(all, struct{ bucket, key []byte }{slices.Clone(name), slices.Clone(k)})
+				return nil
+			})
+		})
+	})
+	seen := map[string]bool{}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := map[string]func(b *bolt.Bucket, k []byte) error{
+		"lost": func(b *bolt.Bucket, k []byte) error { return b.Delete(k) },
+		"bit": func(b *bolt.Bucket, k []byte) error {
+			v := slices.Clone(b.Get(k))
+			v[rand.IntN(len(v))] ^= 1 << rand.IntN(8)
+			return b.Put(k, v)
+		},
+		"other key": func(b *bolt.Bucket, k []byte) error {
+			v := slices.Clone(b.Get(k))
+			return errors.Join(b.Delete(k), b.Put(append(slices.Clone(k), 'x'), v))
+		},
+	}
+	for i, at := range all {
+		if n := string(at.bucket); seen[n] && (i%7 != 0) { // one of each bucket, and some more
+			continue
+		}
+		seen[string(at.bucket)] = true
+		for _, way := range slices.Sorted(maps.Keys(ways)) {
+			t.Run(fmt.Sprintf("%s/%d/%s", at.bucket, i, way), func(t *testing.T) {
+				dir := t.TempDir()
+				if err := os.CopyFS(dir, os.DirFS(filepath.Join(good, "../../.."))); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, "sites/x", siteDB)
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				raw(t, path, func(tx *bolt.Tx) error { return ways[way](tx.Bucket(at.bucket), at.key) })
+				run, verify := opened(t, dir)
+				if (run != nil) || (verify == nil) {
+					t.Errorf("a run begins with %v, a check finds %v", run, verify)
+				}
+				if got := content(t, path); !maps.Equal(got, want) {
+					t.Errorf("the database holds %q, want %q", got, want)
+				}
+				raw(t, path, func(tx *bolt.Tx) error { return ways[way](tx.Bucket(at.bucket), at.key) })
+				if err := os.RemoveAll(filepath.Join(dir, "sites/x", redoFolder)); err != nil {
+					t.Fatal(err)
+				}
+				if run, _ := opened(t, dir); !errors.Is(run, ErrDamaged) {
+					t.Errorf("without a log a run begins with %v", run)
+				}
+			})
+		}
+	}
+	if len(seen) < 9 {
+		t.Errorf("only buckets %v", slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+// TestSealedOldPage puts older values back under their keys, as a disk does that lost a write.
+func TestSealedOldPage(t *testing.T) {
+	dir, path := sealedSite(t)
+	var k, old []byte
+	raw(t, path, func(tx *bolt.Tx) error {
+		k, old = tx.Bucket(bResources).Cursor().First()
+		k, old = slices.Clone(k), slices.Clone(old)
+		return nil
+	})
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 42, nil, document(t, s, 0, "newest"), document(t, s, 1, "newer"))
+	foldAll(t, s, 3)
+	closeTest(t, st, s)
+	want := content(t, path)
+	raw(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bResources).Put(k, old) })
+	if run, verify := opened(t, dir); (run != nil) || (verify == nil) {
+		t.Errorf("a run begins with %v, a check finds %v", run, verify)
+	}
+	if got := content(t, path); !maps.Equal(got, want) {
+		t.Errorf("the database holds %q, want %q", got, want)
+	}
+}
+
+// TestSealOlder seals an older database, beside what a killed run left of it: nothing is lost, nobody else
+// gets in, and the way back goes when two more versions are published.
+func TestSealOlder(t *testing.T) {
+	dir, path := sealedSite(t)
+	unseal(t, path)
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	half := filepath.Join(filepath.Dir(path), ".site.db.sealed")
+	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	view, err := st.ViewSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := len(resources(t, view))
+	view.Close()
+	for range 2 {
+		s, err := st.OpenSite("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(resources(t, s)); n != want {
+			t.Errorf("%d records, had %d", n, want)
+		}
+		if _, err := st.OpenSite("x"); !errors.Is(err, ErrLocked) {
+			t.Errorf("a second one: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	older := path + ".7"
+	if _, err := os.Stat(older); err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	publishNow(t, s, 3)
+	publishNow(t, s, 4)
+	s.Close()
+	if s, err = st.OpenSite("x"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, err := os.Stat(older); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after two versions: %v", err)
+	}
+}
+
+// unseal makes a database one of format 7.
+func unseal(t *testing.T, path string) {
+	t.Helper()
+	raw(t, path, func(tx *bolt.Tx) error {
+		if err := tx.DeleteBucket(bSums); err != nil {
+			return err
+		}
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			var keys, values [][]byte
+			if err := b.ForEach(func(k, v []byte) error {
+				keys, values = append(keys, slices.Clone(k)), append(values, slices.Clone(v[:len(v)-sealSize]))
+				return nil
+			}); err != nil {
+				return err
+			}
+			for i, k := range keys {
+				if string(name) == string(bMeta) && string(k) == string(kFormat) {
+					values[i] = binary.BigEndian.AppendUint32(nil, 7)
+				}
+				if err := b.Put(k, values[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
