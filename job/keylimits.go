@@ -138,11 +138,12 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "pages",
 			Example: "100",
-			Doc: "A chain of pages that link to one another and differ in their queries only, such as the " +
-				"months of a calendar, is left out when so many of them in a row have no new text and no " +
-				"new links. 0: never.",
+			Doc: "A chain of pages that link to one another, such as the months of an empty calendar, is left " +
+				"out when so many of them in a row have no new text, pictures or links. Their URLs differ in " +
+				"numbers and queries only. An error page whose relative links lead to itself ever deeper " +
+				"counts four times. The summary names what was left out. 0: never.",
 			Risk: "Too low cuts off a list with many empty pages; without it a calendar costs " +
-				"`max_variants` requests.",
+				"`max_variants` or `max_dates` requests.",
 			max:   1 << 20,
 			field: func(j *Job) any { return &j.Limits.MaxStale },
 		},

@@ -11,7 +11,7 @@ import (
 // exhibits are all of the zoo.
 func exhibits() []Exhibit {
 	return slices.Concat(originCases(), partCases(), paceCases(), silenceCases(), contentCases(), sitemapCases(),
-		issueCases(), changeCases())
+		issueCases(), changeCases(), trapCases())
 }
 
 // TestZoo plays each site, once as it is and once with one page more that is broken for ever.

@@ -83,7 +83,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 		if s.Queued() {
 			return ledger.Mark{Seen: seenAs(c), Requisite: needed}
 		}
-		q, m := a.decide(c, id, s, u, hasPlan && !needed)
+		q, m := a.decide(c, doc, id, s, u, hasPlan && !needed)
 		if types.rests(id, s, u, needed) {
 			q = Queued{}
 		}
@@ -144,13 +144,13 @@ func seenAs(c *admit.Candidate) ledger.Seen {
 // called while the table waits. The zero Queued says that the URL does not enter it now. hasPlan says that
 // known URLs have their turn without being named.
 func (a *Admission) decide(
-	c *admit.Candidate, id uint32, s ledger.State, u site.URL, hasPlan bool,
+	c *admit.Candidate, doc Document, id uint32, s ledger.State, u site.URL, hasPlan bool,
 ) (q Queued, m ledger.Mark) {
 	m.Seen = seenAs(c)
 	icon := c.Guess && admit.IsFavicon(u)
 	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
 	rests := icon && a.Rests(id, s)
-	trapped := !s.InSet() && a.o.Chains.Refuses(u)
+	trapped := !s.InSet() && a.o.Chains.Refuses(u, doc.ID)
 	if hasTurn || rests || trapped {
 		return q, m
 	}
@@ -187,7 +187,7 @@ func (a *Admission) admitNew(c *admit.Candidate, doc Document, queue deciding) (
 	}
 	disallowed := ""
 	if _, ok := a.o.Table.Find([]byte(u.String())); !ok {
-		if a.o.Chains.Refuses(u) {
+		if a.o.Chains.Refuses(u, doc.ID) {
 			a.trapped(u, ChainReason)
 			return -1, nil
 		}
@@ -259,6 +259,13 @@ const ChainReason = "a chain of pages without new text or links"
 // Learn takes a page that is new in the mirror, see Chains.
 func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
 
+// Recall takes a page that is in the mirror already, see Chains.
+func (a *Admission) Recall(rec *store.Resource) {
+	if rec.Referrer > 0 {
+		a.o.Chains.Recall(rec.ID, rec.URL, a.o.Table.URL(rec.Referrer-1))
+	}
+}
+
 // Stored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
 func (a *Admission) Stored(targets []byte) {
 	guess := false // the one whose turn it is
@@ -285,7 +292,7 @@ func (a *Admission) Stored(targets []byte) {
 			return m
 		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
 			return m
-		case first && !a.o.Entrance.First(id), !s.InSet() && a.o.Chains.Refuses(u):
+		case first && !a.o.Entrance.First(id), a.refuses(u, s):
 			return m
 		}
 		m.Queue = !first
@@ -293,6 +300,11 @@ func (a *Admission) Stored(targets []byte) {
 		return m
 	})
 	a.o.Entrance.Add(add...)
+}
+
+// refuses reports whether a known URL belongs to a trap, whose pages were the first to name it.
+func (a *Admission) refuses(u site.URL, s ledger.State) bool {
+	return !s.InSet() && (s.Referrer() > 0) && a.o.Chains.Refuses(u, s.Referrer()-1)
 }
 
 // PurposeOf says what a known URL was first wanted for.

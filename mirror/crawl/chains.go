@@ -8,32 +8,41 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
+	"mirrord/mirror/ledger"
+	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
 )
 
 // A program may answer an endless chain of pages, each of which links to the next: the months of a calendar,
-// a list beyond its end. The URLs of a chain have one path and one set of parameters. A chain is a trap when
-// so many of its pages in a row (limits.max_stale) brought nothing new:
+// a list beyond its end. The URLs of a chain have one pattern, see PatternOf. A chain is a trap when so many
+// of its pages in a row (limits.max_stale) brought nothing new:
 //
 //   - growth: only pages count that a page of the chain leads to, itself or through others, and that are
 //     not in the mirror yet. What an index or sitemap names is no chain;
-//   - text: fewer than 4 words of letters, and at most 30 series of five words, that no page of the chain had
-//     before. A page with exactly the words of an earlier one counts four times;
-//   - links: to no new URL but those of this chain, or of others that bring nothing new either.
+//   - text: all but 2 of its series of five words stood in earlier pages of the chain, and so did all of the
+//     text. The numbers of the URL and the days of a month do not count. A page with exactly the words of an
+//     earlier one, numbers as well, counts four times. A page with a little more that is new takes one page
+//     back from the count: pages of data have that always, a calendar has it with each new month of the year.
+//     Four new words of letters, or more than 30 series, end the count;
+//   - links: to no new URL but those of this chain, or of others that bring nothing new either; no picture
+//     that no page of the chain had before, and no link of another pattern than theirs.
 //
-// An archive of numbered pages brings new text with each page, and is never cut, however long it is.
+// An archive of numbered pages brings new text with each page, and is never left out, however long it is.
+// Pages whose relative links lead ever deeper are the other kind of trap, see echoes.
 
 const (
 	freshWords    = 4
 	freshShingles = 30
+	fewShingles   = 2
 	shingleWords  = 5
 	repeatWeight  = 4
 	dullAfter     = 8    // stale pages after which links to a chain are nothing new
-	mostSeen      = 8192 // words and series that are remembered of a chain
+	mostSeen      = 8192 // words, series and links that are remembered of a chain
 	mostChains    = 64   // that are watched
 	retestPages   = 4    // stale pages after which a chain that was a trap in the run before is one again
 )
@@ -41,18 +50,23 @@ const (
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
 type Chains struct {
 	limit int // limits.max_stale
+	cuts  atomic.Int32
 
-	mu    sync.Mutex
-	of    map[string]*chain
-	grown map[uint32]bool // pages that a chain led to
+	mu     sync.Mutex
+	of     map[string]*chain // by pattern
+	turn   int               // counts the pages that were learned
+	grown  ledger.IDSet      // pages that a chain led to
+	echoes echoes
 }
 
-// chain is what is known of the URLs of one pattern.
+// chain is what is known of pages of one kind.
 type chain struct {
 	seen  map[uint64]struct{}
 	stale int      // weight of the pages in a row that brought nothing new
 	pages []uint32 // these pages
 	cut   bool
+	known bool // it was a trap in the run before
+	used  int  // the turn in which it had a page
 }
 
 // NewChains returns a Chains. known is what Known returned in the run before; nil when limit is 0.
@@ -60,44 +74,36 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 	if limit <= 0 {
 		return nil
 	}
-	c := &Chains{limit: int(limit), of: map[string]*chain{}, grown: map[uint32]bool{}}
+	c := &Chains{limit: int(limit), of: map[string]*chain{}, echoes: newEchoes()}
 	for p, seen := range known {
-		k := &chain{seen: map[uint64]struct{}{}, stale: max(0, c.limit-retestPages)}
+		k := &chain{seen: map[uint64]struct{}{}, stale: max(0, c.limit-retestPages), known: true}
 		for ; len(seen) >= 8; seen = seen[8:] {
 			k.seen[binary.LittleEndian.Uint64(seen)] = struct{}{}
 		}
-		c.of[p] = k
+		if dir, ok := strings.CutSuffix(p, echoMark); ok && strings.HasSuffix(dir, "/") {
+			c.echoes.restore(dir, k)
+		} else {
+			c.of[p] = k
+		}
 	}
 	return c
 }
 
-// PatternOf names the URLs that differ from u in the values of their query only; "" for a URL without one.
-func PatternOf(u site.URL) string {
-	q, ok := u.Query()
-	if !ok || (q == "") {
-		return ""
-	}
-	var names []string
-	for _, pair := range strings.FieldsFunc(q, func(r rune) bool { return (r == '&') || (r == ';') }) {
-		name, _, _ := strings.Cut(pair, "=")
-		names = append(names, name+"=…")
-	}
-	slices.Sort(names)
-	return u.Origin() + u.Path() + "?" + strings.Join(slices.Compact(names), "&")
-}
-
-// Refuses reports whether u belongs to a trap.
-func (c *Chains) Refuses(u site.URL) bool {
-	if c == nil {
-		return false
-	}
-	p := PatternOf(u)
-	if p == "" {
+// Refuses reports whether u, which the page of that number names, belongs to a trap. What another page names
+// as well is not refused to that one.
+func (c *Chains) Refuses(u site.URL, from uint32) bool {
+	if (c == nil) || (c.cuts.Load() == 0) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.of[p]
+	if c.echoes.refuses(u, from) {
+		return true
+	}
+	if !c.grown.Has(from) {
+		return false
+	}
+	k := c.of[PatternOf(u)]
 	return (k != nil) && k.cut
 }
 
@@ -107,84 +113,193 @@ type ChainPage struct {
 	URL     site.URL
 	FromID  uint32 // of the page that first named it, plus one
 	From    site.URL
-	Said    func() string // its text; nil: it is as it was when its chain was a trap
-	Entered []site.URL    // new URLs that it leads to
+	Said    func() string   // its text; nil: it is as it was when it left the mirror as part of a trap
+	Links   []relocate.Link // of the page
+	Entered []site.URL      // new URLs that it leads to
 }
 
-// Learn takes a page. It is called before the URLs that the page leads to are requested.
+// Recall takes a page that is in the mirror already, and the one that first named it: what a chain led to
+// before goes on leading to its pages.
+func (c *Chains) Recall(id uint32, u, from site.URL) {
+	if c == nil {
+		return
+	}
+	if p := PatternOf(u); (p == "") || (p != PatternOf(from)) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.grown.Put(id, true)
+}
+
+// Learn takes a page that is new in the mirror. It is called before the URLs that the page leads to are
+// requested.
 func (c *Chains) Learn(p *ChainPage) {
 	if c == nil {
 		return
 	}
-	pattern := PatternOf(p.URL)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	grown := (p.FromID > 0) && (c.grown[p.FromID-1] || ((pattern != "") && PatternOf(p.From) == pattern))
-	if grown {
-		c.grown[p.ID] = true
+	c.turn++
+	if c.echoes.learn(p, c.limit) {
+		c.cuts.Add(1)
 	}
+	if p.FromID == 0 {
+		return
+	}
+	pattern := PatternOf(p.URL)
+	ledOn := (pattern != "") && (PatternOf(p.From) == pattern)
+	if !ledOn && !c.grown.Has(p.FromID-1) {
+		return
+	}
+	c.grown.Put(p.ID, true)
 	if pattern == "" {
 		return
 	}
+	k := c.chain(pattern)
+	if (k != nil) && c.count(k, pattern, p) {
+		c.cuts.Add(1)
+	}
+}
+
+// chain returns what is known of a pattern; nil when too many chains may be traps.
+func (c *Chains) chain(pattern string) *chain {
 	k := c.of[pattern]
 	if k == nil {
-		if len(c.of) >= mostChains {
-			return
+		if len(c.of) >= mostChains && !c.forget() {
+			return nil
 		}
 		k = &chain{seen: map[uint64]struct{}{}}
 		c.of[pattern] = k
 	}
-	fresh, weight := false, 1
-	if p.Said != nil {
-		fresh, weight = k.take(text.Tokens(p.Said()))
+	k.used = c.turn
+	return k
+}
+
+// forget gives up the chain that had no page for longest, of those that may not be traps.
+func (c *Chains) forget() bool {
+	oldest := ""
+	for p, k := range c.of {
+		if (k.stale == 0) && !k.cut && ((oldest == "") || (k.used < c.of[oldest].used)) {
+			oldest = p
+		}
 	}
-	if fresh || c.leadsOn(pattern, p.Entered) {
+	delete(c.of, oldest)
+	return oldest != ""
+}
+
+// count takes a page into its chain. It reports whether the chain is a trap from now on.
+func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
+	words, weight := newSome, 1
+	if p.Said == nil {
+		words = newNothing
+	} else {
+		words, weight = k.take(p.words(pattern))
+	}
+	links := c.leadsOn(k, pattern, p)
+	switch {
+	case k.cut: // it was under way
+		k.pages = append(k.pages, p.ID)
+		return false
+	case (words == newMuch) || links:
 		k.stale, k.pages = 0, nil
-		return
-	}
-	if !grown {
-		return
+		return false
+	case (words == newSome) && !k.known:
+		if k.stale = max(0, k.stale-1); k.stale == 0 {
+			k.pages = nil
+			return false
+		}
+		weight = 0
 	}
 	k.stale += weight
 	k.pages = append(k.pages, p.ID)
-	k.cut = k.cut || (k.stale >= c.limit)
+	k.cut = k.stale >= c.limit
+	return k.cut
 }
 
-// leadsOn reports whether some URLs are something new. The caller holds mu.
-func (c *Chains) leadsOn(pattern string, urls []site.URL) bool {
-	return slices.ContainsFunc(urls, func(u site.URL) bool {
-		p := PatternOf(u)
-		k := c.of[p]
-		dull := (k != nil) && (k.cut || (k.stale >= dullAfter))
-		return (p != pattern) && !dull
-	})
+// leadsOn reports whether a page has links to something new. It remembers all of them.
+func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
+	isDull := func(p string) bool {
+		other := c.of[p]
+		return (p == pattern) || ((other != nil) && (other.cut || (other.stale >= dullAfter)))
+	}
+	for _, u := range p.Entered {
+		on = on || !isDull(PatternOf(u))
+	}
+	for i := range p.Links {
+		l := &p.Links[i]
+		if (l.URL == nil) || (l.Kind > relocate.Requisite) {
+			continue
+		}
+		u := site.Canonical(string(l.URL))
+		what := PatternOf(u)
+		if (l.Kind == relocate.Hyperlink) && isDull(what) {
+			continue
+		}
+		if (what == "") || (l.Kind != relocate.Hyperlink) {
+			what = u.String()
+		}
+		on = k.isNew("link\x00"+what) || on
+	}
+	return on
 }
 
-// take adds the words of a page. It reports whether enough of them are new, and else how much the page
-// counts.
-func (k *chain) take(words []string) (fresh bool, weight int) {
+// words returns the words of a page, also without the numbers of its URL and of the next ones.
+func (p *ChainPage) words(pattern string) (all, plain []string) {
+	numbers := map[string]bool{}
+	numbersOf(p.URL.String(), numbers)
+	for i := range p.Links {
+		if l := &p.Links[i]; (l.URL != nil) && (l.Kind == relocate.Hyperlink) {
+			if u := site.Canonical(string(l.URL)); PatternOf(u) == pattern {
+				numbersOf(u.String(), numbers)
+			}
+		}
+	}
+	all = text.Tokens(p.Said())
+	return all, withoutNumbers(all, numbers)
+}
+
+// novelty is how much of a text is new.
+type novelty uint8
+
+const (
+	newNothing novelty = iota
+	newSome
+	newMuch
+)
+
+// take adds the words of a page. It reports how much of them is new, and how much the page counts when
+// nothing is.
+func (k *chain) take(all, plain []string) (n novelty, weight int) {
 	if len(k.seen) > mostSeen {
 		clear(k.seen)
 	}
-	isNew := func(s string) bool {
-		h := xxh3.HashString(s)
-		_, old := k.seen[h]
-		k.seen[h] = struct{}{}
-		return !old
-	}
-	letters, series := 0, 0
-	for i, w := range words {
-		if isNew(w) && !strings.ContainsAny(w, "0123456789") {
+	letters, series, same := 0, 0, !k.isNew("plain\x00"+strings.Join(plain, " "))
+	for i, w := range plain {
+		if k.isNew(w) && !strings.ContainsAny(w, digits) {
 			letters++
 		}
-		if i+shingleWords <= len(words) && isNew(strings.Join(words[i:i+shingleWords], " ")) {
+		if (i+shingleWords <= len(plain)) && k.isNew(strings.Join(plain[i:i+shingleWords], " ")) {
 			series++
 		}
 	}
-	if weight = 1; !isNew("whole\x00" + strings.Join(words, " ")) {
+	if weight = 1; !k.isNew("whole\x00" + strings.Join(all, " ")) {
 		weight = repeatWeight
 	}
-	return (letters >= freshWords) || (series > freshShingles), weight
+	switch {
+	case (letters >= freshWords) || (series > freshShingles):
+		return newMuch, weight
+	case (series > fewShingles) || !same:
+		return newSome, weight
+	}
+	return newNothing, weight
+}
+
+func (k *chain) isNew(s string) bool {
+	h := xxh3.HashString(s)
+	_, old := k.seen[h]
+	k.seen[h] = struct{}{}
+	return !old
 }
 
 // Traps returns the traps by pattern, each with its pages that were requested and brought nothing new.
@@ -195,9 +310,9 @@ func (c *Chains) Traps() map[string][]uint32 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for p, k := range c.of {
+	for p, k := range c.all() {
 		if k.cut {
-			out[p] = k.pages
+			out[p] = append(out[p], k.pages...)
 		}
 	}
 	return out
@@ -212,15 +327,13 @@ func (c *Chains) Known() map[string][]byte {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for p, k := range c.of {
+	for p, k := range c.all() {
 		if !k.cut && (k.stale < max(1, c.limit-retestPages)) {
 			continue
 		}
-		var seen []byte
 		for _, h := range slices.Sorted(maps.Keys(k.seen)) {
-			seen = binary.LittleEndian.AppendUint64(seen, h)
+			out[p] = binary.LittleEndian.AppendUint64(out[p], h)
 		}
-		out[p] = seen
 	}
 	return out
 }

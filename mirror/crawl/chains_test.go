@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"mirrord/site"
@@ -11,12 +12,31 @@ import (
 
 func TestPatternOf(t *testing.T) {
 	for raw, want := range map[string]string{
-		"http://h/a":             "",
-		"http://h/a?b=1":         "http://h/a?b=…",
-		"http://h/a?c=2&b=1;c=3": "http://h/a?b=…&c=…",
+		"http://h/a":              "",
+		"http://h/a?b=1":          "http://h/a?b=…",
+		"http://h/a?c=2&b=1;c=3":  "http://h/a?b=…&c=…",
+		"http://h/2026/11/":       "http://h/#/#/",
+		"http://h/p12.html?b=1":   "http://h/p#.html?b=…",
+		"http://h/%E4%BD%A0.html": "",
+		"http://h/%E4%BD%A01":     "http://h/%E4%BD%A0#",
 	} {
 		if got := PatternOf(site.Canonical(raw)); got != want {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// The days of a month and what the URL says are no words.
+func TestWithoutNumbers(t *testing.T) {
+	for said, want := range map[string]string{
+		"may 2026 28 29 30 31 1 2 3": "may # #",
+		"page 07 of 36":              "page # of 36",
+		"12 degrees 3 mm":            "12 degrees 3 mm",
+		"week 45 1 2 week 46 3 4":    "week 45 # week 46 #",
+	} {
+		numbers := map[string]bool{"2026": true, "7": true}
+		if got := strings.Join(withoutNumbers(strings.Fields(said), numbers), " "); got != want {
+			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}
 }
@@ -62,7 +82,7 @@ func TestChainsLearn(t *testing.T) {
 			}
 			x.Learn(p)
 		}
-		if got := x.Refuses(page(99)); (got != c.want) || (len(x.Traps()) == 1) != c.want {
+		if got := x.Refuses(page(99), 25); (got != c.want) || (len(x.Traps()) == 1) != c.want {
 			t.Errorf("%s: refused %v, traps %v", c.name, got, x.Traps())
 		}
 		// The next run needs few pages to find it again.
@@ -75,12 +95,12 @@ func TestChainsLearn(t *testing.T) {
 				From:   page(i + 1),
 			})
 		}
-		if got := next.Refuses(page(99)); got != c.want {
+		if got := next.Refuses(page(99), retestPages-1); got != c.want {
 			t.Errorf("%s: in the next run refused %v", c.name, got)
 		}
 	}
 	var none *Chains
-	if none.Learn(&ChainPage{URL: page(1)}); none.Refuses(page(1)) || NewChains(0, nil) != nil {
+	if none.Learn(&ChainPage{URL: page(1)}); none.Refuses(page(1), 0) || NewChains(0, nil) != nil {
 		t.Error("without a limit there are traps")
 	}
 }

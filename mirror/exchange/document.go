@@ -103,9 +103,12 @@ func (r *reading) linkedDocument(
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
+	if old.InSet {
+		r.admission.Recall(old)
+	}
 	add := r.admit(now.ID, now.Depth, x, &as)
 	if !old.InSet {
-		r.learn(now, add, body)
+		r.learn(now, x, add, body)
 	}
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
@@ -131,21 +134,28 @@ func (r *reading) linkedDocument(
 	return r.keep(now, old, x.Targets(r.rules), as), nil
 }
 
-// learn takes a new page into the count of chains. body is nil for a page that is as it was.
-func (r *reading) learn(now *store.Resource, add []crawl.Queued, body []byte) {
-	p := &crawl.ChainPage{ID: now.ID, URL: now.URL, FromID: now.Referrer}
-	if now.Referrer > 0 {
-		p.From = r.table.URL(now.Referrer - 1)
-	}
+// learn takes a page that is new in the mirror into the count of chains. It leads to what add says.
+func (r *reading) learn(now *store.Resource, x *intake.Extract, add []crawl.Queued, body []byte) {
+	p := r.chainPage(now)
+	p.Links = x.Doc.Links
+	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
 	if crawl.PatternOf(now.URL) != "" {
 		for id := range numbers(add) {
 			p.Entered = append(p.Entered, r.table.URL(id))
 		}
-		if body != nil {
-			p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
-		}
 	}
 	r.admission.Learn(p)
+}
+
+// learnAgain takes a page that left the mirror as part of a trap, and is as it was.
+func (r *reading) learnAgain(rec *store.Resource) { r.admission.Learn(r.chainPage(rec)) }
+
+func (r *reading) chainPage(rec *store.Resource) *crawl.ChainPage {
+	p := &crawl.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
+	if rec.Referrer > 0 {
+		p.From = r.table.URL(rec.Referrer - 1)
+	}
+	return p
 }
 
 // mostChainText is how much of a page is read to see whether it brings new text, in bytes.

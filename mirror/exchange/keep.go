@@ -5,6 +5,7 @@ package exchange
 import (
 	"fmt"
 
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
@@ -77,8 +78,12 @@ func (r *reading) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Fin
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
 	rec.Observe(false)
 	spare.Forgive(rec)
-	if !rec.InSet {
-		r.learn(rec, nil, nil)
+	if rec.InSet {
+		r.admission.Recall(rec)
+	} else {
+		if rec.Reason == crawl.ChainReason {
+			r.learnAgain(rec)
+		}
 		as.Room = as.Room.Add(ledger.RoomOf(rec))
 		rec.InSet, rec.Moved = true, r.run.Version
 	}

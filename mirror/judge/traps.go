@@ -14,13 +14,13 @@ import (
 // site is published.
 func (rules) Traps() rule { return rule{at: Settled, place: 5, judge: traps} }
 
-const leftOut = "%s was left out as a trap: %d pages of it in a row had no new text and no new links; " +
+const leftOut = "%s was left out as a trap: %s of it in a row had no new text, pictures or links; " +
 	"limits.max_stale = 0, or a larger number, takes it in"
 
 func traps(c *Case) (r Ruling, _ error) {
 	for _, pattern := range slices.Sorted(maps.Keys(c.Traps)) {
 		pages := c.Traps[pattern]
-		r.note(fmt.Sprintf(leftOut, pattern, len(pages)), site.URL{})
+		r.note(fmt.Sprintf(leftOut, pattern, countOf(len(pages), "page")), site.URL{})
 		for _, id := range pages {
 			if c.Ledger.State(id).InSet() {
 				r.Leave = append(r.Leave, id)

@@ -176,7 +176,8 @@ func (r *Retrieval) ask(
 	if err != nil {
 		return false, err
 	}
-	if !rec.InSet && r.chains.Refuses(rec.URL) { // it was queued before its chain was found to be a trap
+	named := !rec.InSet && (rec.Referrer > 0)
+	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
 		rec.Outcome, rec.Reason = site.Trapped, crawl.ChainReason
 		as := ledger.Account{Tally: ledger.AsTrapped}
 		r.conclude(id, rec.URL, exchange.Found{Finding: &ledger.Finding{Done: store.Done{Resource: rec}, As: as}})

@@ -18,8 +18,8 @@ type Forecast struct {
 	Sources     map[uint32]bool          // sources of evidence that no plan decides about
 	Audits      map[uint32]bool          // of evidence
 	Planned     map[uint32]policy.Reason // handed out by the plan, with the reasons of the moment
-	Covered     IDSet                    // evidence shows that they need not be requested
-	Asked       IDSet                    // all that is requested: the four above, and what the run owes
+	Covered     ledger.IDSet             // evidence shows that they need not be requested
+	Asked       ledger.IDSet             // all that is requested: the four above, and what the run owes
 }
 
 // ForeseeOptions are what a run is foreseen from. Table is needed.

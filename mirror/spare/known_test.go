@@ -93,22 +93,6 @@ func TestDirTable(t *testing.T) {
 	}
 }
 
-func TestIDSet(t *testing.T) {
-	var s IDSet
-	s.Put(500, false)
-	if len(s) > 0 {
-		t.Error("removing a number takes memory")
-	}
-	s.Put(3, true)
-	s.Put(64, true)
-	s.Put(3, false)
-	for _, id := range []uint32{0, 3, 63, 64, 65, 100_000} {
-		if got, want := s.Has(id), id == 64; got != want {
-			t.Errorf("%d: %v, want %v", id, got, want)
-		}
-	}
-}
-
 // What left without a request, because the job does not want it any more, is not a page that nobody looks at.
 func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 	known, table := pages(300,
@@ -159,7 +143,7 @@ func TestModel(t *testing.T) {
 		},
 		store.Observation{Run: 4, Time: 1_700_300_000, Asked: store.IDs{{First: 60, Last: 60}}})
 	table.Settled().Leave(5)
-	var listings IDSet
+	var listings ledger.IDSet
 	listings.Put(60, true)
 	m, err := known.Model(ModelOptions{Run: 4, Listings: listings})
 	if err != nil {

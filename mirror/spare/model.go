@@ -66,8 +66,8 @@ const learnedRuns = 500
 
 // ModelOptions say how a model is made.
 type ModelOptions struct {
-	Run      int   // number of the run in progress: what it has observed so far is not learned
-	Listings IDSet // the URLs that are units of the kind policy.Listing
+	Run      int          // number of the run in progress: what it has observed so far is not learned
+	Listings ledger.IDSet // the URLs that are units of the kind policy.Listing
 
 	Looks    bool          // runs that lie close together are one look, see lookGap
 	Interval time.Duration // of the schedule; 0 for a job without one

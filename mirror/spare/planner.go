@@ -20,11 +20,11 @@ type PlanOptions struct {
 	Job      *job.Job
 	Policies policy.Registry
 	Site     KnownSite
-	Run      int       // number of the run
-	Now      time.Time // its beginning
-	Listings IDSet     // directory listings of the mirror
-	Covered  IDSet     // URLs that a listing shows
-	Trusted  bool      // what listings say is believed
+	Run      int          // number of the run
+	Now      time.Time    // its beginning
+	Listings ledger.IDSet // directory listings of the mirror
+	Covered  ledger.IDSet // URLs that a listing shows
+	Trusted  bool         // what listings say is believed
 	First    admit.Priorities
 
 	PlanTerms
@@ -73,10 +73,10 @@ func (o *PlanOptions) policy() policy.Definition {
 type Planner struct {
 	o       PlanOptions
 	model   *SiteModel
-	rules   *MinedRules // nil for a policy without rules
-	low     int         // the frontier is filled when it has fewer URLs
-	origins []string    // of the units
-	due     IDSet       // requested whatever pays, because the job gives them priority
+	rules   *MinedRules  // nil for a policy without rules
+	low     int          // the frontier is filled when it has fewer URLs
+	origins []string     // of the units
+	due     ledger.IDSet // requested whatever pays, because the job gives them priority
 
 	mu     sync.Mutex
 	plan   policy.Plan

@@ -20,14 +20,14 @@ const mostFeeds = 32
 // Sources are what the mirror has of sources of evidence, and of what they may say. They are filled while the
 // table is loaded, and read afterwards.
 type Sources struct {
-	Listings IDSet            // directory listings
-	Covered  IDSet            // URLs that a listing shows
+	Listings ledger.IDSet     // directory listings
+	Covered  ledger.IDSet     // URLs that a listing shows
 	Answered []store.Resource // sources that this run requested before it was interrupted
 
-	mapped IDSet    // URLs of which a sitemap said something when they were last looked at
-	pages  []uint32 // known listings and sitemaps
-	feeds  []uint32 // at most mostFeeds
-	fresh  []uint32 // URLs whose lifetime is not over
+	mapped ledger.IDSet // URLs of which a sitemap said something when they were last looked at
+	pages  []uint32     // known listings and sitemaps
+	feeds  []uint32     // at most mostFeeds
+	fresh  []uint32     // URLs whose lifetime is not over
 }
 
 // Load takes a record. run is the number of the run, started its beginning.
