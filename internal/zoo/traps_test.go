@@ -40,6 +40,45 @@ func trapCases() []Exhibit {
 			Part: "/day*",
 		},
 		{
+			// The months are a trap, but for the current one, which the entry page names.
+			Name: "a calendar of which the entry page names a month",
+			Site: func() *Site {
+				month := func(n int) string {
+					at := time.Date(2026, time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+					return at.Format("/cal/2006/01/")
+				}
+				s := Village(10)
+				for run := 1; run <= lasting; run++ {
+					s.Add(month(run), "")
+				}
+				return s.Twist(func(v Visit) *Reply {
+					if v.At("/") {
+						a := v.Page()
+						a.Body = strings.Replace(a.Body, "</body>", `<a href="`+month(v.Run)+`">now</a></body>`, 1)
+						a.Header[1] = "ETag: " + tag(a.Body)
+						return a
+					}
+					var y, m int
+					if n, _ := fmt.Sscanf(v.Path, "/cal/%d/%d/", &y, &m); n != 2 {
+						return nil
+					}
+					return HTML("Calendar", fmt.Sprintf(`<p>Nothing is planned. <a href="%s">next</a>`, month(12*y-24312+m+1)))
+				})
+			},
+			Want: []Want{
+				{
+					Run:      1,
+					Verdict:  "complete",
+					Pages:    "all /cal/*@- /cal/2026/01/@+ /cal/2026/02/@?",
+					Requests: 80,
+					Says:     []string{"/cal/#/#/ was left out as a trap"},
+				},
+				{Run: 2, Verdict: "complete", Pages: "all /cal/*@? /cal/2026/02/@+ /cal/2026/03/@-", Requests: 60},
+				{Run: 4, Verdict: "complete", Pages: "all /cal/*@? /cal/2026/04/@+ /cal/2026/05/@-", Requests: 60},
+			},
+			Part: "/cal/*",
+		},
+		{
 			// The navigation of the error page is relative, and it says how long it took.
 			Name: "soft 404 with a relative menu",
 			Site: func() *Site {

@@ -259,6 +259,18 @@ const ChainReason = "a chain of pages without new text or links"
 // Learn takes a page that is new in the mirror, see Chains.
 func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
 
+// Vouch takes what a document names, by numbers, see Chains.
+func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
+	if !a.o.Chains.Doubts() {
+		return
+	}
+	for id := range ids {
+		if !a.o.Table.State(id).InSet() {
+			a.o.Chains.Vouch(id, a.o.Table.URL(id), doc.ID, doc.URL)
+		}
+	}
+}
+
 // Recall takes a page that is in the mirror already, see Chains.
 func (a *Admission) Recall(rec *store.Resource) {
 	if rec.Referrer > 0 {

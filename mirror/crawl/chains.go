@@ -23,7 +23,8 @@ import (
 // of its pages in a row (limits.max_stale) brought nothing new:
 //
 //   - growth: only pages count that a page of the chain leads to, itself or through others, and that are
-//     not in the mirror yet. What an index or sitemap names is no chain;
+//     not in the mirror yet. What an index or sitemap names, too, is no chain, nor what a page of the chain
+//     names that leads to three or more new ones;
 //   - text: all but 2 of its series of five words stood in earlier pages of the chain, and so did all of the
 //     text. The numbers of the URL and the days of a month do not count. A page with exactly the words of an
 //     earlier one, numbers as well, counts four times. A page with a little more that is new takes one page
@@ -41,6 +42,7 @@ const (
 	fewShingles   = 2
 	shingleWords  = 5
 	repeatWeight  = 4
+	indexLinks    = 3
 	dullAfter     = 8    // stale pages after which links to a chain are nothing new
 	mostSeen      = 8192 // words, series and links that are remembered of a chain
 	mostChains    = 64   // that are watched
@@ -49,14 +51,17 @@ const (
 
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
 type Chains struct {
-	limit int // limits.max_stale
-	cuts  atomic.Int32
+	limit    int          // limits.max_stale
+	cuts     atomic.Int32 // traps
+	doubtful atomic.Bool  // some pattern may be a trap
 
-	mu     sync.Mutex
-	of     map[string]*chain // by pattern
-	turn   int               // counts the pages that were learned
-	grown  ledger.IDSet      // pages that a chain led to
-	echoes echoes
+	mu      sync.Mutex
+	of      map[string]*chain // by pattern
+	turn    int               // counts the pages that were learned
+	grown   ledger.IDSet      // pages that a chain led to
+	indexes ledger.IDSet      // pages that lead to several of their own pattern
+	vouch   ledger.IDSet      // pages that others name, too
+	echoes  echoes
 }
 
 // chain is what is known of pages of one kind.
@@ -75,6 +80,7 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 		return nil
 	}
 	c := &Chains{limit: int(limit), of: map[string]*chain{}, echoes: newEchoes()}
+	c.doubtful.Store(len(known) > 0)
 	for p, seen := range known {
 		k := &chain{seen: map[uint64]struct{}{}, stale: max(0, c.limit-retestPages), known: true}
 		for ; len(seen) >= 8; seen = seen[8:] {
@@ -87,6 +93,19 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 		}
 	}
 	return c
+}
+
+// Doubts reports whether there may be a trap, so that Vouch matters.
+func (c *Chains) Doubts() bool { return (c != nil) && c.doubtful.Load() }
+
+// Vouch takes a page that is not in the mirror yet, and one that names it. When that is no page of the chain,
+// the page is no part of a trap.
+func (c *Chains) Vouch(id uint32, u site.URL, byID uint32, by site.URL) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := PatternOf(u); (p != "") && (p != PatternOf(by)) && !c.grown.Has(byID) {
+		c.vouch.Put(id, true)
+	}
 }
 
 // Refuses reports whether u, which the page of that number names, belongs to a trap. What another page names
@@ -113,6 +132,7 @@ type ChainPage struct {
 	URL     site.URL
 	FromID  uint32 // of the page that first named it, plus one
 	From    site.URL
+	Above   site.URL        // of the page that first named From
 	Said    func() string   // its text; nil: it is as it was when it left the mirror as part of a trap
 	Links   []relocate.Link // of the page
 	Entered []site.URL      // new URLs that it leads to
@@ -143,13 +163,13 @@ func (c *Chains) Learn(p *ChainPage) {
 	c.turn++
 	if c.echoes.learn(p, c.limit) {
 		c.cuts.Add(1)
-	}
-	if p.FromID == 0 {
-		return
+		c.doubtful.Store(true)
 	}
 	pattern := PatternOf(p.URL)
-	ledOn := (pattern != "") && (PatternOf(p.From) == pattern)
-	if !ledOn && !c.grown.Has(p.FromID-1) {
+	if p.isIndex(pattern) {
+		c.indexes.Put(p.ID, true)
+	}
+	if (p.FromID == 0) || c.vouch.Has(p.ID) || !c.ledOn(p, pattern) {
 		return
 	}
 	c.grown.Put(p.ID, true)
@@ -160,6 +180,30 @@ func (c *Chains) Learn(p *ChainPage) {
 	if (k != nil) && c.count(k, pattern, p) {
 		c.cuts.Add(1)
 	}
+}
+
+// ledOn reports whether a page of a chain leads to a page.
+func (c *Chains) ledOn(p *ChainPage, pattern string) bool {
+	from := PatternOf(p.From)
+	switch {
+	case (pattern != "") && (from == pattern):
+		return !c.indexes.Has(p.FromID - 1)
+	case c.grown.Has(p.FromID - 1):
+		return true
+	}
+	return (from != "") && (from == PatternOf(p.Above))
+}
+
+// isIndex reports whether a page leads to several new ones of its own pattern: a chain goes on by one, or by
+// one in each direction.
+func (p *ChainPage) isIndex(pattern string) bool {
+	n := 0
+	for _, u := range p.Entered {
+		if PatternOf(u) == pattern {
+			n++
+		}
+	}
+	return (pattern != "") && (n >= indexLinks)
 }
 
 // chain returns what is known of a pattern; nil when too many chains may be traps.
@@ -198,7 +242,7 @@ func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
 	}
 	links := c.leadsOn(k, pattern, p)
 	switch {
-	case k.cut: // it was under way
+	case k.cut: // the page was under way
 		k.pages = append(k.pages, p.ID)
 		return false
 	case (words == newMuch) || links:
@@ -214,6 +258,9 @@ func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
 	k.stale += weight
 	k.pages = append(k.pages, p.ID)
 	k.cut = k.stale >= c.limit
+	if k.stale >= dullAfter {
+		c.doubtful.Store(true)
+	}
 	return k.cut
 }
 

@@ -36,6 +36,24 @@ func numbers(qs []crawl.Queued) iter.Seq[uint32] {
 	}
 }
 
+// admitted returns the numbers of the candidates of a document that have one.
+func admitted(ids []int64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for _, id := range ids {
+			if (id >= 0) && !yield(uint32(id)) {
+				return
+			}
+		}
+	}
+}
+
+// led returns the numbers of the URLs to which a stored document leads.
+func led(targets []byte) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		store.Targets(targets, func(id uint32) bool { return (id >= store.Guess) || yield(id) })
+	}
+}
+
 // page prepares a body for the store.
 func (p *processor) page(now, old *store.Resource, body []byte, format relocate.Format) *keep.Page {
 	out := &keep.Page{Now: now, Old: old, Body: body}
@@ -110,6 +128,7 @@ func (r *reading) linkedDocument(
 	if !old.InSet {
 		r.learn(now, x, add, body)
 	}
+	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
@@ -154,6 +173,9 @@ func (r *reading) chainPage(rec *store.Resource) *crawl.ChainPage {
 	p := &crawl.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
 	if rec.Referrer > 0 {
 		p.From = r.table.URL(rec.Referrer - 1)
+		if above := r.table.State(rec.Referrer - 1).Referrer(); above > 0 {
+			p.Above = r.table.URL(above - 1)
+		}
 	}
 	return p
 }

@@ -101,6 +101,7 @@ func (r *reading) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Fin
 	if err != nil {
 		return nil, err
 	}
+	r.admission.Vouch(rec, led(targets))
 	r.admission.Stored(targets)
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
