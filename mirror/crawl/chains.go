@@ -37,16 +37,17 @@ import (
 // Pages whose relative links lead ever deeper are the other kind of trap, see echoes.
 
 const (
-	freshWords    = 4
-	freshShingles = 30
-	fewShingles   = 2
-	shingleWords  = 5
-	repeatWeight  = 4
-	indexLinks    = 3
-	dullAfter     = 8    // stale pages after which links to a chain are nothing new
-	mostSeen      = 8192 // words, series and links that are remembered of a chain
-	mostChains    = 64   // that are watched
-	retestPages   = 4    // stale pages after which a chain that was a trap in the run before is one again
+	freshWords   = 4    // new words of letters that end the count
+	freshSeries  = 30   // more new series do as well
+	fewSeries    = 2    // so many new series are nothing new
+	seriesWords  = 5    // of one series
+	repeatWeight = 4    // of a page with exactly the words of an earlier one, and of an echo
+	indexLinks   = 3    // new pages of its own pattern that an index leads to, at least
+	dullAfter    = 8    // stale pages after which links to a chain are nothing new
+	mostWords    = 2000 // of a page that are compared by series; of a longer one all must be as before
+	mostSeen     = 8192 // words, series and links that are remembered of a chain
+	mostChains   = 64   // that are watched
+	retestPages  = 4    // stale pages after which a chain that was a trap in the run before is one again
 )
 
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
@@ -135,7 +136,7 @@ type ChainPage struct {
 	Above   site.URL        // of the page that first named From
 	Said    func() string   // its text; nil: it is as it was when it left the mirror as part of a trap
 	Links   []relocate.Link // of the page
-	Entered []site.URL      // new URLs that it leads to
+	Entered []site.URL      // URLs that enter the frontier because of it
 }
 
 // Recall takes a page that is in the mirror already, and the one that first named it: what a chain led to
@@ -321,22 +322,29 @@ func (k *chain) take(all, plain []string) (n novelty, weight int) {
 	if len(k.seen) > mostSeen {
 		clear(k.seen)
 	}
-	letters, series, same := 0, 0, !k.isNew("plain\x00"+strings.Join(plain, " "))
+	if weight = 1; !k.isNew("whole\x00" + strings.Join(all, " ")) {
+		weight = repeatWeight
+	}
+	same := !k.isNew("plain\x00" + strings.Join(plain, " "))
+	if len(plain) > mostWords {
+		if same {
+			return newNothing, weight
+		}
+		return newMuch, weight
+	}
+	letters, series := 0, 0
 	for i, w := range plain {
 		if k.isNew(w) && !strings.ContainsAny(w, digits) {
 			letters++
 		}
-		if (i+shingleWords <= len(plain)) && k.isNew(strings.Join(plain[i:i+shingleWords], " ")) {
+		if (i+seriesWords <= len(plain)) && k.isNew(strings.Join(plain[i:i+seriesWords], " ")) {
 			series++
 		}
 	}
-	if weight = 1; !k.isNew("whole\x00" + strings.Join(all, " ")) {
-		weight = repeatWeight
-	}
 	switch {
-	case (letters >= freshWords) || (series > freshShingles):
+	case (letters >= freshWords) || (series > freshSeries):
 		return newMuch, weight
-	case (series > fewShingles) || !same:
+	case (series > fewSeries) || !same:
 		return newSome, weight
 	}
 	return newNothing, weight

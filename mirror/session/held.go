@@ -19,7 +19,7 @@ import (
 type Held struct {
 	Run     int      `json:"run"`
 	Since   int64    `json:"since"` // Unix seconds at which the first run began that was held back
-	Asked   int64    `json:"asked"` // Unix seconds at which the last run began that requested everything
+	Full    int64    `json:"full"`  // Unix seconds at which the last run began that requested everything
 	Version int      `json:"version"`
 	Job     string   `json:"job"` // digest of the job
 	Known   int64    `json:"known"`
@@ -34,9 +34,9 @@ const (
 	heldDropped = 5 // other pages
 )
 
-// askAnew is after what time everything is requested again although nothing looks different: a day, less
+// fullAfter is after what time everything is requested again although nothing looks different: a day, less
 // what a daily schedule may vary by.
-const askAnew = 23 * time.Hour
+const fullAfter = 23 * time.Hour
 
 // heldFact keeps a Held.
 const heldFact = "held"
@@ -61,9 +61,9 @@ func (s *Session) Held() (h Held, ok bool, err error) {
 	if h, ok, err = s.storedHeld(); (err != nil) || !ok {
 		return h, false, err
 	}
-	age := s.Started.Sub(time.Unix(h.Asked, 0))
+	age := s.Started.Sub(time.Unix(h.Full, 0))
 	sameJob := (h.Job == jobDigest(s.Job)) && (h.Version == s.Live.Number)
-	return h, sameJob && (age >= 0) && (age < askAnew), nil
+	return h, sameJob && (age >= 0) && (age < fullAfter), nil
 }
 
 // storedHeld reads the fact. One that cannot be decoded is none.
@@ -92,7 +92,7 @@ func (s *Session) KeepHeld(j *judge.Judgement, known int64, entries, dropped []s
 	h := Held{
 		Run:     s.Run.Number,
 		Since:   s.Started.Unix(),
-		Asked:   s.Started.Unix(),
+		Full:    s.Started.Unix(),
 		Version: s.Live.Number,
 		Job:     jobDigest(s.Job),
 		Known:   known,
