@@ -150,7 +150,6 @@ func TestWorkers(t *testing.T) {
 		bad := errors.New("bad")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w := &Workers{
-			Tail:        new(Tail),
 			Front:       f,
 			Connections: 1,
 			Now:         time.Now,

@@ -78,11 +78,14 @@ func (t *Tail) look(alone bool, now time.Time) {
 	}
 }
 
-// watch looks at the bodies of a stage until the function that it returns is called.
-func (t *Tail) watch(f *Frontier, now func() time.Time) (end func()) {
-	if t == nil {
-		return func() {}
-	}
+// Watch is Begin for exchanges that know nothing of crawling: came counts the bytes of the body.
+func (t *Tail) Watch(ctx context.Context) (_ context.Context, came func(n int), end func()) {
+	ctx, b, end := t.Begin(ctx)
+	return ctx, b.Count, end
+}
+
+// WatchTail looks at the bodies on their way until the function that it returns is called.
+func (m *Motor) WatchTail(now func() time.Time) (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -92,7 +95,7 @@ func (t *Tail) watch(f *Frontier, now func() time.Time) (end func()) {
 			select {
 			case <-tick.C:
 				at := now()
-				t.look(f.State(at).Queued == 0, at)
+				m.Tail.look(m.Front.State(at).Queued == 0, at)
 			case <-stop:
 				return
 			}

@@ -15,7 +15,6 @@ type Workers struct {
 	Connections int // that the job allows to one host
 	Now         func() time.Time
 	Shift       *Shift // nil: the run has no turns
-	Tail        *Tail  // the bodies on their way; nil: none is given up
 
 	// Release ends a turn of a host.
 	Release func(host string, o fetch.Observation)
@@ -32,7 +31,6 @@ type Workers struct {
 // Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx
 // ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
-	defer w.Tail.watch(w.Front, w.Now)()
 	n := min(max(w.Connections+4, 16), 64) // enough for a few hosts at their full number of connections
 	w.Shift.While(ctx, func() {
 		w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {

@@ -64,7 +64,12 @@ func New(s *session.Session) (r *Retrieval, err error) {
 	}
 	r.shift = crawl.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.motor.Gate.Shift = r.shift
-	making := sourcing{Session: s, troubles: r.motor.Troubles, turns: r.motor.Gate}
+	making := sourcing{
+		Session:  s,
+		troubles: r.motor.Troubles,
+		turns:    r.motor.Gate,
+		tail:     r.motor.Tail,
+	}
 	r.chain = making.chain()
 	r.variants = ledger.NewVariants(r.Rules.Traps)
 	return r, nil
@@ -93,6 +98,7 @@ func (r *Retrieval) Renew(ctx context.Context) {
 	if r.Options.NoFetch || len(r.motor.Troubles.DownEntries()) > 0 {
 		return
 	}
+	defer r.motor.WatchTail(r.Now)()
 	for _, note := range r.chain.Replicas.Renew(ctx) {
 		r.Notes.Cap(note)
 	}

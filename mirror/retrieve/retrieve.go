@@ -46,6 +46,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 			stop(err)
 		}
 	}
+	defer r.motor.WatchTail(r.Now)()
 	defer r.chain.Reuse.Close()
 	check(r.prepareReuse(ctx))
 	s := r.newStages()
@@ -54,7 +55,6 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		Connections: int(r.Job.Polite.Connections),
 		Now:         r.Now,
 		Shift:       r.shift,
-		Tail:        r.motor.Tail,
 		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
 		After:       s.refill,

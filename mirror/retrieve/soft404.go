@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/source"
@@ -25,6 +26,8 @@ func (r *Retrieval) probeSections(ctx context.Context) {
 			r.Counts.Requests.Add(1)
 			r.Counts.Wire.Add(wire)
 		},
+		Watch:   r.motor.Tail.Watch,
+		GivenUp: crawl.GivenUp,
 	})
 	p := source.Prober{
 		Asker: asker,

@@ -18,6 +18,7 @@ type sourcing struct {
 	*session.Session
 	troubles *crawl.Troubles
 	turns    *crawl.Gate
+	tail     *crawl.Tail
 }
 
 // chain returns the mirror of another job, the site itself, and its replicas.
@@ -85,6 +86,7 @@ func (m sourcing) asker() *source.Asker {
 	o := source.AskerOptionsOf(m.Job)
 	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
 	o.Count = func(wire int64) { m.Counts.Requests.Add(1); m.Counts.Wire.Add(wire) }
+	o.Watch, o.GivenUp = m.tail.Watch, crawl.GivenUp
 	return source.NewAsker(o)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +58,11 @@ type AskerOptions struct {
 	MaxBody int64            // bytes; 0 is no limit
 	Now     func() time.Time // default time.Now
 	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
+	// Watch is called for each exchange, which gets its context, calls came with the bytes of the body as they
+	// come, and end afterwards; nil: nobody watches. GivenUp says for a cause with which that context ended the
+	// class of failure that it is.
+	Watch   func(ctx context.Context) (_ context.Context, came func(n int), end func())
+	GivenUp func(cause error) (class error)
 }
 
 // AskerOptionsOf returns what a job says of single requests.
@@ -274,10 +280,49 @@ func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink
 		return &fetch.Result{}, err
 	}
 	req.Gap = k.o.Turns.Gap(host)
-	res, err := k.o.Fetcher.Do(ctx, req, sink)
+	res, err := k.watched(ctx, req, sink)
 	k.o.Turns.Release(host, fetch.Observe(res, err))
 	k.o.Count(res.Wire)
 	return res, err
+}
+
+// watched makes the exchange, which may be given up.
+func (k *Asker) watched(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	if k.o.Watch == nil {
+		return k.o.Fetcher.Do(ctx, req, sink)
+	}
+	of, came, end := k.o.Watch(ctx)
+	defer end()
+	res, err := k.o.Fetcher.Do(of, req, countedSink{sink, came})
+	if cause := context.Cause(of); (err != nil) && (cause != nil) {
+		if class := k.o.GivenUp(cause); class != nil {
+			err = &fetch.Error{URL: req.URL, Class: class, Err: cause}
+		}
+	}
+	return res, err
+}
+
+// countedSink counts the bytes of bodies as they come.
+type countedSink struct {
+	fetch.Sink
+	came func(n int)
+}
+
+// Begin is that of fetch.Sink.
+func (s countedSink) Begin(h *fetch.Head) (io.Writer, error) {
+	w, err := s.Sink.Begin(h)
+	return countedWriter{w, s.came}, err
+}
+
+type countedWriter struct {
+	io.Writer
+	came func(n int)
+}
+
+// Write is that of io.Writer.
+func (w countedWriter) Write(p []byte) (int, error) {
+	w.came(len(p))
+	return w.Writer.Write(p)
 }
 
 // lower is the lower of two limits, of which the first may be 0 for none.
