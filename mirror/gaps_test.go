@@ -557,3 +557,35 @@ func TestGapOfOnlyEntryPage(t *testing.T) {
 		})
 	}
 }
+
+// Gaps that appear in a run that turns out suspicious are reported by the next one that is not.
+func TestGapsOfASuspiciousRun(t *testing.T) {
+	inBubble(t, job(), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		entry(w, 60, "")
+		w.Set(home+"/news.html", mirrortest.HTML("News", "none"))
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		for i := 20; i < 60; i++ {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(410))
+		}
+		time.Sleep(24 * time.Hour)
+		fake.Forget()
+		m.Run() // the first look
+		for i := range 10 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(500))
+		}
+		time.Sleep(24 * time.Hour)
+		fake.Forget()
+		if s := m.Run(); s.Verdict != mirror.Suspicious {
+			t.Fatal(mirrortest.Text(s))
+		}
+		for i := 20; i < 60; i++ {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint(i), "again"))
+		}
+		if s := night(t, w, fake, m, mirror.Gaps); !s.Gaps.Grew {
+			t.Error("the gaps of the suspicious run are not reported", mirrortest.Text(s))
+		}
+		if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Grew {
+			t.Error("they are reported twice")
+		}
+	})
+}

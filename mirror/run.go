@@ -133,7 +133,7 @@ func conduct(
 	sum := second.Summary(v)
 	first.Report(sum)
 	if err == nil {
-		err = second.KeepHeld(v, sum.Known)
+		err = errors.Join(second.KeepHeld(v, sum.Known), second.GapsTold(v))
 	}
 	return sum, err
 }

@@ -164,6 +164,24 @@ func (c *Closing) KeepHeld(j *judge.Judgement, known int64) error {
 	return c.Session.KeepHeld(j, known, entries, dropped)
 }
 
+// GapsTold notes that the run ends with the verdict gaps, so that its message says which gaps are new. A run
+// that turned suspicious leaves that to the next one.
+func (c *Closing) GapsTold(j *judge.Judgement) error {
+	if (j.Verdict != result.Gaps) || !j.Gaps.Grew || c.Expired {
+		return nil
+	}
+	v, err := c.Site.Notes.Fact(judge.GapsFact)
+	if err != nil {
+		return err
+	}
+	m, err := judge.DecodeMissing(v, c.Table.Settled().Len())
+	if (err != nil) || (m == nil) || !m.Untold {
+		return err
+	}
+	m.Untold = false
+	return saveMissing(c.Site.Notes, m)
+}
+
 // startOver makes the next run one that does not go on with this one, and requests everything.
 func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.Site.Notes.SetRun(nil)) }
 

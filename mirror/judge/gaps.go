@@ -52,16 +52,18 @@ func gaps(c *Case) (r Ruling, _ error) {
 	now.Open = (fresh > 0) && (entry || !tolerates(c.Limits.MaxFailures, fresh, requests))
 	r.Gaps = reportOf(parts, now.Open)
 	wasOpen := (c.Parts.Before != nil) && c.Parts.Before.Open
+	untold := (c.Parts.Before != nil) && c.Parts.Before.Untold
 	switch {
 	case c.isUnfinished(): // the run says why, and what is new is reported when it has ended
-		now.Open = wasOpen
+		now.Open, now.Untold = wasOpen, untold
 	case now.Open:
 		died := slices.ContainsFunc(parts, func(p *part) bool { return p.entry && (p.begun > 0) })
-		r.Gaps.Grew = !wasOpen || died || !tolerates(c.Limits.MaxFailures, begun, requests)
+		r.Gaps.Grew = !wasOpen || untold || died || !tolerates(c.Limits.MaxFailures, begun, requests)
+		now.Untold = r.Gaps.Grew // until the end of the run
 		c.sayGaps(&r, parts, fresh)
 	}
 	if c.Parts.Closed { // only the run log has its report: the next run says what is new
-		now.Open = wasOpen
+		now.Open, now.Untold = wasOpen, untold
 	}
 	if (len(now.URLs) > 0) || (c.Parts.Before == nil) || (len(c.Parts.Before.URLs) > 0) {
 		r.Missing = now

@@ -102,6 +102,7 @@ func TestGapsOverRuns(t *testing.T) {
 	}
 	since := *first.Gaps.Since
 	before := first.Missing
+	before.Untold = false // its message says so
 	for n, want := range []result.Verdict{result.Gaps, result.Complete, result.Complete} {
 		c = lackingSite(t, 50, 0, 10)
 		c.Run.Number = 8 + n
@@ -345,6 +346,32 @@ func TestGapsOfAnOriginInherit(t *testing.T) {
 		}
 		if inherits := r.Gaps.List[0].Since.Unix() == 77; inherits != (tc.verdict == result.Complete) {
 			t.Errorf("%+v: since %v", tc, r.Gaps.List[0].Since)
+		}
+	}
+}
+
+// What is new is reported by the first run that ends with the verdict gaps, not lost in one that ends
+// otherwise.
+func TestGapsUntold(t *testing.T) {
+	c := lackingSite(t, 50, 6, 0)
+	first := conclude(t, c)
+	if !first.Gaps.Grew || !first.Missing.Untold {
+		t.Fatalf("%+v", first.Gaps)
+	}
+	c.Run.Number++
+	reask(c)
+	for _, told := range []bool{false, true} {
+		before := *first.Missing
+		before.Untold = !told
+		v, err := before.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Parts.Before, err = DecodeMissing(v, c.Ledger.Len()); err != nil {
+			t.Fatal(err)
+		}
+		if r := conclude(t, c); r.Gaps.Grew == told {
+			t.Errorf("told %v: %+v", told, r.Gaps)
 		}
 	}
 }

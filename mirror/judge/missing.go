@@ -15,7 +15,10 @@ import (
 type Missing struct {
 	Run  int  // that wrote it down
 	Open bool // its verdict was gaps
-	URLs map[uint32]Absence
+	// Untold says that a gap appeared or grew and that no run has ended yet whose message says so: the run ended
+	// otherwise.
+	Untold bool
+	URLs   map[uint32]Absence
 }
 
 // Absence is what is known of one of them.
@@ -29,6 +32,7 @@ type Absence struct {
 type storedMissing struct {
 	Run    int             `json:"run"`
 	Open   bool            `json:"open,omitempty"`
+	Untold bool            `json:"untold,omitempty"`
 	Groups []storedAbsence `json:"groups"`
 }
 
@@ -49,7 +53,12 @@ func DecodeMissing(data []byte, n uint32) (*Missing, error) {
 	if err := json.Unmarshal(data, &stored); err != nil {
 		return nil, err
 	}
-	m := &Missing{Run: stored.Run, Open: stored.Open, URLs: map[uint32]Absence{}}
+	m := &Missing{
+		Run:    stored.Run,
+		Open:   stored.Open,
+		Untold: stored.Untold,
+		URLs:   map[uint32]Absence{},
+	}
 	for _, g := range stored.Groups {
 		for id := range g.IDs.All() {
 			if id >= n {
@@ -76,7 +85,7 @@ func (m *Missing) Encode() ([]byte, error) {
 		}
 		groups[a].Add(id)
 	}
-	stored := storedMissing{Run: m.Run, Open: m.Open}
+	stored := storedMissing{Run: m.Run, Open: m.Open, Untold: m.Untold}
 	for a, ids := range groups {
 		stored.Groups = append(stored.Groups, storedAbsence{
 			Since:    a.Since,

@@ -64,13 +64,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 	}
 	r.shift = crawl.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.motor.Gate.Shift = r.shift
-	making := sourcing{
-		Session:  s,
-		troubles: r.motor.Troubles,
-		turns:    r.motor.Gate,
-		tail:     r.motor.Tail,
-	}
-	r.chain = making.chain()
+	r.chain = r.sourcing().chain()
 	r.variants = ledger.NewVariants(r.Rules.Traps)
 	return r, nil
 }

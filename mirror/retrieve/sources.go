@@ -21,6 +21,16 @@ type sourcing struct {
 	tail     *crawl.Tail
 }
 
+// sourcing returns what makes the sources of the run.
+func (r *Retrieval) sourcing() sourcing {
+	return sourcing{
+		Session:  r.Session,
+		troubles: r.motor.Troubles,
+		turns:    r.motor.Gate,
+		tail:     r.motor.Tail,
+	}
+}
+
 // chain returns the mirror of another job, the site itself, and its replicas.
 func (m sourcing) chain() source.Chain {
 	j, p, bodies := m.Job, &m.Provenance, m.bodies()
