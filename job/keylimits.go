@@ -44,8 +44,8 @@ func limitKeys() []Key {
 			Name:    "limits.max_time",
 			Type:    "duration",
 			Example: `"6h"`,
-			Doc: "Longest run, without pauses outside of the window. The run is then partial and can " +
-				"be resumed." + noLimit,
+			Doc: "Longest run, without pauses outside of the window and waits for a turn. The run is then " +
+				"partial and can be resumed." + noLimit,
 			field: func(j *Job) any { return &j.Limits.MaxTime },
 		},
 		{

@@ -144,3 +144,36 @@ func TestRunEndsWithoutATurn(t *testing.T) {
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 	})
 }
+
+// limits.max_time counts neither waits for a turn nor the time in which the window is closed; waits for the
+// site it does.
+func TestMaxTimeOfWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys []string
+		busy time.Duration
+		want mirror.Verdict
+	}{
+		"waits for a turn":   {[]string{`polite.delay = "5s"`}, 5 * time.Hour, mirror.Complete},
+		"waits for the site": {[]string{`polite.delay = "10m"`}, time.Second, mirror.Partial},
+		"window": {
+			keys: []string{`polite.delay = "5s"`, `window = "00:00-00:01"`, `timezone = "UTC"`},
+			busy: time.Second,
+			want: mirror.Complete,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := append(c.keys, `limits.max_time = "1h"`)
+			inBubble(t, with(keys...), func(
+				t *testing.T, w *mirrortest.Web, _ *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				hub(w, 12)
+				log := &turnLog{busy: c.busy, since: time.Now()}
+				s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Turn = log })
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantVerdict(t, s, c.want, c.want == mirror.Complete)
+			})
+		})
+	}
+}

@@ -85,6 +85,21 @@ func (g *Gate) Closed(now time.Time) bool {
 	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
 }
 
+// ClosedFor returns for how much of a time the window was closed.
+func (g *Gate) ClosedFor(from, to time.Time) (d time.Duration) {
+	for len(g.window) > 0 && from.Before(to) {
+		next := g.window.Change(from.In(g.zone))
+		if next.After(to) || !next.After(from) {
+			next = to
+		}
+		if g.Closed(from) {
+			d += next.Sub(from)
+		}
+		from = next
+	}
+	return d
+}
+
 // TooLong reports whether the job does not wait for a turn until a time. It does outside of the window.
 func (g *Gate) TooLong(again, now time.Time) bool { return (again.Sub(now) > g.most) && !g.Closed(now) }
 

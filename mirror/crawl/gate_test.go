@@ -57,3 +57,27 @@ func TestTurn(t *testing.T) {
 		})
 	}
 }
+
+func TestGateClosedFor(t *testing.T) {
+	j := job.Default()
+	j.Window, j.Timezone = "22:00-06:00", "UTC"
+	g, err := NewGate(new(fetch.Hosts), j, fetch.Politeness{}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(h, m int) time.Time { return time.Date(2026, 11, 20, h, m, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		from, to time.Time
+		want     time.Duration
+	}{
+		{at(23, 0), at(25, 0), 0},
+		{at(5, 0), at(7, 0), time.Hour},
+		{at(5, 30), at(30, 0), 16 * time.Hour},
+		{at(7, 0), at(7, 30), 30 * time.Minute},
+		{at(5, 0), at(5+48, 0), 32 * time.Hour},
+	} {
+		if got := g.ClosedFor(c.from, c.to); got != c.want {
+			t.Errorf("%v to %v: %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}

@@ -56,8 +56,10 @@ type Shift struct {
 
 	single sync.Mutex // held by whoever gives the turn back, a stage or a single wait
 
-	mu    sync.Mutex
-	pause Pause // while the turn is given back
+	mu     sync.Mutex
+	pause  Pause         // while the turn is given back
+	since  time.Time     // of pause
+	queued time.Duration // waits for a turn that have ended
 }
 
 const (
@@ -94,6 +96,24 @@ func (s *Shift) Pause() Pause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pause
+}
+
+// Queued returns for how long the run has waited for its turn up to now, while it could have worked.
+func (s *Shift) Queued(now time.Time) time.Duration {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued + s.waited(now)
+}
+
+// waited is for how long the run has waited for its turn in its present pause. The caller holds s.mu.
+func (s *Shift) waited(now time.Time) time.Duration {
+	if s.pause.Why != status.ForTurn {
+		return 0
+	}
+	return now.Sub(s.since)
 }
 
 // While runs work, which empties the frontier, and looks after the turn meanwhile. The run has its turn when
@@ -238,7 +258,9 @@ func (a *attendant) resume(ctx context.Context) error {
 func (s *Shift) setPause(p Pause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pause = p
+	now := s.now()
+	s.queued += s.waited(now)
+	s.pause, s.since = p, now
 }
 
 // flow judges whether what is under way moves.

@@ -36,7 +36,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	defer stop(nil)
 	if most := r.Job.Limits.MaxTime; most > 0 {
 		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
-		defer time.AfterFunc(most, func() { stop(over) }).Stop()
+		defer r.limitTime(most, func() { stop(over) })()
 	}
 	r.commits = r.newCommitter(stop)
 	r.commits.Start()
@@ -81,6 +81,24 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// limitTime calls over when the run has gone on for a time, without waits for its turn and for its window,
+// unless the function that it returns is called before.
+func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
+	start := r.Now()
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Hour, func() {
+		now := r.Now()
+		waited := r.shift.Queued(now) + r.motor.Gate.ClosedFor(start, now)
+		if left := most - (now.Sub(start) - waited); left > 0 {
+			timer.Reset(left)
+			return
+		}
+		over()
+	})
+	timer.Reset(most) // only now: the function must find the timer in its place
+	return func() { timer.Stop() }
 }
 
 // prepare loads what is known of the site, before any request.
