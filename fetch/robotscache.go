@@ -271,7 +271,7 @@ func (r *RobotsCache) ask(
 		if known.Status == http.StatusOK {
 			req.ETag = known.ETag
 		}
-		var body robotsBody
+		body := robotsBody{now: r.c.o.Now}
 		res, err := r.turn(ctx, req, &body)
 		if err != nil {
 			return rec, 0, err
@@ -327,9 +327,28 @@ func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result
 	return res, err
 }
 
-type robotsBody struct{ bytes.Buffer }
+// robotsTime is how long the body of a robots.txt may take: nothing of its origin is requested meanwhile.
+const robotsTime = time.Minute
+
+// robotsBody takes the body of a robots.txt.
+type robotsBody struct {
+	bytes.Buffer
+	now   func() time.Time
+	begun time.Time
+}
 
 func (b *robotsBody) Begin(*Head) (io.Writer, error) {
 	b.Reset()
-	return b, nil
+	b.begun = b.now()
+	return robotsWriter{b}, nil
+}
+
+// robotsWriter hides that a buffer reads by itself.
+type robotsWriter struct{ b *robotsBody }
+
+func (w robotsWriter) Write(p []byte) (int, error) {
+	if took := w.b.now().Sub(w.b.begun); took > robotsTime {
+		return 0, &limitError{ErrTooSlow, "it was not complete", took}
+	}
+	return w.b.Buffer.Write(p)
 }

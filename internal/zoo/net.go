@@ -315,11 +315,18 @@ func (a *Reply) write(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if status != http.StatusNotModified && status != http.StatusNoContent {
+	if status != http.StatusNotModified && status != http.StatusNoContent && !a.Endless {
 		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
 	w.WriteHeader(status)
 	switch {
+	case a.Endless:
+		for sleep(r.Context(), a.Drip) {
+			if _, err := io.WriteString(w, a.Body); err != nil {
+				return
+			}
+			http.NewResponseController(w).Flush()
+		}
 	case a.Cut:
 		io.WriteString(w, a.Body[:len(a.Body)/2])
 		panic(http.ErrAbortHandler)

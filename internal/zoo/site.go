@@ -92,8 +92,10 @@ type Reply struct {
 	After time.Duration // the header comes so late
 	Drip  time.Duration // one byte of the body in each of these
 	Hang  bool          // no header ever comes
-	Cut   bool          // the connection ends half way through the body
-	Reset bool          // the connection ends before the header
+	// the body is sent as a whole once in each Drip, for ever, without a length
+	Endless bool
+	Cut     bool // the connection ends half way through the body
+	Reset   bool // the connection ends before the header
 }
 
 // Status is an answer of a status with fields, each "Name: value", and a small body.

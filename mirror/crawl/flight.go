@@ -27,7 +27,7 @@ var ErrGaveWay = errors.New("no header yet, and nothing else of its server")
 // GivenUp returns the class of failure of an exchange that was ended for itself; nil when the run ends.
 func GivenUp(cause error) (class error) {
 	switch cause {
-	case ErrTrickles:
+	case ErrTrickles, ErrEndless:
 		return fetch.ErrTooSlow
 	case ErrGaveWay:
 		return fetch.ErrTimeout

@@ -18,6 +18,13 @@ const (
 	tailLook   = 5 * time.Second
 )
 
+// tailMost is for how long a body of unknown length may hold a run which is finished otherwise: it may be a
+// stream without end.
+const tailMost = 30 * time.Minute
+
+// ErrEndless is the cause with which the context of such a body ends.
+var ErrEndless = errors.New("nothing else is left to request, and it goes on after 30m without a length")
+
 // ErrTrickles is the cause with which the context of a body ends that holds a run which is finished
 // otherwise.
 var ErrTrickles = errors.New("nothing else is left to request, and it brings less than 1 kB/s")
@@ -32,10 +39,15 @@ type Tail struct {
 // Body is one body on its way.
 type Body struct {
 	bytes atomic.Int64
+	sized atomic.Bool
 	end   context.CancelCauseFunc
 	began int64     // bytes when it was first judged
 	since time.Time // when that was; zero: not yet
+	alone time.Time // since when nothing else is left; zero: something is
 }
+
+// Sized notes that the length of the body is known.
+func (b *Body) Sized() { b.sized.Store(true) }
 
 // Count adds bytes that came.
 func (b *Body) Count(n int) { b.bytes.Add(int64(n)) }
@@ -66,7 +78,11 @@ func (t *Tail) look(alone bool, now time.Time) {
 		n := b.bytes.Load()
 		switch {
 		case !alone, n == 0: // for a header there is polite.header_timeout
-			b.since = time.Time{}
+			b.since, b.alone = time.Time{}, time.Time{}
+		case b.alone.IsZero():
+			b.since, b.began, b.alone = now, n, now
+		case !b.sized.Load() && (now.Sub(b.alone) >= tailMost):
+			b.end(ErrEndless)
 		case b.since.IsZero():
 			b.since, b.began = now, n
 		case now.Sub(b.since) < tailWindow:
@@ -76,12 +92,6 @@ func (t *Tail) look(alone bool, now time.Time) {
 			b.since, b.began = now, n
 		}
 	}
-}
-
-// Watch is Begin for exchanges that know nothing of crawling: came counts the bytes of the body.
-func (t *Tail) Watch(ctx context.Context) (_ context.Context, came func(n int), end func()) {
-	ctx, b, end := t.Begin(ctx)
-	return ctx, b.Count, end
 }
 
 // WatchTail looks at the bodies on their way until the function that it returns is called.

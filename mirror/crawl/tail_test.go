@@ -43,3 +43,25 @@ func TestTail(t *testing.T) {
 		})
 	}
 }
+
+// A body without a length that goes on for ever is given up, one with a length is not.
+func TestTailEndless(t *testing.T) {
+	for _, sized := range []bool{false, true} {
+		var tail Tail
+		ctx, b, end := tail.Begin(t.Context())
+		defer end()
+		if sized {
+			b.Sized()
+		}
+		for at := tailLook; at <= 2*time.Hour; at += tailLook {
+			b.Count(10_000 * int(tailLook.Seconds()))
+			tail.look(true, time.Unix(0, 0).Add(at))
+			if early := ctx.Err() != nil && at < tailMost; early {
+				t.Errorf("given up after %v", at)
+			}
+		}
+		if got := context.Cause(ctx) == ErrEndless; got == sized {
+			t.Errorf("sized %v: given up: %v", sized, got)
+		}
+	}
+}

@@ -154,7 +154,8 @@ func (x *Exchange) noAnswer(ctx context.Context, rec *store.Resource, a exchange
 		f.counts = false
 	}
 	f.fallback = f.passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
-	if errors.Is(err, crawl.ErrTrickles) { // another turn would hold the run for as long
+	if errors.Is(err, crawl.ErrTrickles) || errors.Is(err, crawl.ErrEndless) {
+		// another turn would hold the run for as long
 		return x.givenUp(ctx, rec, f)
 	}
 	if !fetch.Broken(err) {

@@ -131,7 +131,7 @@ func (x *Exchange) request(
 		Record:  rec,
 		Of:      source.FromOrigin,
 		Request: req,
-		Came:    flight.Count,
+		Watcher: flight,
 		GivenUp: crawl.GivenUp,
 		Refuse:  x.read.refuse(rec),
 	}

@@ -22,7 +22,7 @@ const mostHeld = 8 << 20
 // StillHeld looks at the pages of a run that was held back. same says that all of them answer as that run saw
 // them. An answer that cannot be had, or compared, is another one. The only error is that of a stored record.
 func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, err error) {
-	making := r.sourcing()
+	making := sourcingOf(r)
 	defer r.motor.WatchTail(r.Now)()
 	l := heldLook{
 		asker: making.asker(),

@@ -64,7 +64,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 	}
 	r.shift = crawl.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.motor.Gate.Shift = r.shift
-	r.chain = r.sourcing().chain()
+	r.chain = sourcingOf(r).chain()
 	r.variants = ledger.NewVariants(r.Rules.Traps)
 	return r, nil
 }

@@ -26,7 +26,7 @@ func (r *Retrieval) probeSections(ctx context.Context) {
 			r.Counts.Requests.Add(1)
 			r.Counts.Wire.Add(wire)
 		},
-		Watch:   r.motor.Tail.Watch,
+		Watch:   watch(r.motor.Tail),
 		GivenUp: crawl.GivenUp,
 	})
 	p := source.Prober{

@@ -3,6 +3,7 @@
 package retrieve
 
 import (
+	"context"
 	"io"
 
 	"mirrord/mirror/crawl"
@@ -21,8 +22,8 @@ type sourcing struct {
 	tail     *crawl.Tail
 }
 
-// sourcing returns what makes the sources of the run.
-func (r *Retrieval) sourcing() sourcing {
+// sourcingOf returns what makes the sources of a run.
+func sourcingOf(r *Retrieval) sourcing {
 	return sourcing{
 		Session:  r.Session,
 		troubles: r.motor.Troubles,
@@ -96,8 +97,13 @@ func (m sourcing) asker() *source.Asker {
 	o := source.AskerOptionsOf(m.Job)
 	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
 	o.Count = func(wire int64) { m.Counts.Requests.Add(1); m.Counts.Wire.Add(wire) }
-	o.Watch, o.GivenUp = m.tail.Watch, crawl.GivenUp
+	o.Watch, o.GivenUp = watch(m.tail), crawl.GivenUp
 	return source.NewAsker(o)
+}
+
+// watch makes the exchanges of an asker bodies of the run.
+func watch(t *crawl.Tail) func(context.Context) (context.Context, source.Watcher, func()) {
+	return func(ctx context.Context) (context.Context, source.Watcher, func()) { return t.Begin(ctx) }
 }
 
 // heldBody reads the stored body of a resource, up to what is compared.

@@ -20,13 +20,22 @@ const (
 	FromReplica                      // a replica of the site
 )
 
+// Watcher learns how a body comes. It is safe for concurrent use.
+type Watcher interface {
+	Sized()      // the length of the body is known
+	Count(n int) // bytes of it that came
+}
+
+// hasLength reports whether an answer says how long its body is.
+func hasLength(h *fetch.Head) bool { return (h.Length >= 0) || (h.Header.Get("Content-Length") != "") }
+
 // Ask is one URL that a run wants.
 type Ask struct {
 	Record *store.Resource // what is known of the URL; it is not changed
 	Of     Provider        // which sources may answer
 
 	Request fetch.Request // of the origin
-	Came    func(n int)   // called with the bytes of its body as they come; nil: nobody is
+	Watcher Watcher       // of its body; nil: nobody watches
 	// GivenUp says for a cause with which ctx ended the class of failure that it is; nil when the run ends.
 	GivenUp func(cause error) (class error)
 

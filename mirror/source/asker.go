@@ -58,10 +58,10 @@ type AskerOptions struct {
 	MaxBody int64            // bytes; 0 is no limit
 	Now     func() time.Time // default time.Now
 	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
-	// Watch is called for each exchange, which gets its context, calls came with the bytes of the body as they
-	// come, and end afterwards; nil: nobody watches. GivenUp says for a cause with which that context ended the
-	// class of failure that it is.
-	Watch   func(ctx context.Context) (_ context.Context, came func(n int), end func())
+	// Watch is called for each exchange, which gets its context, tells w of the body, and calls end afterwards;
+	// nil: nobody watches. GivenUp says for a cause with which that context ended the class of failure that it
+	// is.
+	Watch   func(ctx context.Context) (_ context.Context, w Watcher, end func())
 	GivenUp func(cause error) (class error)
 }
 
@@ -291,9 +291,9 @@ func (k *Asker) watched(ctx context.Context, req fetch.Request, sink fetch.Sink)
 	if k.o.Watch == nil {
 		return k.o.Fetcher.Do(ctx, req, sink)
 	}
-	of, came, end := k.o.Watch(ctx)
+	of, w, end := k.o.Watch(ctx)
 	defer end()
-	res, err := k.o.Fetcher.Do(of, req, countedSink{sink, came})
+	res, err := k.o.Fetcher.Do(of, req, watchedSink{sink, w})
 	if cause := context.Cause(of); (err != nil) && (cause != nil) {
 		if class := k.o.GivenUp(cause); class != nil {
 			err = &fetch.Error{URL: req.URL, Class: class, Err: cause}
@@ -302,26 +302,29 @@ func (k *Asker) watched(ctx context.Context, req fetch.Request, sink fetch.Sink)
 	return res, err
 }
 
-// countedSink counts the bytes of bodies as they come.
-type countedSink struct {
+// watchedSink tells a Watcher of bodies.
+type watchedSink struct {
 	fetch.Sink
-	came func(n int)
+	watcher Watcher
 }
 
 // Begin is that of fetch.Sink.
-func (s countedSink) Begin(h *fetch.Head) (io.Writer, error) {
+func (s watchedSink) Begin(h *fetch.Head) (io.Writer, error) {
 	w, err := s.Sink.Begin(h)
-	return countedWriter{w, s.came}, err
+	if hasLength(h) {
+		s.watcher.Sized()
+	}
+	return watchedWriter{w, s.watcher}, err
 }
 
-type countedWriter struct {
+type watchedWriter struct {
 	io.Writer
-	came func(n int)
+	watcher Watcher
 }
 
 // Write is that of io.Writer.
-func (w countedWriter) Write(p []byte) (int, error) {
-	w.came(len(p))
+func (w watchedWriter) Write(p []byte) (int, error) {
+	w.watcher.Count(len(p))
 	return w.Writer.Write(p)
 }
 

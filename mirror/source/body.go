@@ -68,7 +68,7 @@ type BodySink struct {
 	limit   int
 	head    fetch.Head
 	begun   time.Time
-	came    func(int)                // see Ask.Came
+	watcher Watcher                  // see Ask.Watcher
 	refuse  func(mime string) string // see Ask.Refuse
 	refused string                   // what it said of this body
 	blob    *store.BlobWriter
@@ -96,6 +96,9 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	}
 	*b.buf = (*b.buf)[:0]
 	b.head, b.begun = *h, b.o.Now()
+	if (b.watcher != nil) && hasLength(h) {
+		b.watcher.Sized()
+	}
 	if h.Offset > 0 { // the blob has what comes before
 		return b, nil
 	}
@@ -130,8 +133,8 @@ func (b *BodySink) Write(p []byte) (int, error) {
 	if b.o.Coming != nil {
 		b.o.Coming.Add(int64(len(p)))
 	}
-	if b.came != nil {
-		b.came(len(p))
+	if b.watcher != nil {
+		b.watcher.Count(len(p))
 	}
 	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
 		*b.buf = append(*b.buf, p...)

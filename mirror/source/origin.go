@@ -28,7 +28,7 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	if err := body.Resume(ctx, &req); err != nil {
 		return a, err
 	}
-	body.came, body.refuse = ask.Came, ask.Refuse
+	body.watcher, body.refuse = ask.Watcher, ask.Refuse
 	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
 	if class := ask.givenUp(ctx); (a.Err != nil) && (class != nil) {
 		a.Err = &fetch.Error{URL: req.URL, Class: class, Err: context.Cause(ctx)}
