@@ -57,9 +57,6 @@ func TestLogDamaged(t *testing.T) {
 		"half": func(_ *testing.T, path string, data []byte) error {
 			return os.WriteFile(filepath.Join(filepath.Dir(path), "new"), data[:len(data)/2], 0o600)
 		},
-		"older": func(_ *testing.T, path string, data []byte) error {
-			return os.WriteFile(filepath.Join(filepath.Dir(path), redoName(1)), data[:40], 0o600)
-		},
 		"header": func(_ *testing.T, path string, data []byte) error {
 			data[17] ^= 1
 			return os.WriteFile(path, data, 0o600)
