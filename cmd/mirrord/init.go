@@ -38,7 +38,7 @@ The daemon runs the job at its schedule, daily unless --schedule says otherwise.
 			a.printf("  mirror it now: mirrord run-now %s\n", made.Job)
 			a.printf("  look at it: mirrord serve %s\n", made.Job)
 			if made.Schedule != "" {
-				a.printf("  the daemon mirrors it by the schedule %s\n", made.Schedule)
+				a.printf("  the daemon mirrors it by the schedule %s%s\n", made.Schedule, a.startHint())
 			}
 			return nil
 		},
@@ -46,4 +46,15 @@ The daemon runs the job at its schedule, daily unless --schedule says otherwise.
 	cmd.Flags().StringVar(&r.Job, "as", "", "`NAME` of the job (default: the host of the URL)")
 	cmd.Flags().StringVar(&r.Schedule, "schedule", "@daily", "when the daemon runs it: `TIMES`")
 	return cmd
+}
+
+// startHint says how the daemon is started, "" when it runs.
+func (a *cli) startHint() string {
+	if c, err := a.app().Client(); err != nil || c != nil {
+		return ""
+	}
+	if a.jobsDir() == a.under+systemJobs {
+		return "; start it: sudo systemctl enable --now mirrord"
+	}
+	return "; start it: mirrord daemon"
 }

@@ -17,6 +17,7 @@ type hints struct {
 	gaps   string // when it found new gaps
 	entry  string // when it was, and accept cannot publish it either
 	full   string // to have everything requested, when the run did not
+	look   string // to see the first version
 	// when it was partial, by its reasons
 	again func(why string) string
 }
@@ -28,6 +29,7 @@ func jobHints(name string) hints {
 		gaps:   status.GapsHint(name),
 		entry:  status.EntryHint(name),
 		full:   "mirrord run-now " + name + " --full",
+		look:   "mirrord serve " + name,
 		again:  func(why string) string { return status.AgainHint(name, why) },
 	}
 }
@@ -49,6 +51,9 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 		a.printf("  what to do: %s\n", h.accept)
 	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
 		a.printf("  what to do: %s\n", h.again(strings.Join(sum.Reasons, "\n")))
+	}
+	if sum.Published && sum.Version == 1 && h.look != "" {
+		a.printf("  look at it: %s\n", h.look)
 	}
 	return nil
 }
