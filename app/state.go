@@ -92,6 +92,9 @@ func (a *App) NotYours(err error) error {
 		dir = abs
 	}
 	p, ok := errors.AsType[*fs.PathError](err)
+	if ok && strings.Contains(err.Error(), "(sudo)") {
+		return err // it says so already
+	}
 	if serr != nil || !ok || !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(p.Path, dir) {
 		return err
 	}

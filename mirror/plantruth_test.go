@@ -205,8 +205,8 @@ func rollback(t *testing.T, m *mirrortest.Mirror, version int) {
 }
 
 // What plan says that the next run would request is what it requests, when nothing has changed: within 5 % of
-// these requests. Each answer decides on what is worth a request after it, so that the more requests are under
-// way at once, the more are made: the plan is that of one connection.
+// these requests. Each answer decides on what is worth a request after it, so that the more requests are
+// under way at once, the more are made: the plan is that of one connection.
 func TestPlanIsTheRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range planStates() {
