@@ -73,9 +73,6 @@ func NewWithout(
 	return w, err
 }
 
-// Nothing reports whether no URL is known that is gone.
-func (w *Without) Nothing() bool { return len(w.leads) == 0 }
-
 // Remade is a file of a version that has other bytes than before.
 type Remade struct {
 	Path string
