@@ -11,11 +11,8 @@ import (
 )
 
 // follow lets the log in a site's folder take what is written from now on. It must be called before anything
-// is.
+// is. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
-	if d.volatile {
-		return nil
-	}
 	tx := uint64(0)
 	err = d.View(func(t *transaction) error {
 		if t.sealed { // a log beside another database is not its log
@@ -23,7 +20,7 @@ func (d *database) follow(root *os.Root) (err error) {
 		}
 		return nil
 	})
-	if err == nil {
+	if (err == nil) && ((tx > 0) || !d.volatile) {
 		d.redo, err = openRedo(root, tx)
 	}
 	return err
