@@ -14,9 +14,53 @@ import (
 // judgeTree says why.
 func aboutSite(j *status.Job, st *store.State) {
 	_ = view(st, j.Name, func(s *store.Site) (err error) {
-		j.Forgotten, err = forgottenLines(s)
+		if j.Forgotten, err = forgottenLines(s); err != nil {
+			return err
+		}
+		j.Disk, err = diskOf(s)
 		return err
 	})
+}
+
+// diskOf is what a mirror takes on the disk, as it was measured last; nil when it never was.
+func diskOf(s *store.Site) (*status.Disk, error) {
+	z, err := mirror.SizesOf(s)
+	if z == nil || err != nil {
+		return nil, err
+	}
+	return &status.Disk{
+		At:        z.At,
+		Total:     z.Total(),
+		Bodies:    z.Bodies,
+		Documents: z.Documents,
+		Trees:     z.Trees,
+		Database:  z.Database,
+	}, nil
+}
+
+// mostFor is what a mirror may take when the others are to have what they take now; 0: no limit.
+func (r *runner) mostFor(name string) int64 {
+	if r.most <= 0 {
+		return 0
+	}
+	names, err := r.st.Sites()
+	if err != nil {
+		return 0
+	}
+	most := int64(r.most)
+	for _, other := range names {
+		if other == name {
+			continue
+		}
+		_ = view(r.st, other, func(s *store.Site) error { // one that cannot be read takes no part
+			d, err := diskOf(s)
+			if d != nil {
+				most -= d.Total
+			}
+			return err
+		})
+	}
+	return max(most, 1)
 }
 
 // mostForgotten is how many lines are said of what was taken out of a mirror.
@@ -38,20 +82,27 @@ func forgottenLines(s *store.Site) (lines []string, err error) {
 	return lines, nil
 }
 
-// forgottenWarnings says of a job which URLs its runs do not request any more, because they were taken out of
-// its mirror.
-func forgottenWarnings(a *App, name string) (lines []string) {
+// mirrorWarnings says what the next run of a job does with its mirror that nobody may expect: which URLs it
+// does not request any more, because they were taken out, and that it converts the database.
+func mirrorWarnings(a *App, name string) (lines []string) {
 	st, ok, err := a.OpenState()
 	if err != nil || !ok {
 		return nil
 	}
 	defer st.Close()
 	_ = view(st, name, func(s *store.Site) (err error) {
-		lines, err = forgottenLines(s)
+		if lines, err = forgottenLines(s); err != nil {
+			return err
+		}
+		for i, line := range lines {
+			lines[i] = "not requested: " + line
+		}
+		f, err := s.Notes.FormatStep()
+		if f.From < f.To && err == nil {
+			lines = append(lines, fmt.Sprintf("the mirror is of format %d and this mirrord writes format %d: "+
+				"the next run converts it, and keeps its database for going back as %s", f.From, f.To, f.Copy))
+		}
 		return err
 	})
-	for i, line := range lines {
-		lines[i] = "not requested: " + line
-	}
 	return lines
 }

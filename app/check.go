@@ -86,7 +86,7 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 			for _, e := range f.Job.Warnings {
 				r.Warnings = append(r.Warnings, warningText(e))
 			}
-			r.Warnings = append(r.Warnings, forgottenWarnings(a, f.Job.Name)...)
+			r.Warnings = append(r.Warnings, mirrorWarnings(a, f.Job.Name)...)
 			access := daemon.accessWarnings(f.Job)
 			r.Warnings, looked = append(r.Warnings, access...), looked || len(access) > 0
 			if why := beside[f.Path]; why != "" {

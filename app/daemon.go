@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/job"
 	"mirrord/notify"
 	"mirrord/scheduler"
 	"mirrord/status"
@@ -21,6 +22,7 @@ type DaemonOptions struct {
 	MaxParked  int           // runs under way besides, because some only wait
 	Spread     time.Duration // over which jobs that are due together are spread; below 0 they start together
 	StopWithin time.Duration // how long runs have to end
+	MaxState   job.Size      // bytes that all mirrors together may take; 0: no limit
 	Notify     NotifyOptions
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
@@ -48,7 +50,12 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		hosts: new(fetch.Hosts),
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
-		Runner:     &runner{app: a, st: st, hosts: d.hosts},
+		Runner: &runner{
+			app:   a,
+			st:    st,
+			hosts: d.hosts,
+			most:  o.MaxState,
+		},
 		Store:      records{kept: st, log: a.Log},
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),

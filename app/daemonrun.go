@@ -23,6 +23,7 @@ type runner struct {
 	app   *App
 	st    *store.State
 	hosts *fetch.Hosts // politeness over all runs
+	most  job.Size     // that all mirrors may take; 0: no limit
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
@@ -48,6 +49,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		Hosts:    r.hosts,
 		Turn:     o.Turn,
 		Progress: o.Progress,
+		Most:     r.mostFor(j.Name),
 	})
 	if sum != nil && sum.Version > 0 {
 		err = errors.Join(err, linkPublished(j, s))
@@ -75,6 +77,9 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			out.Verdict, out.Cause = status.VerdictError, status.BadState
 			return out
 		}
+	}
+	if out.Verdict == status.VerdictPartial && status.IsStateFull(sum.Reasons) {
+		out.Cause = status.StateFull
 	}
 	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (noRoom(err) || r.belowMinFree(j)) {
 		out.Cause = status.DiskFull

@@ -27,6 +27,7 @@ type RunOptions struct {
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
 	Progress func(status.Progress) // receives where the run stands; may be nil
 	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
+	Most     int64                 // bytes that the mirror may take for the sake of the others; 0: no limit
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
 }
 
@@ -55,6 +56,9 @@ func RunSite(
 		NoFetch:  o.AsIs,
 		Turn:     o.Turn,
 		Now:      st.Now,
+
+		MostState:   o.Most,
+		MostStateOf: "its share of the room for all mirrors",
 	})
 }
 

@@ -129,6 +129,7 @@ type Limits struct {
 	MaxRequests  int64         // for what is known, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
 	MinFree      Size          // bytes that must stay free on the state's disk
+	MaxState     Size          // bytes that the mirror may take in the state; 0 no limit
 }
 
 // Polite is how the job treats each host. All jobs of a daemon count together; the strictest wins.

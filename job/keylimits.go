@@ -228,5 +228,15 @@ func limitKeys() []Key {
 				"daemon it goes on when there is room again.",
 			field: func(j *Job) any { return &j.Limits.MinFree },
 		},
+		{
+			Name:    "limits.max_state",
+			Type:    "size",
+			Example: `"50GB"`,
+			Doc: "Most bytes that the mirror takes in the state directory, with all versions; status JOB " +
+				"shows what it takes. When it takes more, old versions yield, the oldest first, also those " +
+				"that publish.keep wants; the published one and the one before it stay. When that does " +
+				"not help, runs end as partial, and what is published stays." + noLimit,
+			field: func(j *Job) any { return &j.Limits.MaxState },
+		},
 	}
 }

@@ -85,3 +85,7 @@ func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.Kee
 func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	return closing.Thin(j, s, now, dry)
 }
+
+// SizesOf returns what a mirror took on the disk when it was measured last, at the end of a run that changed
+// it; nil when it never was.
+func SizesOf(s *store.Site) (*store.Sizes, error) { return closing.SizesOf(s.Notes) }

@@ -109,6 +109,9 @@ func conduct(
 			return nil, err
 		}
 	}
+	if err := closing.Yield(ctx, s); err != nil {
+		return nil, err
+	}
 	defer crawl.Report(s.Options.Progress, first.Progress)()
 	found, err := retrieved(ctx, s, first)
 	if err != nil {
@@ -131,6 +134,9 @@ func conduct(
 		first.Renew(ctx)
 	}
 	sum := second.Summary(v)
+	if err == nil {
+		closing.Measure(s, sum.Published)
+	}
 	first.Report(sum)
 	if err == nil {
 		err = errors.Join(second.KeepHeld(v, sum.Known), second.GapsTold(v))

@@ -83,6 +83,8 @@ func (j *Job) fix() string {
 		return GapsHint(j.Name)
 	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
 		return "free some space (mirrord gc), the run then goes on by itself"
+	case j.Last != nil && j.Last.Cause == StateFull && j.Health == Partial:
+		return StateFullHint(j.Name)
 	case j.Health == Invalid, j.Refused && j.Health == OK:
 		return "mirrord check"
 	case j.Activity == Paused:
@@ -123,6 +125,18 @@ func RebuildHint(name string) string { return "mirrord verify --rebuild " + name
 // AcceptHint is what to do about a run that was held back.
 func AcceptHint(name string) string {
 	return "look at the site, and at mirrord diff " + name + "; if it really is so: mirrord accept " + name
+}
+
+// IsStateFull reports whether the reasons of a run say that its mirror takes as much as it may.
+func IsStateFull(reasons []string) bool {
+	const full = "the mirror takes more than "
+	return slices.ContainsFunc(reasons, func(s string) bool { return strings.HasPrefix(s, full) })
+}
+
+// StateFullHint is what to do about a mirror that takes as much as it may.
+func StateFullHint(name string) string {
+	return "raise limits.max_state in the job's file (or --max-state of the daemon), or mirror less of the " +
+		"site (scope, limits); then: mirrord run-now " + name
 }
 
 // GapsHint is what to do about a run that found new gaps.

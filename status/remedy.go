@@ -125,6 +125,12 @@ func troubles(why string) []troubleText {
 			Again: true,
 		}},
 		{text("was left for the next run"), Trouble{Do: "nothing, it is tried again", Again: true}},
+		{text("takes more than limits.max_state"), Trouble{
+			Do: "raise limits.max_state in the job's file, or mirror less of the site (scope, limits)",
+		}},
+		{text("takes more than its share of the room"), Trouble{
+			Do: "raise --max-state of the daemon, or remove a mirror (mirrord remove)",
+		}},
 		{text("limits.max_time"), Trouble{Do: "nothing, the next run goes on", Again: true}},
 		{text("publish.dir"), Trouble{
 			Do:      "let the daemon's user write there: mirrord check names what is in the way",

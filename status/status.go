@@ -71,6 +71,7 @@ const (
 	PausedRun  Cause = "paused"    // mirrord pause
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
+	StateFull  Cause = "statefull" // the mirror takes as much as limits.max_state or --max-state allows
 	GaveWay    Cause = "gaveway"   // it only waited, and others could not start for lack of memory
 	Busy       Cause = "locked"    // another process works on the site
 	// the database of the mirror cannot be used: Run.Error says what is wrong and what to do
@@ -216,9 +217,21 @@ type Job struct {
 
 	// what was taken out of the mirror, when and why; only where one job is requested
 	Forgotten []string `json:"forgotten,omitempty"`
+	// what the mirror takes on the disk; only where one job is requested
+	Disk *Disk `json:"disk,omitempty"`
 
 	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`
+}
+
+// Disk is what a mirror takes in the state directory, in bytes.
+type Disk struct {
+	At        time.Time `json:"at"`        // when it was measured: at the end of the last run that changed it
+	Total     int64     `json:"total"`     // of what follows
+	Bodies    int64     `json:"bodies"`    // published as they came; those that mirrors share count for each
+	Documents int64     `json:"documents"` // all versions of pages, packed, and heads of answers
+	Trees     int64     `json:"trees"`     // published pages, and the tree of the next version
+	Database  int64     `json:"database"`
 }
 
 // Daemon is what is known of a daemon.

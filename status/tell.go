@@ -4,6 +4,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,7 +54,7 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 		kind = TellSuspicious
 	case j.Stale:
 		kind = TellStale
-	case j.Health == Partial && (j.Last.Cause == ByItself || j.Last.Cause == DiskFull):
+	case j.Health == Partial && slices.Contains([]Cause{ByItself, DiskFull, StateFull}, j.Last.Cause):
 		kind = TellFailed
 	case j.Health == Gaps:
 		if !j.Last.GapsGrew || (t.Kind == TellGaps && !t.At.Before(j.Last.Ended)) {

@@ -80,6 +80,9 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	if err := s.owned(); err != nil {
 		return c, err
 	}
+	if err := s.dropOldFormats(); err != nil {
+		return c, err
+	}
 	w := s.compactor()
 	w.erase = &eraser{
 		is:     is,
@@ -321,6 +324,11 @@ func (u *packUse) sort() {
 
 // dropPacks removes packs that nothing refers to.
 func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
+	if len(packs) > 0 {
+		if err := s.dropOldFormats(); err != nil {
+			return err
+		}
+	}
 	for _, u := range packs {
 		if err := s.owned(); err != nil {
 			return err

@@ -77,6 +77,11 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
+	if !s.opt.Volatile {
+		if err := l.keepOldFormat(); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.db.follow(l.root); err != nil {
 		return nil, err
 	}

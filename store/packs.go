@@ -27,6 +27,8 @@ type packs struct {
 	size int64        // its length; what lies before it may still be on its way
 	max  int64        // bytes after which a new pack is begun
 
+	grown atomic.Int64 // bytes that were appended
+
 	made atomic.Bool // the last pack's name is not on disk for sure
 	// of the first sync that failed: what was written before it may be lost, whatever a later one says
 	failed atomic.Pointer[error]
@@ -85,6 +87,7 @@ func (p *packs) append(raw []byte) (Place, error) {
 		}
 		p.end.Unlock()
 		if !full {
+			p.grown.Add(size)
 			_, err := p.w.WriteAt(raw, at.Off)
 			p.wmu.RUnlock()
 			return at, diskErr("write pack", err)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,6 +26,7 @@ import (
 	"mirrord/control"
 	"mirrord/internal/systemd"
 	"mirrord/internal/version"
+	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/status"
 	"mirrord/web"
@@ -37,7 +39,7 @@ type daemonFlags struct {
 	spread, poll, within time.Duration
 	gc                   time.Duration
 	log, mail, from      string
-	host                 string
+	host, maxState       string
 	listenHosts          []string
 }
 
@@ -83,6 +85,7 @@ Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. G
 	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
 	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides, while some only wait; 0: 4 * --max-runs")
+	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors; 0: no limit")
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread jobs due at one time over")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at the jobs directory")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
@@ -104,6 +107,10 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	if f.maxParked < 0 {
 		return app.Usagef("--max-parked %d: at least 0", f.maxParked)
+	}
+	most, err := job.ParseSize(cmp.Or(f.maxState, "0"))
+	if err != nil {
+		return app.Usagef("--max-state: %w", err)
 	}
 	level := slog.LevelInfo
 	if a.verbose {
@@ -152,6 +159,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		MaxParked:  f.maxParked,
 		Spread:     spread,
 		StopWithin: f.within,
+		MaxState:   most,
 		Notify:     tell,
 		About:      about,
 	})

@@ -176,6 +176,10 @@ func printStatus(a *cli, s status.Job) error {
 		a.printf("  all of it was verified within the last %s\n",
 			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
+	if d := s.Disk; d != nil {
+		a.printf("  on the disk: %s (bodies %s, documents %s, trees %s, database %s)\n", bytesText(d.Total),
+			bytesText(d.Bodies), bytesText(d.Documents), bytesText(d.Trees), bytesText(d.Database))
+	}
 	for _, line := range s.Forgotten {
 		a.printf("  not requested: %s\n", line)
 	}

@@ -44,6 +44,9 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 			r.Counts.GuessFound.Add(1)
 		}
 	}
+	if d.Body == store.BlobBody && d.Outcome == site.Fetched && d.Changed == r.Version {
+		r.bodies.Add(d.Size)
+	}
 	r.advice.Plan.Tell(d.ID, now.Seen())
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)

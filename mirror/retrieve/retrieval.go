@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"mirrord/mirror/crawl"
@@ -42,7 +43,8 @@ type Retrieval struct {
 	lasting lasting
 	needed  *needed
 	keeper  *keep.Keeper
-	lost    error // see session.Retrieved
+	lost    error        // see session.Retrieved
+	bodies  atomic.Int64 // bytes of new bodies that are no documents
 }
 
 // New returns the retrieval of a run. The error is a job that cannot be used.

@@ -46,6 +46,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 			stop(err)
 		}
 	}
+	check(r.Full)
 	defer r.motor.WatchTail(r.Now)()
 	defer r.chain.Reuse.Close()
 	check(r.prepareReuse(ctx))

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/store"
 )
@@ -152,9 +153,17 @@ func (r *Retrieval) newCommitter(stop func(error)) *ledger.Committer {
 		Table:   r.Table,
 		Journal: r.Site.Records,
 		Large:   source.PartBytes,
-		Room:    func() error { return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree) },
+		Room:    r.room,
 		Stop:    stop,
 	})
+}
+
+// room says why nothing more may be stored.
+func (r *Retrieval) room() error {
+	if most, limit := r.MostState(); most > 0 && r.Taken+r.Site.Frames.Grown()+r.bodies.Load() > most {
+		return session.StateFull(limit)
+	}
+	return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree)
 }
 
 // diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.

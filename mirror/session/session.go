@@ -13,6 +13,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -36,6 +37,9 @@ type Session struct {
 	Expired     bool       // Resumed, and too old to go on: it makes no more requests
 	Fingerprint string     // of the rules
 	Rescan      bool       // the rules changed: what is stored is scanned again
+
+	Taken int64 // bytes that the site took when the run began; 0: not measured
+	Full  error // why nothing more may be stored from the start; nil: something may
 
 	Table      *ledger.Table
 	Traits     ledger.Traits
@@ -67,6 +71,16 @@ func New(o Options) (*Session, error) {
 		Run:     new(store.Run),
 		Table:   ledger.New(),
 	}, nil
+}
+
+// MostState returns how many bytes the site may take, and which limit says so; 0 without a limit.
+func (s *Session) MostState() (bytes int64, limit string) {
+	bytes = int64(s.Job.Limits.MaxState)
+	limit = "limits.max_state = " + s.Job.Limits.MaxState.String()
+	if most := s.Options.MostState; most > 0 && (bytes == 0 || most < bytes) {
+		return most, s.Options.MostStateOf
+	}
+	return bytes, limit
 }
 
 // Recording says which run the table is kept for.
@@ -120,4 +134,9 @@ func (s *Session) Begin() error {
 	}
 	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
 	return s.Site.Notes.BeginRun(s.Run)
+}
+
+// StateFull says that the site takes as much as a limit allows. Status knows the cause by the text.
+func StateFull(limit string) error {
+	return result.LimitError{What: "the mirror takes more than " + limit + ": nothing more is stored"}
 }

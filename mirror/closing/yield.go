@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package closing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"mirrord/mirror/session"
+	"mirrord/store"
+)
+
+// SizesFact is the name of the site's fact that has its store.Sizes.
+const SizesFact = "sizes"
+
+// keptVersions is how many of the newest versions never yield: the published one, and one to go back to.
+const keptVersions = 2
+
+// Yield makes room for a run when the site takes more than it may: old versions go, the oldest first. When
+// that does not suffice, the session says why nothing more may be stored.
+func Yield(ctx context.Context, s *session.Session) error {
+	most, limit := s.MostState()
+	if most <= 0 || s.Options.NoFetch {
+		return nil
+	}
+	size, err := measure(s.Site)
+	if err != nil {
+		return err
+	}
+	dropped := 0
+	for some := 1; size.Total() > most; some *= 2 {
+		n, err := dropOldest(ctx, s.Site, some)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			s.Full = session.StateFull(limit)
+			break
+		}
+		dropped += n
+		if size, err = measure(s.Site); err != nil {
+			return err
+		}
+	}
+	if dropped > 0 {
+		const what = "%d old versions were dropped, because the mirror took more than %s"
+		s.Notes.Cap(fmt.Sprintf(what, dropped, limit))
+	}
+	s.Taken = size.Total()
+	return nil
+}
+
+// dropOldest drops so many of the oldest versions and frees their space. It returns how many there were.
+func dropOldest(ctx context.Context, s *store.Site, some int) (n int, err error) {
+	vs, err := s.Versions.List()
+	if err != nil {
+		return 0, err
+	}
+	for n < some && n < len(vs)-keptVersions {
+		if err := s.Versions.Drop(vs[n].Number); err != nil {
+			return n, err
+		}
+		n++
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	_, err = s.Purge(ctx, func(string) bool { return false })
+	return n, err
+}
+
+// measure finds out what the site takes and keeps it as a fact.
+func measure(s *store.Site) (store.Sizes, error) {
+	z, err := store.Measure(s)
+	if err != nil {
+		return z, err
+	}
+	v, err := json.Marshal(&z)
+	if err != nil {
+		return z, err
+	}
+	return z, s.Notes.SetFact(SizesFact, v)
+}
+
+// SizesOf returns what measure kept last, nil for nothing.
+func SizesOf(notes *store.SiteNotes) (*store.Sizes, error) {
+	v, err := notes.Fact(SizesFact)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	z := new(store.Sizes)
+	return z, json.Unmarshal(v, z)
+}
+
+// Measure keeps what the site takes after a run that changed it. What goes wrong is logged.
+func Measure(s *session.Session, published bool) {
+	if s.Site.Volatile() {
+		return
+	}
+	known, err := s.Site.Notes.Fact(SizesFact)
+	if err == nil && (known == nil || published) {
+		_, err = measure(s.Site)
+	}
+	if err != nil {
+		s.Log.Warn("what the mirror takes on the disk is not known", "err", err)
+	}
+}
