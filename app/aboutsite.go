@@ -17,6 +17,9 @@ func aboutSite(j *status.Job, st *store.State) {
 		if j.Forgotten, err = forgottenLines(s); err != nil {
 			return err
 		}
+		if j.Hooks, err = hookLines(s); err != nil {
+			return err
+		}
 		j.Disk, err = diskOf(s)
 		return err
 	})

@@ -48,6 +48,14 @@ func mayWrite(dir string) error {
 	return nil
 }
 
+// mayRun returns an error unless a file can be executed with the rights of this thread.
+func mayRun(path string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &os.PathError{Op: "execute", Path: path, Err: err}
+	}
+	return nil
+}
+
 // readOnlyAt reports whether the file system of a path is mounted read-only.
 func readOnlyAt(path string) bool {
 	var fs unix.Statfs_t

@@ -18,5 +18,11 @@ func mayWrite(dir string) error {
 	return err
 }
 
+// mayRun returns an error unless there is a file.
+func mayRun(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
 // readOnlyAt knows nothing of mounts.
 func readOnlyAt(string) bool { return false }

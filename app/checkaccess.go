@@ -113,6 +113,12 @@ func (e daemonEyes) accessWarnings(j *job.Job) (lines []string) {
 				lines = append(lines, line)
 			}
 		}
+		hooks := j.Hooks.Commands()
+		for _, key := range slices.Sorted(maps.Keys(hooks)) {
+			if line := e.hookWarning(namedPath{key, hooks[key][0]}); line != "" {
+				lines = append(lines, line)
+			}
+		}
 		if line := e.publishWarning(j.Publish.Dir); line != "" {
 			lines = append(lines, line)
 		}
@@ -143,6 +149,24 @@ func (e daemonEyes) fileWarning(f namedPath) string {
 	case f.key == "tls.ca_file" && !x509.NewCertPool().AppendCertsFromPEM(data):
 		return fmt.Sprintf("%s: %s holds no certificate in PEM form; put the authority's certificate there",
 			f.key, f.path)
+	}
+	return ""
+}
+
+// hookWarning says why a program cannot be run, "" when it can.
+func (e daemonEyes) hookWarning(f namedPath) string {
+	fi, err := os.Stat(f.path)
+	if err == nil && !fi.Mode().IsRegular() {
+		return fmt.Sprintf("%s: %s is no program; name an ordinary file", f.key, f.path)
+	}
+	if err == nil {
+		err = mayRun(f.path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("%s: there is no program %s; the runs of the job report it, and go on", f.key, f.path)
+	case err != nil:
+		return fmt.Sprintf("%s: user %s may not run %s; allow it (chmod a+rx)", f.key, e.user, f.path)
 	}
 	return ""
 }

@@ -62,6 +62,15 @@ func applySets(j *job.Job, set []string) error {
 			})
 			continue
 		}
+		if strings.HasPrefix(key, job.HookPrefix) {
+			all = append(all, job.Error{
+				File: job.SetSource,
+				Key:  key,
+				Msg:  fmt.Sprintf("%s names a command, which only a job file may do", key),
+				Hint: "write it into the job's file",
+			})
+			continue
+		}
 		all = append(all, asErrors(j.Set(key, value))...)
 	}
 	if len(all) > 0 {

@@ -43,17 +43,17 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if err != nil {
 		return fail(err)
 	}
-	sum, err := RunSite(ctx, r.app, j, r.st, s, RunOptions{
+	options := RunOptions{
 		Accept:   o.Accept,
 		AsIs:     o.Accept,
 		Hosts:    r.hosts,
 		Turn:     o.Turn,
 		Progress: o.Progress,
 		Most:     r.mostFor(j.Name),
-	})
-	if sum != nil && sum.Version > 0 {
-		err = errors.Join(err, linkPublished(j, s))
 	}
+	sum, err := withHooks(ctx, r.app, j, s, !o.Accept, func() (*mirror.Summary, error) {
+		return RunSite(ctx, r.app, j, r.st, s, options)
+	})
 	if sum != nil && sum.Verdict.Finished() {
 		var verr error
 		if out.Verified, verr = verifiedSince(s); verr != nil {
@@ -64,7 +64,9 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		err = errors.Join(err, cerr)
 	}
 	if sum == nil {
-		return fail(err)
+		out = fail(err)
+		out, _ = postponedRun(out, err)
+		return out
 	}
 	verified := out.Verified
 	out = runOf(sum)

@@ -154,7 +154,7 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 			return nil, err
 		}
 	}
-	sum, ended := changed(ctx, r.Job, a.MakeState,
+	sum, ended := changed(ctx, a, r.Job, true, a.MakeState,
 		func(st *store.State, s *store.Site) (*mirror.Summary, error) {
 			if err := rememberURLs(s, r); err != nil {
 				return nil, err

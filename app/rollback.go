@@ -21,7 +21,7 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 	if _, err := Versions(a, j.Name); err != nil {
 		return nil, err
 	}
-	return changed(ctx, j, a.MustWriteState, func(st *store.State, s *store.Site) (*mirror.Summary, error) {
+	back := func(st *store.State, s *store.Site) (*mirror.Summary, error) {
 		n, err := versionBefore(s, number)
 		if err != nil {
 			return nil, err
@@ -33,7 +33,8 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 			Log:   a.Log,
 			Now:   st.Now,
 		}, n)
-	})
+	}
+	return changed(ctx, a, j, false, a.MustWriteState, back)
 }
 
 // versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before

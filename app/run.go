@@ -75,15 +75,16 @@ func (a *App) world(names fetch.Names) mirror.World {
 // Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The
 // summary is nil when the run did not begin; it may come with an error, as Ended says.
 func Run(ctx context.Context, a *App, j *job.Job, o RunOptions) (*mirror.Summary, error) {
-	return changed(ctx, j, a.MakeState, func(st *store.State, s *store.Site) (*mirror.Summary, error) {
+	run := func(st *store.State, s *store.Site) (*mirror.Summary, error) {
 		return RunSite(ctx, a, j, st, s, o)
-	})
+	}
+	return changed(ctx, a, j, !o.AsIs, a.MakeState, run)
 }
 
-// changed opens the site of a job for a change that may publish a version, and brings the job's symbolic link
-// up to date after it.
+// changed opens the site of a job for a change that may publish a version, with the hooks of the job, and
+// brings its symbolic link up to date after it. requests says that the change makes requests.
 func changed(
-	ctx context.Context, j *job.Job, open func() (*store.State, error),
+	ctx context.Context, a *App, j *job.Job, requests bool, open func() (*store.State, error),
 	change func(*store.State, *store.Site) (*mirror.Summary, error),
 ) (*mirror.Summary, error) {
 	st, err := open()
@@ -96,10 +97,7 @@ func changed(
 		return nil, err
 	}
 	defer s.Close()
-	sum, err := change(st, s)
-	if sum != nil && sum.Version > 0 {
-		err = errors.Join(err, linkPublished(j, s))
-	}
+	sum, err := withHooks(ctx, a, j, s, requests, func() (*mirror.Summary, error) { return change(st, s) })
 	return sum, Ended(ctx, sum, err)
 }
 

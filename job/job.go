@@ -58,6 +58,7 @@ type Job struct {
 	Auth     Auth
 	TLS      TLS
 	Publish  Publish
+	Hooks    Hooks
 	Notify   Notify
 
 	// No keys, but choices of who makes one run.
@@ -277,6 +278,7 @@ func Default(urls ...string) *Job {
 			Expire:        8,
 		},
 		Publish: Publish{Keep: "last 7, weekly 8, monthly 24"},
+		Hooks:   Hooks{Timeout: 10 * time.Minute},
 	}
 }
 

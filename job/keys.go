@@ -48,7 +48,7 @@ func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 func Tables() []string {
 	return []string{
 		"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "reuse", "auth", "tls",
-		"publish", "notify",
+		"publish", "hooks", "notify",
 	}
 }
 
@@ -56,7 +56,7 @@ func Tables() []string {
 func Keys() []Key {
 	return slices.Concat(
 		topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(),
-		accessKeys(), resultKeys(), notifyKeys(),
+		accessKeys(), resultKeys(), hookKeys(), notifyKeys(),
 	)
 }
 

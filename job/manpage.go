@@ -22,6 +22,7 @@ func tableAbout(table string) string {
 			"when the rules of the job change.",
 		"reuse":   "A collection that another job mirrors already. [replicas.md](replicas.md) has how it works.",
 		"publish": "What happens with a complete version.",
+		"hooks":   "Commands that are run around a run.",
 		"notify":  "Who hears about a run that did not end well.",
 	}[table]
 }

@@ -3,15 +3,10 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
-	"syscall"
-	"time"
 
 	"mirrord/job"
 	"mirrord/status"
@@ -55,42 +50,16 @@ func command(ctx context.Context, o Options, line string, m status.Message) erro
 	if err != nil {
 		return err
 	}
-	var out bounded
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &out
-	cmd.Dir = "/"
-	cmd.Env = []string{"MIRRORD_JOB=" + m.Job.Name, "MIRRORD_KIND=" + string(m.Kind),
-		"MIRRORD_STATE=" + string(m.Job.Health), "MIRRORD_SUBJECT=" + m.Subject}
-	for _, k := range []string{"PATH", "HOME", "LANG", "TZ", "USER"} {
-		if v, ok := o.LookupEnv(k); ok {
-			cmd.Env = append(cmd.Env, k+"="+v)
-		}
+	child := Child{
+		Args: []string{"/bin/sh", "-c", line},
+		In:   in,
+		Env: []string{"MIRRORD_JOB=" + m.Job.Name, "MIRRORD_KIND=" + string(m.Kind),
+			"MIRRORD_STATE=" + string(m.Job.Health), "MIRRORD_SUBJECT=" + m.Subject},
+		LookupEnv: o.LookupEnv,
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // a grandchild that left the group may hold the pipes
-	err = cmd.Run()
-	if cmd.Process != nil {
-		cmd.Cancel() // what it has left behind; usually nothing
+	text, err := child.Run(ctx)
+	if err != nil && text != "" {
+		return fmt.Errorf("%w: %s", err, text)
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // it ended well, and what it left behind held its output
-	}
-	if err != nil {
-		if text := out.String(); text != "" {
-			return fmt.Errorf("%w: %s", err, text)
-		}
-		return err
-	}
-	return nil
+	return err
 }
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct{ kept []byte }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(shown-len(b.kept), len(p))]...)
-	return len(p), nil
-}
-
-func (b *bounded) String() string { return strings.TrimSpace(strings.ToValidUTF8(string(b.kept), "?")) }

@@ -94,6 +94,8 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 			r.Rate = r.Rate.Observe(run.Added+run.Changed+run.Removed, run.Ended.Sub(before))
 		}
 	case run.Cause == status.Cancelled:
+	case run.Cause == status.Postponed:
+		r.Retry = run.Ended.Add(retryAfter(1))
 	case run.Cause == status.BadState || run.Cause == status.StateFull:
 		// until somebody does something about it each run ends so: only the schedule asks again
 		r.Failures++

@@ -146,7 +146,7 @@ func GapsHint(name string) string {
 
 // goesOn reports whether a run that was ended for a cause goes on by itself.
 func goesOn(c Cause) bool {
-	return c == Shutdown || c == OutOfHours || c == Killed || c == GaveWay
+	return slices.Contains([]Cause{Shutdown, OutOfHours, Killed, GaveWay, Postponed}, c)
 }
 
 // Say describes health and activity in a few words: "failed 3 times, running".

@@ -71,6 +71,7 @@ const (
 	PausedRun  Cause = "paused"    // mirrord pause
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
+	Postponed  Cause = "postponed" // hooks.before asked for a later time; it is tried again
 	StateFull  Cause = "statefull" // the mirror takes as much as limits.max_state or --max-state allows
 	GaveWay    Cause = "gaveway"   // it only waited, and others could not start for lack of memory
 	Busy       Cause = "locked"    // another process works on the site
@@ -217,6 +218,8 @@ type Job struct {
 
 	// what was taken out of the mirror, when and why; only where one job is requested
 	Forgotten []string `json:"forgotten,omitempty"`
+	// hooks that failed when they ran last, and why; only where one job is requested
+	Hooks []string `json:"hooks,omitempty"`
 	// what the mirror takes on the disk; only where one job is requested
 	Disk *Disk `json:"disk,omitempty"`
 

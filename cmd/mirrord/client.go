@@ -141,6 +141,8 @@ func causeText(c status.Cause) string {
 		return "the job's window closed; the run goes on when it opens"
 	case status.GaveWay:
 		return "it waited for its site while other jobs could not begin; the run goes on later"
+	case status.Postponed:
+		return "hooks.before postponed it; it is tried again"
 	case status.StateFull:
 		return "the mirror takes as much room as it may; the next run goes on when there is more"
 	case status.DiskFull:

@@ -180,6 +180,9 @@ func printStatus(a *cli, s status.Job) error {
 		a.printf("  on the disk: %s (bodies %s, documents %s, trees %s, database %s)\n", bytesText(d.Total),
 			bytesText(d.Bodies), bytesText(d.Documents), bytesText(d.Trees), bytesText(d.Database))
 	}
+	for _, line := range s.Hooks {
+		a.printf("  %s\n", line)
+	}
 	for _, line := range s.Forgotten {
 		a.printf("  not requested: %s\n", line)
 	}
