@@ -102,7 +102,7 @@ func mirrorWarnings(a *App, name string) (lines []string) {
 		}
 		f, err := s.Notes.FormatStep()
 		if f.From < f.To && err == nil {
-			lines = append(lines, fmt.Sprintf("the mirror is of format %d and this mirrord writes format %d: "+
+			lines = append(lines, fmt.Sprintf("the mirror is of format %d, and this program writes format %d: "+
 				"the next run converts it, and keeps its database for going back as %s", f.From, f.To, f.Copy))
 		}
 		return err

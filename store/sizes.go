@@ -62,7 +62,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		case strings.HasPrefix(p, "trees/"):
 			trees.add(fi)
 		case p == siteDB, strings.HasPrefix(p, siteDB+"."):
-			z.Database += fi.Size()
+			z.Database += onDisk(fi)
 		default:
 			z.Documents += fi.Size()
 		}
@@ -70,6 +70,14 @@ func Measure(s *Site) (z Sizes, err error) {
 	})
 	z.Trees = trees.own()
 	return z, diskErr("list files", err)
+}
+
+// onDisk is what a file takes: a database grows by pages that are not written yet.
+func onDisk(fi os.FileInfo) int64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return min(fi.Size(), int64(st.Blocks)*512)
+	}
+	return fi.Size()
 }
 
 // ignoreGone leaves out what was removed in the meantime.

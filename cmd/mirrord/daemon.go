@@ -66,7 +66,7 @@ func daemonCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run all jobs at their times",
-		Long: `Run all jobs of the jobs directory at their times. Changed job files are noticed.
+		Long: `Run all jobs of the jobs directory at their times.
 
 Other commands talk to the daemon through its Unix socket. --listen serves a status page, /metrics, /healthz and /readyz,
 for reading only. SIGTERM ends the runs, which go on after the next start; SIGHUP reads the jobs directory again.
@@ -85,9 +85,9 @@ Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. G
 	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
 	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides, while some only wait; 0: 4 * --max-runs")
-	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors; 0: no limit")
+	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors")
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread jobs due at one time over")
-	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at the jobs directory")
+	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at job files")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
 	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of mirrord gc; 0: never")
 	fl.StringVar(&f.log, "log", "", "`FORM` of the log: text, json or journal")
