@@ -145,8 +145,8 @@ func (h *hooked) write() error {
 // before runs hooks.before. The error is errPostponed when it does not want the run now.
 func (h *hooked) before(ctx context.Context) error {
 	err := h.run(ctx, "hooks.before", h.job.Hooks.Before, h.input("before", nil))
-	if cerr := ctx.Err(); cerr != nil {
-		return cerr
+	if err != nil && ctx.Err() != nil {
+		return &Error{Kind: Partial, Err: errors.New("interrupted before the run began; run again")}
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || exit.ExitCode() != postponeCode {

@@ -124,8 +124,8 @@ func (s *SiteVersions) Every(f func(r *Resource) error) error {
 	})
 }
 
-// DropBeside removes the tree that is not live, and what is made beside the trees. The next build begins
-// with an empty tree.
+// DropBeside removes the tree that is not live, what is made beside the trees, and what Rebuild took out of
+// use. The next build begins with an empty tree.
 func (s *Trees) DropBeside() error {
 	if err := s.finishPublish(); err != nil {
 		return err
@@ -144,8 +144,18 @@ func (s *Trees) DropBeside() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := s.root.RemoveAll("trees/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	aside, err := fs.Glob(s.root.FS(), damagedFolder+"*")
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		names[i] = "trees/" + name
+	}
+	for _, name := range append(names, aside...) {
+		if name == damagedName || name == wrongName {
+			continue // notes
+		}
+		if err := s.root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return diskErr("drop tree", err)
 		}
 	}

@@ -108,6 +108,20 @@ func (s *SiteNotes) SetFact(name string, v []byte) error {
 	})
 }
 
+// lastingFact begins the names of the files in which facts survive the loss of the database.
+const lastingFact = "fact."
+
+// SetLastingFact is SetFact for a fact that a rebuilt database has too.
+func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	if err := s.keep(lastingFact+name, v); err != nil {
+		return err
+	}
+	return s.SetFact(name, v)
+}
+
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
 func (s *SiteNotes) KeepRun(r RunRecord) error {
 	if err := s.owned(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -74,8 +75,17 @@ func (s rebuilder) finish() error {
 	if err != nil {
 		return err
 	}
+	facts, err := s.lastingFacts()
+	if err != nil {
+		return err
+	}
 	return s.update("finish rebuild", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
+		for name, v := range facts {
+			if err := m.Put([]byte("fact/"+name), v); err != nil {
+				return err
+			}
+		}
 		if live != "" {
 			if err := m.Put(kBuild, []byte(otherTree(live))); err != nil {
 				return err
@@ -83,6 +93,18 @@ func (s rebuilder) finish() error {
 		}
 		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))
 	})
+}
+
+// lastingFacts are the facts that have files of their own.
+func (s rebuilder) lastingFacts() (map[string][]byte, error) {
+	names, err := fs.Glob(s.root.FS(), lastingFact+"*")
+	facts := map[string][]byte{}
+	for _, name := range names {
+		v, rerr := s.root.ReadFile(name)
+		facts[strings.TrimPrefix(name, lastingFact)] = v
+		err = errors.Join(err, rerr)
+	}
+	return facts, diskErr("read facts", err)
 }
 
 // readable reports whether a published tree, if there is one, can be made records of.

@@ -204,6 +204,7 @@ func (st *storeSite) current() (*openTree, error) {
 	}
 	t.facts.Store(st.facts(t))
 	t.users.Add(1) // the caller
+	st.old.close() // what was taken down went from these, too
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.live.release()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/exchange"
 	"mirrord/mirror/ledger"
@@ -137,6 +138,8 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	r.motor.Entrance.EndWait()
 	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
 		if r.Rules.TakenDown(u) {
+			_, why := r.Rules.Allow(u, admit.Page)
+			r.Notes.Add("not requested: "+why, u)
 			continue
 		}
 		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)

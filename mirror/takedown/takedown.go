@@ -35,7 +35,7 @@ func Begin(s *store.Site, more []admit.TakeDown) error {
 		return err
 	}
 	down.Left = admit.EraseLeft
-	return s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+	return s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
 }
 
 // Finish does what is left of the take-downs of a site, but for the bodies that sites share: SharedDone
@@ -83,7 +83,7 @@ func Finish(
 		return c.Damaged, nil // the next call tries again
 	}
 	down.Left = admit.SharedLeft
-	return nil, s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+	return nil, s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
 }
 
 // SharedDone notes that the bodies that sites share were collected since everything else was done.
@@ -93,7 +93,7 @@ func SharedDone(s *store.Site) error {
 		return err
 	}
 	down.Left = admit.NothingLeft
-	return s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+	return s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
 }
 
 // Allow lets something be mirrored again that was taken down; was is false when it was not. The next run
@@ -113,7 +113,7 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 	if err := s.Notes.SetFingerprint(admit.MixedRules); err != nil {
 		return true, err
 	}
-	return true, s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+	return true, s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
 }
 
 // fold moves the journal of an unfinished run into the records: what is erased must not be in both.
@@ -223,7 +223,7 @@ func (e *eraser) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.publish(ctx, *live, &r)
+	return e.publish(ctx, *live, &r) // also when only older versions changed: servers look at what is published
 }
 
 // publish makes the published version again, and commits the erasure with it.
@@ -258,7 +258,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 		r.erasure.Versions = append(r.erasure.Versions, live)
 	}
 	e.versions = len(r.erasure.Versions)
-	if rest.Same {
+	if e.versions == 0 {
 		return e.s.Versions.Erase(r.erasure) // the tree that was begun is dropped next
 	}
 	for i := range rest.Files {
