@@ -14,22 +14,19 @@ import (
 // judgeTree says why.
 func aboutSite(j *status.Job, st *store.State) {
 	_ = view(st, j.Name, func(s *store.Site) (err error) {
-		if j.Forgotten, err = forgottenLines(s); err != nil {
-			return err
+		if j.Forgotten, err = forgottenLines(s); err == nil {
+			j.Hooks, err = hookLines(s)
 		}
-		if j.Hooks, err = hookLines(s); err != nil {
-			return err
-		}
-		j.Disk, err = diskOf(s)
 		return err
 	})
+	j.Disk = diskOf(st, j.Name)
 }
 
-// diskOf is what a mirror takes on the disk, as it was measured last; nil when it never was.
-func diskOf(s *store.Site) (*status.Disk, error) {
-	z, err := mirror.SizesOf(s)
+// diskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.
+func diskOf(st *store.State, name string) *status.Disk {
+	z, err := mirror.SizesOf(st, name)
 	if z == nil || err != nil {
-		return nil, err
+		return nil
 	}
 	return &status.Disk{
 		At:        z.At,
@@ -38,7 +35,7 @@ func diskOf(s *store.Site) (*status.Disk, error) {
 		Documents: z.Documents,
 		Trees:     z.Trees,
 		Database:  z.Database,
-	}, nil
+	}
 }
 
 // mostFor is what a mirror may take when the others are to have what they take now; 0: no limit.
@@ -52,16 +49,9 @@ func (r *runner) mostFor(name string) int64 {
 	}
 	most := int64(r.most)
 	for _, other := range names {
-		if other == name {
-			continue
+		if d := diskOf(r.st, other); d != nil && other != name {
+			most -= d.Total
 		}
-		_ = view(r.st, other, func(s *store.Site) error { // one that cannot be read takes no part
-			d, err := diskOf(s)
-			if d != nil {
-				most -= d.Total
-			}
-			return err
-		})
 	}
 	return max(most, 1)
 }

@@ -86,6 +86,5 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	return closing.Thin(j, s, now, dry)
 }
 
-// SizesOf returns what a mirror took on the disk when it was measured last, at the end of a run that changed
-// it; nil when it never was.
-func SizesOf(s *store.Site) (*store.Sizes, error) { return closing.SizesOf(s.Notes) }
+// SizesOf returns what a mirror took on the disk when it was measured last, by a run; nil when it never was.
+func SizesOf(st *store.State, name string) (*store.Sizes, error) { return closing.SizesOf(st, name) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
@@ -35,14 +36,17 @@ func TestMaxState(t *testing.T) {
 	w := mirrortest.Start(t)
 	m := mirrortest.New(t, w, job())
 	m.Durable = true
+	now := time.Now()
+	m.Now = func() time.Time { return now }
 	for i := range 6 {
+		now = now.Add(time.Hour)
 		picture(w, i, 300)
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 	}
 	var size *store.Sizes
-	m.Site(func(s *store.Site) {
+	withSite(t, m, func(st *store.State, _ *store.Site) {
 		var err error
-		if size, err = mirror.SizesOf(s); err != nil || size == nil {
+		if size, err = mirror.SizesOf(st, "test"); err != nil || size == nil {
 			t.Fatalf("sizes %v, %v", size, err)
 		}
 	})

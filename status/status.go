@@ -233,7 +233,7 @@ type Disk struct {
 	Total     int64     `json:"total"`     // of what follows
 	Bodies    int64     `json:"bodies"`    // published as they came; those that mirrors share count for each
 	Documents int64     `json:"documents"` // all versions of pages, packed, and heads of answers
-	Trees     int64     `json:"trees"`     // published pages, and the tree of the next version
+	Trees     int64     `json:"trees"`     // published pages
 	Database  int64     `json:"database"`
 }
 

@@ -122,6 +122,12 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 	return s.SetFact(name, v)
 }
 
+// LastingFact returns what SetLastingFact kept for a site, without opening its database; nil for nothing.
+func LastingFact(s *State, site, name string) ([]byte, error) {
+	v, err := s.root.ReadFile("sites/" + site + "/" + lastingFact + name)
+	return v, diskErr("read fact", ignoreGone(err))
+}
+
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
 func (s *SiteNotes) KeepRun(r RunRecord) error {
 	if err := s.owned(); err != nil {

@@ -18,14 +18,15 @@ type Sizes struct {
 	At        time.Time `json:"at"`        // when it was measured
 	Bodies    int64     `json:"bodies"`    // published as they came; those that sites share count for each
 	Documents int64     `json:"documents"` // packs with all versions of documents, heads, beginnings of files
-	Trees     int64     `json:"trees"`     // files of the two trees that are no bodies
+	Trees     int64     `json:"trees"`     // files of the published version that are no bodies
 	Database  int64     `json:"database"`
 }
 
 // Total is all of it.
 func (z *Sizes) Total() int64 { return z.Bodies + z.Documents + z.Trees + z.Database }
 
-// Measure finds out what a site takes. It reads all records and looks at each file of the trees.
+// Measure finds out what a site takes. It reads all records, and looks at no file of the trees: what the next
+// tree has of its own is not counted.
 func Measure(s *Site) (z Sizes, err error) {
 	defer func() {
 		if err != nil {
@@ -42,34 +43,63 @@ func Measure(s *Site) (z Sizes, err error) {
 		}
 		return nil
 	}
-	err = s.Versions.Every(body)
-	if err == nil {
-		err = s.Records.Replay(func(uint32, NewURL) error { return nil },
-			func(r *Resource, _ []byte, _ bool) error { return body(r) })
+	if err := s.Versions.Every(body); err != nil {
+		return z, err
 	}
+	err = s.Records.Replay(func(uint32, NewURL) error { return nil },
+		func(r *Resource, _ []byte, _ bool) error { return body(r) })
 	if err != nil {
 		return z, err
 	}
-	trees := fileSizes{}
-	err = fs.WalkDir(s.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return ignoreGone(err)
+	if z.Trees, err = publishedDocuments(s); err != nil {
+		return z, err
+	}
+	for _, dir := range []string{".", "packs", partsDir} {
+		if err := z.addFiles(s.root, dir); err != nil {
+			return z, diskErr("list files", err)
 		}
-		fi, err := d.Info()
+	}
+	return z, nil
+}
+
+// publishedDocuments is how many bytes the published version has in files that are no stored bodies.
+func publishedDocuments(s *Site) (sum int64, err error) {
+	vs, err := s.Versions.List()
+	if err != nil || len(vs) == 0 {
+		return 0, err
+	}
+	sum = vs[len(vs)-1].Bytes
+	err = s.Records.Resources(func(r *Resource) error {
+		if r.InSet && r.Body == BlobBody {
+			sum -= r.Size
+		}
+		return nil
+	})
+	return max(sum, 0), err
+}
+
+// addFiles adds the files of a folder of the site, but not those below it.
+func (z *Sizes) addFiles(root *os.Root, dir string) error {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
 		switch {
 		case err != nil:
-			return ignoreGone(err)
-		case strings.HasPrefix(p, "trees/"):
-			trees.add(fi)
-		case p == siteDB, strings.HasPrefix(p, siteDB+"."):
+			err = ignoreGone(err)
+		case !fi.Mode().IsRegular():
+		case strings.HasPrefix(e.Name(), siteDB):
 			z.Database += onDisk(fi)
 		default:
 			z.Documents += fi.Size()
 		}
-		return nil
-	})
-	z.Trees = trees.own()
-	return z, diskErr("list files", err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onDisk is what a file takes: a database grows by pages that are not written yet.
@@ -86,38 +116,6 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// fileSizes are the files of trees, each with the names that it has there.
-type fileSizes map[fileID]*namedFile
-
-type fileID struct{ dev, ino uint64 }
-
-type namedFile struct {
-	size  int64
-	names uint64 // in the trees
-	links uint64 // in all
-}
-
-func (f fileSizes) add(fi os.FileInfo) {
-	id := fileID{ino: uint64(len(f))}
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		id = fileID{uint64(st.Dev), st.Ino}
-	}
-	if f[id] == nil {
-		f[id] = &namedFile{size: fi.Size(), links: links(fi)}
-	}
-	f[id].names++
-}
-
-// own adds up the files that have no name elsewhere: what has one is a stored body.
-func (f fileSizes) own() (sum int64) {
-	for _, n := range f {
-		if n.names >= n.links {
-			sum += n.size
-		}
-	}
-	return sum
 }
 
 // Grown is how many bytes of documents were appended since the site was opened.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"mirrord/mirror/session"
 	"mirrord/store"
@@ -80,12 +81,12 @@ func measure(s *store.Site) (store.Sizes, error) {
 	if err != nil {
 		return z, err
 	}
-	return z, s.Notes.SetFact(SizesFact, v)
+	return z, s.Notes.SetLastingFact(SizesFact, v)
 }
 
-// SizesOf returns what measure kept last, nil for nothing.
-func SizesOf(notes *store.SiteNotes) (*store.Sizes, error) {
-	v, err := notes.Fact(SizesFact)
+// SizesOf returns what was measured last of a site, nil when it never was.
+func SizesOf(st *store.State, site string) (*store.Sizes, error) {
+	v, err := store.LastingFact(st, site, SizesFact)
 	if err != nil || v == nil {
 		return nil, err
 	}
@@ -93,13 +94,16 @@ func SizesOf(notes *store.SiteNotes) (*store.Sizes, error) {
 	return z, json.Unmarshal(v, z)
 }
 
-// Measure keeps what the site takes after a run that changed it. What goes wrong is logged.
+// measuredEvery is how old a measurement may be when a run publishes.
+const measuredEvery = time.Hour
+
+// Measure keeps what the site takes after a run that changed it, now and then. What goes wrong is logged.
 func Measure(s *session.Session, published bool) {
-	if s.Site.Volatile() {
+	if s.Site.Volatile() || s.Options.State == nil {
 		return
 	}
-	known, err := s.Site.Notes.Fact(SizesFact)
-	if err == nil && (known == nil || published) {
+	z, err := SizesOf(s.Options.State, s.Site.Name)
+	if err == nil && (z == nil || (published && s.Now().Sub(z.At) >= measuredEvery)) {
 		_, err = measure(s.Site)
 	}
 	if err != nil {
