@@ -138,7 +138,7 @@ func TestSealedValues(t *testing.T) {
 		},
 	}
 	for i, at := range all {
-		if n := string(at.bucket); seen[n] && (i%7 != 0) { // one of each bucket, and some more
+		if seen[string(at.bucket)] && (i%7 != 0) { // one of each bucket, and some more
 			continue
 		}
 		seen[string(at.bucket)] = true
