@@ -70,7 +70,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 
 // Purge is Compact that leaves no byte of documents and heads that nothing refers to, and none of the frames
 // of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
-// stays, and is in Compaction.Damaged. The log is begun again, and databases of older formats go.
+// stays, and is in Compaction.Damaged. The log is begun again.
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
 	defer func() {
 		if err != nil {
@@ -102,7 +102,7 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 			return c, err
 		}
 	}
-	return c, s.dropAllOlder()
+	return c, nil
 }
 
 // compactor returns what compacts the site.

@@ -5,6 +5,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -184,7 +185,7 @@ func TestOlderFormat(t *testing.T) {
 	if len(resources(t, s)) != 1 {
 		t.Error("the record is lost")
 	}
-	back := filepath.Join(s.Dir(), asideName(siteDB, 1))
+	back := filepath.Join(s.Dir(), fmt.Sprint(formatCopyPrefix, 1))
 	if v, err := bolt.Open(back, 0o600, &bolt.Options{ReadOnly: true}); err != nil {
 		t.Errorf("there is no way back: %v", err)
 	} else {

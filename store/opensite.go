@@ -282,13 +282,6 @@ func (s *Site) start(f *siteFolder) error {
 			return err
 		}
 	}
-	vs, err := s.Versions.List()
-	if err == nil {
-		err = s.dropOlder(vs)
-	}
-	if err != nil {
-		return err
-	}
 	if err := s.syncFolder(); err != nil {
 		return err
 	}

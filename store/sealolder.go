@@ -9,27 +9,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	bolt "go.etcd.io/bbolt"
 )
 
 // A database of an older format is sealed by whoever first opens it for writing: all of it is copied, with
-// checksums, into a new file, which then takes its name. The old file stays beside it as site.db.N, N being
-// its format, so that the release before can go on from there; it goes when two more versions are published.
-// A crash leaves the old database in use and a new one that nobody names. The new file is locked before it
-// has its name, so that nobody comes in between.
+// checksums, into a new file, which then takes its name. A crash leaves the old database in use and a new one
+// that nobody names. The new file is locked before it has its name, so that nobody comes in between.
 
 // sealBytes is how much one transaction copies, about.
 const sealBytes = 16 << 20
 
-// asideName is what the older form of a database is called, by its format.
-func asideName(name string, format uint32) string { return fmt.Sprintf("%s.%d", name, format) }
-
 // sealOlder returns a sealed copy of a database, under its name and lock, and closes the old one. The
 // old one is returned when it is sealed, is new, or lives for one run.
 func sealOlder(old *database) (*database, error) {
-	format, needs, err := old.older()
+	needs, err := old.older()
 	if (err != nil) || !needs {
 		return old, errors.Join(err, closeIf(err, old))
 	}
@@ -50,7 +44,10 @@ func sealOlder(old *database) (*database, error) {
 		err = made.bolt.Sync()
 	}
 	if err == nil {
-		err = replaceWith(old.path, made.path, asideName(old.path, format))
+		err = os.Rename(made.path, old.path)
+	}
+	if (err == nil) && !made.volatile {
+		err = syncDir(dir)
 	}
 	if err != nil {
 		return nil, errors.Join(diskErr("seal "+name, err), made.Close(), old.Close())
@@ -71,41 +68,22 @@ func closeIf(err error, d *database) error {
 	return d.Close()
 }
 
-// replaceWith gives a new file the name of an old one, which keeps another one.
-func replaceWith(path, made, aside string) error {
-	err := os.Remove(aside)
-	if (err == nil) || errors.Is(err, fs.ErrNotExist) {
-		err = os.Link(path, aside)
-	}
-	if (err != nil) && !errors.Is(err, fs.ErrExist) && !isNoLink(err) {
-		return err
-	}
-	if err := os.Rename(made, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// isNoLink reports whether a file system has no hard links: there is no way back then.
-func isNoLink(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)
-}
-
-// older returns the format of a database that is not sealed and has something in it.
-func (d *database) older() (format uint32, needs bool, err error) {
+// older reports whether a database is one of an older format that is not sealed.
+func (d *database) older() (needs bool, err error) {
 	err = d.View(func(t *transaction) error {
 		if needs = !t.sealed && !d.volatile && !t.isFresh(); !needs {
 			return nil
 		}
+		format := uint32(0)
 		if m := t.Bucket(bMeta); m != nil {
 			if v := m.Get(kFormat); len(v) == 4 {
 				format = be32(v)
 			}
 		}
-		needs = format < FormatVersion // of a newer one, or without: opening it says what is wrong
+		needs = (format > 0) && (format < FormatVersion) // else opening it says what is wrong
 		return nil
 	})
-	return format, needs && (format > 0), err
+	return needs, err
 }
 
 // copyOf fills a new database with what another one has.
@@ -162,37 +140,4 @@ func (d *database) copyPart(old *database, name, from []byte) (next []byte, err 
 		})
 	})
 	return next, err
-}
-
-// dropOlder removes databases of older formats once enough versions are published that they lack.
-func (s *home) dropOlder(versions []Version) error {
-	const enough = 2
-	if len(versions) < enough {
-		return nil
-	}
-	return s.dropOlderIf(func(fi fs.FileInfo) bool {
-		return fi.ModTime().Before(versions[len(versions)-enough].Time)
-	})
-}
-
-// dropAllOlder removes databases of older formats.
-func (s *home) dropAllOlder() error { return s.dropOlderIf(func(fs.FileInfo) bool { return true }) }
-
-func (s *home) dropOlderIf(goes func(fs.FileInfo) bool) error {
-	entries, err := fs.ReadDir(s.root.FS(), ".")
-	if err != nil {
-		return diskErr("list folder", err)
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), siteDB+".") {
-			continue
-		}
-		if fi, err := e.Info(); (err != nil) || !goes(fi) {
-			continue
-		}
-		if err := removeIn(s.root, e.Name()); err != nil {
-			return diskErr("remove "+e.Name(), err)
-		}
-	}
-	return nil
 }
