@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/control"
+	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/status"
@@ -96,7 +97,7 @@ func TestVerifiedSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if since, err := verifiedSince(s); err != nil || !since.IsZero() {
+	if since, err := mirror.VerifiedSince(s); err != nil || !since.IsZero() {
 		t.Errorf("nothing in it: %v, %v", since, err)
 	}
 	if err := s.Notes.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
@@ -128,7 +129,7 @@ func TestVerifiedSince(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
+	if since, err := mirror.VerifiedSince(s); err != nil || since.Unix() != 300 {
 		t.Errorf("%v, %v", since.Unix(), err)
 	}
 }

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror"
 	"mirrord/notify"
 	"mirrord/scheduler"
 	"mirrord/status"
@@ -39,6 +41,11 @@ type Daemon struct {
 
 // Status is what is known of the daemon and of all jobs.
 func (d *Daemon) Status() status.All {
+	if last, err := d.st.LastRuns(); err == nil {
+		for _, r := range last {
+			d.note(r)
+		}
+	}
 	all := d.sched.Status()
 	s := all.Daemon
 	all.Daemon = d.about
@@ -56,16 +63,28 @@ func (d *Daemon) Status() status.All {
 
 // Job is what is known of one job, with the report of its last run.
 func (d *Daemon) Job(name string) (status.Job, error) {
+	runs, rerr := d.st.Runs(name, 1)
+	if rerr == nil && len(runs) > 0 {
+		d.note(runs[0])
+	}
 	j, err := d.sched.Job(name)
 	if err != nil {
 		return j, apiError(err)
 	}
 	judgeTree(&j, d.st, d.st.Now())
-	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
+	if rerr == nil && len(runs) > 0 {
 		j.Summary = summaryJSON(runs[0])
 	}
 	aboutSite(&j, d.st)
 	return j, nil
+}
+
+// note lets the scheduler know of a run that was made beside the daemon, such as by mirrord rollback.
+func (d *Daemon) note(r store.RunRecord) {
+	var sum mirror.Summary
+	if json.Unmarshal(r.Summary, &sum) == nil {
+		d.sched.Noted(r.Site, runOf(&sum))
+	}
 }
 
 // Progress is Job without the report of the last run, which is read from the disk.

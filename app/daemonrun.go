@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"syscall"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
@@ -56,7 +54,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	})
 	if sum != nil && sum.Verdict.Finished() {
 		var verr error
-		if out.Verified, verr = verifiedSince(s); verr != nil {
+		if out.Verified, verr = mirror.VerifiedSince(s); verr != nil {
 			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)
 		}
 	}
@@ -69,8 +67,10 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		return out
 	}
 	verified := out.Verified
-	out = runOf(sum)
-	if out.Verified = verified; err != nil {
+	if out = runOf(sum); !verified.IsZero() {
+		out.Verified = verified
+	}
+	if err != nil {
 		var disk *store.DiskError
 		if sum.Verdict != mirror.Partial || (ctx.Err() == nil && !errors.As(err, &disk)) {
 			out.Verdict = status.VerdictError
@@ -131,31 +131,19 @@ func runOf(sum *mirror.Summary) status.Run {
 		GapsSince: sum.Gaps.Since,
 		GapsGrew:  sum.Gaps.Grew,
 		Hold:      sum.Gaps.Hold,
+
+		Verified: sum.Verified,
+
+		RolledBackTo: sum.RolledBackTo,
+		Held:         sum.Held != nil,
+	}
+	if run.Held {
+		run.RolledBackTo = sum.Held.RolledBackTo
 	}
 	if data, err := json.Marshal(sum); err == nil {
 		run.Summary = data
 	}
 	return run
-}
-
-// lastingFailures is how many runs in a row a URL must fail to be taken for broken. Reports name those; they
-// do not make the whole mirror stale.
-const lastingFailures = 3
-
-// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
-// zero when nothing is in it.
-func verifiedSince(s *store.Site) (since time.Time, err error) {
-	oldest := int64(math.MaxInt64)
-	err = s.Records.Resources(func(r *store.Resource) error {
-		if r.InSet && r.Failures < lastingFailures && r.Checked > 0 {
-			oldest = min(oldest, r.Checked)
-		}
-		return nil
-	})
-	if err != nil || oldest == math.MaxInt64 {
-		return time.Time{}, err
-	}
-	return time.Unix(oldest, 0), nil
 }
 
 // freeOf returns how much room there is on the disk of a directory.

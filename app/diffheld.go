@@ -98,8 +98,11 @@ func heldReasons(st *store.State, name string) ([]string, error) {
 			return nil, fmt.Errorf("report of the last run of %s: %w", name, err)
 		}
 	}
-	if (len(runs) == 0) || (sum.Verdict != mirror.Suspicious) {
-		return nil, fmt.Errorf("diff %s: %w", name, ErrNoneHeld)
+	switch {
+	case len(runs) > 0 && sum.Held != nil:
+		return append([]string{sum.Held.Text()}, sum.Reasons...), nil
+	case len(runs) > 0 && (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold):
+		return sum.Reasons, nil
 	}
-	return sum.Reasons, nil
+	return nil, fmt.Errorf("diff %s: %w", name, ErrNoneHeld)
 }

@@ -79,6 +79,10 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 // that is still valid.
 func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
 
+// VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
+// zero when nothing is in it.
+func VerifiedSince(s *store.Site) (time.Time, error) { return closing.VerifiedSince(s) }
+
 // Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With
 // dry they stay. What they alone held is still on the disk: store.Site.Compact and store.State.CollectBlobs
 // give it back. No run may be under way.

@@ -49,7 +49,7 @@ func TestCrashRun(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	sum, err := crashRun(ctx, dir, os.Getenv("MIRRORD_CRASH_URL"))
+	sum, err := crashProcessDoes(ctx, dir, os.Getenv("MIRRORD_CRASH_URL"))
 	code := exitFailed
 	switch {
 	case sum == nil:
@@ -71,6 +71,15 @@ func TestCrashRun(t *testing.T) {
 }
 
 const crashJob = "crash"
+
+// crashProcessDoes makes a run, or rolls back to the version that the environment names.
+func crashProcessDoes(ctx context.Context, dir, url string) (*mirror.Summary, error) {
+	number, err := strconv.Atoi(os.Getenv("MIRRORD_CRASH_ROLLBACK"))
+	if err != nil {
+		return crashRun(ctx, dir, url)
+	}
+	return crashRollback(ctx, dir, url, number)
+}
 
 func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*mirror.Summary, error) {
 	j := jobs.Default(url)

@@ -191,8 +191,11 @@ func TestRollback(t *testing.T) {
 	}
 	sameFiles(allFiles(t, m), trees[back])
 	trees[sum.Version] = allFiles(t, m)
-	// The next run finds the site as it is, and every version is still there.
+	// The next run holds back what was rejected, accept publishes it, and every version is still there.
 	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, false)
+	sameFiles(allFiles(t, m), trees[back])
+	s = m.Accept()
 	wantVerdict(t, s, mirror.Complete, true)
 	sameFiles(allFiles(t, m), trees[last])
 	withSite(t, m, func(st *store.State, s *store.Site) {

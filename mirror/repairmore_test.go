@@ -217,7 +217,8 @@ func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 	if b := w.m.Tree()["b.html"]; b != two {
 		t.Errorf("back to version 2: %s\nwas %s", b, two)
 	}
-	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	wantVerdict(t, w.m.Run(), mirror.Complete, false) // the rollback holds
+	wantVerdict(t, w.m.Accept(), mirror.Complete, true)
 }
 
 // A mirror that is being written is read as of its last commit.

@@ -92,6 +92,9 @@ func conduct(
 	if err := s.FindLive(); err != nil {
 		return nil, err
 	}
+	if err := closing.FinishRestore(ctx, s.Site); err != nil {
+		return nil, err
+	}
 	if err := second.MendTree(ctx); err != nil {
 		return nil, err
 	}

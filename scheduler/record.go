@@ -83,6 +83,8 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 		}
 	}
 	switch {
+	case run.RolledBackTo > 0 && !run.Held: // it looked at nothing
+		r.Failures, r.Began, r.Verified = 0, time.Time{}, run.Verified
 	case run.Finished():
 		r.Failures, r.Began, r.Complete = 0, time.Time{}, run.Ended
 		if r.Verified = run.Verified; r.Verified.IsZero() { // at worst since the first of the runs began

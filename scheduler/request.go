@@ -130,6 +130,19 @@ func (s *state) cancel(name string) error {
 	return nil
 }
 
+// noted takes in a run that somebody made beside the scheduler, unless it is known.
+func (s *state) noted(name string, run status.Run) {
+	e, err := s.find(name)
+	known := (err == nil) && (e.rec.Last != nil) && !run.Ended.After(e.rec.Last.Ended)
+	if (err != nil) || (e.run != nil) || known {
+		return
+	}
+	e.rec.Note(run)
+	e.dirty = true
+	s.save()
+	s.kick()
+}
+
 func (s *state) pause(name string) error {
 	e, err := s.find(name)
 	if err != nil {

@@ -170,6 +170,13 @@ func (s *Scheduler) Resume(name string) error {
 	return s.state.resume(name)
 }
 
+// Noted takes in a run of a job that somebody made beside the scheduler. One that is known changes nothing.
+func (s *Scheduler) Noted(name string, run status.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.noted(name, run)
+}
+
 // Job returns what is known of one job.
 func (s *Scheduler) Job(name string) (status.Job, error) {
 	s.mu.Lock()

@@ -89,6 +89,8 @@ func (j *Job) fix() string {
 		return "mirrord check"
 	case j.Activity == Paused:
 		return "mirrord resume " + j.Name
+	case j.Health == OK && j.Last != nil && j.Last.Held:
+		return HeldHint(j.Name)
 	case j.Health == Partial && goesOn(j.Last.Cause), j.Activity == Running:
 		return ""
 	case j.Health == Failed, j.Health == Partial, j.Health == Stale:
@@ -139,6 +141,11 @@ func StateFullHint(name string) string {
 		"site (scope, limits); then: mirrord run-now " + name
 }
 
+// HeldHint is what to do about a run that found the site as it was when its mirror was rolled back.
+func HeldHint(name string) string {
+	return "nothing, a changed site is published; to publish the site as it is: mirrord accept " + name
+}
+
 // GapsHint is what to do about a run that found new gaps.
 func GapsHint(name string) string {
 	return "nothing, each run tries again; if the gaps are to stay: mirrord accept " + name
@@ -162,6 +169,9 @@ func (j *Job) Say() string {
 		b.WriteString(" but for " + gaps)
 	case j.Health == Gaps:
 		b.WriteString(": " + gaps)
+	}
+	if j.Health == OK && j.Last != nil && j.Last.RolledBackTo > 0 {
+		fmt.Fprintf(&b, ", rolled back to %d", j.Last.RolledBackTo)
 	}
 	waits := j.Waits
 	switch j.Activity {

@@ -117,6 +117,10 @@ type Run struct {
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
 
+	// the version that a rollback brought back, and that is published while the site stays as it was rejected
+	RolledBackTo int  `json:"rolled_back_to,omitempty"`
+	Held         bool `json:"held,omitempty"` // the run found the site so; accept publishes it
+
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
 	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for the client that requested the run

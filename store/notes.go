@@ -5,6 +5,7 @@ package store
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,16 +44,23 @@ func (s *SiteNotes) Run() (*Run, error) {
 func (s *SiteNotes) BeginRun(r *Run) error {
 	return s.update("begin run", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
-		r.Number = 0
-		if v := m.Get(kRuns); len(v) == 8 {
-			r.Number = int(binary.BigEndian.Uint64(v))
-		}
-		r.Number++
-		if err := m.Put(kRuns, seqKey(uint64(r.Number))); err != nil {
-			return err
-		}
-		return putRun(m, r)
+		return errors.Join(countRun(m, r), putRun(m, r))
 	})
+}
+
+// CountRun gives a run its number that no other run goes on with.
+func (s *SiteNotes) CountRun(r *Run) error {
+	return s.update("count run", func(tx *transaction) error { return countRun(tx.Bucket(bMeta), r) })
+}
+
+// countRun gives a run the next number.
+func countRun(m *bucket, r *Run) error {
+	r.Number = 0
+	if v := m.Get(kRuns); len(v) == 8 {
+		r.Number = int(binary.BigEndian.Uint64(v))
+	}
+	r.Number++
+	return m.Put(kRuns, seqKey(uint64(r.Number)))
 }
 
 // SetRun keeps what is known of the unfinished run; nil ends it.

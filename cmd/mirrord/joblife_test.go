@@ -48,3 +48,21 @@ func TestDaemonRenameRemove(t *testing.T) {
 	}
 	d.do(exitUsage, "no such job", "status", "other")
 }
+
+// A rollback beside a daemon: its status is right at once, its next run holds back what was rejected.
+func TestDaemonRollback(t *testing.T) {
+	site := demosite.New()
+	srv := httptest.NewServer(site)
+	defer srv.Close()
+	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir())
+	d.do(exitOK, "version 1 published", "run-now", "demo")
+	site.SetVersion(2)
+	d.do(exitOK, "version 2 published", "run-now", "demo", "--full")
+	d.do(exitOK, "^demo: rolled back to 1, version 3 published", "rollback", "demo")
+	d.do(exitOK, "(?s)^demo: ok, rolled back to 1\n.*version 3, published", "status", "demo")
+	d.do(exitOK, "(?m)^demo +ok, rolled back to 1 +3 ", "status")
+	d.do(exitOK, "version 3 stays published", "run-now", "demo")
+	d.do(exitOK, "(?s)^demo: ok, rolled back to 1\n.*mirrord accept demo", "status", "demo")
+	d.do(exitOK, "version 4 published", "accept", "demo")
+	d.do(exitOK, "(?s)^demo: ok\n.*version 4, published", "status", "demo")
+}

@@ -15,6 +15,7 @@ import (
 type hints struct {
 	accept string // when the run was held back as suspicious, or as the first one
 	gaps   string // when it found new gaps
+	held   string // when a rollback held it back
 	entry  string // when it was, and accept cannot publish it either
 	full   string // to have everything requested, when the run did not
 	look   string // to see the first version
@@ -27,6 +28,7 @@ func jobHints(name string) hints {
 	return hints{
 		accept: status.AcceptHint(name),
 		gaps:   status.GapsHint(name),
+		held:   status.HeldHint(name),
 		entry:  status.EntryHint(name),
 		full:   "mirrord run-now " + name + " --full",
 		look:   "mirrord serve " + name,
@@ -45,6 +47,8 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	switch {
 	case sum.Verdict == mirror.Suspicious && h.entry != "" && status.NeedsEntry(sum.Reasons):
 		a.printf("  what to do: %s\n", h.entry)
+	case sum.Held != nil && h.held != "":
+		a.printf("  what to do: %s\n", h.held)
 	case sum.Verdict == mirror.Gaps && h.gaps != "":
 		a.printf("  what to do: %s\n", h.gaps)
 	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.accept != "":

@@ -15,7 +15,10 @@ func rollbackCommand(a *cli) *cobra.Command {
 		Use:   "rollback JOB [N]",
 		Short: "Publish an older version again",
 		Long: `Publish version N of a job's mirror again, or the one before the current version. It becomes a new version, so that this can be undone in the
-same way. The site is not contacted; the next run finds the site as it then is, and publishes that.`,
+same way. The site is not contacted.
+
+The next run looks at the whole site. While the site stays as it was when you rolled back, runs publish nothing and exit with 0: mirrord status shows
+"rolled back to N", mirrord diff JOB what is held back, and mirrord accept JOB publishes it. When the site has changed, it is published as usual.`,
 		Example: `  mirrord rollback samba
   mirrord rollback samba 12`,
 		Args:              cobra.RangeArgs(1, 2),

@@ -33,6 +33,7 @@ func records() map[string]string {
 		"mirror/result.Summary": "the report of a run, by JSON name",
 		"phm.Meta":              "phm.json, by JSON name",
 		"status.Job":            "a job on a status page, by JSON name",
+		"status.Run":            "how a run ended, by JSON name",
 		"store.Resource":        "the record of a URL, by field of its format",
 	}
 }

@@ -3,6 +3,7 @@
 package closing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -79,7 +80,13 @@ func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 		}
 		return nil
 	}
-	if err := errors.Join(c.calm(), c.mended(), c.repaired()); err != nil {
+	if v.Rejection == nil {
+		err := errors.Join(c.calm(), c.repaired(), forgetRejected(c.Session, cmp.Or(c.published, c.Live)))
+		if err != nil {
+			return v.Broke(err)
+		}
+	}
+	if err := c.mended(); err != nil {
 		return v.Broke(err)
 	}
 	if c.requestedAll(v) {

@@ -20,7 +20,7 @@ import (
 
 // publish is phase two: the tree that is not live becomes the new version, and then the live one.
 func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
-	if (j.Verdict == result.Suspicious) && !c.Options.Accept {
+	if ((j.Verdict == result.Suspicious) && !c.Options.Accept) || (j.Rejection != nil) {
 		return nil
 	}
 	others, err := c.prepareRepairs(ctx)

@@ -38,7 +38,10 @@ func (c *Closing) settle(j *judge.Judgement) error {
 			return err
 		}
 	}
-	if j.Verdict.Finished() && c.requestedAll(j) && c.Rescan {
+	if err := judgeRejection(c, j); err != nil {
+		return err
+	}
+	if j.Verdict.Finished() && c.requestedAll(j) && c.Rescan && (j.Rejection == nil) {
 		if err := c.Site.Notes.SetFingerprint(c.Fingerprint); err != nil {
 			return err
 		}
@@ -51,6 +54,9 @@ func (c *Closing) settle(j *judge.Judgement) error {
 	}
 	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && j.Verdict.Finished()
 	c.Run.Requests += int(c.Counts.Requests.Load())
+	if c.Options.Restores != 0 {
+		return nil // no run goes on with a rollback: it looks at the site
+	}
 	return c.Site.Notes.SetRun(c.Run)
 }
 

@@ -28,6 +28,7 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		Left:    j.Left,
 		Gaps:    j.Gaps,
 		Down:    c.found.Down,
+		Held:    j.Rejection,
 
 		WaitUntil: c.found.Waits,
 	}
@@ -42,9 +43,16 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		addSkips(sum, c.found.Skips)
 		sum.OldestLook, sum.LatestLook = c.found.OldestLook, c.found.LatestLook
 	}
+	if c.Options.NoFetch {
+		var err error
+		if sum.Verified, err = VerifiedSince(c.Site); err != nil {
+			c.Log.Error("staleness is not known", "err", err)
+		}
+	}
 	v := c.Live
 	if c.published != nil {
 		v, sum.Published, sum.RepairedLinks = c.published, true, c.repairedLinks
+		sum.RolledBackTo = v.Restores
 	}
 	if v != nil {
 		addVersion(sum, v)

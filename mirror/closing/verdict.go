@@ -97,6 +97,20 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	return err
 }
 
+// judgeRejection decides whether a rollback holds back what the run found.
+func judgeRejection(c *Closing, j *judge.Judgement) (err error) {
+	if !j.Verdict.Finished() || c.Options.Accept {
+		return nil
+	}
+	known := c.newCase()
+	known.Parts.Gaps = j.Verdict == result.Gaps
+	if known.Parts.Rejection, err = rejectionFacts(c.Session); err != nil {
+		return err
+	}
+	_, err = c.judgeAt(judge.Compared, known, j)
+	return err
+}
+
 // newCase is what is known at every stage.
 func (c *Closing) newCase() *judge.Case {
 	return &judge.Case{
@@ -200,6 +214,11 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 		}
 		if x.Orphans != nil {
 			if err := saveOrphans(c.Site.Notes, x.Orphans); err != nil {
+				return err
+			}
+		}
+		if x.Released {
+			if err := c.Site.Notes.SetFact(judge.RejectedFact, nil); err != nil {
 				return err
 			}
 		}

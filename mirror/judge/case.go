@@ -46,7 +46,7 @@ type Case struct {
 
 	Lost LostFiles // at Publishing
 
-	Parts PartFacts // at Folded and Settled
+	Parts PartFacts // at Folded, Settled and Compared
 }
 
 // LostFiles are the published files that would be dropped.
@@ -63,7 +63,9 @@ type PartFacts struct {
 	Covers  func(site.URL) bool  // the scope of the job
 	Refused func(id uint32) bool // the last failure of the run is one that stays, and no trouble
 	Closed  bool                 // the run is too old to go on: what is left counts as missing
-	Gaps    bool                 // at Settled: the verdict is gaps
+	Gaps    bool                 // at Settled and Compared: the verdict is gaps
+
+	Rejection RejectionFacts // at Compared: the parts as they were in a version that a rollback rejected
 }
 
 // Recorded is what is stored. *store.Records is one.

@@ -10,12 +10,13 @@ import (
 
 // Judgement is a verdict in the making: the worst of what was concluded, and all reasons.
 type Judgement struct {
-	Verdict result.Verdict
-	Reasons []string
-	Left    int64 // URLs that are left for the next run
-	Restart bool  // see Ruling.Restart
-	Gaps    result.GapReport
-	Dropped []uint32 // see Ruling.Dropped
+	Verdict   result.Verdict
+	Reasons   []string
+	Left      int64 // URLs that are left for the next run
+	Restart   bool  // see Ruling.Restart
+	Gaps      result.GapReport
+	Dropped   []uint32          // see Ruling.Dropped
+	Rejection *result.Rejection // nothing is published; see there
 }
 
 // Held reports whether what the run found waits for somebody to accept it.
@@ -32,6 +33,9 @@ func (j *Judgement) Add(rulings ...Ruling) {
 			j.Gaps = *r.Gaps
 		}
 		j.Dropped = append(j.Dropped, r.Dropped...)
+		if r.Rejection != nil {
+			j.Rejection = r.Rejection
+		}
 	}
 }
 

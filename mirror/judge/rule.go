@@ -20,6 +20,7 @@ const (
 	Retrieved  Stage = iota // retrieval ended; not for runs that make no requests
 	Folded                  // the records are those of the run; not for runs that only relocate
 	Settled                 // records and paths are those of the version to come; only if it will be published
+	Compared                // likewise, and no change of records follows: is it what a rollback rejected?
 	Building                // before a tree is built
 	Publishing              // the tree is built and not yet published
 )
@@ -51,6 +52,9 @@ type Ruling struct {
 	Orphans Orphans  // in the place of the stored ones; nil: these stay
 	Missing *Missing // likewise
 	Gaps    *result.GapReport
+
+	Rejection *result.Rejection // what was found is not published, because a rollback holds
+	Released  bool              // the rollback holds no longer
 }
 
 // Remark is something for the summary. Without a URL it is a sentence of its own, with one it counts URLs.

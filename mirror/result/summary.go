@@ -20,9 +20,14 @@ type Summary struct {
 	Reasons   []string  `json:"reasons,omitempty"`
 	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see session.Held
 	Published bool      `json:"published"`            // a new version
-	Version   int       `json:"version"`              // the published one, 0 when there is none
-	Path      string    `json:"path,omitempty"`
-	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
+	// the older version that a rollback published again; 0 for all other runs
+	RolledBackTo int    `json:"rolled_back_to,omitempty"`
+	Version      int    `json:"version"` // the published one, 0 when there is none
+	Path         string `json:"path,omitempty"`
+	Entry        string `json:"entry,omitempty"` // mirror path of the entry point
+
+	// Of a run that made no requests: all that is published was looked at at or after this.
+	Verified time.Time `json:"verified,omitzero"`
 
 	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were
 	// skipped, because of evidence or a policy. A guess that led nowhere, such as an icon that no page names,
@@ -78,7 +83,8 @@ type Summary struct {
 	Removed   int   `json:"removed"`
 	Relocated int64 `json:"relocated"` // documents spliced
 
-	Gaps GapReport `json:"gaps,omitzero"`
+	Gaps GapReport  `json:"gaps,omitzero"`
+	Held *Rejection `json:"held,omitempty"` // a rollback holds: what was found was not published
 
 	Notes    []Note    `json:"notes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
@@ -90,7 +96,7 @@ func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < 
 // Acceptable reports whether accept has something to do: to publish what was held back, or to make gaps
 // known.
 func (s *Summary) Acceptable() bool {
-	return (s.Verdict == Suspicious) || (s.Verdict == Gaps) || s.Gaps.Hold
+	return (s.Verdict == Suspicious) || (s.Verdict == Gaps) || s.Gaps.Hold || (s.Held != nil)
 }
 
 // WriteJSON writes the summary as one JSON object.

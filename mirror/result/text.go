@@ -72,6 +72,10 @@ func (t *text) head() {
 		verdict, found = verdict+" "+but, found+" "+but
 	}
 	switch {
+	case s.RolledBackTo > 0:
+		t.p("%s: rolled back to %d, version %d published", s.Job, s.RolledBackTo, s.Version)
+	case s.Held != nil:
+		t.p("%s: %s, version %d stays published", s.Job, verdict, s.Version)
 	case s.Published:
 		t.p("%s: %s, version %d published", s.Job, verdict, s.Version)
 	case s.Sparing() && (s.Version > 0):
@@ -86,6 +90,12 @@ func (t *text) head() {
 	t.p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
 	if s.Closed {
 		t.p("  the run was too old to go on and was closed; the next one starts over\n")
+	}
+	if s.RolledBackTo > 0 {
+		t.p("  runs publish nothing as long as the site stays as it was in the version before\n")
+	}
+	if s.Held != nil {
+		t.p("  %s\n", s.Held.Text())
 	}
 	t.others()
 	for _, r := range s.Reasons {

@@ -133,6 +133,9 @@ func (s *Session) Begin() error {
 		return nil
 	}
 	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
+	if s.Options.Restores != 0 {
+		return s.Site.Notes.CountRun(s.Run)
+	}
 	return s.Site.Notes.BeginRun(s.Run)
 }
 

@@ -49,6 +49,15 @@ func (m *MemoryNotes) BeginRun(r *store.Run) error {
 	return nil
 }
 
+// CountRun gives a run its number that no other run goes on with.
+func (m *MemoryNotes) CountRun(r *store.Run) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs++
+	r.Number = m.runs
+	return nil
+}
+
 // SetRun keeps what is known of the unfinished run; nil ends it.
 func (m *MemoryNotes) SetRun(r *store.Run) error {
 	m.mu.Lock()

@@ -25,6 +25,7 @@ type RunNotes interface {
 type unfinished interface {
 	Run() (*store.Run, error)
 	BeginRun(*store.Run) error
+	CountRun(*store.Run) error
 	SetRun(*store.Run) error
 	KeepRun(store.RunRecord) error
 	Rebuilt() (time.Time, error)
@@ -123,6 +124,13 @@ func notesRuns(t *testing.T, open openNotes) {
 		if got, err := n.Run(); got != nil || err != nil {
 			t.Errorf("after its end: %+v, %v", got, err)
 		}
+	}
+	r := store.Run{Number: 99}
+	if err := n.CountRun(&r); err != nil || r.Number != 5 {
+		t.Errorf("run %d, %v; want 5", r.Number, err)
+	}
+	if got, err := again(t).Run(); got != nil || err != nil {
+		t.Errorf("a run that was only counted: %+v, %v", got, err)
 	}
 }
 
