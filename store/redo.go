@@ -175,7 +175,7 @@ func redoInto(o doorOptions, segment *os.File) (err error) {
 	}
 	d.bolt.NoSync = true // until all of it is there
 	whole := false
-	err = redoEntries(segment, func(kind byte, _ uint64, changes []byte) error {
+	_, err = redoEntries(segment, func(kind byte, _ uint64, changes []byte) error {
 		whole = whole || (kind == redoEndCheckpoint)
 		return d.Update(func(t *transaction) error { return redo(t, changes) })
 	})

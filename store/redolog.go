@@ -220,6 +220,7 @@ func (l *redoLog) append(kind byte, tx uint64, changes []byte) {
 	}
 	l.was = l.tail
 	if err := l.write(kind, tx, changes); err != nil {
+		l.file.Truncate(l.was.size) // else what was written of the entry looks like damage
 		l.file.Close()
 		l.file = nil
 	}
@@ -304,65 +305,73 @@ func (l *redoLog) close(volatile bool) (err error) {
 }
 
 // redoEntries calls f for each entry of a segment, up to the first that is damaged or was not written as a
-// whole, which is no error. changes is valid during the call.
-func redoEntries(f *os.File, each func(kind byte, tx uint64, changes []byte) error) error {
+// whole, which is no error. It returns where that begins. changes is valid during the call.
+func redoEntries(
+	f *os.File, each func(kind byte, tx uint64, changes []byte) error,
+) (end int64, err error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer dec.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, diskErr("read log", err)
+	}
 	var h redoHead
 	var raw, changes []byte
 	sum := uint32(0)
-	for off := int64(0); ; off += int64(len(raw)) {
-		if h.read(f, off, sum) != nil {
-			return nil
+	for ; ; end += int64(len(raw)) {
+		if (h.read(f, end, sum) != nil) || (int64(h.length) > fi.Size()-end-redoHeader) {
+			return end, nil
 		}
 		raw = slices.Grow(raw[:0], redoHeader+int(h.length))[:redoHeader+int(h.length)]
-		if _, err := f.ReadAt(raw, off); (err != nil) || (redoSum(raw) != h.sum) {
-			return nil
+		if _, err := f.ReadAt(raw, end); (err != nil) || (redoSum(raw) != h.sum) {
+			return end, nil
 		}
 		if changes, err = dec.DecodeAll(raw[redoHeader:], changes[:0]); err != nil {
-			return nil
+			return end, nil
 		}
 		if err := each(h.kind, h.tx, changes); err != nil {
-			return err
+			return end, err
 		}
 		sum = h.sum
 	}
 }
 
-// lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none.
-func lastLogged(ctx context.Context, site *os.Root) (tx uint64, err error) {
+// lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. damaged says
+// that more was written, and cannot be read; a log that could not be written to the end is none.
+func lastLogged(ctx context.Context, site *os.Root) (tx uint64, damaged bool, err error) {
 	root, err := site.OpenRoot(redoFolder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return 0, diskErr("open log", err)
+		return 0, false, diskErr("open log", err)
 	}
 	defer root.Close()
 	nums, err := redoSegments(root)
 	if (err != nil) || (len(nums) == 0) {
-		return 0, err
+		return 0, false, err
 	}
 	f, err := root.Open(redoName(nums[len(nums)-1]))
 	if errors.Is(err, fs.ErrNotExist) { // begun again a moment ago
 		return lastLogged(ctx, site)
 	}
 	if err != nil {
-		return 0, diskErr("open log", err)
+		return 0, false, diskErr("open log", err)
 	}
 	defer f.Close()
-	whole, last := false, uint64(0)
-	err = redoEntries(f, func(kind byte, tx uint64, _ []byte) error {
-		whole, last = whole || (kind == redoEndCheckpoint), tx
+	whole := false
+	end, err := redoEntries(f, func(kind byte, last uint64, _ []byte) error {
+		whole, tx = whole || (kind == redoEndCheckpoint), last
 		return ctx.Err()
 	})
 	if !whole {
-		last = 0
+		tx = 0
 	}
-	return last, err
+	fi, serr := f.Stat()
+	return tx, (serr != nil) || !whole || (end < fi.Size()), err
 }
 
 // Changes of an entry.

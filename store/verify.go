@@ -173,10 +173,10 @@ func (v *verifier) log() error {
 	if (err != nil) || !needs {
 		return err
 	}
-	got, err := lastLogged(v.ctx, v.s.root)
-	if (err == nil) && (got < last) {
-		v.problem(BadLog, redoFolder, "it is damaged, missing or cut short, at transaction %d of %d; nothing is "+
-			"lost as long as the database is whole, and the next run begins it again", got, last)
+	got, damaged, err := lastLogged(v.ctx, v.s.root)
+	if (err == nil) && damaged && (got < last) {
+		v.problem(BadLog, redoFolder, "it is damaged after transaction %d of %d; nothing is lost as long as the "+
+			"database is whole, and the next run begins it again", got, last)
 	}
 	return err
 }

@@ -53,7 +53,9 @@ func (r *reading) keep(now, old *store.Resource, targets []uint32, as ledger.Acc
 		now.Path, now.Moved = "", r.run.Version // its name must say the new type
 	}
 	now.ShapeNew = r.shapes.IsNew(now, old, r.run)
-	as.Tally |= ledger.AsFetched
+	if stored := ledger.AsUnchanged | ledger.AsRefused | ledger.AsFailed; as.Tally&stored == 0 { // it came now
+		as.Tally |= ledger.AsFetched
+	}
 	return &ledger.Finding{Done: store.Done{Resource: *now, Targets: targets, Linked: true}, As: as}
 }
 
