@@ -86,6 +86,8 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (noRoom(err) || r.belowMinFree(j)) {
 		out.Cause = status.DiskFull
 	}
+	_, out.Lasting = lasting(sum)
+	out.Lasting = out.Lasting && out.Verdict == status.VerdictPartial && out.Cause == status.ByItself
 	return out
 }
 

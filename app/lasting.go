@@ -21,7 +21,7 @@ func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 || sum.Fetched+sum.Unchanged > 0 {
 		return t, false
 	}
-	if sum.Resumed || sum.Left > entries || sum.Known > entries { // an earlier run has begun it
+	if sum.Left > entries || sum.Known > entries { // an earlier run has begun it
 		return t, false
 	}
 	t, ok = status.TroubleOf(strings.Join(sum.Reasons, "\n"))
@@ -39,20 +39,17 @@ func LastingOfJob(j *job.Job, name string, sum *mirror.Summary) error {
 	if j != nil && len(j.Seeds()) > 0 {
 		what += ": " + j.Seeds()[0].String()
 	}
-	_, do, found := strings.Cut(t.Do, ": ") // the cause stands before it already
-	if !found || !strings.HasPrefix(t.What, strings.TrimSuffix(t.Do, ": "+do)) {
-		do = t.Do
+	do := status.AgainHint(name, strings.Join(sum.Reasons, "\n")) // as status, page and mail say it
+	if cause, _, _ := strings.Cut(t.Do, ": "); !strings.HasPrefix(t.What, cause) {
+		do = t.What + "; " + do
 	}
-	return &Error{
-		Whole: true,
-		Err:   fmt.Errorf("%s: %s; %s; then: mirrord run-now %s", what, t.What, do, name),
-	}
+	return &Error{Whole: true, Err: fmt.Errorf("%s: %s", what, do)}
 }
 
 // lastingOfGet is LastingOfJob for a mirror without a job file.
 func lastingOfGet(j *job.Job, sum *mirror.Summary) error {
 	t, ok := lasting(sum)
-	if !ok {
+	if !ok || sum.Resumed {
 		return nil
 	}
 	return &Error{Whole: true, Err: fmt.Errorf("%s: %s; %s", j.Seeds()[0], t.What, t.Get)}

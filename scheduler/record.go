@@ -98,7 +98,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	case run.Cause == status.Cancelled:
 	case run.Cause == status.Postponed:
 		r.Retry = run.Ended.Add(retryAfter(1))
-	case run.Cause == status.BadState || run.Cause == status.StateFull:
+	case run.Cause == status.BadState || run.Cause == status.StateFull || run.Lasting:
 		// until somebody does something about it each run ends so: only the schedule asks again
 		r.Failures++
 	case run.Cause != status.ByItself && run.Cause != status.DiskFull:

@@ -169,6 +169,9 @@ func (s *state) resume(name string) error {
 		return fmt.Errorf("resume %s: %w: it is not paused", name, ErrNothing)
 	}
 	e.rec.Paused, e.dirty = false, true
+	if e.activity == status.Paused { // status is right at once
+		e.activity = ""
+	}
 	s.save()
 	s.kick()
 	return nil

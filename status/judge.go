@@ -82,9 +82,8 @@ func (j *Job) fix() string {
 	case j.Health == Gaps:
 		return GapsHint(j.Name)
 	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
-		return "free some space (mirrord gc), the run then goes on by itself"
-	case j.Last != nil && j.Last.Cause == StateFull && j.Health == Partial:
-		return StateFullHint(j.Name)
+		return "free some space (mirrord gc), or lower limits.min_free in the job's file; the run then goes on " +
+			"by itself"
 	case j.Health == Invalid, j.Refused && j.Health == OK:
 		return "mirrord check"
 	case j.Activity == Paused:
@@ -118,7 +117,7 @@ func NeedsEntry(reasons []string) bool {
 
 // EntryHint is what to do about a run that accept cannot publish.
 func EntryHint(name string) string {
-	return "look at the site; if it has moved, change url in the job's file; then: mirrord run-now " + name
+	return AgainHint(name, noEntry)
 }
 
 // RebuildHint is what to do about a database that cannot be used.
@@ -133,12 +132,6 @@ func AcceptHint(name string) string {
 func IsStateFull(reasons []string) bool {
 	const full = "the mirror takes more than "
 	return slices.ContainsFunc(reasons, func(s string) bool { return strings.HasPrefix(s, full) })
-}
-
-// StateFullHint is what to do about a mirror that takes as much as it may.
-func StateFullHint(name string) string {
-	return "raise limits.max_state in the job's file (or --max-state of the daemon), or mirror less of the " +
-		"site (scope, limits); then: mirrord run-now " + name
 }
 
 // HeldHint is what to do about a run that found the site as it was when its mirror was rolled back.

@@ -11,9 +11,10 @@ import (
 
 // Trouble is why a run did not end well, as far as somebody can do something about it.
 type Trouble struct {
-	What string // in a few words, behind the URL that it concerns
-	Do   string // what to do when a job file says what is mirrored
-	Get  string // what to do when a command line says it; "" when Lasting is false
+	Cause string // the expression that the reasons match: one of Causes
+	What  string // in a few words, behind the URL that it concerns
+	Do    string // what to do when a job file says what is mirrored
+	Get   string // what to do when a command line says it; "" when Lasting is false
 	// another run brings the same until somebody does what Do says
 	Lasting bool
 	// it is tried again by itself, and Do only helps when that does not
@@ -25,10 +26,19 @@ type Trouble struct {
 func TroubleOf(why string) (t Trouble, ok bool) {
 	for _, c := range troubles(why) {
 		if c.in.MatchString(why) {
+			c.Cause = c.in.String()
 			return c.Trouble, true
 		}
 	}
 	return Trouble{}, false
+}
+
+// Causes returns what tells the known troubles apart.
+func Causes() (all []string) {
+	for _, c := range troubles("") {
+		all = append(all, c.in.String())
+	}
+	return all
 }
 
 type troubleText struct {
@@ -129,7 +139,7 @@ func troubles(why string) []troubleText {
 			Do: "raise limits.max_state in the job's file, or mirror less of the site (scope, limits)",
 		}},
 		{text("takes more than its share of the room"), Trouble{
-			Do: "raise --max-state of the daemon, or remove a mirror (mirrord remove)",
+			Do: "raise --max-state of the daemon, or remove a mirror (mirrord remove JOB)",
 		}},
 		{text("limits.max_time"), Trouble{Do: "nothing, the next run goes on", Again: true}},
 		{text("publish.dir"), Trouble{

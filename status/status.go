@@ -116,6 +116,8 @@ type Run struct {
 	GapsSince *time.Time `json:"gaps_since,omitempty"` // the first failure of the oldest
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
+	// a first run that another one would only repeat until somebody does something: it is not retried
+	Lasting bool `json:"lasting,omitempty"`
 
 	// the version that a rollback brought back, and that is published while the site stays as it was rejected
 	RolledBackTo int  `json:"rolled_back_to,omitempty"`

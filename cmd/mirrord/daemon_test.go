@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/fetch"
 	"mirrord/internal/demosite"
 	"mirrord/status"
 	"mirrord/store"
@@ -60,6 +61,12 @@ type testDaemon struct {
 // startDaemon starts a daemon and waits until it is ready.
 func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
 	t.Helper()
+	return startDaemonOn(t, nil, jobs, state, args...)
+}
+
+// startDaemonOn starts a daemon that reaches sites by a network; nil is the system's.
+func startDaemonOn(t *testing.T, to fetch.Network, jobs, state string, args ...string) *testDaemon {
+	t.Helper()
 	d := &testDaemon{
 		t:     t,
 		jobs:  jobs,
@@ -78,6 +85,7 @@ func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
 		stdout:    &d.out,
 		stderr:    &d.log,
 		lookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH")),
+		network:   to,
 	}
 	go func() {
 		d.ended <- run(ctx, e,

@@ -60,14 +60,15 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 				return err
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
-				lit, ok := n.(*ast.BasicLit)
-				if !ok || lit.Kind != token.STRING {
+				x, ok := n.(ast.Expr)
+				if !ok {
 					return true
 				}
-				if text, err := strconv.Unquote(lit.Value); err == nil {
-					check(fset.Position(lit.Pos()).String(), text)
+				text, ok := textOf(x)
+				if ok {
+					check(fset.Position(x.Pos()).String(), text)
 				}
-				return true
+				return !ok
 			})
 			return nil
 		})
@@ -78,4 +79,24 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 	if found < 50 {
 		t.Errorf("only %d commands are named: are messages written in another way?", found)
 	}
+}
+
+// textOf returns the text that an expression makes of literals, with NAME for what else it puts in; ok is
+// false when no literal is in it.
+func textOf(x ast.Expr) (text string, ok bool) {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		if x.Kind == token.STRING {
+			text, err := strconv.Unquote(x.Value)
+			return text, err == nil
+		}
+	case *ast.BinaryExpr:
+		if x.Op != token.ADD {
+			return "", false
+		}
+		a, aok := textOf(x.X)
+		b, bok := textOf(x.Y)
+		return a + b, aok || bok
+	}
+	return "NAME", false
 }

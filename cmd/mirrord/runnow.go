@@ -108,8 +108,8 @@ func asksNow(a *cli, name string, c app.Choices) bool {
 
 // sayWindow says that a run waits for its window.
 func sayWindow(a *cli, name string, opens time.Time) {
-	fmt.Fprintf(a.stderr, "%s: waits for its window, which opens %s; run-now %s --now does not wait for it\n",
-		name, timeText(&opens), name)
+	const wait = "%s: waits for its window, which opens %s; mirrord run-now %s --now does not wait for it\n"
+	fmt.Fprintf(a.stderr, wait, name, timeText(&opens), name)
 }
 
 func acceptCommand(a *cli) *cobra.Command {
