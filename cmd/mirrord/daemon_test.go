@@ -268,8 +268,8 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^docs +ok, paused +1 ", "status")
 	d.do(exitOK, "^docs: resumed$", "resume", "docs")
 	site.SetVersion(6)
-	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--set",
-		"limits.max_delete=0.1%")
+	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
+		"--set", "limits.max_delete=0.1%")
 	d.do(exitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs",
 		"status", "docs")
 	d.do(exitOK, "version 2 published", "accept", "docs")

@@ -4,6 +4,7 @@ package closing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
+	"mirrord/mirror/session"
 	"mirrord/mirror/spare"
 	"mirrord/store"
 )
@@ -39,7 +41,8 @@ func Restore(
 	}
 	// Before the records change: also after a kill between here and the end the next run requests everything,
 	// because the history says when things changed, not that they were changed back.
-	if err := s.Notes.SetFact(spare.FullFact, []byte("1")); err != nil {
+	err = errors.Join(s.Notes.SetFact(spare.FullFact, []byte("1")), session.ForgetHeld(s.Notes))
+	if err != nil {
 		return nil, err
 	}
 	if err := giveUp(s, vs[len(vs)-1].Number+1); err != nil {

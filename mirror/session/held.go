@@ -10,6 +10,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/judge"
+	"mirrord/store"
 )
 
 // A run that is suspicious is held back until somebody accepts it or the site answers otherwise. Requesting
@@ -37,6 +38,9 @@ const (
 // fullAfter is after what time everything is requested again although nothing looks different: a day, less
 // what a daily schedule may vary by.
 const fullAfter = 23 * time.Hour
+
+// ForgetHeld makes the next run one that looks at everything although the run before was held back.
+func ForgetHeld(notes *store.SiteNotes) error { return notes.SetFact(heldFact, nil) }
 
 // heldFact keeps a Held.
 const heldFact = "held"
