@@ -24,35 +24,28 @@ type Trouble struct {
 
 // TroubleOf finds the first trouble in the reasons and the error of a run; ok is false when none is known.
 func TroubleOf(why string) (t Trouble, ok bool) {
-	for _, c := range troubles(why) {
-		if c.in.MatchString(why) {
-			c.Cause = c.in.String()
+	for _, c := range Troubles(why) {
+		if c.In.MatchString(why) {
+			c.Cause = c.In.String()
 			return c.Trouble, true
 		}
 	}
 	return Trouble{}, false
 }
 
-// Causes returns what tells the known troubles apart.
-func Causes() (all []string) {
-	for _, c := range troubles("") {
-		all = append(all, c.in.String())
-	}
-	return all
-}
-
-type troubleText struct {
-	in *regexp.Regexp
+// KnownTrouble is a trouble with the text that names it.
+type KnownTrouble struct {
+	In *regexp.Regexp
 	Trouble
 }
 
-// troubles are the troubles that are known, by the texts that name them. What causes another one stands
+// Troubles are the troubles that are known, by the texts that name them. What causes another one stands
 // before it.
-func troubles(why string) []troubleText {
+func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
 	text := func(s string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(s)) }
 	private, use := forbidden(why)
-	return []troubleText{
+	return []KnownTrouble{
 		{text(forbiddenAddress), Trouble{
 			What:    private,
 			Do:      private + ": " + use,
