@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -126,9 +127,9 @@ func TestConsentWall(t *testing.T) {
 
 // closeOff makes a wall answer all paths with a prefix, also those that do not exist.
 func closeOff(w *mirrortest.Web, prefix string, wall func(*http.Request, int) mirrortest.Page) {
-	n := 0
+	var requests atomic.Int64
 	answer := mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-		n++
+		n := int(requests.Add(1))
 		if (r.URL.Path == "/robots.txt") || !strings.HasPrefix(r.URL.Path, prefix) {
 			http.NotFound(rw, r)
 			return
