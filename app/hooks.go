@@ -101,7 +101,7 @@ func withHooks(
 	if sum == nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // the hooks are told of what has been, with little time
+	if ctx.Err() != nil { // the hooks still report how the run ended, within a short time
 		var end context.CancelFunc
 		ctx, end = context.WithTimeout(context.WithoutCancel(ctx), endingWithin)
 		defer end()

@@ -146,8 +146,8 @@ func Troubles(why string) []KnownTrouble {
 	}
 }
 
-// forbiddenAddress is what package fetch says of an address that a job may not connect to. Behind it stands
-// which one, and what allows it.
+// forbiddenAddress is the error text of package fetch for an address that a job may not connect to. The
+// address and what allows it follow it.
 const forbiddenAddress = "address not allowed: "
 
 // forbidden takes that apart.

@@ -168,7 +168,7 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 // aboutLength is how many characters of an abstract the list of mirrors shows.
 const aboutLength = 200
 
-// About is what the list says of a mirror beside its title: abstract, authors and copyright.
+// About is the text that the list shows under the title of a mirror: abstract, authors and copyright.
 func (l listed) About() string {
 	abstract := []rune(l.Abstract)
 	if len(abstract) > aboutLength {

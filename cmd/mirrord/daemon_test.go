@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,11 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
 	"mirrord/fetch"
 	"mirrord/internal/demosite"
 	"mirrord/status"
-	"mirrord/store"
 )
 
 // shared is a writer that may be read meanwhile.
@@ -461,42 +458,4 @@ func TestDaemonPoliteTogether(t *testing.T) {
 		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(),
 			requests.Load())
 	}
-}
-
-// Once a day what nothing refers to is freed; what runs is left for later.
-func TestDaemonTidies(t *testing.T) {
-	srv := httptest.NewServer(demosite.New())
-	defer srv.Close()
-	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
-	d := &testDaemon{t: t, jobs: jobs, state: state}
-	d.do(exitOK, "complete", "run-now", "demo")
-	orphan := filepath.Join(state, "blobs", "ab", "ab"+strings.Repeat("0", 62))
-	if err := os.MkdirAll(filepath.Dir(orphan), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Dir(orphan), filepath.Base(orphan), "nobody's")
-	st, err := store.OpenState(state, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	var out bytes.Buffer
-	busy := map[string]bool{"demo": true}
-	a := &app.App{Jobs: jobs, LookupEnv: vars(), Log: slog.New(slog.NewTextHandler(&out, nil))}
-	if app.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) {
-		t.Error("done while a run is under way")
-	}
-	if _, err := os.Stat(orphan); err != nil {
-		t.Errorf("collected while a run is under way: %v", err)
-	}
-	busy = nil
-	if !app.TidyUp(t.Context(), a, st, func() map[string]bool {
-		return busy
-	}) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
-		t.Errorf("log: %s", out.String())
-	}
-	if _, err := os.Stat(orphan); err == nil {
-		t.Error("what nobody refers to is still there")
-	}
-	d.do(exitOK, "all is well", "verify", "demo")
 }

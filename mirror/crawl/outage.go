@@ -41,7 +41,7 @@ const (
 // between them has grown to a minute.
 const mostBusy = 8
 
-// SymptomOfStatus returns what a status that passes says of an origin.
+// SymptomOfStatus returns the symptom of an answer with a transient status.
 func SymptomOfStatus(status int) Symptom {
 	if status == http.StatusTooManyRequests {
 		return Busy

@@ -40,7 +40,7 @@ type Ask struct {
 	GivenUp func(cause error) (class error)
 
 	Why string // why the origin did not give it, of replicas
-	// Refuse says of a type why a body is not wanted, "" for one that is; nil: all are. Of the origin.
+	// Refuse returns why the origin's body of a type is not wanted, "" if it is; nil: all are.
 	Refuse func(mime string) string
 
 	Suits    func(mime string) bool // of replicas: whether it can be a body of the URL; nil: any can
