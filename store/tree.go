@@ -17,14 +17,6 @@ import (
 
 const currentLink = "current"
 
-// pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the
-// published one.
-type pending struct {
-	Tree    string  `json:"tree"`
-	Version Version `json:"version"`
-	Script  []byte  `json:"script,omitempty"`
-}
-
 // Trees is the published tree of a site and the one beside it, in which the next version is built.
 type Trees struct {
 	*home
@@ -35,6 +27,12 @@ type Trees struct {
 func (s *Trees) live() (string, error) {
 	if s.pin != nil {
 		return s.pin.letter, s.pin.err
+	}
+	if p, err := s.decided(); (p != nil) || (err != nil) {
+		if err != nil {
+			return "", err
+		}
+		return p.Tree, nil
 	}
 	t, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,14 +272,9 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 // finishPublish carries out a publish that was decided.
 func (s *Trees) finishPublish() error {
 	var p *pending
-	err := s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
-			p = new(pending)
-			if err := json.Unmarshal(v, p); err != nil {
-				return fmt.Errorf("site %s: publish: %w: %v", s.name, errValue, err)
-			}
-		}
-		return nil
+	err := s.db.View(func(tx *transaction) (err error) {
+		p, err = s.pendingIn(tx)
+		return err
 	})
 	if err != nil {
 		return err

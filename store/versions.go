@@ -59,10 +59,14 @@ type SiteVersions struct {
 	records *Records
 }
 
-// List lists the published versions, oldest first.
+// List lists the published versions, oldest first, with the one whose publish was decided.
 func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
-	err := s.each(bVersions, func(_, v []byte) error {
+	decided, err := s.decided()
+	if err != nil {
+		return nil, err
+	}
+	err = s.each(bVersions, func(_, v []byte) error {
 		var x Version
 		if err := json.Unmarshal(v, &x); err != nil {
 			return fmt.Errorf("versions of %s: %w: %v", s.name, errValue, err)
@@ -70,7 +74,7 @@ func (s *SiteVersions) List() ([]Version, error) {
 		out = append(out, x)
 		return nil
 	})
-	return out, err
+	return decided.with(out), err
 }
 
 // Dated is what was known of a URL in a version.
@@ -123,8 +127,13 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	err := s.db.View(func(tx *transaction) error {
-		if tx.Bucket(bVersions).Get(seqKey(uint64(version))) == nil {
+	decided, err := s.decided()
+	if err != nil {
+		return nil, err
+	}
+	key := seqKey(uint64(version))
+	err = s.db.View(func(tx *transaction) error {
+		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
 			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
@@ -172,8 +181,16 @@ func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
 // Script returns the edit script of a version against the one before, as Publish got it.
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
-	err := s.db.View(func(tx *transaction) error {
-		packed = slices.Clone(tx.Bucket(bScripts).Get(seqKey(uint64(version))))
+	key := seqKey(uint64(version))
+	decided, err := s.decided()
+	if err != nil {
+		return nil, err
+	}
+	if decided.is(key) && (len(decided.Script) > 0) {
+		return unpackScript(decided.Script)
+	}
+	err = s.db.View(func(tx *transaction) error {
+		packed = slices.Clone(tx.Bucket(bScripts).Get(key))
 		return nil
 	})
 	if err != nil || packed == nil {

@@ -27,16 +27,10 @@ type pinned struct {
 	err    error    // why letter is not known
 }
 
-// pinTree opens the published tree for a view. whole is false when it is not the tree of the last version
+// pinTree opens the published tree for a view: the one that was decided on, also before the link leads
+// there. whole is false when it is not the tree of the last version
 // that the view knows, because something was published in between, or is being published.
 func (s *Site) pinTree() (whole bool, err error) {
-	pending := false
-	if err := s.db.View(func(tx *transaction) error {
-		pending = tx.Bucket(bMeta).Get(kPublish) != nil
-		return nil
-	}); err != nil {
-		return false, err
-	}
 	vs, err := s.Versions.List()
 	if err != nil {
 		return false, err
@@ -50,8 +44,6 @@ func (s *Site) pinTree() (whole bool, err error) {
 	s.pin = p
 	nothing := (len(vs) == 0) && p.letter == ""
 	switch {
-	case pending:
-		return false, nil
 	case nothing, p.err != nil:
 		return true, nil
 	case len(vs) == 0, p.tree == nil:
