@@ -166,10 +166,21 @@ func judgeTree(s *status.Job, st *store.State, now time.Time) {
 	if s.Version == 0 {
 		return
 	}
-	if p := st.TreeProblem(s.Name); p != "" {
+	if p := st.TreeProblem(s.Name); (p != "") && !publishing(st, s.Name) {
 		s.Health, s.Problems = Broken, append(s.Problems, p)
 		s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"
 	}
+}
+
+// publishing reports whether a publish was decided that is not carried out yet: readers see its version as
+// soon as somebody opens the site for writing.
+func publishing(st *store.State, name string) bool {
+	s, err := st.ViewSite(name)
+	if err != nil {
+		return false
+	}
+	defer s.Close() // read only: nothing can be lost
+	return s.Publishing()
 }
 
 // JobStatus is what the disk knows of one job, with the report of its last run.
