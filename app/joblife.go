@@ -25,13 +25,18 @@ type jobOnDisk struct {
 	file   string   // path of the job file; "" when there is none
 	job    *job.Job // nil when there is no file, or it is refused
 	mirror string   // path of the site's folder; "" when there is none
+	half   string   // path of what an interrupted removal of the mirror has left; "" for nothing
 }
 
-// jobOnDisk looks for a job's file and mirror. It is an error when there is neither.
+// jobOnDisk looks for a job's file and mirror. It is an error when there is neither, and when a rename of the
+// job was interrupted.
 func (a *App) jobOnDisk(name string) (*jobOnDisk, error) {
 	name = strings.TrimSuffix(name, scheduler.Suffix)
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
+	}
+	if r := scheduler.RenamingIn(a.Jobs, name); r != nil {
+		return nil, &Error{Kind: Usage, Err: r}
 	}
 	d := &jobOnDisk{name: name}
 	if file := filepath.Join(a.Jobs, name+scheduler.Suffix); exists(file) {
@@ -45,7 +50,8 @@ func (a *App) jobOnDisk(name string) (*jobOnDisk, error) {
 	if dir := filepath.Join(state, "sites", name); exists(dir) {
 		d.mirror = dir
 	}
-	if d.file == "" && d.mirror == "" {
+	d.half = store.HalfRemoved(state, name)
+	if d.file == "" && d.mirror == "" && d.half == "" {
 		_, err := a.FindJob(name)
 		return nil, err
 	}

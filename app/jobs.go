@@ -46,6 +46,9 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
+	if r := scheduler.RenamingIn(dir, name); r != nil {
+		return nil, &Error{Kind: Usage, Err: r}
+	}
 	files, listErr := JobFiles(dir)
 	if listErr != nil {
 		return nil, &Error{Kind: Usage, Err: listErr}

@@ -14,7 +14,7 @@ import (
 type Removal struct {
 	Job      string `json:"job"`
 	File     string `json:"file,omitempty"`   // "" when there is no job file
-	Mirror   string `json:"mirror,omitempty"` // directory; "" when there is no mirror
+	Mirror   string `json:"mirror,omitempty"` // directory, or what is left of it; "" when there is no mirror
 	Versions int    `json:"versions,omitempty"`
 	Files    int    `json:"files,omitempty"` // of the current version
 	Bytes    int64  `json:"bytes,omitempty"`
@@ -37,6 +37,7 @@ func PlanRemoval(a *App, name string) (*Removal, error) {
 		Link:   d.link(),
 	}
 	if d.mirror == "" {
+		r.Mirror = d.half
 		return r, nil
 	}
 	err = viewState(a, d.name, func(_ *store.State, s *store.Site) error {
@@ -86,11 +87,14 @@ func Remove(ctx context.Context, a *App, r *Removal) error {
 		}
 	}
 	err = reloaded(ctx, c)
+	if st != nil { // before the mirror, which shows that something is left to do
+		err = errors.Join(err, store.DropRecords(st, d.name))
+	}
 	if held != nil {
 		err = errors.Join(err, held.Remove())
 	}
-	if st != nil {
-		err = errors.Join(err, store.DropRecords(st, d.name))
+	if st != nil && d.half != "" {
+		err = errors.Join(err, store.FinishRemovals(st))
 	}
 	return err
 }

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"mirrord/control"
 	"mirrord/job"
 	"mirrord/scheduler"
@@ -56,7 +54,7 @@ func Rename(ctx context.Context, a *App, from, to string) (*Renamed, error) {
 type renaming struct {
 	from, to         string
 	fromFile, toFile string
-	aside            string // where the job file is meanwhile
+	aside            string // where the job file is meanwhile, for Dir.Read
 	state            string
 }
 
@@ -83,7 +81,7 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 	}
 	r.fromFile = filepath.Join(a.Jobs, r.from+scheduler.Suffix)
 	r.toFile = filepath.Join(a.Jobs, r.to+scheduler.Suffix)
-	r.aside = filepath.Join(a.Jobs, "."+r.from+".renamed-to."+r.to)
+	r.aside = filepath.Join(a.Jobs, (&scheduler.Renaming{From: r.from, To: r.to}).AsideName())
 	if exists(r.aside) {
 		return r, nil
 	}
@@ -101,17 +99,25 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 
 func (r *renaming) site(name string) string { return filepath.Join(r.state, "sites", name) }
 
-// make renames. st is nil without a state, held without a mirror under the old name, c without a daemon.
+// make renames. st is nil without a state, held without a mirror under the old name, c without a daemon. What
+// is noted of the old name is dropped last but one, so that an interruption before loses nothing; without a
+// job file nothing would tell that it is left, and it is dropped before the mirror has the new name.
 func (r *renaming) make(
 	ctx context.Context, c *control.Client, st *store.State, held *store.HeldSite,
 ) (*Renamed, error) {
-	if st != nil {
+	if st != nil && !r.placed() { // otherwise runs may have been noted of the new name
 		if err := store.CopyRecords(st, r.from, r.to); err != nil {
 			return nil, err
 		}
 	}
 	if exists(r.fromFile) && !exists(r.aside) {
 		if err := os.Rename(r.fromFile, r.aside); err != nil {
+			return nil, err
+		}
+	}
+	file := exists(r.aside)
+	if !file {
+		if err := r.drop(st); err != nil {
 			return nil, err
 		}
 	}
@@ -124,35 +130,51 @@ func (r *renaming) make(
 	if exists(r.site(r.to)) {
 		out.Mirror = r.site(r.to)
 	}
-	if exists(r.aside) {
-		if err := errors.Join(r.relink(), r.place()); err != nil {
-			return nil, err
-		}
-		out.File = r.toFile
+	if !file {
+		return out, reloaded(ctx, c)
 	}
-	if st != nil {
-		if err := store.DropRecords(st, r.from); err != nil {
-			return nil, err
-		}
+	linked := r.relink()
+	if err := r.place(); err != nil {
+		return nil, errors.Join(err, linked)
 	}
-	return out, reloaded(ctx, c)
+	if err := r.drop(st); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(r.aside); err != nil {
+		return nil, err
+	}
+	out.File = r.toFile
+	if linked != nil {
+		linked = fmt.Errorf("%s is now %s; its next run makes the link of publish.dir: %w", r.from, r.to, linked)
+	}
+	return out, errors.Join(linked, reloaded(ctx, c))
+}
+
+// drop removes what is noted of the old name.
+func (r *renaming) drop(st *store.State) error {
+	if st == nil {
+		return nil
+	}
+	return store.DropRecords(st, r.from)
+}
+
+// placed reports whether the job file has its new name beside the one that it has meanwhile.
+func (r *renaming) placed() bool {
+	made, err := os.Lstat(r.toFile)
+	ours, oerr := os.Lstat(r.aside)
+	return (err == nil) && (oerr == nil) && os.SameFile(made, ours)
 }
 
 // place gives the job file its new name. One of that name that somebody has made meanwhile is left alone.
 func (r *renaming) place() error {
 	err := os.Link(r.aside, r.toFile)
-	if errors.Is(err, fs.ErrExist) {
-		made, merr := os.Lstat(r.toFile)
-		ours, oerr := os.Lstat(r.aside)
-		if (merr != nil) || (oerr != nil) || !os.SameFile(made, ours) {
-			return fmt.Errorf("rename %s: %s was made meanwhile; move it away and rename again", r.from, r.toFile)
-		}
-		err = nil // an interrupted request has linked it
-	}
-	if err != nil {
+	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.Remove(r.aside)
+	if r.placed() {
+		return nil // an interrupted request has linked it
+	}
+	return fmt.Errorf("rename %s: %s was made meanwhile; move it away and rename again", r.from, r.toFile)
 }
 
 // relink lets the symbolic link of publish.dir lead to the mirror under its new name.
@@ -168,5 +190,5 @@ func (r *renaming) relink() error {
 	if to, err := os.Readlink(j.Publish.Dir); err != nil || to != filepath.Join(r.site(r.from), "current") {
 		return nil
 	}
-	return renameio.Symlink(filepath.Join(r.site(r.to), "current"), j.Publish.Dir)
+	return replaceLink(filepath.Join(r.site(r.to), "current"), j.Publish.Dir)
 }

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -224,8 +222,21 @@ func linkPublished(j *job.Job, s *store.Site) error {
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
-	if err := renameio.Symlink(target, link); err != nil {
+	if err := replaceLink(target, link); err != nil {
 		return fmt.Errorf("publish.dir: %w", err)
 	}
 	return nil
+}
+
+// replaceLink makes link a symbolic link to target, at once. What a killed process leaves has a fixed name,
+// and the next one takes it over.
+func replaceLink(target, link string) error {
+	made := filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".mirrord-link")
+	if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, made); err != nil {
+		return err
+	}
+	return os.Rename(made, link)
 }

@@ -5,6 +5,7 @@ package scheduler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,11 @@ func Resolve(files []File, last Config) Config {
 			if _, parsed := f.Err.(job.Errors); parsed {
 				e.Refused = strings.Split(f.Err.Error(), "\n")
 			}
-			e.keep(last[f.Name])
+			if _, is := errors.AsType[*Renaming](f.Err); is {
+				e.keep(nil) // its mirror may have the other name already
+			} else {
+				e.keep(last[f.Name])
+			}
 		} else if old := last[f.Name]; old != nil && old.Job == f.Job {
 			e.targets = old.targets
 		} else {

@@ -55,7 +55,8 @@ func NewDir(path string) *Dir { return &Dir{path: path, now: time.Now, last: map
 func (d *Dir) Path() string { return d.path }
 
 // Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are
-// left out, so that a file can be put aside. What is wrong with one file stands in its Err. The error says
+// left out, so that a file can be put aside. A job whose rename was interrupted is refused under its old
+// name, with a *Renaming. What is wrong with one file stands in its Err. The error says
 // that the directory as a whole cannot be read or trusted: then nothing is known of any job, which is not to
 // say that there is none.
 func (d *Dir) Read() ([]File, error) {
@@ -83,8 +84,12 @@ func (d *Dir) Read() ([]File, error) {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	files, now := make([]File, 0, len(entries)), make(map[string]File, len(entries))
+	var aside []File
 	for _, e := range entries {
 		base := e.Name()
+		if r := renamingOf(base); r != nil && !e.IsDir() {
+			aside = append(aside, File{Name: r.From, Path: filepath.Join(d.path, base), Err: r})
+		}
 		if !jobFileName(base) || e.IsDir() {
 			continue
 		}
@@ -109,6 +114,11 @@ func (d *Dir) Read() ([]File, error) {
 		files = append(files, f)
 	}
 	d.last = now
+	for _, f := range aside {
+		if _, is := now[f.Name+Suffix]; !is { // otherwise somebody has made a new one
+			files = append(files, f)
+		}
+	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
 }

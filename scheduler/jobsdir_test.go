@@ -289,3 +289,52 @@ func BenchmarkReload(b *testing.B) {
 		}
 	})
 }
+
+// A job whose rename was interrupted is refused under its old name, and its last good version does not stay
+// in force: its mirror may have the new name already.
+func TestDirRenaming(t *testing.T) {
+	path := t.TempDir()
+	file := filepath.Join(path, "a"+Suffix)
+	if err := os.WriteFile(file, []byte("url = \"http://a.example/\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := NewDir(path)
+	read := func() Config {
+		t.Helper()
+		files, err := d.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Resolve(files, nil)
+	}
+	last := read()
+	if e := last["a"]; e == nil || e.Job == nil {
+		t.Fatalf("%+v", e)
+	}
+	r := &Renaming{From: "a", To: "b"}
+	if err := os.Rename(file, filepath.Join(path, r.AsideName())); err != nil {
+		t.Fatal(err)
+	}
+	files, err := d.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Resolve(files, last)["a"]
+	if e == nil || e.Job != nil || len(e.Refused) != 1 || !strings.Contains(e.Refused[0], "mirrord rename a b") {
+		t.Errorf("%+v", e)
+	}
+	for _, name := range []string{"a", "b"} {
+		if got := RenamingIn(path, name); got == nil || *got != *r {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := RenamingIn(path, "c"); got != nil {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(file, []byte("url = \"http://c.example/\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if e := read()["a"]; e.Job == nil || len(e.Refused) > 0 {
+		t.Errorf("a new job of the old name: %+v", e)
+	}
+}

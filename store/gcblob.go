@@ -73,6 +73,9 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 		return f, fmt.Errorf("a new site is being mirrored: %w", ErrLocked)
 	}
 	defer release()
+	if err := FinishRemovals(s); err != nil {
+		return f, err
+	}
 	return s.Blobs.sweep(ctx, open, false)
 }
 

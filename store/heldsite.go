@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 )
 
 // HeldSite is a site that nobody can open until it is closed. Its database may be damaged. It is not safe for
@@ -39,7 +41,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 // Remove deletes everything of the site but the blobs, which other sites may share. A crash leaves the whole
 // site, or a remainder that is no site any more.
 func (h *HeldSite) Remove() error {
-	root, aside := h.state.root, "sites/.removed-"+h.name
+	root, aside := h.state.root, removedSites+h.name
 	err := root.RemoveAll(aside)
 	if err == nil {
 		err = root.Rename("sites/"+h.name, aside)
@@ -48,6 +50,27 @@ func (h *HeldSite) Remove() error {
 		err = root.RemoveAll(aside)
 	}
 	return diskErr("remove site "+h.name, err)
+}
+
+// removedSites begins the name that a site has while it is deleted.
+const removedSites = "sites/.removed-"
+
+// HalfRemoved returns the path of what a crash has left of a site that was being removed; "" for nothing.
+func HalfRemoved(dir, name string) string {
+	path := filepath.Join(dir, removedSites+name)
+	if _, err := os.Lstat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// FinishRemovals deletes what crashes have left of sites that were being removed.
+func FinishRemovals(s *State) error {
+	left, err := fs.Glob(s.root.FS(), removedSites+"*")
+	for _, name := range left {
+		err = errors.Join(err, s.root.RemoveAll(name))
+	}
+	return diskErr("finish removals", err)
 }
 
 // Rename gives the site another name, by one rename of its folder. It is an error when there is a site of

@@ -58,7 +58,9 @@ func (a *cli) confirmRemoval(r *app.Removal) error {
 	if r.File != "" {
 		fmt.Fprintf(a.stderr, "  the job file %s\n", r.File)
 	}
-	if r.Mirror != "" {
+	if r.Mirror != "" && r.Versions == 0 {
+		fmt.Fprintf(a.stderr, "  the mirror %s: no version\n", r.Mirror)
+	} else if r.Mirror != "" {
 		fmt.Fprintf(a.stderr, "  the mirror %s: %d versions; the current one has %d files, %s\n", r.Mirror,
 			r.Versions, r.Files, bytesText(r.Bytes))
 	}
@@ -91,7 +93,7 @@ func renameCommand(a *cli) *cobra.Command {
 the mirror under its new name. Nothing is requested again. Servers show the mirror under its new name.
 
 While a run goes on nothing is renamed (exit code 5). A rename that was interrupted goes on with the same command; until then no run
-of the job begins.`,
+of the job begins, and status and check name it.`,
 		Example:           `  mirrord rename www.samba.org samba`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeJob,
