@@ -27,6 +27,7 @@ type Verified struct {
 	Kept         *store.Stats    `json:"kept,omitempty"`
 	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
 	Running      bool            `json:"running,omitempty"` // a run was writing it meanwhile
+	Sample       *Sample         `json:"sample,omitempty"`  // which share was read; nil: all
 }
 
 // Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked
@@ -46,7 +47,7 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	case err == nil:
 		out.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		out, err = verifySite(ctx, a, what)
+		out, err = verifySite(ctx, a, what, verifyAll)
 	}
 	return out, err
 }
@@ -100,7 +101,7 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 
 // verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree.
 // While a run is under way that is what the run had committed when the check began.
-func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
+func verifySite(ctx context.Context, a *App, name string, check siteCheck) (*Verified, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
 	}
@@ -109,21 +110,33 @@ func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 		return nil, err
 	}
 	defer st.Close()
-	first, stale, err := verifyView(ctx, st, name)
+	first, stale, err := verifyView(ctx, st, name, check)
 	if (err != nil) || !stale || first.Count() == 0 {
 		return first, err
 	}
 	// Bodies and files that went while they were checked look like damage, but not to a second check, which
 	// misses others.
-	again, stale, err := verifyView(ctx, st, name)
+	again, stale, err := verifyView(ctx, st, name, check)
 	if (err == nil) && stale {
 		again.keepCommon(first)
 	}
 	return again, err
 }
 
+// siteCheck checks a site, and fills in how much it looked at.
+type siteCheck func(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error
+
+// verifyAll is the check of all that is kept.
+func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error {
+	stats, err := report.Verify(ctx, s, true, found)
+	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
+	return err
+}
+
 // verifyView checks a view of a site; stale says that something was committed meanwhile.
-func verifyView(ctx context.Context, st *store.State, name string) (out *Verified, stale bool, err error) {
+func verifyView(
+	ctx context.Context, st *store.State, name string, check siteCheck,
+) (out *Verified, stale bool, err error) {
 	s, err := st.ViewSite(name)
 	if err != nil {
 		return nil, false, err
@@ -133,12 +146,11 @@ func verifyView(ctx context.Context, st *store.State, name string) (out *Verifie
 		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
-	stats, err := report.Verify(ctx, s, true, func(p store.Problem) {
+	err = check(ctx, s, out, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}
 	})
-	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
 	return out, s.Stale(), err
 }
 

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -340,8 +339,9 @@ func redoEntries(
 }
 
 // lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. damaged says
-// that more was written, and cannot be read; a log that could not be written to the end is none.
-func lastLogged(ctx context.Context, site *os.Root) (tx uint64, damaged bool, err error) {
+// that more was written, and cannot be read; a log that could not be written to the end is none. read is
+// called with the size of each entry, before the next one is read; its error ends the work.
+func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, damaged bool, err error) {
 	root, err := site.OpenRoot(redoFolder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
@@ -356,16 +356,16 @@ func lastLogged(ctx context.Context, site *os.Root) (tx uint64, damaged bool, er
 	}
 	f, err := root.Open(redoName(nums[len(nums)-1]))
 	if errors.Is(err, fs.ErrNotExist) { // begun again a moment ago
-		return lastLogged(ctx, site)
+		return lastLogged(site, read)
 	}
 	if err != nil {
 		return 0, false, diskErr("open log", err)
 	}
 	defer f.Close()
 	whole := false
-	end, err := redoEntries(f, func(kind byte, last uint64, _ []byte) error {
+	end, err := redoEntries(f, func(kind byte, last uint64, changes []byte) error {
 		whole, tx = whole || (kind == redoEndCheckpoint), last
-		return ctx.Err()
+		return read(int64(len(changes)))
 	})
 	if !whole {
 		tx = 0

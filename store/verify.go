@@ -63,14 +63,22 @@ type Stats struct {
 // body and compares its digest. The site may be open for reading or writing, but no run may be under way. An
 // error says that Verify could not go on (ctx ended), not that something was found. report may be nil.
 func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
+	return s.Sample(ctx, deep, Sampling{}, report)
+}
+
+// Sample is Verify for some of the stored bodies: the database and its log are checked as a whole.
+func (s *Site) Sample(
+	ctx context.Context, deep bool, o Sampling, report func(Problem),
+) (st Stats, err error) {
 	v := &verifier{
-		s:      s,
-		ctx:    ctx,
-		deep:   deep,
-		report: report,
-		frames: NewFrameReader(),
-		seen:   map[uint32]bool{},
-		blobs:  map[[32]byte]bool{},
+		s:        s,
+		ctx:      ctx,
+		deep:     deep,
+		sampling: o,
+		report:   report,
+		frames:   NewFrameReader(),
+		seen:     map[uint32]bool{},
+		blobs:    map[[32]byte]bool{},
 	}
 	s.packs.forget()
 	for _, step := range []func() error{
@@ -119,6 +127,7 @@ type verifier struct {
 	s        *Site
 	ctx      context.Context
 	deep     bool
+	sampling Sampling
 	bodiless bool // bodies are not looked at, nor what is known of them
 	report   func(Problem)
 	st       Stats
@@ -128,6 +137,7 @@ type verifier struct {
 	blobs    map[[32]byte]bool // already looked at
 	live     int               // number of the published version
 	buf      []byte
+	late     error // of sampling.Spend
 }
 
 func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
@@ -139,11 +149,11 @@ func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
 
 // guard runs a step. An error of reading is a finding: only the end of ctx ends the work.
 func (v *verifier) guard(step func() error) (err error) {
-	if err := v.ctx.Err(); err != nil {
+	if err := v.ended(); err != nil {
 		return err
 	}
 	if err := step(); err != nil {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.ended(); err != nil {
 			return err
 		}
 		v.problem(BadDatabase, "", "%v", err)
@@ -173,7 +183,10 @@ func (v *verifier) log() error {
 	if (err != nil) || !needs {
 		return err
 	}
-	got, damaged, err := lastLogged(v.ctx, v.s.root)
+	got, damaged, err := lastLogged(v.s.root, func(n int64) error {
+		v.spend(n)
+		return v.ended()
+	})
 	if (err == nil) && damaged && (got < last) {
 		v.problem(BadLog, redoFolder, "it is damaged after transaction %d of %d; nothing is lost as long as the "+
 			"database is whole, and the next run begins it again", got, last)
@@ -210,7 +223,7 @@ func (v *verifier) meta() error {
 func (v *verifier) records() error {
 	var r Resource
 	return v.s.each(bResources, func(k, val []byte) error {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.ended(); err != nil {
 			return err
 		}
 		v.st.Records++
@@ -243,7 +256,7 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 	if r.Outcome > site.Program {
 		v.problem(k, name, "its outcome %d is unknown", r.Outcome)
 	}
-	if v.bodiless {
+	if v.bodiless || !v.sampling.picks(r.URL) {
 		return
 	}
 	v.heads(r)
@@ -280,6 +293,7 @@ func (v *verifier) heads(r *Resource) {
 func (v *verifier) frame(r *Resource) {
 	name := r.URL.String()
 	v.st.Frames++
+	v.spend(int64(r.At.Len))
 	f, err := v.s.Frames.ReadFrame(v.frames, r.At)
 	if err != nil {
 		v.problem(BadFrame, name, "%v", err)
@@ -324,6 +338,7 @@ func (v *verifier) blob(r *Resource) {
 	if !v.deep {
 		return
 	}
+	v.spend(r.Size)
 	d, n, err := v.digest(r.Digest)
 	v.st.Bytes += n
 	if err != nil {
@@ -352,7 +367,7 @@ func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
 
 func (v *verifier) linkLists() error {
 	return v.s.each(bLinks, func(k, val []byte) error {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.ended(); err != nil {
 			return err
 		}
 		if len(k) != 4 {
@@ -387,7 +402,7 @@ func (v *verifier) journal() error {
 	var b batch
 	var r Resource
 	return v.s.each(bJournal, func(k, val []byte) error {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.ended(); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("batch %x", k)

@@ -23,7 +23,7 @@ func (v *verifier) history() error {
 	}
 	var r Resource
 	return v.s.each(bHistory, func(k, val []byte) error {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.ended(); err != nil {
 			return err
 		}
 		if len(k) < 8 {

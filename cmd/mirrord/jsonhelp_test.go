@@ -64,7 +64,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"status.go printStatuses":               {"status", status.Job{}},
 		"status.go printStatus":                 {"status", status.Job{}},
 		"status.go printRuns":                   {"status", status.Run{}},
-		"verify.go verify":                      {"verify", app.Verified{}},
+		"verify.go printVerified":               {"verify", app.Verified{}},
 		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
 		"the daemon":                            {"/status.json", status.Daemon{}},
 		"versions.go versionsCommand":           {"versions", store.Version{}},

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -17,22 +18,25 @@ import (
 
 func verifyCommand(a *cli) *cobra.Command {
 	var noLinks, rebuild bool
+	var share string
+	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "verify JOB|PATH",
 		Short: "Check a mirror or archive",
-		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): every file has the size and
-digest of phm.files, there is no other file, names are safe on every system, and every relative link of a page leads to
-a file. Of a JOB the database, stored bodies, links and history are checked too. A name that exists as a file or PHM
-directory is a PATH, all else a JOB. While a run is in progress, what it had committed when verify began is checked.
-Exit code 1 when something is wrong.
+		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): size and digest of every
+file, that there is no other file, names, relative links. Of a JOB the database, stored bodies, links and history are
+checked too, as of the last commit of a run in progress. A name that exists as a file or PHM directory is a PATH, all
+else a JOB. Exit code 1 when something is wrong.
 
-The next run repairs published files from the stored bodies, and requests damaged bodies again. A damaged database
-is made again from its log by the next run, or by --rebuild, and nothing is lost. If the log is damaged too, the job
-stops: --rebuild makes a database from the published version, and older versions are lost. The old database is kept in
-the site's folder "damaged".`,
+--sample reads a random share of the stored bytes of a JOB, and its whole database. The daemon reads all of them
+(daemon --scrub).
+
+The next run repairs published files, and requests damaged bodies again. It makes a damaged database again from its
+log, as --rebuild does, and nothing is lost. If the log is damaged too, --rebuild
+makes a database from the published version; older versions are lost. The folder "damaged" keeps the old one.`,
 		Example: `  mirrord verify samba
-  mirrord verify samba.phm
   mirrord verify samba.tar.zst
+  mirrord verify --sample 5% samba
   mirrord verify --rebuild samba`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
@@ -40,11 +44,23 @@ the site's folder "damaged".`,
 			if rebuild {
 				return runRebuild(cmd.Context(), a, args[0])
 			}
+			if share != "" {
+				if !cmd.Flags().Changed("seed") {
+					seed = uint64(rand.Uint32()) // short enough to be typed
+				}
+				return verifySample(cmd.Context(), a, args[0], share, seed)
+			}
+			if cmd.Flags().Changed("seed") {
+				return app.Usagef("--seed needs --sample")
+			}
 			return verify(cmd.Context(), a, args[0], !noLinks)
 		},
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database of a JOB")
+	cmd.Flags().StringVar(&share, "sample", "", "read a random `SHARE` of the stored bytes of a JOB, such as 5%")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that the random share depends on (default random)")
+	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild")
 	return cmd
 }
 
@@ -53,6 +69,24 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 	if err != nil {
 		return err
 	}
+	return printVerified(a, what, report)
+}
+
+// verifySample checks a share of a mirror.
+func verifySample(ctx context.Context, a *cli, name, share string, seed uint64) error {
+	x := app.Sample{Seed: seed}
+	var err error
+	if x.Share, err = app.ParseShare(share); err != nil {
+		return app.Usagef("--sample: %w", err)
+	}
+	report, err := app.VerifySample(ctx, a.app(), name, x)
+	if err != nil {
+		return err
+	}
+	return printVerified(a, name, report)
+}
+
+func printVerified(a *cli, what string, report *app.Verified) error {
 	if a.json {
 		if err := a.printJSON(report); err != nil {
 			return err
@@ -84,6 +118,10 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 
 func verifySummary(r *app.Verified) string {
 	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
+	if x := r.Sample; x != nil {
+		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %d published files; ", 100*x.Share, x.Seed,
+			mirror.Bytes(x.Read), r.Files)
+	}
 	if r.Kept != nil {
 		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records, r.Kept.Frames+r.Kept.Blobs)
 	}

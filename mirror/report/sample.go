@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// SampleOptions say what of a site Sample reads, and how fast.
+type SampleOptions struct {
+	store.Sampling
+	// Look looks at names, sizes and times of all published files; without it only at those that are read.
+	Look bool
+}
+
+// SampleStats say how much Sample looked at.
+type SampleStats struct {
+	store.Stats
+	Version int   `json:"version"` // the published one, 0 when there is none
+	Looked  int   `json:"looked"`  // published files that were looked at
+	Files   int   `json:"files"`   // of those, read
+	Size    int64 `json:"size"`    // bytes of published files that were read
+}
+
+// Sample is Verify for a share of the stored bodies and published files, with the whole database and its log.
+// It follows no links. What it finds damaged is added to what earlier checks noted for the next run.
+func Sample(
+	ctx context.Context, s *store.Site, o SampleOptions, found func(store.Problem),
+) (SampleStats, error) {
+	x := &sampler{
+		site:     s,
+		ctx:      ctx,
+		sampling: o,
+		found:    found,
+	}
+	var err error
+	x.st.Stats, err = s.Sample(ctx, true, o.Sampling, func(p store.Problem) {
+		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
+			x.damaged = append(x.damaged, p.Subject)
+		}
+		if found != nil {
+			found(p)
+		}
+	})
+	if err == nil {
+		err = x.tree()
+	}
+	if nerr := x.note(); err == nil && !errors.Is(nerr, os.ErrPermission) { // whoever may only read can check
+		err = nerr
+	}
+	return x.st, err
+}
+
+type sampler struct {
+	site     *store.Site
+	ctx      context.Context
+	sampling SampleOptions
+	found    func(store.Problem)
+	st       SampleStats
+	damaged  []string // URLs
+	wrong    []string // paths of published files
+}
+
+func (x *sampler) problem(k store.ProblemKind, subject, detail string) {
+	x.st.Problems++
+	if x.found != nil {
+		x.found(store.Problem{Kind: k, Subject: subject, Detail: detail})
+	}
+}
+
+// note adds what was found to what is noted for the next run.
+func (x *sampler) note() error {
+	var err error
+	if len(x.damaged) > 0 {
+		var known []string
+		if known, err = x.site.Notes.Damaged(); err == nil {
+			err = x.site.Notes.NoteDamaged(append(known, x.damaged...))
+		}
+	}
+	if len(x.wrong) > 0 && err == nil {
+		var known []string
+		if known, err = x.site.Notes.WrongFiles(); err == nil {
+			err = x.site.Notes.NoteWrongFiles(append(known, x.wrong...))
+		}
+	}
+	return err
+}
+
+// tree looks at the published tree.
+func (x *sampler) tree() error {
+	vs, err := x.site.Versions.List()
+	if err != nil || len(vs) == 0 {
+		return nil // the database says so
+	}
+	live := &vs[len(vs)-1]
+	x.st.Version = live.Number
+	root, err := x.site.Trees.Current()
+	if err != nil {
+		x.problem(store.BadCurrent, "current", err.Error())
+		return nil
+	}
+	defer root.Close()
+	meta := render.MetaOf(live)
+	raw, err := root.ReadFile(phm.MetaName)
+	switch {
+	case err != nil:
+		x.problem(store.BadTree, phm.MetaName, err.Error())
+	case meta != nil && !bytes.Equal(raw, live.Meta):
+		x.problem(store.BadTree, phm.MetaName, "it is not that of the published version")
+	}
+	l := store.NewTreeLooker(root)
+	defer l.Close()
+	err = render.ScanTable(root, meta, func(f *phm.File) error { return x.file(root, l, f, live) })
+	if errors.Is(err, store.ErrDamaged) {
+		x.problem(store.BadTree, phm.FilesName, err.Error())
+		return nil
+	}
+	return err
+}
+
+// file looks at one published file, and reads it if its turn has come.
+func (x *sampler) file(root *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version) error {
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
+	read := x.sampling.Pick == nil || x.sampling.Pick(f.URL)
+	if !read && !x.sampling.Look {
+		return nil
+	}
+	if read && x.sampling.Spend != nil {
+		if err := x.sampling.Spend(f.Size); err != nil {
+			return err
+		}
+	}
+	state, err := render.LookAt(root, l, f, live, read)
+	if err != nil {
+		x.problem(store.BadTree, f.Path, err.Error())
+		return nil
+	}
+	x.st.Looked++
+	if read {
+		x.st.Files++
+		x.st.Size += f.Size
+	}
+	if !state.Good {
+		x.wrong = append(x.wrong, f.Path)
+		x.problem(store.BadTree, f.Path, "it is missing, or not what its line in phm.files says")
+	}
+	return nil
+}
