@@ -58,6 +58,13 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)
 		}
 	}
+	var waiting []string
+	if sum != nil {
+		var werr error
+		if waiting, werr = heldChanges(s, j.Name, sum); werr != nil {
+			r.app.Log.Error("what waits for accept cannot be shown", "job", j.Name, "err", werr)
+		}
+	}
 	if cerr := s.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
@@ -70,6 +77,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if out = runOf(sum); !verified.IsZero() {
 		out.Verified = verified
 	}
+	out.Waiting = waiting
 	if err != nil {
 		var disk *store.DiskError
 		if sum.Verdict != mirror.Partial || (ctx.Err() == nil && !errors.As(err, &disk)) {

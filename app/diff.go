@@ -26,6 +26,7 @@ type Difference struct {
 
 	Held    bool     `json:"held,omitempty"`    // B is what waits to be accepted
 	Reasons []string `json:"reasons,omitempty"` // why it waits
+	Unknown int64    `json:"unknown,omitempty"` // URLs without an answer in the run that waits
 
 	// Of a file.
 	What   string     `json:"what,omitempty"` // added, changed, removed or same

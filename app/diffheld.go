@@ -34,15 +34,25 @@ func diffHeld(a *App, r DiffRequest) (*Difference, error) {
 }
 
 func heldIn(st *store.State, s *store.Site, r DiffRequest) (*Difference, error) {
-	reasons, err := heldReasons(st, r.Job)
+	sum, err := heldRun(st, r.Job)
 	if err != nil {
 		return nil, err
 	}
+	c, err := heldTree(s, r)
+	if err != nil {
+		return nil, err
+	}
+	c.Reasons, c.Unknown = sum.Reasons, sum.Failed+sum.Left
+	return c, nil
+}
+
+// heldTree compares the records of a site with those of its published version, if there is one.
+func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 	vs, err := s.Versions.List()
 	if err != nil {
 		return nil, err
 	}
-	c := &Difference{Job: r.Job, Held: true, Reasons: reasons}
+	c := &Difference{Job: r.Job, Held: true}
 	c.Path = strings.Trim(strings.TrimPrefix(r.Path, "./"), "/")
 	var before, after []phm.File
 	if len(vs) > 0 {
@@ -86,8 +96,29 @@ func appendFile(files []phm.File, r *store.Resource, here bool) []phm.File {
 	return append(files, phm.File{Path: r.Path, Size: r.Size, SHA256: hex.EncodeToString(r.Digest[:])})
 }
 
-// heldReasons says why the last run of a site waits to be accepted. It is ErrNoneHeld when it does not.
-func heldReasons(st *store.State, name string) ([]string, error) {
+// heldChanges is what accept would change, for messages and the status page; nil when the run does not wait
+// for it. It is no reason to fail when it cannot be had.
+func heldChanges(s *store.Site, name string, sum *mirror.Summary) ([]string, error) {
+	if !heldBack(sum) {
+		return nil, nil
+	}
+	c, err := heldTree(s, DiffRequest{Job: name})
+	if err != nil {
+		return nil, err
+	}
+	c.Unknown = sum.Failed + sum.Left
+	return c.heldLines(), nil
+}
+
+// heldBack reports whether what a run found waits to be accepted: it was suspicious, or less than half of
+// a first version, or what a rollback rejected.
+func heldBack(sum *mirror.Summary) bool {
+	return (sum.Verdict == mirror.Suspicious) || sum.Gaps.Hold || (sum.Held != nil)
+}
+
+// heldRun is the report of the last run of a site, which waits to be accepted. It is ErrNoneHeld when that
+// does not.
+func heldRun(st *store.State, name string) (*mirror.Summary, error) {
 	runs, err := st.Runs(name, 1)
 	if err != nil {
 		return nil, err
@@ -98,11 +129,11 @@ func heldReasons(st *store.State, name string) ([]string, error) {
 			return nil, fmt.Errorf("report of the last run of %s: %w", name, err)
 		}
 	}
-	switch {
-	case len(runs) > 0 && sum.Held != nil:
-		return append([]string{sum.Held.Text()}, sum.Reasons...), nil
-	case len(runs) > 0 && (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold):
-		return sum.Reasons, nil
+	if (len(runs) == 0) || !heldBack(&sum) {
+		return nil, fmt.Errorf("diff %s: %w", name, ErrNoneHeld)
 	}
-	return nil, fmt.Errorf("diff %s: %w", name, ErrNoneHeld)
+	if sum.Held != nil {
+		sum.Reasons = append([]string{sum.Held.Text()}, sum.Reasons...)
+	}
+	return &sum, nil
 }

@@ -117,7 +117,8 @@ type Run struct {
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
 	// a first run that another one would only repeat until somebody does something: it is not retried
-	Lasting bool `json:"lasting,omitempty"`
+	Lasting bool     `json:"lasting,omitempty"`
+	Waiting []string `json:"waiting,omitempty"` // lines that show what accept would change
 
 	// the version that a rollback brought back, and that is published while the site stays as it was rejected
 	RolledBackTo int  `json:"rolled_back_to,omitempty"`

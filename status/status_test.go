@@ -226,6 +226,7 @@ func TestMessage(t *testing.T) {
 			Ended:   *ago(time.Hour),
 			Reasons: []string{"the host\r\nBcc: all@example.org\ndoes not answer"},
 			Error:   strings.Repeat("x", 2000),
+			Waiting: []string{"1 added", "  a/"},
 		},
 		Failures: 3,
 		Version:  7,
@@ -243,6 +244,7 @@ func TestMessage(t *testing.T) {
 		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
 		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
 		"what to do: mirrord run-now samba\n", "problem: a b\n",
+		"\naccept would publish: 1 added\n  a/\n",
 	} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("no %q in\n%s", want, m.Text)

@@ -134,6 +134,12 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		for _, r := range j.Last.Reasons {
 			fmt.Fprintf(&b, "why: %s\n", oneLine(r))
 		}
+		for i, line := range j.Last.Waiting {
+			if i == 0 {
+				line = "accept would publish: " + line
+			}
+			fmt.Fprintln(&b, line)
+		}
 		if gaps := j.Last.GapsText(); gaps != "" {
 			fmt.Fprintf(&b, "missing: %s; mirrord status %s lists them\n", gaps, j.Name)
 		}

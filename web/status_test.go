@@ -18,8 +18,13 @@ func TestStatusPage(t *testing.T) {
 	now := time.Now()
 	at := func(d time.Duration) *time.Time { v := now.Add(d); return &v }
 	evil := status.Job{
-		Name:     "evil",
-		Last:     &status.Run{Verdict: status.VerdictPartial, Requests: 5, Spared: map[string]int64{"sitemap": 3}},
+		Name: "evil",
+		Last: &status.Run{
+			Verdict:  status.VerdictPartial,
+			Requests: 5,
+			Spared:   map[string]int64{"sitemap": 3},
+			Waiting:  []string{"1 added", "<b>waits</b>"},
+		},
 		LastRun:  at(-time.Hour),
 		Verdict:  "partial",
 		Reasons:  []string{`<script>alert(1)</script>`},
@@ -87,6 +92,7 @@ func TestStatusPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<script>alert(1)</script>", "What to do: mirrord run-now evil", "5 requests, 3 spared",
+		"1 added\n<b>waits</b>\n",
 	} {
 		if !strings.Contains(bad.Text(), want) {
 			t.Errorf("no %q in %q", want, bad.Text())

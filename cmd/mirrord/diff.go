@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -155,66 +154,13 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 		in = " in " + c.Path + "/"
 	}
 	if c.Held {
-		a.printf("%s: waits for accept%s: %d added, %d changed, %d removed; %s\n", c.Job, in, tree.Added,
-			tree.Changed, tree.Removed, growth(tree.Bytes))
-		for _, why := range c.Reasons {
-			a.printf("  why: %s\n", why)
-		}
-		return printDirs(a, tree)
+		return c.WriteHeld(a.stdout)
 	}
 	if tree.Total() == 0 {
 		a.printf("%s: versions %d and %d do not differ%s\n", c.Job, c.A, c.B, in)
 		return nil
 	}
 	a.printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
-		tree.Added, tree.Changed, tree.Removed, growth(tree.Bytes))
-	return printDirs(a, tree)
-}
-
-// printDirs prints a line for each directory in which something differs, and for each file that is listed.
-func printDirs(a *cli, tree *diff.Dir) error {
-	if tree.Total() == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "ADDED\tCHANGED\tREMOVED\tSIZE\t ")
-	tree.Walk(func(d *diff.Dir, depth int) {
-		name := d.Path + "/"
-		if depth > 0 {
-			name = name[strings.LastIndexByte(d.Path, '/')+1:]
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", count(d.Added), count(d.Changed), count(d.Removed),
-			growth(d.Bytes), strings.Repeat("  ", depth), name)
-		for _, f := range d.Files {
-			sign := map[string][3]string{
-				diff.Added:   {"+", "", ""},
-				diff.Changed: {"", "~", ""},
-				diff.Removed: {"", "", "-"},
-			}[f.What]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", sign[0], sign[1], sign[2], growth(f.After-f.Before),
-				strings.Repeat("  ", depth+1), f.Path[strings.LastIndexByte(f.Path, '/')+1:])
-		}
-		if d.More > 0 {
-			fmt.Fprintf(w, "\t\t\t\t  %sand %d more\n", strings.Repeat("  ", depth+1), d.More)
-		}
-	})
-	return w.Flush()
-}
-
-func count(n int) string {
-	if n == 0 {
-		return "."
-	}
-	return fmt.Sprint(n)
-}
-
-// growth is a difference of sizes with its sign.
-func growth(n int64) string {
-	switch {
-	case n > 0:
-		return "+" + bytesText(n)
-	case n < 0:
-		return "-" + bytesText(-n)
-	}
-	return "0 B"
+		tree.Added, tree.Changed, tree.Removed, app.Growth(tree.Bytes))
+	return c.WriteTable(a.stdout)
 }

@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,13 +74,7 @@ func (a *cli) confirmDeletion() error {
 		return app.Usagef("nothing was deleted: --yes deletes it")
 	}
 	fmt.Fprintf(a.stderr, "Delete it? [y/N] ")
-	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	} else if err != nil {
-		fmt.Fprintln(a.stderr)
-	}
-	return &app.Error{Err: fmt.Errorf("nothing was deleted")}
+	return a.wantYes("nothing was deleted")
 }
 
 func renameCommand(a *cli) *cobra.Command {

@@ -112,32 +112,6 @@ func sayWindow(a *cli, name string, opens time.Time) {
 	fmt.Fprintf(a.stderr, wait, name, timeText(&opens), name)
 }
 
-func acceptCommand(a *cli) *cobra.Command {
-	return &cobra.Command{
-		Use:   "accept JOB",
-		Short: "Publish what was held back",
-		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
-A first version of less than half of what is known is published likewise. Gaps that the run found are known from now on: they stay
-listed, and runs exit with 0 until a gap appears or grows.
-The site is not contacted. Look at mirrord status JOB first. Whatever is dropped can be had back from an older version.`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.app().Commander(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if c != nil {
-				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
-			}
-			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-				return app.Accept(cmd.Context(), a.app(), args[0], show)
-			})
-		},
-	}
-}
-
 func setFlag(cmd *cobra.Command, set *[]string) {
 	cmd.Flags().StringArrayVar(set, "set", nil,
 		"set a key of the job: `KEY=VALUE` (repeatable; see man mirrord-job)")

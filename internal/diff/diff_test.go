@@ -335,3 +335,22 @@ func BenchmarkPages(b *testing.B) {
 		})
 	}
 }
+
+// Shorten keeps the directories in which most differs, and examples from below them.
+func TestShorten(t *testing.T) {
+	var b []phm.File
+	for _, p := range []string{"a/1", "b/1", "b/x/2", "b/x/3", "c/1", "c/2", "i", "j", "k"} {
+		b = append(b, phm.File{Path: p, SHA256: p})
+	}
+	d := Trees(nil, b)
+	d.KeepFiles(2)
+	d.Shorten(2, 2)
+	var got []string
+	d.Walk(func(d *Dir, _ int) {
+		got = append(got, fmt.Sprint(d.Path, d.Added, len(d.Files), d.More, d.MoreDirs))
+	})
+	want := []string{".9 2 1 1", "b3 2 1 0", "c2 2 0 0"}
+	if !slices.Equal(got, want) || d.Dirs[0].Files[1].Path != "b/x/2" {
+		t.Errorf("%q, want %q; %+v", got, want, d.Dirs[0].Files)
+	}
+}

@@ -5,6 +5,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 
 	"mirrord/phm"
@@ -19,14 +20,15 @@ const (
 
 // Dir sums up what differs in a directory and all below it.
 type Dir struct {
-	Path    string   `json:"path"` // mirror path without trailing slash; "." is the top
-	Added   int      `json:"added"`
-	Changed int      `json:"changed"`
-	Removed int      `json:"removed"`
-	Bytes   int64    `json:"bytes"`           // by how much the files that differ grew
-	Dirs    []*Dir   `json:"dirs,omitempty"`  // those in which something differs, by name
-	Files   []Change `json:"files,omitempty"` // directly in it, by name
-	More    int      `json:"more,omitempty"`  // files directly in it that KeepFiles left out
+	Path     string   `json:"path"` // mirror path without trailing slash; "." is the top
+	Added    int      `json:"added"`
+	Changed  int      `json:"changed"`
+	Removed  int      `json:"removed"`
+	Bytes    int64    `json:"bytes"`           // by how much the files that differ grew
+	Dirs     []*Dir   `json:"dirs,omitempty"`  // those in which something differs, by name
+	Files    []Change `json:"files,omitempty"` // directly in it, by name
+	More     int      `json:"more,omitempty"`  // files that KeepFiles or Shorten left out
+	MoreDirs int      `json:"-"`               // directories directly in it that Shorten left out
 }
 
 // Change is one file that differs.
@@ -124,4 +126,24 @@ func (d *Dir) KeepFiles(n int) {
 			d.More, d.Files = len(d.Files)-n, d.Files[:n]
 		}
 	})
+}
+
+// Shorten keeps the directories directly in d in which most differs, at most dirs of them, and of each, with
+// all below it, at most files as examples.
+func (d *Dir) Shorten(dirs, files int) {
+	own := len(d.Files) + d.More
+	d.Files = d.Files[:min(files, len(d.Files))]
+	d.More = own - len(d.Files)
+	if len(d.Dirs) > dirs {
+		slices.SortStableFunc(d.Dirs, func(x, y *Dir) int { return y.Total() - x.Total() })
+		d.MoreDirs, d.Dirs = len(d.Dirs)-dirs, d.Dirs[:dirs]
+		slices.SortFunc(d.Dirs, func(x, y *Dir) int { return strings.Compare(x.Path, y.Path) })
+	}
+	for _, sub := range d.Dirs {
+		var examples []Change
+		sub.Walk(func(below *Dir, _ int) {
+			examples = append(examples, below.Files[:min(files-len(examples), len(below.Files))]...)
+		})
+		sub.Files, sub.Dirs, sub.More = examples, nil, sub.Total()-len(examples)
+	}
 }
