@@ -93,6 +93,7 @@ func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected,
 func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool) (c CollectedSite) {
 	c.Name = name
 	fail := func(err error) CollectedSite {
+		err = didYouMean(st, name, err)
 		c.Problem, c.Locked = Remedied(err), errors.Is(err, store.ErrLocked)
 		return c
 	}

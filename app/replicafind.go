@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
+	"mirrord/job"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
@@ -137,7 +140,7 @@ func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err 
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)
 		if err != nil {
-			return "", err
+			return "", notTree(a, dir, err)
 		}
 		r.trees = append(r.trees, replicaTree{name: dir, root: root})
 	}
@@ -150,6 +153,31 @@ func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err 
 	}
 	r.state = st
 	return st.Dir, r.openMirrors(st)
+}
+
+// notTree adds to an error that a directory cannot be opened where the mirror of that name is, or of the one
+// that was probably meant.
+func notTree(a *App, dir string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || !job.ValidName(dir) {
+		return err
+	}
+	st, ok, serr := a.OpenState()
+	if (serr != nil) || !ok {
+		return err
+	}
+	defer st.Close() // read only: nothing can be lost
+	names, serr := st.Sites()
+	if serr != nil {
+		return err
+	}
+	name := dir
+	if !slices.Contains(names, dir) {
+		name = job.Nearest(dir, names)
+	}
+	if name == "" {
+		return err
+	}
+	return fmt.Errorf("%w; did you mean the mirror %s?", err, filepath.Join(st.Dir, "sites", name, "current"))
 }
 
 // pairsAtOnce is how many pairs of hosts are tested after looking the trees through for their pages.
