@@ -61,15 +61,15 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := past.Resources(func(x *store.Resource, here bool) error {
-			before = appendFile(before, x, here)
+		err = past.Changes(func(was, now *store.Resource) error {
+			before, after = appendFile(before, was), appendFile(after, now)
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return nil, err
 		}
-	}
-	if err := s.Records.Resources(func(x *store.Resource) error {
-		after = appendFile(after, x, true)
+	} else if err := s.Records.Resources(func(x *store.Resource) error {
+		after = appendFile(after, x)
 		return nil
 	}); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 }
 
 // appendFile adds the file of a record, if it has one.
-func appendFile(files []phm.File, r *store.Resource, here bool) []phm.File {
-	if !here || !r.InSet || (r.Path == "") || (r.Body == store.NoBody) {
+func appendFile(files []phm.File, r *store.Resource) []phm.File {
+	if !r.InSet || (r.Path == "") || (r.Body == store.NoBody) {
 		return files
 	}
 	return append(files, phm.File{Path: r.Path, Size: r.Size, SHA256: hex.EncodeToString(r.Digest[:])})

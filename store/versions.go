@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -164,6 +165,34 @@ func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 		}
 		return f(&r, true)
 	})
+}
+
+// Changes calls f for every URL whose record has changed since, in key order: with the record as it was, and
+// as it is now. The first has only URL and ID when the URL was not known then. f must not keep them.
+func (p *Past) Changes(f func(was, now *Resource) error) error {
+	for _, key := range slices.Sorted(maps.Keys(p.o)) {
+		u, err := urlOfKey([]byte(key))
+		if err != nil {
+			return err
+		}
+		now, ok, err := p.s.Get(u)
+		if err != nil {
+			return err
+		}
+		if !ok { // taken out of all versions
+			continue
+		}
+		was := Resource{ID: now.ID, URL: u}
+		if old := p.o[key]; len(old) > 0 {
+			if err := was.decode(u, old); err != nil {
+				return err
+			}
+		}
+		if err := f(&was, &now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Get returns the record of a URL as it was; ok is false when it was not known then.
