@@ -93,7 +93,8 @@ func mirrorWarnings(a *App, name string) (lines []string) {
 		f, err := s.Notes.FormatStep()
 		if f.From < f.To && err == nil {
 			lines = append(lines, fmt.Sprintf("the mirror is of format %d, and this program writes format %d: "+
-				"the next run converts it, and keeps its database for going back as %s", f.From, f.To, f.Copy))
+				"the next run converts it, needs up to %s of free disk space for that, and keeps the database as it "+
+				"is (%s) for going back as %s", f.From, f.To, mirror.Bytes(f.Room), mirror.Bytes(f.Stays), f.Copy))
 		}
 		return err
 	})

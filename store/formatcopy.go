@@ -25,10 +25,8 @@ func (l *siteLock) keepOldFormat() error {
 		return err
 	}
 	const aside = siteDB + ".copy"
+	// one that is there was made by a process that was killed, or before somebody went back to an older mirrord
 	name := fmt.Sprint(formatCopyPrefix, format)
-	if _, err := l.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("look for "+name, err) // an earlier process made it
-	}
 	if err := errors.Join(copyWhole(l.root, siteDB, aside), l.root.Rename(aside, name)); err != nil {
 		return diskErr("keep a copy of the older format", err)
 	}
@@ -82,12 +80,21 @@ func (s *home) dropOldFormats() error {
 type FormatStep struct {
 	From, To int    // formats; equal when nothing changes
 	Copy     string // path of the copy of the older one, which is kept then
+	Room     int64  // bytes that the disk must have free for it, at most
+	Stays    int64  // bytes of them that Copy takes
 }
 
-// FormatStep returns the step that the next run of the site makes.
+// FormatStep returns the step that the next run of the site makes. Beside the database there are its copy,
+// the new one, and the log of the new one.
 func (s *SiteNotes) FormatStep() (f FormatStep, err error) {
 	format, err := formatIn(s.db)
+	if err != nil {
+		return f, err
+	}
 	f = FormatStep{From: int(format), To: FormatVersion}
 	f.Copy = filepath.Join(s.dir, fmt.Sprint(formatCopyPrefix, format))
-	return f, err
+	if fi, serr := s.db.file.Stat(); serr == nil {
+		f.Room, f.Stays = 3*fi.Size(), fi.Size()
+	}
+	return f, nil
 }
