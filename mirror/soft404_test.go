@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -31,16 +32,15 @@ func probes(w *mirrortest.Web) (n int) {
 // sorry is an error page that a site answers with status 200; it has a token, so that no two have the same
 // bytes.
 func sorry() mirrortest.Page {
-	n := 0
+	var n atomic.Int64
 	return mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(rw, r)
 			return
 		}
-		n++
 		rw.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(rw,
-			"<!DOCTYPE html>\n<title>Sorry</title>\n<p>Something went wrong. Incident %08d. <a href=/>Home</a>\n", n)
+		fmt.Fprintf(rw, "<!DOCTYPE html>\n<title>Sorry</title>\n"+
+			"<p>Something went wrong. Incident %08d. <a href=/>Home</a>\n", n.Add(1))
 	}}
 }
 

@@ -33,6 +33,9 @@ import (
 //   - links: to no new URL but those of this chain, or of others that bring nothing new either; no picture
 //     that no page of the chain had before, and no link of another pattern than theirs.
 //
+// A chain whose pages led to those of a trap, as the months of a calendar lead to its days, is a trap after a
+// quarter of that.
+//
 // An archive of numbered pages brings new text with each page, and is never left out, however long it is.
 // Pages whose relative links lead ever deeper are the other kind of trap, see echoes.
 
@@ -48,6 +51,7 @@ const (
 	mostSeen     = 8192 // words, series and links that are remembered of a chain
 	mostChains   = 64   // that are watched
 	retestPages  = 4    // stale pages after which a chain that was a trap in the run before is one again
+	leadsToTrap  = 4    // part of the limit, for a chain that leads to a trap
 )
 
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
@@ -71,8 +75,10 @@ type chain struct {
 	stale int      // weight of the pages in a row that brought nothing new
 	pages []uint32 // these pages
 	cut   bool
-	known bool // it was a trap in the run before
-	used  int  // the turn in which it had a page
+	known bool            // it was a trap in the run before
+	above map[string]bool // patterns of other chains that lead to it
+	short bool            // it leads to a trap
+	used  int             // the turn in which it had a page
 }
 
 // NewChains returns a Chains. known is what Known returned in the run before; nil when limit is 0.
@@ -83,7 +89,12 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 	c := &Chains{limit: int(limit), of: map[string]*chain{}, echoes: newEchoes()}
 	c.doubtful.Store(len(known) > 0)
 	for p, seen := range known {
-		k := &chain{seen: map[uint64]struct{}{}, stale: max(0, c.limit-retestPages), known: true}
+		k := &chain{
+			seen:  map[uint64]struct{}{},
+			stale: max(0, c.limit-retestPages),
+			known: true,
+			above: map[string]bool{},
+		}
 		for ; len(seen) >= 8; seen = seen[8:] {
 			k.seen[binary.LittleEndian.Uint64(seen)] = struct{}{}
 		}
@@ -178,8 +189,19 @@ func (c *Chains) Learn(p *ChainPage) {
 		return
 	}
 	k := c.chain(pattern)
-	if (k != nil) && c.count(k, pattern, p) {
+	if k == nil {
+		return
+	}
+	if from := PatternOf(p.From); (from != pattern) && (from != "") {
+		k.above[from] = true
+	}
+	if c.count(k, pattern, p) {
 		c.cuts.Add(1)
+		for from := range k.above {
+			if up := c.of[from]; up != nil {
+				up.short = true
+			}
+		}
 	}
 }
 
@@ -214,7 +236,7 @@ func (c *Chains) chain(pattern string) *chain {
 		if len(c.of) >= mostChains && !c.forget() {
 			return nil
 		}
-		k = &chain{seen: map[uint64]struct{}{}}
+		k = &chain{seen: map[uint64]struct{}{}, above: map[string]bool{}}
 		c.of[pattern] = k
 	}
 	k.used = c.turn
@@ -258,7 +280,7 @@ func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
 	}
 	k.stale += weight
 	k.pages = append(k.pages, p.ID)
-	k.cut = k.stale >= c.limit
+	k.cut = (k.stale >= c.limit) || (k.short && (k.stale >= c.limit/leadsToTrap))
 	if k.stale >= dullAfter {
 		c.doubtful.Store(true)
 	}
