@@ -3,11 +3,17 @@
 package store
 
 import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"mirrord/internal/dbpages"
+	"mirrord/phm"
 )
 
 // follow lets the log in a site's folder take what is written from now on. It must be called before anything
@@ -134,7 +140,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err := removeIn(root, made); err != nil { // of a process that was killed
 		return diskErr("remove "+made, err)
 	}
-	if err := redoInto(o, segment); err != nil {
+	if err := redoInto(o, segment, committedIn(root)); err != nil {
 		return errors.Join(err, removeIn(root, made))
 	}
 	aside := ""
@@ -167,23 +173,100 @@ func asideFolder(root *os.Root) (name string, err error) {
 	}
 }
 
-// redoInto makes a database of a segment of a log.
-func redoInto(o doorOptions, segment *os.File) (err error) {
+// committed says how far a log must lead at least.
+type committed struct {
+	tx      uint64 // last transaction of the damaged database; 0: not known
+	version int    // that is published; 0: not known
+}
+
+// committedIn returns what can still be read of a site in its folder.
+func committedIn(root *os.Root) (c committed) {
+	if f, err := root.Open(siteDB); err == nil {
+		if head, err := dbpages.ReadCommit(f); err == nil {
+			c.tx = head.Tx
+		}
+		f.Close()
+	}
+	if tree, err := root.OpenRoot(currentLink); err == nil {
+		if m, err := phm.OpenMeta(tree.FS()); err == nil {
+			c.version = m.Version
+		}
+		tree.Close()
+	}
+	return c
+}
+
+// redoInto makes a database of a segment of a log. A log that does not lead as far as is known to have been
+// committed is an ErrDamaged.
+func redoInto(o doorOptions, segment *os.File, least committed) (err error) {
 	d, err := openDatabase(o)
 	if err != nil {
 		return err
 	}
 	d.bolt.NoSync = true // until all of it is there
-	whole := false
-	_, err = redoEntries(segment, func(kind byte, _ uint64, changes []byte) error {
-		whole = whole || (kind == redoEndCheckpoint)
+	whole, last := false, uint64(0)
+	end, err := redoEntries(segment, func(kind byte, tx uint64, changes []byte) error {
+		whole, last = whole || (kind == redoEndCheckpoint), tx
 		return d.Update(func(t *transaction) error { return redo(t, changes) })
 	})
-	if (err == nil) && !whole {
-		err = errNoLog
+	if err == nil {
+		err = d.leadsTo(segment, end, last, whole, least)
 	}
 	if err == nil {
 		err = d.bolt.Sync()
 	}
 	return errors.Join(err, d.Close())
+}
+
+// leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.
+func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool, least committed) error {
+	if !whole {
+		return errNoLog
+	}
+	if least.tx > last {
+		return fmt.Errorf("its log ends with transaction %d of %d: %w", last, least.tx, ErrDamaged)
+	}
+	if torn, err := isTorn(segment, end); (err != nil) || (!torn && least.tx == 0) {
+		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, ErrDamaged))
+	}
+	return d.View(func(t *transaction) error {
+		m := t.Bucket(bMeta)
+		if (m == nil) || (least.version == 0) {
+			return nil
+		}
+		live := 0
+		if v := m.Get(kLive); len(v) == 8 {
+			live = int(binary.BigEndian.Uint64(v))
+		}
+		if v := m.Get(kPublish); v != nil { // the link may have been moved already
+			var p pending
+			if err := json.Unmarshal(v, &p); err != nil {
+				return fmt.Errorf("publish: %w: %w", errValue, err)
+			}
+			live = max(live, p.Version.Number)
+		}
+		if live < least.version {
+			return fmt.Errorf("its log ends before version %d was published: %w", least.version, ErrDamaged)
+		}
+		return nil
+	})
+}
+
+// isTorn reports whether nothing but the beginning of one entry lies behind a place in a segment, or nothing:
+// its writer was killed.
+func isTorn(segment *os.File, end int64) (bool, error) {
+	fi, err := segment.Stat()
+	if err != nil {
+		return false, diskErr("read log", err)
+	}
+	rest := fi.Size() - end
+	if rest < redoHeader {
+		return true, nil
+	}
+	var b [redoHeader]byte
+	if _, err := segment.ReadAt(b[:], end); err != nil {
+		return false, diskErr("read log", err)
+	}
+	length := int64(binary.LittleEndian.Uint32(b[8:]))
+	return (string(b[:4]) == redoMagic) && (length > rest-redoHeader), nil
 }

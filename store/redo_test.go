@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -47,7 +50,7 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 // serves.
 func TestLogDamaged(t *testing.T) {
 	bad := []ProblemKind{BadLog}
-	finds := map[string][]ProblemKind{"empty": bad, "cut": bad, "header": bad}
+	finds := map[string][]ProblemKind{"empty": bad, "cut": bad, "header": bad, "payload": bad}
 	for name, damage := range map[string]func(t *testing.T, path string, data []byte) error{
 		"missing": func(_ *testing.T, path string, _ []byte) error { return os.RemoveAll(filepath.Dir(path)) },
 		"empty":   func(_ *testing.T, path string, _ []byte) error { return os.Truncate(path, 0) },
@@ -59,6 +62,10 @@ func TestLogDamaged(t *testing.T) {
 		},
 		"header": func(_ *testing.T, path string, data []byte) error {
 			data[17] ^= 1
+			return os.WriteFile(path, data, 0o600)
+		},
+		"payload": func(t *testing.T, path string, data []byte) error {
+			data[laterEntry(t, path)+redoHeader+7] ^= 8
 			return os.WriteFile(path, data, 0o600)
 		},
 	} {
@@ -95,6 +102,74 @@ func TestLogDamaged(t *testing.T) {
 				t.Errorf("segments %q", segments)
 			}
 		})
+	}
+}
+
+// laterEntry returns the place of an entry in the second half of a log that has entries behind it.
+func laterEntry(t *testing.T, path string) (at int64) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var places []int64
+	end := int64(0)
+	_, err = redoRaw(f, func(h redoHead, raw []byte) error {
+		if h.kind == redoTransaction {
+			places = append(places, end)
+		}
+		end += int64(len(raw))
+		return nil
+	})
+	if (err != nil) || (len(places) < 4) {
+		t.Fatalf("%d transactions, %v", len(places), err)
+	}
+	return places[len(places)-3]
+}
+
+// TestLogLeadsToThePast damages the database, and the log in its middle, or cuts it between two entries: the
+// run does not begin with an older state, and nothing is changed.
+func TestLogLeadsToThePast(t *testing.T) {
+	for name, damage := range map[string]func(data []byte, at int64) []byte{
+		"bit": func(data []byte, at int64) []byte { data[at+redoHeader+7] ^= 8; return data },
+		"cut": func(data []byte, at int64) []byte { return data[:at] },
+	} {
+		for _, db := range []string{"page", "empty", "missing"} {
+			t.Run(name+" "+db, func(t *testing.T) {
+				dir, path := sealedSite(t)
+				segment := segmentsOf(t, path)[0]
+				data, err := os.ReadFile(segment)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data = damage(data, laterEntry(t, segment))
+				if err := os.WriteFile(segment, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				switch db {
+				case "page":
+					raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+				case "empty":
+					err = os.Truncate(path, 0)
+				default:
+					err = os.Remove(path)
+				}
+				// Where the database says nothing any more, the published tree does.
+				meta := filepath.Join(filepath.Dir(path), currentLink, phm.MetaName)
+				err = errors.Join(err, os.WriteFile(meta,
+					[]byte(`{"phm": 1, "entry": "index.html", "version": 9}`), 0o644))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if run, _ := opened(t, dir); !errors.Is(run, ErrDamaged) {
+					t.Errorf("a run begins with %v", run)
+				}
+				if after, err := os.ReadFile(segment); (err != nil) || !bytes.Equal(after, data) {
+					t.Errorf("the log was changed: %v", err)
+				}
+			})
+		}
 	}
 }
 
@@ -216,7 +291,7 @@ func FuzzLog(f *testing.F) {
 			depth: 1,
 			fresh: true,
 		}
-		if err := redoInto(o, file); err != nil {
+		if err := redoInto(o, file, committed{}); err != nil {
 			return
 		}
 		o.fresh = false

