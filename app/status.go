@@ -169,6 +169,9 @@ func judgeTree(s *status.Job, st *store.State, now time.Time) {
 	if p := st.TreeProblem(s.Name); (p != "") && !publishing(st, s.Name) {
 		s.Health, s.Problems = Broken, append(s.Problems, p)
 		s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"
+		if _, denied := status.TroubleOf(p); denied {
+			s.Fix = status.AgainHint(s.Name, p)
+		}
 	}
 }
 

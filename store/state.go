@@ -322,6 +322,8 @@ func (s *State) TreeProblem(name string) string {
 	for _, file := range []string{phm.MetaName, phm.FilesName} {
 		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
 		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return fmt.Sprintf("the published tree cannot be read: %v", err)
 		case err != nil:
 			return fmt.Sprintf("the published tree is missing or damaged: %v", err)
 		case !fi.Mode().IsRegular() || fi.Size() == 0:

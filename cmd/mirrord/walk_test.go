@@ -13,7 +13,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,26 +52,41 @@ func (names) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 }
 
 // newWalk starts a site of one page, and a daemon without jobs.
-func newWalk(t *testing.T, cause string, args ...string) *walk {
+func newWalk(t *testing.T, cause string) *walk {
+	t.Helper()
+	return newWalkIn(t, cause, t.TempDir())
+}
+
+// newWalkIn is newWalk with a state directory.
+func newWalkIn(t *testing.T, cause, state string) *walk {
+	t.Helper()
 	w := &walk{T: t, cause: cause, name: "walked"}
 	w.answers(page)
 	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		(*w.serve.Load())(rw, r)
 	}))
 	t.Cleanup(w.site.Close)
-	w.d = startDaemonOn(t, fetch.Network(names{}), t.TempDir(), t.TempDir(),
-		append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+	w.d = startDaemonOn(t, fetch.Network(names{}), t.TempDir(), state, "--listen", "127.0.0.1:0")
 	return w
 }
 
 // page answers every path but robots.txt with a page.
 func page(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/robots.txt" {
-		http.NotFound(rw, r)
-		return
+	noRobots(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		io.WriteString(rw, "<title>x</title><p>this is "+r.URL.Path)
+	})(rw, r)
+}
+
+// noRobots answers every path but robots.txt.
+func noRobots(h http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(rw, r)
+			return
+		}
+		h(rw, r)
 	}
-	rw.Header().Set("Content-Type", "text/html")
-	io.WriteString(rw, "<title>x</title><p>this is "+r.URL.Path)
 }
 
 // robots answers as page does, beside these rules.
@@ -218,6 +235,16 @@ func quiet() env {
 		lookupEnv: vars(),
 		network:   names{},
 	}
+}
+
+// secret writes a file with a password and returns its path as it stands in a job file.
+func (w *walk) secret() string {
+	w.Helper()
+	path := w.file("secret")
+	if err := os.WriteFile(path, []byte("word\n"), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	return strconv.Quote(path)
 }
 
 // file is a path of its own for the walk.

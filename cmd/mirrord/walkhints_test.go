@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"mirrord/status"
@@ -90,14 +91,30 @@ func walkGaps(t *testing.T, _ string) {
 
 func walkNoRoom(t *testing.T, _ string) {
 	w := newWalk(t, "")
+	asked := make(chan struct{}, 1)
+	w.answers(func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		page(rw, r)
+	})
 	w.job(w.site.URL+"/", `limits.min_free = "4000000TB"`)
 	w.do(exitOK, "reload")
 	w.do(exitOK, "run-now", w.name, "--wait=false")
-	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file")
+	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file", "goes on by itself")
 	w.do(exitOK, "gc")
 	w.job(w.site.URL + "/")
 	w.do(exitOK, "reload")
+	select {
+	case <-asked: // by itself
+	case <-t.Context().Done():
+		t.Fatal("the run does not go on by itself")
+	}
 	w.gone()
+	t.Run("full", func(t *testing.T) {
+		walkAs(t, "TestWalkFullDisk", &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS})
+	})
 }
 
 func walkInvalid(t *testing.T, _ string) {

@@ -190,11 +190,7 @@ func walkLogin(t *testing.T, cause string) {
 	})
 	w.job(w.site.URL + "/")
 	w.lasts("user and password of [auth] in the job's file")
-	secret := w.file("secret")
-	if err := os.WriteFile(secret, []byte("word\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.job(w.site.URL+"/", `auth.user = "me"`, fmt.Sprintf("auth.password_file = %q", secret))
+	w.job(w.site.URL+"/", `auth.user = "me"`, "auth.password_file = "+w.secret())
 	w.gone()
 }
 
@@ -209,26 +205,16 @@ func walkProxyLogin(t *testing.T, cause string) {
 		page(rw, r)
 	}))
 	defer proxy.Close()
-	w.job(w.site.URL+"/", fmt.Sprintf("proxy = %q", proxy.URL))
+	through := fmt.Sprintf("proxy = %q", proxy.URL)
+	w.job(w.site.URL+"/", through)
 	w.lasts("proxy_user and its password in [auth] of the job's file")
-	secret := w.file("secret")
-	if err := os.WriteFile(secret, []byte("word\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.job(w.site.URL+"/", fmt.Sprintf("proxy = %q", proxy.URL), `auth.proxy_user = "me"`,
-		fmt.Sprintf("auth.proxy_password_file = %q", secret))
+	w.job(w.site.URL+"/", through, `auth.proxy_user = "me"`, "auth.proxy_password_file = "+w.secret())
 	w.gone()
 }
 
 func walkRefused(t *testing.T, cause string) {
 	w := newWalk(t, cause)
-	w.answers(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/robots.txt" {
-			http.NotFound(rw, r)
-			return
-		}
-		rw.WriteHeader(http.StatusForbidden)
-	})
+	w.answers(noRobots(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) }))
 	w.job(w.site.URL + "/")
 	w.lasts("ask its owner")
 	w.answers(page) // the owner says yes
@@ -262,13 +248,9 @@ func walkLeadsAway(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	there := httptest.NewServer(http.HandlerFunc(page))
 	defer there.Close()
-	w.answers(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/robots.txt" {
-			http.NotFound(rw, r)
-			return
-		}
+	w.answers(noRobots(func(rw http.ResponseWriter, r *http.Request) {
 		http.Redirect(rw, r, there.URL+"/new/", http.StatusFound)
-	})
+	}))
 	w.job(w.site.URL + "/")
 	w.lasts("write url = ")
 	m := regexp.MustCompile(`write url = ("[^"]*")`).FindStringSubmatch(w.was.Fix)
@@ -335,14 +317,10 @@ func walkCrawlDelay(t *testing.T, cause string) {
 
 func walkRetryAfter(t *testing.T, cause string) {
 	w := newWalk(t, cause)
-	w.answers(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/robots.txt" {
-			http.NotFound(rw, r)
-			return
-		}
+	w.answers(noRobots(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "2")
 		rw.WriteHeader(http.StatusServiceUnavailable)
-	})
+	}))
 	w.job(w.site.URL+"/", `polite.max_wait = "1s"`)
 	w.run(exitPartial)
 	w.shown("nothing, the site wants to be left alone for so long")
@@ -354,12 +332,11 @@ func walkRetryAfter(t *testing.T, cause string) {
 func walkEntryFails(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.answers(func(rw http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/wrong":
+		if r.URL.Path == "/wrong" {
 			rw.WriteHeader(http.StatusInternalServerError)
-		default:
-			page(rw, r)
+			return
 		}
+		page(rw, r)
 	})
 	w.job(w.site.URL + "/wrong")
 	w.run(exitPartial)
@@ -472,25 +449,6 @@ func walkPublishDir(t *testing.T, cause string) {
 		t.Errorf("check does not name %s:\n%s", dir, said)
 	}
 	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	w.gone()
-}
-
-func walkPermission(t *testing.T, cause string) {
-	if os.Geteuid() == 0 {
-		t.Skip("nothing is denied to root")
-	}
-	w := newWalk(t, cause)
-	w.job(w.site.URL + "/")
-	w.run(exitOK)
-	dir := filepath.Join(w.d.state, "sites", w.name)
-	if err := os.Chmod(dir, 0); err != nil {
-		t.Fatal(err)
-	}
-	w.run(exitError)
-	w.shown("give the state directory to the daemon's user (chown -R)")
-	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	w.gone()

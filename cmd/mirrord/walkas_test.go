@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"mirrord/status"
+)
+
+// walkAs makes a walk, which is a test of its own, in a process with other rights.
+func walkAs(t *testing.T, walk string, rights *syscall.SysProcAttr) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	base, err := os.MkdirTemp("", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	bin, tmp := filepath.Join(base, "walk"), filepath.Join(base, "tmp")
+	err = errors.Join(os.Chmod(base, 0o755), os.Mkdir(tmp, 0o755), linkOrCopy(os.Args[0], bin))
+	if c := rights.Credential; c != nil && err == nil {
+		err = os.Chown(tmp, int(c.Uid), int(c.Gid))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "-test.run=^"+walk+"$", "-test.v")
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + tmp, "TMPDIR=" + tmp, "MIRRORD_WALK=1"}
+	cmd.SysProcAttr = rights
+	out, err := cmd.CombinedOutput()
+	switch {
+	case errors.Is(err, syscall.EPERM):
+		t.Skipf("this machine allows no process with other rights: %v", err)
+	case err != nil:
+		t.Errorf("%v:\n%s", err, out)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("%s", out)
+	case !strings.Contains(string(out), "--- PASS: "+walk):
+		t.Errorf("%s was not made:\n%s", walk, out)
+	}
+}
+
+// isWalk skips a test that only walkAs makes.
+func isWalk(t *testing.T) {
+	t.Helper()
+	if os.Getenv("MIRRORD_WALK") == "" {
+		t.Skip("made by TestRemediesAreWalked")
+	}
+}
+
+// walkPermission lets a user walk who may do nothing but give files away.
+func walkPermission(t *testing.T, _ string) {
+	const user = 61236
+	walkAs(t, "TestWalkPermission", &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: user, Gid: user},
+		AmbientCaps: []uintptr{unix.CAP_CHOWN},
+	})
+}
+
+func TestWalkPermission(t *testing.T) {
+	isWalk(t)
+	w := newWalk(t, "permission denied")
+	w.job(w.site.URL + "/")
+	w.run(exitOK)
+	dir := filepath.Join(w.d.state, "sites", w.name)
+	var lost []string // all of the mirror, as if root had copied it there
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		lost = append(lost, path)
+		return err
+	})
+	give := func(uid int) {
+		t.Helper()
+		for _, path := range lost {
+			err = errors.Join(err, os.Lchown(path, uid, uid))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err = errors.Join(err, os.Chmod(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(lost) // what lies in a folder is reached as long as the folder is
+	give(0)
+	slices.Reverse(lost)
+	w.run(exitError)
+	w.shown("give the state directory to the daemon's user (chown -R)")
+	give(os.Geteuid())
+	w.gone()
+}
+
+// TestWalkFullDisk has a file system of its own, which takes a small mirror and not a large one.
+func TestWalkFullDisk(t *testing.T) {
+	isWalk(t)
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("this machine allows no mounts: %v", err)
+	}
+	defer unix.Unmount(disk, unix.MNT_DETACH)
+	w := newWalkIn(t, "", disk)
+	var large http.HandlerFunc = func(rw http.ResponseWriter, r *http.Request) {
+		if page(rw, r); r.URL.Path == "/" {
+			io.WriteString(rw, "<a href=large.bin>x</a>")
+		}
+		if strings.HasSuffix(r.URL.Path, ".bin") {
+			for range 30 {
+				io.WriteString(rw, strings.Repeat("0123456789abcdef", 1<<16))
+			}
+		}
+	}
+	w.answers(large)
+	w.job(w.site.URL+"/", `limits.min_free = "0"`)
+	w.run(exitPartial)
+	if w.shown("free some space (mirrord gc)"); w.was.Last.Cause != status.DiskFull {
+		t.Errorf("%+v", w.was.Last)
+	}
+	w.do(exitOK, "gc")
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, "size=240m"); err != nil {
+		t.Fatal(err)
+	}
+	w.gone()
+}
