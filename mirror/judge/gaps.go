@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mirrord/job"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 )
 
@@ -36,6 +37,9 @@ func gaps(c *Case) (r Ruling, _ error) {
 	for i := range lacks {
 		l := &lacks[i]
 		l.Accepted = l.Accepted || c.Accept
+		if a, ok := c.Parts.Before.of(l.id); ok && c.Parts.Before.Untold && (a.Runs < ledger.LastingFailures) {
+			l.Runs = min(l.Runs, ledger.LastingFailures-1) // nothing is written off that nobody was told
+		}
 		now.URLs[l.id] = l.Absence
 	}
 	parts := partsOf(lacks)

@@ -129,6 +129,26 @@ func TestGapsOverRuns(t *testing.T) {
 	}
 }
 
+// Gaps that no message has reported, because the runs were suspicious, are not written off until one has.
+func TestGapsUntoldAreNotWrittenOff(t *testing.T) {
+	c := lackingSite(t, 50, 0, 10)
+	before := conclude(t, c).Missing
+	for n, told := range []bool{false, false, false, true, true} {
+		c = lackingSite(t, 50, 0, 10)
+		c.Run.Number = 8 + n
+		c.Parts.Before, c.Parts.Now = before, c.Parts.Now.AddDate(0, 0, n+1)
+		c.Parts.Began = c.Parts.Now
+		link(c, 0, 50, 60)
+		reask(c)
+		r := conclude(t, c)
+		if want := n < 4; (r.Gaps.Grew != want) || ((r.Verdict == result.Gaps) != want) {
+			t.Errorf("run %d: %v, %+v", n+2, r.Verdict, r.Gaps)
+		}
+		before = r.Missing
+		before.Untold = !told && before.Untold
+	}
+}
+
 // link makes a page link to the numbers from one to before the other.
 func link(c *Case, from uint32, ends ...uint32) {
 	m := c.Records.(*memory)
