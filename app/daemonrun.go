@@ -49,6 +49,9 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		Progress: o.Progress,
 		Most:     r.mostFor(j.Name),
 	}
+	if !o.ByHand {
+		options.TreeWait = job.TreeWait(j)
+	}
 	sum, err := withHooks(ctx, r.app, j, s, !o.Accept, func() (*mirror.Summary, error) {
 		return RunSite(ctx, r.app, j, r.st, s, options)
 	})

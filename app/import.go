@@ -72,7 +72,7 @@ const maxVersion = 1<<31 - 1
 
 // importInto unpacks a PHM as the first version that is known of a site.
 func importInto(ctx context.Context, s *store.Site, name string, now time.Time) (*phm.Meta, error) {
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(store.TreeRules{})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type RunOptions struct {
 	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
 	Most     int64                 // bytes that the mirror may take for the sake of the others; 0: no limit
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
+	TreeWait time.Duration         // that publishing may wait for a tree whose grace is over
 }
 
 // RunSite makes one run of a job on an open site. Its error is the engine's: see Ended.
@@ -54,6 +55,7 @@ func RunSite(
 		NoFetch:  o.AsIs,
 		Turn:     o.Turn,
 		Now:      st.Now,
+		TreeWait: o.TreeWait,
 
 		MostState:   o.Most,
 		MostStateOf: "its share of the room for all mirrors",

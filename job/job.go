@@ -213,6 +213,11 @@ type TLS struct {
 type Publish struct {
 	Keep string // see ParseKeep
 	Dir  string // absolute path of a symlink that follows the current version; "" none
+
+	// Grace is how long the tree of a version stays as it is after the next one was published, Trees how many
+	// there are at most, the published one included.
+	Grace time.Duration
+	Trees int64
 }
 
 // MaxStale is the default of limits.max_stale.
@@ -277,7 +282,7 @@ func Default(urls ...string) *Job {
 			MinConfidence: 0.5,
 			Expire:        8,
 		},
-		Publish: Publish{Keep: "last 7, weekly 8, monthly 24"},
+		Publish: Publish{Keep: "last 7, weekly 8, monthly 24", Grace: time.Hour, Trees: 4},
 		Hooks:   Hooks{Timeout: 10 * time.Minute},
 	}
 }

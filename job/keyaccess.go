@@ -120,5 +120,31 @@ func resultKeys() []Key {
 			field: func(j *Job) any { return &j.Publish.Dir },
 			check: checkPublishDir,
 		},
+		{
+			Name:    "publish.grace",
+			Type:    "duration",
+			Example: `"6h"`,
+			Doc: "For how long the tree of a version stays as it is after the next version was published, so " +
+				"that whoever reads or copies it reads one version: see trees/N and versions/N beside current. " +
+				"0s is none: the next but one version is made in it.",
+			Risk: "When a version comes every few minutes, a run of the schedule waits for a tree, for at most " +
+				"a tenth of the time between two runs, and then uses the oldest one all the same.",
+			field: func(j *Job) any { return &j.Publish.Grace },
+			check: checkGrace,
+		},
+		{
+			Name:    "publish.trees",
+			Type:    "number",
+			Unit:    "trees",
+			Example: "2",
+			Doc: "How many trees of versions there are at most, the published one included. Their files are " +
+				"links to one another, as far as they are the same. New ones are made while all are in their " +
+				"grace; more than these go after it.",
+			Risk: "With 1 or 2 there is a single tree beside the published one: a copy that takes longer than " +
+				"two versions in publish.grace must begin again.",
+			min:   1,
+			max:   100,
+			field: func(j *Job) any { return &j.Publish.Trees },
+		},
 	}
 }

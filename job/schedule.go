@@ -113,6 +113,30 @@ func ResumeFor(j *Job) time.Duration {
 	return min(2*longest, resumeAtMost)
 }
 
+// TreeWait is for how long a scheduled run of a job waits at most for a tree whose grace is over: a tenth of
+// the shortest time between two runs. Jobs without a schedule do not wait.
+func TreeWait(j *Job) time.Duration {
+	s, err := ParseSchedule(j.Schedule)
+	switch {
+	case err != nil: // whoever schedules it says what is wrong
+		return 0
+	case s.Continuous:
+		return j.MinInterval / 10
+	case s.Cron == nil:
+		return s.Every / 10
+	}
+	t := s.Cron.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	shortest := resumeAtMost
+	for range 32 { // longer than any week: the days of a schedule need not lie equally far apart
+		next := s.Cron.Next(t)
+		if next.IsZero() {
+			break
+		}
+		shortest, t = min(shortest, next.Sub(t)), next
+	}
+	return shortest / 10
+}
+
 // parseCron keeps a panic of the parser from reaching anybody.
 func parseCron(s string) (c *cron.SpecSchedule, err error) {
 	defer func() {

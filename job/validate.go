@@ -259,6 +259,17 @@ func checkPublishDir(j *Job) error {
 	return nil
 }
 
+// maxGrace is the longest publish.grace: trees hold bodies that gc would free.
+const maxGrace = 30 * 24 * time.Hour
+
+func checkGrace(j *Job) error {
+	if j.Publish.Grace > maxGrace {
+		return problemf(`write "30d" or less; mirrord export copies any version that is kept`,
+			"publish.grace is longer than 30 days")
+	}
+	return nil
+}
+
 func checkIntervals(j *Job) error {
 	if j.MaxInterval < j.MinInterval {
 		return problemf("", "max_interval is shorter than min_interval")

@@ -78,13 +78,13 @@ func treeCases() (out []treeCase) {
 		treeCase{"trees missing", remove("trees"), false},
 		treeCase{"current missing", remove("current"), false},
 		treeCase{"current dangling", relink("trees/c"), false},
-		treeCase{"current leads to the tree before", relink("trees/a"), false},
-		treeCase{"the tree before is missing", remove("trees/a"), false},
-		treeCase{"the table before is missing", remove("trees/a/" + phm.FilesName), false},
+		treeCase{"current leads to the tree before", relink("trees/000001"), false},
+		treeCase{"the tree before is missing", remove("trees/000001"), false},
+		treeCase{"the table before is missing", remove("trees/000001/" + phm.FilesName), false},
 		treeCase{"the table before is cut", func(t *testing.T, site string) {
-			harmFile(t, filepath.Join(site, "trees/a", phm.FilesName), harms()[1], true)
+			harmFile(t, filepath.Join(site, "trees/000001", phm.FilesName), harms()[1], true)
 		}, false},
-		treeCase{"a page of the tree before is missing", remove("trees/a/page02.html"), false},
+		treeCase{"a page of the tree before is missing", remove("trees/000001/page02.html"), false},
 		treeCase{"a folder in the place of a page", func(t *testing.T, site string) {
 			remove("current/page01.html")(t, site)
 			must(t, os.MkdirAll(filepath.Join(site, "current/page01.html/sub"), 0o755))

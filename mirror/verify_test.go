@@ -139,13 +139,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			site := filepath.Join(dir, "sites", crashJob)
-			if err := os.Symlink("trees/b", filepath.Join(site, "current")); err != nil {
+			if err := os.Symlink("trees/000002", filepath.Join(site, "current")); err != nil {
 				t.Fatal(err)
 			}
 			if ps := verifyDir(t, dir); len(ps) > 0 {
 				t.Fatalf("the copy: %v", ps)
 			}
-			c.do(t, filepath.Join(site, "trees/b"))
+			c.do(t, filepath.Join(site, "trees/000002"))
 			found := false
 			ps := verifyDir(t, dir)
 			for _, p := range ps {

@@ -25,6 +25,7 @@ type Runner interface {
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
 	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
+	ByHand   bool                  // somebody waits for it
 	Progress func(status.Progress) // called a few times a second, never twice at a time
 	Turn     *RunTurn              // to be given back while the run only waits; never nil
 }
@@ -89,6 +90,7 @@ func (s *state) start(e *entry, now time.Time) launch {
 		}
 		r.tickets = append(r.tickets, t)
 	}
+	o.ByHand = len(r.tickets) > 0
 	r.job, r.accept, r.resumed = j, o.Accept, e.rec.Resume
 	e.serve(now)
 	e.rec.Running, e.rec.Resume, e.rec.Retry, e.rec.At, e.dirty = now, false, time.Time{}, time.Time{}, true

@@ -18,10 +18,11 @@ const (
 	ForSlow   WaitFor = "slow"   // answers of a host that hardly sends anything
 	ForWindow WaitFor = "window" // the job's window is closed
 	ForRoom   WaitFor = "room"   // limits.min_free is not left on the disk
+	ForTree   WaitFor = "tree"   // all trees of older versions are in their grace
 )
 
 // WaitsFor returns all that jobs wait for.
-func WaitsFor() []WaitFor { return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom} }
+func WaitsFor() []WaitFor { return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom, ForTree} }
 
 // Wait is what a job, or its run, waits for.
 type Wait struct {
@@ -61,6 +62,12 @@ func (w *Wait) Say() string {
 		return "waits for its window"
 	case ForRoom:
 		return "waits for room on the disk"
+	case ForTree:
+		const what = "waits to publish, because the trees of older versions are in their grace"
+		if w.Until != nil {
+			return what + ", until " + w.until()
+		}
+		return what
 	}
 	return "waits"
 }

@@ -198,7 +198,7 @@ func TestBlobTooManyLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestBlobTooManyLinks(t *testing.T) {
 	if err != nil || !fi.ModTime().Equal(at(1000)) {
 		t.Errorf("modified %v, %v", fi.ModTime(), err)
 	}
-	_, links := inode(t, filepath.Join(dir, "sites/x/trees/a/img/popular.png"))
+	_, links := inode(t, filepath.Join(dir, "sites/x/trees/next/img/popular.png"))
 	if copied := links == 1; copied != (limit < 70000) {
 		t.Errorf("%d links to a file of which there can be %d", links, limit)
 	}

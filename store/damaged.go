@@ -8,9 +8,9 @@ import (
 )
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
-// file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. The
-// tree that is not live is built again by the next Trees.Build. It reports whether there was something to do.
-// No tree may be open for building.
+// file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
+// the other trees no version takes the file over. It reports whether there was something to do. No tree may
+// be open for building.
 func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.owned(); err != nil {
 		return false, err
@@ -19,40 +19,25 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err != nil || live == "" {
 		return false, err
 	}
-	for _, letter := range []string{"a", "b"} {
-		tree, err := s.root.OpenRoot("trees/" + letter)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return done, diskErr("relink "+path, err)
-		}
-		fi, err := tree.Lstat(path)
-		if err != nil { // not in this tree
-			tree.Close()
-			continue
-		}
-		if whole, err := s.bodies.isIn(tree, path, fi, d); whole || err != nil {
-			tree.Close()
-			if err != nil {
-				return done, diskErr("relink "+path, err)
-			}
-			continue
-		}
-		done = true
-		if letter == live {
-			err = s.relinkIn(letter, path, d)
-		} else {
-			err = s.update("renew tree", func(tx *transaction) error {
-				return tx.Bucket(bMeta).Put(kBuild, []byte(letter))
-			})
-		}
-		tree.Close()
-		if err != nil {
-			return done, diskErr("relink "+path, err)
-		}
+	if err := s.doubt(live, []string{path}); err != nil {
+		return false, err
 	}
-	return done, nil
+	tree, err := s.root.OpenRoot(treesFolder + "/" + live)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, diskErr("relink "+path, err)
+	}
+	defer tree.Close()
+	fi, err := tree.Lstat(path)
+	if err != nil { // not in this tree
+		return false, nil
+	}
+	if whole, err := s.bodies.isIn(tree, path, fi, d); whole || err != nil {
+		return false, diskErr("relink "+path, err)
+	}
+	return true, diskErr("relink "+path, s.relinkIn(live, path, d))
 }
 
 // relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the

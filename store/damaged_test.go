@@ -206,7 +206,7 @@ func TestRebuildAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "sites/x/damaged")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something was taken out of use: %v", err)
 	}
-	tree := filepath.Join(dir, "sites/x/trees/a")
+	tree := filepath.Join(dir, "sites/x/current")
 	lines := []phm.File{
 		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
 		{

@@ -145,7 +145,7 @@ func TestDiskFullWhilePublishing(t *testing.T) {
 	}
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"page": "one"})
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

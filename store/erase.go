@@ -124,8 +124,8 @@ func (s *SiteVersions) Every(f func(r *Resource) error) error {
 	})
 }
 
-// DropBeside removes the tree that is not live, what is made beside the trees, and what Rebuild took out of
-// use. The next build begins with an empty tree.
+// DropBeside removes all trees but the published one, also those that are held or in their grace, what is
+// made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.
 func (s *Trees) DropBeside() error {
 	if err := s.finishPublish(); err != nil {
 		return err
@@ -134,24 +134,37 @@ func (s *Trees) DropBeside() error {
 	if err != nil {
 		return err
 	}
-	names := []string{"a", "b", mendFolder}
-	if live != "" {
-		names = []string{otherTree(live), mendFolder}
-		err = s.update("drop tree", func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kBuild, []byte(otherTree(live)))
-		})
+	if err := s.clean(); err != nil {
+		return err
 	}
+	trees, err := fs.ReadDir(s.root.FS(), treesFolder)
 	if err != nil {
+		return diskErr("list trees", err)
+	}
+	for _, e := range trees {
+		switch name := e.Name(); {
+		case name == live:
+			continue
+		case isTree(name), name == nextTree:
+			err = s.mark(name)
+			if err == nil {
+				err = s.discard(name)
+			}
+		default:
+			err = s.root.RemoveAll(treesFolder + "/" + name)
+		}
+		if err != nil {
+			return diskErr("drop tree", err)
+		}
+	}
+	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
 		return err
 	}
 	aside, err := fs.Glob(s.root.FS(), damagedFolder+"*")
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		names[i] = "trees/" + name
-	}
-	for _, name := range append(names, aside...) {
+	for _, name := range aside {
 		if name == damagedName || name == wrongName {
 			continue // notes
 		}

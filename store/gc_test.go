@@ -95,7 +95,7 @@ func (h *pastSite) version() {
 	h.change()
 	h.n++
 	foldAll(h.t, h.s, h.n)
-	tree, err := h.s.Trees.Build()
+	tree, err := h.s.Trees.Build(TreeRules{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -288,7 +288,10 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	return s.Trees.finishPublish()
+	if err := s.Trees.finishPublish(); err != nil {
+		return err
+	}
+	return s.Trees.tidy()
 }
 
 // letGo gives the site's folder and database back, with its lease.

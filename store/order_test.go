@@ -105,7 +105,7 @@ func publishForOrder(t *testing.T, dir string) {
 			commit(t, s, uint32(first), newURLs(first, first+10), append(done, over)...)
 		}
 		foldAll(t, s, version)
-		tree, err := s.Trees.Build()
+		tree, err := s.Trees.Build(TreeRules{})
 		if err != nil {
 			t.Fatal(err)
 		}

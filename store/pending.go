@@ -13,6 +13,7 @@ import (
 // published one. Whoever opens the site for writing carries it out; who reads it takes it for done.
 type pending struct {
 	Tree    string  `json:"tree"`
+	Again   bool    `json:"again,omitempty"` // no other tree can be relied on
 	Version Version `json:"version"`
 	Script  []byte  `json:"script,omitempty"`
 }

@@ -68,12 +68,18 @@ func (s *State) Rebuild(name string) (known int, err error) {
 // rebuilder makes the records of a site again of its published tree.
 type rebuilder struct{ *Site }
 
-// finish makes the database count. The tree beside the published one may be half built, which the lost
-// database knew: the next build empties it.
+// finish makes the database count. A tree whose name does not say that it was finished may be half built,
+// which the lost database knew: the next build removes it.
 func (s rebuilder) finish() error {
 	live, err := s.Trees.known()
 	if err != nil {
 		return err
+	}
+	unsure := nextTree
+	for _, name := range []string{"a", "b"} {
+		if name != live {
+			unsure += " " + name
+		}
 	}
 	facts, err := s.lastingFacts()
 	if err != nil {
@@ -86,10 +92,8 @@ func (s rebuilder) finish() error {
 				return err
 			}
 		}
-		if live != "" {
-			if err := m.Put(kBuild, []byte(otherTree(live))); err != nil {
-				return err
-			}
+		if err := m.Put(kBuild, []byte(unsure)); err != nil {
+			return err
 		}
 		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))
 	})

@@ -72,7 +72,7 @@ func TestRebuild(t *testing.T) {
 		{Path: "c.png", URL: "http://a/c.png", Type: "image/png", Size: 100, SHA256: sum("other bytes")},
 		{Path: "d.png", URL: "http://a/d.png", Type: "image/png", Size: 100, SHA256: sum("missing")},
 	}
-	tree := filepath.Join(dir, "sites/x/trees/a")
+	tree := filepath.Join(dir, "sites/x/current")
 	if err := os.WriteFile(filepath.Join(tree, "b.png"), image, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestRebuildInterrupted(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
 	closeSite(t, s)
-	tree := filepath.Join(dir, "sites/x/trees/a")
+	tree := filepath.Join(dir, "sites/x/current")
 	writePHM(t, tree, 7, []phm.File{{
 		Path:   "a.txt",
 		URL:    "http://a/a.txt",
@@ -178,7 +178,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if tree, err = s.Trees.Build(); err != nil {
+	if tree, err = s.Trees.Build(TreeRules{}); err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()

@@ -42,7 +42,7 @@ func sealedSite(t *testing.T) (dir, db string) {
 // publishNow publishes a version of one file.
 func publishNow(t *testing.T, s *Site, version int) {
 	t.Helper()
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ var (
 	kPack    = []byte("pack")    // number, committed bytes
 	kRun     = []byte("run")     // Run as JSON, while a run is unfinished
 	kPublish = []byte("publish") // pending as JSON, while the link is moved
-	kBuild   = []byte("build")   // letter of the tree that is being changed
+	kBuild   = []byte("build")   // names of trees that are being changed, with spaces between them
+	kTrees   = []byte("trees")   // []treeNote as JSON
 	kLive    = []byte("live")    // number of the published version
 	kKnown   = []byte("known")   // number of URLs that have an ID
 	kRuns    = []byte("runs")    // number of runs begun
@@ -83,9 +84,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.folder.close()
-	if s.pin != nil && s.pin.tree != nil {
-		s.pin.tree.Close() // read only: nothing can be lost
-	}
+	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close(), s.letGo())
 	s.db = nil
 	if s.holds {

@@ -17,16 +17,17 @@ import (
 
 const currentLink = "current"
 
-// Trees is the published tree of a site and the one beside it, in which the next version is built.
+// Trees is the published tree of a site, the trees of versions before it, and the one in which the next
+// version is built.
 type Trees struct {
 	*home
 	bodies siteBodies
 }
 
-// live returns the letter of the tree that current names, "" when nothing is published.
+// live returns the name of the tree to which current leads, "" when nothing is published.
 func (s *Trees) live() (string, error) {
 	if s.pin != nil {
-		return s.pin.letter, s.pin.err
+		return s.pin.name, s.pin.err
 	}
 	if p, err := s.decided(); (p != nil) || (err != nil) {
 		if err != nil {
@@ -44,11 +45,8 @@ func (s *Trees) live() (string, error) {
 	if err != nil {
 		return "", diskErr("read current", err)
 	}
-	switch t {
-	case "trees/a":
-		return "a", nil
-	case "trees/b":
-		return "b", nil
+	if name, ok := strings.CutPrefix(t, treesFolder+"/"); ok && isTree(name) {
+		return name, nil
 	}
 	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t, ErrDamaged)
 }
@@ -71,7 +69,7 @@ func (s *Trees) Current() (*os.Root, error) {
 	if t == "" {
 		return nil, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
-	open := func() (*os.Root, error) { return s.root.OpenRoot("trees/" + t) }
+	open := func() (*os.Root, error) { return s.root.OpenRoot(treesFolder + "/" + t) }
 	if s.pin != nil && s.pin.tree != nil {
 		open = func() (*os.Root, error) { return s.pin.tree.OpenRoot(".") }
 	}
@@ -85,65 +83,61 @@ func (s *Trees) Current() (*os.Root, error) {
 	return r, nil
 }
 
-// Tree is the tree that is not live, being brought up to date. Its methods are safe for concurrent use as
-// long as each goroutine has a TreeWriter of its own.
+// Tree is a tree that is not live, being brought up to date. Its methods are safe for concurrent use as long
+// as each goroutine has a TreeWriter of its own.
 type Tree struct {
-	s      *Trees
-	letter string
-	Root   *os.Root // of the tree that is built
-	Live   *os.Root // of the published tree; nil when there is none
+	s    *Trees
+	name string
+	lock *os.File // of a tree that was taken; nil: there is none
+	Root *os.Root // of the tree that is built
+	Live *os.Root // of the published tree; nil when there is none
 }
 
-// Build opens the tree that is not live for changing. What it holds is the version before the live one, or
-// nothing: a tree whose building was cut off is emptied first. Publish or Close must follow.
-func (s *Trees) Build() (*Tree, error) { return s.build(false) }
-
-// BuildEmpty is Build for when the live tree cannot be relied on: the tree is empty, and Live is nil.
-func (s *Trees) BuildEmpty() (*Tree, error) { return s.build(true) }
-
-func (s *Trees) build(empty bool) (*Tree, error) {
+// Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
+// The caller sees to it that the tree's grace is over, or is not waited for. Publish or Close must follow.
+func (s *Trees) Build(r TreeRules) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
+		return nil, err
+	}
+	if err := s.clean(); err != nil {
 		return nil, err
 	}
 	live, err := s.known()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{s: s, letter: otherTree(live)}
-	if live == "" {
-		t.letter = "a"
-	}
-	name := "trees/" + t.letter
-	dirty := false
-	err = s.update("begin tree", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
-		dirty = m.Get(kBuild) != nil
-		return m.Put(kBuild, []byte(t.letter))
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.at("build marked")
-	if dirty || empty {
-		if err := s.root.RemoveAll(name); err != nil {
-			return nil, diskErr("empty tree", err)
-		}
-		s.at("tree emptied")
+	t := &Tree{s: s, name: nextTree}
+	if err := t.take(r, live); err != nil {
+		return nil, errors.Join(err, t.unlock())
 	}
 	if err := t.open(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, t.unlock())
 	}
-	if live != "" && !empty {
-		if t.Live, err = s.root.OpenRoot("trees/" + live); err != nil {
-			t.Root.Close()
-			return nil, diskErr("open current", err)
+	if live != "" {
+		if t.Live, err = s.root.OpenRoot(treesFolder + "/" + live); err != nil {
+			return nil, errors.Join(diskErr("open current", err), t.Root.Close(), t.unlock())
 		}
 	}
 	return t, nil
 }
 
+// BuildEmpty is Build for when no tree can be relied on: the tree is new and empty, and Live is nil.
+func (s *Trees) BuildEmpty() (*Tree, error) {
+	if err := s.finishPublish(); err != nil {
+		return nil, err
+	}
+	if err := s.clean(); err != nil {
+		return nil, err
+	}
+	t := &Tree{s: s, name: nextTree}
+	if err := t.take(TreeRules{New: true}, ""); err != nil {
+		return nil, err
+	}
+	return t, t.open()
+}
+
 func (t *Tree) open() (err error) {
-	name := "trees/" + t.letter
+	name := treesFolder + "/" + t.name
 	if err := t.s.root.MkdirAll(name, 0o755); err != nil {
 		return diskErr("make tree", err)
 	}
@@ -155,7 +149,7 @@ func (t *Tree) open() (err error) {
 func (t *Tree) Empty() error {
 	err := t.Root.Close()
 	if err == nil {
-		err = t.s.root.RemoveAll("trees/" + t.letter)
+		err = t.s.root.RemoveAll(treesFolder + "/" + t.name)
 	}
 	if err != nil {
 		return diskErr("empty tree", err)
@@ -165,11 +159,21 @@ func (t *Tree) Empty() error {
 
 // Close lets go of the trees without publishing.
 func (t *Tree) Close() error {
-	err := t.Root.Close()
+	err := errors.Join(t.Root.Close(), t.unlock())
 	if t.Live != nil {
 		err = errors.Join(err, t.Live.Close())
 	}
 	return err
+}
+
+// unlock lets readers hold the tree again.
+func (t *Tree) unlock() error {
+	if t.lock == nil {
+		return nil
+	}
+	f := t.lock
+	t.lock = nil
+	return f.Close()
 }
 
 // Unchanged says that the tree is finished but not to be published, so that the next build need not start
@@ -178,7 +182,12 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return t.s.update("end tree", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kBuild) })
+	return t.s.update("end tree", func(tx *transaction) error {
+		if err := t.s.renote(tx, func(n *treeNote) bool { return n.Name != nextTree }); err != nil {
+			return err
+		}
+		return tx.Bucket(bMeta).Delete(kBuild)
+	})
 }
 
 // Create makes the file at a mirror path again for streaming.
@@ -223,19 +232,22 @@ func (t *Tree) sync() error {
 // uncompressed.
 func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false, nil) }
 
-// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. The next
-// build begins with an empty tree.
+// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. No later
+// build begins with a tree that is there now.
 func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, nil) }
 
 // publish decides the publish and carries it out. also, which may be nil, changes the database in the
 // transaction that decides.
 func (t *Tree) publish(v Version, script []byte, again bool, also func(*transaction) error) error {
 	s := t.s
+	if err := t.rename(v.Number); err != nil {
+		return err
+	}
 	if err := t.sync(); err != nil {
 		return err
 	}
 	s.at("tree synced")
-	p := pending{Tree: t.letter, Version: v}
+	p := pending{Tree: t.name, Again: again, Version: v}
 	if len(script) > 0 {
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 		if err != nil {
@@ -257,9 +269,6 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 				return err
 			}
 		}
-		if again {
-			return m.Put(kBuild, []byte(otherTree(t.letter)))
-		}
 		return m.Delete(kBuild)
 	})
 	if err != nil {
@@ -269,6 +278,24 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 	return s.finishPublish()
 }
 
+// rename gives the tree that was built the name of its version. No reader knows it yet.
+func (t *Tree) rename(version int) error {
+	s := t.s
+	name, err := s.freeName(version)
+	if err != nil {
+		return err
+	}
+	if err := s.markAlso(name); err != nil {
+		return err
+	}
+	if err := s.root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {
+		return diskErr("publish", err)
+	}
+	t.name = name
+	s.at("tree named")
+	return diskErr("publish", t.unlock()) // before readers know it
+}
+
 // finishPublish carries out a publish that was decided.
 func (s *Trees) finishPublish() error {
 	var p *pending
@@ -276,29 +303,29 @@ func (s *Trees) finishPublish() error {
 		p, err = s.pendingIn(tx)
 		return err
 	})
+	if (err != nil) || p == nil {
+		return err
+	}
+	was, err := s.known()
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		return nil
-	}
-	live, err := s.known()
+	notes, err := s.noted()
 	if err != nil {
 		return err
 	}
-	if live != p.Tree {
+	notes = succeeded(notes, p, was, s.now())
+	if err := s.linkVersions(notes); err != nil {
+		return err
+	}
+	if was != p.Tree {
 		if err := s.pointTo(p.Tree); err != nil {
 			return err
 		}
 	}
-	if !s.volatile { // also when a killed run has moved it: its sync may not have come about
-		f, err := s.root.Open(".")
-		if err == nil {
-			err = errors.Join(f.Sync(), f.Close())
-		}
-		if err != nil {
-			return diskErr("publish", err)
-		}
+	// also when a killed run has moved it: its sync may not have come about
+	if err := s.syncIn("."); err != nil {
+		return err
 	}
 	rec, err := json.Marshal(p.Version)
 	if err != nil {
@@ -318,41 +345,53 @@ func (s *Trees) finishPublish() error {
 				return err
 			}
 		}
+		if err := putNotes(tx, notes); err != nil {
+			return err
+		}
 		return m.Delete(kPublish)
 	})
 }
 
+// syncIn makes the names in a folder of the site survive loss of power.
+func (s *Trees) syncIn(dir string) error {
+	if s.volatile {
+		return nil
+	}
+	f, err := s.root.Open(dir)
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	return diskErr("publish", err)
+}
+
 // pointTo moves the link to a tree, in place of whatever stands there.
-func (s *Trees) pointTo(letter string) error {
+func (s *Trees) pointTo(name string) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	const aside = ".current.new"
-	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("publish", err)
-	}
-	if err := s.root.Symlink("trees/"+letter, aside); err != nil {
-		return diskErr("publish", err)
-	}
-	s.at("link made")
-	err := s.root.Rename(aside, currentLink)
-	// a copy of the state in which links were followed
-	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) {
-		if err = s.root.RemoveAll(currentLink); err == nil {
-			err = s.root.Rename(aside, currentLink)
-		}
-	}
-	if err != nil {
+	if err := s.replaceLink(currentLink, treesFolder+"/"+name); err != nil {
 		return diskErr("publish", err)
 	}
 	s.at("link moved")
 	return nil
 }
 
-// otherTree is the letter of the tree beside one.
-func otherTree(letter string) string {
-	if letter == "a" {
-		return "b"
+// replaceLink makes a symbolic link in the site's folder, in place of whatever stands there.
+func (s *Trees) replaceLink(name, target string) error {
+	const aside = ".current.new"
+	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return "a"
+	if err := s.root.Symlink(target, aside); err != nil {
+		return err
+	}
+	s.at("link made")
+	err := s.root.Rename(aside, name)
+	// a copy of the state in which links were followed
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) {
+		if err = s.root.RemoveAll(name); err == nil {
+			err = s.root.Rename(aside, name)
+		}
+	}
+	return err
 }

@@ -18,7 +18,7 @@ import (
 // publishTest builds and publishes a tree with the given files.
 func publishTest(t testing.TB, s *Site, version int, files map[string]string) {
 	t.Helper()
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 				type point struct{ step, dir string }
 				var points []point
 				s.step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
-				tree, err := s.Trees.Build()
+				tree, err := s.Trees.Build(TreeRules{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 		t.Errorf("%s: versions %v, %v", step, vs, err)
 	}
 	verifyTest(t, s)
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +160,13 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 func TestBuildTreeStartsOver(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	publishTest(t, s, 1, map[string]string{"one": "1"})
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fillTree(t, tree, 2, map[string]string{"stray": "half made"})
 	tree.Close() // neither published nor unchanged
-	tree, err = s.Trees.Build()
+	tree, err = s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestBuildTreeStartsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Close()
-	tree, err = s.Trees.Build()
+	tree, err = s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestTreeWriter(t *testing.T) {
 	b := blobOf(t, s, 0, "a picture")
 	commit(t, s, 0, newURLs(0, 1), b)
 	publishTest(t, s, 1, map[string]string{"dir/page": "page", "dir/sub/x": "x"})
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,15 +267,16 @@ func TestTreeWriter(t *testing.T) {
 func TestTreeWriterStaysInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	_, s := openTest(t, dir, Options{})
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	if err := os.Symlink(outside, filepath.Join(dir, "sites/x/trees/a/out")); err != nil {
+	if err := os.Symlink(outside, filepath.Join(dir, "sites/x/trees/next/out")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(outside, "f"), filepath.Join(dir, "sites/x/trees/a/file")); err != nil {
+	err = os.Symlink(filepath.Join(outside, "f"), filepath.Join(dir, "sites/x/trees/next/file"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	w := tree.Writer()
@@ -348,7 +349,7 @@ func TestWrongCurrentIsReplaced(t *testing.T) {
 
 func BenchmarkTreeWrite(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		b.Fatal(err)
 	}

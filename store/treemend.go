@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -51,19 +52,17 @@ func (l *TreeLooker) Close() { l.dirs.close() }
 // Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is
 // such a tree.
 func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
-	building := ""
-	err := s.db.View(func(tx *transaction) error {
-		building = string(tx.Bucket(bMeta).Get(kBuild))
-		return nil
-	})
+	notes, err := s.noted()
 	if err != nil {
 		return false, err
 	}
-	for _, letter := range []string{"a", "b"} {
-		if letter == building {
+	slices.SortFunc(notes, func(a, b treeNote) int { return cmp.Compare(b.Version, a.Version) })
+	for i := range notes {
+		name := notes[i].Name
+		if name == nextTree {
 			continue
 		}
-		tree, err := s.root.OpenRoot("trees/" + letter)
+		tree, err := s.root.OpenRoot(treesFolder + "/" + name)
 		if err != nil {
 			continue
 		}
@@ -72,7 +71,7 @@ func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 			return false, diskErr("close tree", err)
 		}
 		if ok {
-			return true, errors.Join(s.pointTo(letter), s.syncFolder())
+			return true, errors.Join(s.pointTo(name), s.syncFolder())
 		}
 	}
 	return false, nil
@@ -88,16 +87,16 @@ func (s *Trees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
-	if err := s.root.RemoveAll("trees/" + mendFolder); err != nil {
+	if err := s.root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
 		return nil, diskErr("empty folder", err)
 	}
-	t := &Tree{s: s, letter: mendFolder}
+	t := &Tree{s: s, name: mendFolder}
 	return t, t.open()
 }
 
 // Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes
-// others from it. The tree that is not live loses the same files, which may be the same damaged ones: the
-// next build links them again. No tree may be open for building.
+// others from it. The other trees may have the same damaged files: no version takes them over from there. No
+// tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
 	if err := s.owned(); err != nil {
@@ -110,27 +109,24 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	for _, p := range slices.Concat(paths, remove) {
-		if err := s.root.RemoveAll("trees/" + otherTree(live) + "/" + p); err != nil &&
-			!errors.Is(err, syscall.ENOTDIR) {
-			return diskErr("replace "+p, err)
-		}
+	if err := s.doubt(live, slices.Concat(paths, remove)); err != nil {
+		return err
 	}
-	s.at("removed beside")
+	s.at("noted beside")
 	for _, p := range remove {
-		if err := s.root.RemoveAll("trees/" + live + "/" + p); err != nil {
+		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
 			return diskErr("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
-		if err := t.moveIn("trees/"+live+"/", p); err != nil {
+		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
 			return diskErr("replace "+p, err)
 		}
 	}
 	if s.volatile {
 		return nil
 	}
-	f, err := s.root.Open("trees/" + live)
+	f, err := s.root.Open(treesFolder + "/" + live)
 	if err == nil {
 		err = errors.Join(syncFS(int(f.Fd())), f.Close())
 	}
@@ -139,7 +135,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 
 // moveIn moves one file; whatever stands in its way goes.
 func (t *Tree) moveIn(tree, p string) error {
-	from := "trees/" + t.letter + "/" + p
+	from := treesFolder + "/" + t.name + "/" + p
 	err := t.s.root.Rename(from, tree+p)
 	if err == nil {
 		t.s.at("replaced")
@@ -177,10 +173,10 @@ func (s *Trees) SetTime(path string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return diskErr("set the time of "+path, s.root.Chtimes("trees/"+live+"/"+path, at, at))
+	return diskErr("set the time of "+path, s.root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
 }
 
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
-	return diskErr("remove folder", t.s.root.RemoveAll("trees/"+t.letter))
+	return diskErr("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
 }

@@ -168,12 +168,12 @@ func TestVerifyFindsDamage(t *testing.T) {
 			}
 		}},
 		{"tree is missing", BadCurrent, false, func(t *testing.T, dir string, _ *Site) {
-			if err := os.RemoveAll(filepath.Join(dir, "sites/x/trees/b")); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, "sites/x/trees/000002")); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"live tree is being changed", BadCurrent, false, db(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kBuild, []byte("b"))
+			return tx.Bucket(bMeta).Put(kBuild, []byte("next 000002"))
 		})},
 	} {
 		t.Run(d.name, func(t *testing.T) {

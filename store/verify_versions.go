@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -96,7 +98,7 @@ func (v *verifier) versions() error {
 
 // current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
-	letter, err := v.s.Trees.live()
+	name, err := v.s.Trees.live()
 	if err != nil {
 		v.problem(BadCurrent, currentLink, "%v", err)
 		return nil
@@ -104,7 +106,8 @@ func (v *verifier) current() error {
 	pending := false
 	err = v.s.db.View(func(tx *transaction) error {
 		pending = tx.Bucket(bMeta).Get(kPublish) != nil
-		if b := string(tx.Bucket(bMeta).Get(kBuild)); b != "" && b == letter && !pending {
+		building := strings.Fields(string(tx.Bucket(bMeta).Get(kBuild)))
+		if slices.Contains(building, name) && !pending {
 			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
 		}
 		return nil
@@ -112,19 +115,19 @@ func (v *verifier) current() error {
 	switch {
 	case err != nil:
 		return err
-	case letter == "" && v.st.Versions > 0 && !pending:
+	case name == "" && v.st.Versions > 0 && !pending:
 		v.problem(BadCurrent, currentLink, "it is missing, although a version is published")
-	case letter == "":
+	case name == "":
 	case v.st.Versions == 0 && !pending:
-		v.problem(BadCurrent, currentLink, "it names tree %s, although no version is published", letter)
+		v.problem(BadCurrent, currentLink, "it names tree %s, although no version is published", name)
 	default:
-		fi, err := v.s.root.Lstat("trees/" + letter)
+		fi, err := v.s.root.Lstat(treesFolder + "/" + name)
 		if errors.Is(err, fs.ErrNotExist) {
-			v.problem(BadCurrent, currentLink, "it names tree %s, which is missing", letter)
+			v.problem(BadCurrent, currentLink, "it names tree %s, which is missing", name)
 		} else if err != nil {
 			return err
 		} else if !fi.IsDir() {
-			v.problem(BadCurrent, currentLink, "tree %s is no directory", letter)
+			v.problem(BadCurrent, currentLink, "tree %s is no directory", name)
 		}
 	}
 	return nil

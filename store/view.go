@@ -22,9 +22,10 @@ const (
 
 // pinned is the published tree of a view: the link may have been moved since.
 type pinned struct {
-	letter string
-	tree   *os.Root // nil when nothing is published, or it is missing
-	err    error    // why letter is not known
+	name string
+	tree *os.Root // nil when nothing is published, or it is missing
+	lock *os.File // keeps the tree from being brought forward; nil: nothing does
+	err  error    // why name is not known
 }
 
 // pinTree opens the published tree for a view: the one that was decided on, also before the link leads
@@ -35,14 +36,9 @@ func (s *Site) pinTree() (whole bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p := &pinned{}
-	if p.letter, p.err = s.Trees.live(); p.letter != "" {
-		if tree, err := s.root.OpenRoot("trees/" + p.letter); err == nil { // else Current says what is wrong
-			p.tree = tree
-		}
-	}
+	p := s.Trees.hold()
 	s.pin = p
-	nothing := (len(vs) == 0) && p.letter == ""
+	nothing := (len(vs) == 0) && p.name == ""
 	switch {
 	case nothing, p.err != nil:
 		return true, nil

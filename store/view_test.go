@@ -97,7 +97,7 @@ func TestViewDuringPublish(t *testing.T) {
 		return map[string]string{phm.MetaName: fmt.Sprintf(`{"version": %d}`, v)}
 	}
 	publish := func(v int) {
-		tree, err := s.Trees.Build()
+		tree, err := s.Trees.Build(TreeRules{})
 		if err != nil {
 			t.Error(err)
 			return

@@ -113,7 +113,7 @@ func TestInterruptedExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := killed.Trees.Build()
+	tree, err := killed.Trees.Build(store.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,10 @@ func lineOf(name string, then, now status.Progress) (l line) {
 		add(1, bold, "%s:", name)
 	}
 	defer func() { add(5, "", "%s", now.Elapsed.Round(time.Second)) }()
+	if now.WaitWhy == status.ForTree {
+		add(0, yellow, "waiting %s to publish", now.WaitFor.Round(time.Second))
+		return l
+	}
 	if now.Phase == status.Relocating || now.Phase == status.Publishing {
 		add(0, "", "%s %d of %d files", now.Phase, now.Relocated, now.Total)
 		return l

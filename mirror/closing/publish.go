@@ -39,6 +39,9 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case plan.Entry == "":
 		return nil
 	}
+	if err := awaitTree(ctx, c.Session); err != nil {
+		return err
+	}
 	c.Counts.Phase.Store(int64(ledger.Relocating))
 	debug.FreeOSMemory() // of settling
 	draft, err := publish.Open(plan, c.means())
@@ -121,6 +124,7 @@ func (c *Closing) basis(others []uint32, gaps []result.Gap) publish.Basis {
 func (c *Closing) means() publish.Means {
 	return publish.Means{
 		Trees:    c.Site.Trees,
+		Rules:    treeRules(c.Job),
 		Records:  c.Site.Records,
 		Renderer: c.renderer(),
 		Counts:   &c.Counts,

@@ -35,6 +35,9 @@ func ProgressOf(c *ledger.Counts, s FrontierState, pause Pause, started, now tim
 	if pause.Why == status.ForSlow || pause.Why == status.ForTurn {
 		p.WaitWhy, p.WaitHost, p.WaitFor = pause.Why, pause.Host, 0
 	}
+	if until := c.TreeWait.Load(); until != 0 {
+		p.WaitWhy, p.WaitHost, p.WaitFor = status.ForTree, "", time.Unix(0, until).Sub(now)
+	}
 	return p
 }
 

@@ -35,6 +35,7 @@ type Counts struct {
 	SameText, NearText                                     atomic.Int64 // pages that say what another page says
 	Bytes, Wire                                            atomic.Int64
 	Coming                                                 atomic.Int64 // bytes of bodies, while they come
+	TreeWait                                               atomic.Int64 // until then, Unix nanoseconds
 	// what the mirror would have now: resources, bytes
 	Files, Held                                   atomic.Int64
 	Relocated, RelocateDone, RelocateTotal, Phase atomic.Int64

@@ -23,7 +23,7 @@ import (
 
 // Trees starts the tree of a version; *store.Trees does.
 type Trees interface {
-	Build() (*store.Tree, error)
+	Build(r store.TreeRules) (*store.Tree, error)
 	BuildEmpty() (*store.Tree, error)
 }
 
@@ -32,9 +32,10 @@ type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
-// Means is what a version is made with. All fields are needed.
+// Means is what a version is made with. All fields but Rules are needed.
 type Means struct {
 	Trees    Trees
+	Rules    store.TreeRules
 	Records  Records
 	Renderer *render.Renderer
 	Counts   *ledger.Counts
@@ -62,7 +63,7 @@ func Open(p *Plan, by Means) (*Draft, error) {
 		d.tree, err = by.Trees.BuildEmpty()
 		return d, err
 	}
-	if d.tree, err = by.Trees.Build(); err != nil {
+	if d.tree, err = by.Trees.Build(by.Rules); err != nil {
 		return nil, err
 	}
 	err = d.clear()

@@ -36,6 +36,8 @@ type Options struct {
 	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
 	// mirror; default 5 minutes, negative: the second request is made at the end of the run.
 	Confirm time.Duration
+	// TreeWait is for how long at most a publish waits for a tree whose grace is over; 0: it does not wait.
+	TreeWait time.Duration
 	// MostState is how many bytes the site may take for the sake of the other sites of the state, and
 	// MostStateOf what says so; 0: nothing does.
 	MostState   int64

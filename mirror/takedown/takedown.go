@@ -228,14 +228,11 @@ func (e *eraser) erase(ctx context.Context) error {
 
 // publish makes the published version again, and commits the erasure with it.
 func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (err error) {
-	tree, err := e.s.Trees.Build()
+	tree, err := e.s.Trees.Build(store.TreeRules{New: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	if err := tree.Empty(); err != nil {
-		return err
-	}
 	w := tree.Writer()
 	defer w.Close()
 	made := map[string]bool{}

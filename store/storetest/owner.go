@@ -167,7 +167,7 @@ func ownerLost(t *testing.T, o Ownership) {
 // build makes a tree of one file.
 func build(t *testing.T, s *store.Site, body string) *store.Tree {
 	t.Helper()
-	tree, err := s.Trees.Build()
+	tree, err := s.Trees.Build(store.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"end a run", func() error { return s.Notes.SetRun(nil) }},
 		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},
-		{"build", func() error { _, err := s.Trees.Build(); return err }},
+		{"build", func() error { _, err := s.Trees.Build(store.TreeRules{}); return err }},
 		{"build empty", func() error { _, err := s.Trees.BuildEmpty(); return err }},
 		{"drop", func() error { return s.Versions.Drop(1) }},
 		{"restore", func() error { return s.Versions.Restore(1, 2) }},

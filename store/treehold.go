@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// holdTries is how many times hold looks for a published tree that is not about to be changed. Each time
+// after the first one a publish must have come between.
+const holdTries = 10
+
+// HeldTree is the published tree as it was when it was opened: it stays that version until Close, or until
+// the process ends. Only a take-down removes it before.
+type HeldTree struct {
+	*os.Root
+	lock *os.File
+}
+
+// Close lets a publish bring the tree forward again.
+func (t *HeldTree) Close() error {
+	err := t.Root.Close()
+	if t.lock != nil {
+		err = errors.Join(err, t.lock.Close())
+	}
+	return err
+}
+
+// Hold opens the published tree and holds it; ErrNoVersion when there is none. The caller closes it.
+func (s *Trees) Hold() (*HeldTree, error) {
+	if s.pin == nil {
+		p := s.hold()
+		if p.tree != nil {
+			return &HeldTree{p.tree, p.lock}, nil
+		}
+		root, err := s.Current() // says what is wrong
+		if err != nil {
+			return nil, err
+		}
+		return &HeldTree{Root: root}, nil
+	}
+	root, err := s.Current()
+	if err != nil {
+		return nil, err
+	}
+	t := &HeldTree{Root: root}
+	if s.pin.lock == nil {
+		return t, nil
+	}
+	if t.lock, err = root.Open("."); err != nil {
+		return nil, errors.Join(diskErr("hold tree", err), root.Close())
+	}
+	if ok, err := flock(t.lock, false, false); !ok { // the view holds it already
+		return nil, errors.Join(diskErr("hold tree", err), fmt.Errorf("hold tree: %w", ErrBusy), t.Close())
+	}
+	return t, nil
+}
+
+// hold opens the published tree and keeps it from being brought forward, where folders can be locked.
+func (s *Trees) hold() *pinned {
+	p := &pinned{}
+	for try := 1; ; try++ {
+		if p.name, p.err = s.live(); p.name == "" {
+			return p
+		}
+		tree, err := s.root.OpenRoot(treesFolder + "/" + p.name)
+		if err != nil { // Current says what is wrong
+			return p
+		}
+		lock, err := tree.Open(".")
+		if err != nil {
+			p.tree = tree
+			return p
+		}
+		ok, err := flock(lock, false, false)
+		if ok && s.stands(p.name, lock) {
+			p.tree, p.lock = tree, lock
+			return p
+		}
+		lock.Close()
+		if (err != nil) || try == holdTries { // folders cannot be locked: grace alone protects the reader
+			p.tree = tree
+			return p
+		}
+		tree.Close()
+	}
+}
+
+// stands reports whether a tree still has its name.
+func (s *Trees) stands(name string, tree *os.File) bool {
+	opened, err := tree.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := s.root.Lstat(treesFolder + "/" + name)
+	return err == nil && os.SameFile(opened, named)
+}
+
+// close lets go of the tree of a view.
+func (p *pinned) close() {
+	if p == nil {
+		return
+	}
+	if p.tree != nil {
+		p.tree.Close() // read only: nothing can be lost
+	}
+	if p.lock != nil {
+		p.lock.Close()
+	}
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TreeRules say how long the tree of an older version stays as it is, and how many trees there are.
+type TreeRules struct {
+	Grace time.Duration // from when another tree took its place; less than 0 is 0
+	Most  int           // trees that stay, with the published one; a build needs two at least
+	New   bool          // the next build begins with an empty tree
+}
+
+// least is how many trees a build needs: one that readers see, and one to build in.
+const least = 2
+
+// NextTree is the tree in which the next version is built.
+type NextTree struct {
+	Free    time.Time // when its grace is over; zero: it has none
+	Version int       // that it has; 0: a new tree is made
+	Left    time.Time // when another tree took its place
+	Trees   int       // that there are, with the published one
+
+	name string // "": a new one
+	old  *treeNote
+}
+
+// Next returns the tree in which the next version is built: the oldest one whose grace is over, a new one
+// while there are fewer than r.Most, or the one whose grace is over first. One that is held is never used.
+func (s *Trees) Next(r TreeRules) (NextTree, error) {
+	live, err := s.known()
+	if err != nil {
+		return NextTree{}, err
+	}
+	return s.next(r, live)
+}
+
+func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
+	notes, err := s.noted()
+	if err != nil {
+		return NextTree{}, err
+	}
+	notes = slices.DeleteFunc(notes, func(n treeNote) bool { return n.Name == live })
+	held := map[string]bool{}
+	for _, n := range notes {
+		lock, err := s.lockTree(n.Name)
+		if err != nil {
+			return NextTree{}, err
+		}
+		if lock == nil {
+			held[n.Name] = true
+			continue
+		}
+		if err := lock.Close(); err != nil {
+			return NextTree{}, diskErr("lock tree", err)
+		}
+	}
+	next := pickTree(notes, held, r, s.now())
+	if live != "" {
+		next.Trees++
+	}
+	return next, nil
+}
+
+// pickTree decides Next. old are the trees that are not live.
+func pickTree(old []treeNote, held map[string]bool, r TreeRules, now time.Time) NextTree {
+	next := NextTree{Trees: len(old)}
+	if r.New {
+		return next
+	}
+	slices.SortFunc(old, func(a, b treeNote) int {
+		return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Version, b.Version))
+	})
+	i := slices.IndexFunc(old, func(n treeNote) bool { return n.Name == nextTree })
+	if i < 0 {
+		i = slices.IndexFunc(old, func(n treeNote) bool { return !held[n.Name] })
+	}
+	if i < 0 { // there is none, or all are held
+		return next
+	}
+	free := old[i].free(r.Grace, now)
+	if free.After(now) && len(old)+1 < max(r.Most, least) {
+		return next
+	}
+	next.Version, next.name, next.old = old[i].Version, old[i].Name, &old[i]
+	if next.Free = free; old[i].Left != 0 {
+		next.Left = time.Unix(0, old[i].Left)
+	}
+	return next
+}
+
+// free is when the grace of a tree is over. A clock that was set back does not make it longer.
+func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
+	left := time.Unix(0, n.Left)
+	if n.Name == nextTree || grace <= 0 {
+		return time.Time{}
+	}
+	if left.After(now) {
+		left = now
+	}
+	return left.Add(grace)
+}
+
+// lockTree takes a finished tree for changing; nil when a reader holds it. Closing it lets go of the tree.
+func (s *Trees) lockTree(name string) (*os.File, error) {
+	f, err := s.root.Open(treesFolder + "/" + name)
+	if err != nil {
+		return nil, diskErr("lock tree", err)
+	}
+	ok, err := flock(f, true, false)
+	if err != nil { // a file system without locks of folders: grace alone protects readers
+		return f, nil
+	}
+	if !ok {
+		return nil, diskErr("lock tree", f.Close())
+	}
+	return f, nil
+}
+
+// take makes the tree that Next returns the one that is built.
+func (t *Tree) take(r TreeRules, live string) error {
+	s := t.s
+	var next NextTree
+	for {
+		var err error
+		if next, err = s.next(r, live); err != nil {
+			return err
+		}
+		if next.name == "" {
+			break
+		}
+		if t.lock, err = s.lockTree(next.name); err != nil {
+			return err
+		}
+		if t.lock != nil {
+			break
+		} // else a reader was faster
+	}
+	if err := s.mark(nextTree, next.name, s.coming()); err != nil {
+		return err
+	}
+	s.at("build marked")
+	if next.name == "" || (next.old.Stale && next.name == nextTree) {
+		return diskErr("empty tree", s.root.RemoveAll(treesFolder+"/"+nextTree))
+	}
+	if next.old.Stale {
+		return s.discard(next.name)
+	}
+	if next.name != nextTree {
+		if err := s.unlinkVersion(next.old); err != nil {
+			return err
+		}
+		err := s.root.RemoveAll(treesFolder + "/" + nextTree)
+		if err == nil {
+			err = s.root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
+		}
+		if err != nil {
+			return diskErr("take tree", err)
+		}
+		s.at("tree taken")
+	}
+	for _, p := range next.old.Doubt {
+		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
+			return diskErr("remove "+p, err)
+		}
+	}
+	return nil
+}
+
+// mark notes the trees that are not finished any more: the next build removes them.
+func (s *Trees) mark(names ...string) error {
+	return s.update("begin tree", func(tx *transaction) error {
+		return tx.Bucket(bMeta).Put(kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
+	})
+}
+
+// coming is the name that the next version most likely gives its tree; "" when that is taken. To mark it with
+// the others saves a commit.
+func (s *Trees) coming() string {
+	last := Version{}
+	err := s.db.View(func(tx *transaction) error {
+		_, v := tx.Bucket(bVersions).Cursor().Last()
+		if v == nil {
+			return nil
+		}
+		return json.Unmarshal(v, &last)
+	})
+	name, nerr := s.freeName(last.Number + 1)
+	if (err != nil) || nerr != nil {
+		return "" // it is marked when it is known
+	}
+	return name
+}
+
+// markAlso marks one more tree.
+func (s *Trees) markAlso(name string) error {
+	marked, err := s.marked()
+	if (err != nil) || slices.Contains(marked, name) {
+		return errors.Join(err, s.owned())
+	}
+	return s.mark(append(marked, name)...)
+}
+
+// marked returns the names of trees that are not finished.
+func (s *Trees) marked() (names []string, err error) {
+	err = s.db.View(func(tx *transaction) error {
+		names = strings.Fields(string(tx.Bucket(bMeta).Get(kBuild)))
+		return nil
+	})
+	return names, err
+}
+
+// clean removes the trees that a build or a removal that was cut off has left.
+func (s *Trees) clean() error {
+	names, err := s.marked()
+	if err != nil {
+		return err
+	}
+	live, err := s.known()
+	if err != nil {
+		return err
+	}
+	for _, name := range append(names, goneTree) {
+		_, lerr := s.root.Lstat(treesFolder + "/" + name)
+		if name == live || errors.Is(lerr, fs.ErrNotExist) {
+			continue
+		}
+		if err := s.owned(); err != nil {
+			return err
+		}
+		if err := s.root.RemoveAll(treesFolder + "/" + name); err != nil {
+			return diskErr("empty tree", err)
+		}
+		s.at("tree emptied")
+		if err := s.syncIn(treesFolder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes a tree, of which nothing is there under its name after the first step.
+func (s *Trees) discard(name string) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	err := s.root.RemoveAll(treesFolder + "/" + goneTree)
+	if err == nil {
+		err = s.root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
+	}
+	if err != nil {
+		return diskErr("remove tree", err)
+	}
+	s.at("tree set aside")
+	return diskErr("remove tree", s.root.RemoveAll(treesFolder+"/"+goneTree))
+}
+
+// Trim removes trees that are more than r.Most, and those of which nothing can be taken over: after their
+// grace, unless they are held. It returns how many.
+func (s *Trees) Trim(r TreeRules) (n int, err error) {
+	if err := s.clean(); err != nil { // remove marks another one
+		return 0, err
+	}
+	live, err := s.live()
+	if err != nil {
+		return 0, err
+	}
+	notes, err := s.noted()
+	if err != nil {
+		return 0, err
+	}
+	now := s.now()
+	slices.SortFunc(notes, func(a, b treeNote) int { return cmp.Compare(a.Left, b.Left) })
+	rest := len(notes)
+	for i := range notes {
+		old := &notes[i]
+		surplus := rest > max(r.Most, 1) || old.Stale
+		if old.Name == live || !surplus || old.free(r.Grace, now).After(now) {
+			continue
+		}
+		lock, err := s.lockTree(old.Name)
+		if err != nil {
+			return n, err
+		}
+		if lock == nil {
+			continue
+		}
+		err = errors.Join(s.remove(old), lock.Close())
+		if err != nil {
+			return n, err
+		}
+		rest--
+		n++
+	}
+	return n, nil
+}
+
+// remove removes a tree that is not live, with the link to it.
+func (s *Trees) remove(n *treeNote) error {
+	if err := s.mark(n.Name); err != nil {
+		return err
+	}
+	if err := s.unlinkVersion(n); err != nil {
+		return err
+	}
+	if err := s.discard(n.Name); err != nil {
+		return err
+	}
+	if err := s.syncIn(treesFolder); err != nil {
+		return err
+	}
+	return s.update("remove tree", func(tx *transaction) error {
+		err := s.renote(tx, func(kept *treeNote) bool { return kept.Name != n.Name })
+		if err != nil {
+			return err
+		}
+		return tx.Bucket(bMeta).Delete(kBuild)
+	})
+}
+
+// unlinkVersion removes the link of the folder versions that leads to a tree.
+func (s *Trees) unlinkVersion(n *treeNote) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	name := versionsFolder + "/" + treeNumber(n)
+	if to, err := s.root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
+		return nil
+	}
+	return diskErr("unlink version", s.root.Remove(name))
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/phm"
+)
+
+// The trees of a site are folders of its folder trees. A finished one is named by its version, with a number
+// behind it when that version was published again; "a" and "b" are the names that versions before 0.4 gave.
+// A tree is finished as long as it has such a name, unless kBuild names it.
+const (
+	treesFolder    = "trees"
+	versionsFolder = "versions" // of links to the trees, by the number of the version
+	nextTree       = "next"     // in which the next version is built
+	goneTree       = "gone"     // that is being removed
+)
+
+// treeNote is what is kept of a finished tree.
+type treeNote struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Left    int64  `json:"left,omitempty"` // Unix nanoseconds at which another tree took its place; 0: live
+	// Stale says that nothing of the tree may be taken over, and Doubt of which files that holds.
+	Stale bool     `json:"stale,omitempty"`
+	Doubt []string `json:"doubt,omitempty"`
+}
+
+// maxDoubt is how many files of a tree may be in doubt before all of it is.
+const maxDoubt = 1000
+
+// treeName is the name of the tree of a version.
+func treeName(version int) string { return fmt.Sprintf("%06d", version) }
+
+// versionOf returns the version that the name of a finished tree says; 0 for the names of versions before
+// 0.4.
+func versionOf(name string) (version int, ok bool) {
+	if name == "a" || name == "b" {
+		return 0, true
+	}
+	number, again, repeated := strings.Cut(name, "-")
+	v, err := strconv.Atoi(number)
+	if (err != nil) || v < 1 || number != treeName(v) {
+		return 0, false
+	}
+	if n, err := strconv.Atoi(again); repeated && (err != nil || n < 2 || strconv.Itoa(n) != again) {
+		return 0, false
+	}
+	return v, true
+}
+
+// isTree reports whether a folder of that name can be a finished tree.
+func isTree(name string) bool {
+	_, ok := versionOf(name)
+	return ok
+}
+
+// freeName returns a name for the tree of a version that no other tree has.
+func (s *Trees) freeName(version int) (string, error) {
+	name := treeName(version)
+	for n := 2; ; n++ {
+		_, err := s.root.Lstat(treesFolder + "/" + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", diskErr("name tree", err)
+		}
+		name = fmt.Sprint(treeName(version), "-", n)
+	}
+}
+
+// notesIn reads what is kept of the trees. Notes that cannot be read are none: they can be done without.
+func notesIn(tx *transaction) (notes []treeNote) {
+	if v := tx.Bucket(bMeta).Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
+		return nil
+	}
+	return notes
+}
+
+func putNotes(tx *transaction, notes []treeNote) error {
+	v, err := json.Marshal(notes)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(bMeta).Put(kTrees, v)
+}
+
+// renote drops the notes that keep does not want. keep may change them.
+func (s *Trees) renote(tx *transaction, keep func(*treeNote) bool) error {
+	var notes []treeNote
+	for _, n := range notesIn(tx) {
+		if keep(&n) {
+			notes = append(notes, n)
+		}
+	}
+	return putNotes(tx, notes)
+}
+
+// noted lists the finished trees that are there, the published one included, and a draft that was left. A
+// tree of which nothing is kept, because it is of an older mirrord or the database was made again, has the
+// number that phm.json says, and has left when the published version came.
+func (s *Trees) noted() ([]treeNote, error) {
+	var kept []treeNote
+	var building string
+	last := Version{}
+	err := s.db.View(func(tx *transaction) error {
+		kept, building = notesIn(tx), string(tx.Bucket(bMeta).Get(kBuild))
+		if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
+			last = Version{} // verify says so
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(s.root.FS(), treesFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diskErr("list trees", err)
+	}
+	var notes []treeNote
+	for _, e := range entries {
+		name := e.Name()
+		draft := name == nextTree
+		begun := slices.Contains(strings.Fields(building), name)
+		if !e.IsDir() || begun || (!draft && !isTree(name)) {
+			continue
+		}
+		if i := slices.IndexFunc(kept, func(n treeNote) bool { return n.Name == name }); i >= 0 {
+			notes = append(notes, kept[i])
+			continue
+		}
+		n := treeNote{Name: name, Left: last.Time.UnixNano()}
+		if draft {
+			n.Left = 0
+		} else if n.Version, _ = versionOf(name); n.Version == 0 {
+			n.Version = s.describedVersion(name)
+		}
+		notes = append(notes, n)
+	}
+	return notes, nil
+}
+
+// describedVersion is the version that phm.json of a tree names, 0 when it cannot be read.
+func (s *Trees) describedVersion(name string) int {
+	tree, err := s.root.OpenRoot(treesFolder + "/" + name)
+	if err != nil {
+		return 0
+	}
+	defer tree.Close()
+	m, err := phm.OpenMeta(tree.FS())
+	if err != nil {
+		return 0
+	}
+	return max(m.Version, 1)
+}
+
+// succeeded returns the notes after a publish was carried out. was is the tree that current led to before,
+// as far as that is known.
+func succeeded(notes []treeNote, p *pending, was string, now time.Time) (after []treeNote) {
+	for _, n := range notes {
+		if n.Name == p.Tree {
+			continue
+		}
+		if n.Left == 0 || n.Name == was {
+			n.Left = now.UnixNano()
+		}
+		n.Stale = n.Stale || p.Again
+		after = append(after, n)
+	}
+	return append(after, treeNote{Name: p.Tree, Version: p.Version.Number})
+}
+
+// doubt notes of all trees but the published one that files of them are not taken over into a later version.
+func (s *Trees) doubt(live string, paths []string) error {
+	notes, err := s.noted()
+	if err != nil {
+		return err
+	}
+	changed := false
+	for i := range notes {
+		n := &notes[i]
+		if n.Name == live || n.Stale {
+			continue
+		}
+		for _, p := range paths {
+			if p == phm.MetaName || p == phm.FilesName { // each tree has its own
+				continue
+			}
+			if _, err := s.root.Lstat(treesFolder + "/" + n.Name + "/" + p); err == nil {
+				n.Doubt = append(n.Doubt, p)
+				changed = true
+			}
+		}
+		slices.Sort(n.Doubt)
+		if n.Doubt = slices.Compact(n.Doubt); len(n.Doubt) > maxDoubt {
+			n.Stale, n.Doubt = true, nil
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return s.update("note trees", func(tx *transaction) error { return putNotes(tx, notes) })
+}
+
+// linkVersions makes the links of the folder versions lead to the trees of the notes, and removes others.
+func (s *Trees) linkVersions(notes []treeNote) error {
+	want := map[string]string{}
+	for _, n := range notes { // a version that was published again has its last tree
+		number := treeNumber(&n)
+		if n.Version > 0 && !n.Stale && (want[number] == "" || n.Left == 0) {
+			want[number] = "../" + treesFolder + "/" + n.Name
+		}
+	}
+	if err := s.owned(); err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(s.root.FS(), versionsFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.root.MkdirAll(versionsFolder, 0o755)
+	}
+	if err != nil {
+		return diskErr("link versions", err)
+	}
+	for _, e := range entries {
+		name := versionsFolder + "/" + e.Name()
+		to, err := s.root.Readlink(name)
+		if err == nil && to == want[e.Name()] {
+			delete(want, e.Name())
+			continue
+		}
+		if want[e.Name()] != "" {
+			continue // replaced by a rename
+		}
+		if err := s.root.RemoveAll(name); err != nil {
+			return diskErr("link versions", err)
+		}
+	}
+	for number, to := range want {
+		if err := s.replaceLink(versionsFolder+"/"+number, to); err != nil {
+			return diskErr("link versions", err)
+		}
+		s.at("version linked")
+	}
+	return nil
+}
+
+// tidy makes the links of the folder versions agree with the trees that are there, and notes trees of which
+// nothing is kept.
+func (s *Trees) tidy() error {
+	live, err := s.known()
+	if err != nil {
+		return err
+	}
+	notes, err := s.noted()
+	if err != nil {
+		return err
+	}
+	var kept []treeNote
+	if err := s.db.View(func(tx *transaction) error {
+		kept = notesIn(tx)
+		return nil
+	}); err != nil {
+		return err
+	}
+	news := false
+	for i := range notes {
+		name := notes[i].Name
+		if name == nextTree || slices.ContainsFunc(kept, func(n treeNote) bool { return n.Name == name }) {
+			continue
+		}
+		if news = true; name == live {
+			notes[i].Left = 0
+		}
+	}
+	if news {
+		err := s.update("note trees", func(tx *transaction) error { return putNotes(tx, notes) })
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := s.root.Lstat(versionsFolder); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return s.linkVersions(notes)
+}
+
+// treeNumber is the name of the link that leads to a tree.
+func treeNumber(n *treeNote) string { return strconv.Itoa(n.Version) }
