@@ -250,10 +250,8 @@ func publishedNumber(st *store.State, name string) int {
 // published is the published tree.
 type published struct {
 	fs.FS
-	root *os.Root
+	io.Closer
 }
-
-func (p published) Close() error { return p.root.Close() }
 
 // interruptible opens no more files once its context has ended, so that whoever reads a tree ends too.
 type interruptible struct {

@@ -127,6 +127,9 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		if c.Dropped, err = mirror.Thin(j, s, st.Now(), dry); err != nil {
 			return fail(err)
 		}
+		if err := mirror.TrimTrees(j, s, dry); err != nil {
+			return fail(err)
+		}
 	}
 	packs, err := s.Compact(ctx, dry)
 	if err != nil {

@@ -126,7 +126,7 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if t.site == "" {
 		return nil, nil
 	}
-	k := &keptDigests{state: st, name: t.site, tree: t.root}
+	k := &keptDigests{state: st, name: t.site, tree: t.root.Root}
 	err := k.with(func(s *store.Site) (err error) {
 		k.file, err = s.Digests()
 		return err

@@ -17,6 +17,7 @@ import (
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
+	"mirrord/store"
 )
 
 // Replicas is what FindReplicas found.
@@ -142,7 +143,7 @@ func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err 
 		if err != nil {
 			return "", notTree(a, dir, err)
 		}
-		r.trees = append(r.trees, replicaTree{name: dir, root: root})
+		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root}})
 	}
 	if len(dirs) > 0 {
 		return os.TempDir(), nil

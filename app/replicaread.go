@@ -39,7 +39,7 @@ type replicaPages struct {
 // replicaTree is a directory of pages, and what it is called in messages.
 type replicaTree struct {
 	name string
-	root *os.Root
+	root *store.HeldTree
 	site string // of the state, whose published tree it is; "" for any other
 }
 

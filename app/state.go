@@ -106,9 +106,9 @@ func (a *App) NotYours(err error) error {
 		dir, o)
 }
 
-// OpenTree opens the published tree of a site, also while a run writes the site: the published tree is not
-// the one that a run works on.
-func OpenTree(st *store.State, name string) (*os.Root, error) {
+// OpenTree opens the published tree of a site, also while a run writes the site, and holds it: no publish
+// makes it a tree of another version before it is closed.
+func OpenTree(st *store.State, name string) (*store.HeldTree, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
 	}
@@ -116,6 +116,6 @@ func OpenTree(st *store.State, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, didYouMean(st, name, err)
 	}
-	root, err := s.Trees.Current()
-	return root, errors.Join(err, s.Close())
+	tree, err := s.Trees.Hold()
+	return tree, errors.Join(err, s.Close())
 }

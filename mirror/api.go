@@ -90,5 +90,14 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	return closing.Thin(j, s, now, dry)
 }
 
+// TrimTrees removes trees of older versions of a site that are more than its job wants, once their grace is
+// over. With dry they stay. No run may be under way.
+func TrimTrees(j *job.Job, s *store.Site, dry bool) error {
+	if dry {
+		return nil
+	}
+	return closing.TrimTrees(j, s)
+}
+
 // SizesOf returns what a mirror took on the disk when it was measured last, by a run; nil when it never was.
 func SizesOf(st *store.State, name string) (*store.Sizes, error) { return closing.SizesOf(st, name) }

@@ -134,7 +134,7 @@ func conduct(
 	}
 	if (err == nil) && v.Verdict.Finished() && !s.Expired {
 		second.DropParts()
-		closing.TrimTrees(s)
+		closing.TrimAfterRun(s)
 		first.Renew(ctx)
 	}
 	sum := second.Summary(v)

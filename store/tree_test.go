@@ -13,12 +13,18 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // publishTest builds and publishes a tree with the given files.
 func publishTest(t testing.TB, s *Site, version int, files map[string]string) {
 	t.Helper()
-	tree, err := s.Trees.Build(TreeRules{})
+	publishUnder(t, s, TreeRules{}, version, files)
+}
+
+func publishUnder(t testing.TB, s *Site, r TreeRules, version int, files map[string]string) {
+	t.Helper()
+	tree, err := s.Trees.Build(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,44 +75,121 @@ func currentVersion(t testing.TB, s *Site) int {
 }
 
 // A kill between any two steps of a publish: readers have the version before or the new one, and so does the
-// next process; a tree that was not finished is begun again.
+// next process; a tree that was not finished is begun again. Trees in their grace stay as they are.
 func TestPublishCutOffAnywhere(t *testing.T) {
-	for _, volatile := range []bool{false, true} {
-		for old := range 3 {
-			t.Run(fmt.Sprintf("volatile=%v after %d", volatile, old), func(t *testing.T) {
-				opt := Options{Volatile: volatile}
-				dir := t.TempDir()
-				_, s := openTest(t, dir, opt)
-				for v := 1; v <= old; v++ {
-					publishTest(t, s, v, map[string]string{"a/b": fmt.Sprint("of ", v), fmt.Sprint("only", v): "x"})
-				}
-				type point struct{ step, dir string }
-				var points []point
-				s.step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
-				tree, err := s.Trees.Build(TreeRules{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.at("opened")
-				fillTree(t, tree, old+1, map[string]string{"a/b": fmt.Sprint("of ", old+1)})
-				s.at("filled")
-				if err := tree.Publish(Version{Number: old + 1, Files: 1}, nil); err != nil {
-					t.Fatal(err)
-				}
-				tree.Close()
-				s.at("published")
-				s.step = nil
-				decided := false
-				for _, p := range points {
-					decided = decided || p.step == "publish decided"
-					checkCutOff(t, p.step, p.dir, opt, old, decided)
-				}
-				if len(points) < 7 || !decided {
-					t.Errorf("only %d points: %v", len(points), points)
-				}
-			})
-		}
+	hour := TreeRules{Grace: time.Hour, Most: 3}
+	for _, c := range []struct {
+		name     string
+		rules    TreeRules
+		old      int
+		volatile bool
+		letters  bool // the trees are of an older version
+	}{
+		{"first", TreeRules{}, 0, false, false},
+		{"second", TreeRules{}, 1, false, false},
+		{"third", TreeRules{}, 2, false, false},
+		{"third without syncs", TreeRules{}, 2, true, false},
+		{"a new tree in grace", hour, 2, true, false},
+		{"all in grace", hour, 3, true, false},
+		{"one tree", TreeRules{Grace: time.Hour, Most: 1}, 2, true, false},
+		{"migrated", TreeRules{}, 2, false, true},
+		{"migrated in grace", hour, 2, true, true},
+		{"migrated after one", hour, 1, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opt := Options{Volatile: c.volatile}
+			dir := t.TempDir()
+			st, s := openTest(t, dir, opt)
+			for v := 1; v <= c.old; v++ {
+				publishUnder(t, s, c.rules, v, map[string]string{
+					"a/b":                 fmt.Sprint("of ", v),
+					fmt.Sprint("only", v): "x",
+				})
+			}
+			if c.letters {
+				s = toLetters(t, st, s, dir)
+			}
+			type point struct{ step, dir string }
+			var points []point
+			s.step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
+			tree, err := s.Trees.Build(c.rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.at("opened")
+			fillTree(t, tree, c.old+1, map[string]string{"a/b": fmt.Sprint("of ", c.old+1)})
+			s.at("filled")
+			if err := tree.Publish(Version{Number: c.old + 1, Files: 1, Time: time.Now()}, nil); err != nil {
+				t.Fatal(err)
+			}
+			tree.Close()
+			s.at("published")
+			s.step = nil
+			decided := false
+			for _, p := range points {
+				decided = decided || p.step == "publish decided"
+				checkCutOff(t, p.step, p.dir, opt, c.old, decided)
+			}
+			if len(points) < 7 || !decided {
+				t.Errorf("only %d points: %v", len(points), points)
+			}
+			verifyTest(t, s)
+			if c.letters {
+				s.Close()
+			}
+		})
 	}
+}
+
+// toLetters makes the trees of a site what they were in versions before 0.4, and opens it again.
+func toLetters(t *testing.T, st *State, s *Site, dir string) *Site {
+	t.Helper()
+	err := s.update("forget trees", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kTrees) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	vs, err := s.Versions.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	site := filepath.Join(dir, "sites/x")
+	for i, v := range vs {
+		name := []string{"a", "b"}[i%2]
+		must(t, os.Rename(filepath.Join(site, "trees", treeName(v.Number)), filepath.Join(site, "trees", name)))
+		must(t, os.RemoveAll(filepath.Join(site, "current")))
+		must(t, os.Symlink("trees/"+name, filepath.Join(site, "current")))
+	}
+	must(t, os.RemoveAll(filepath.Join(site, "versions")))
+	if s, err = st.OpenSite("x"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// linked checks that each link of the folder versions leads to that version, and returns their numbers.
+func linked(t *testing.T, dir string) (versions []string) {
+	t.Helper()
+	links := filepath.Join(dir, "sites/x/versions")
+	entries, err := os.ReadDir(links)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(links, e.Name(), "version"))
+		if err != nil || string(data) != e.Name() {
+			t.Errorf("versions/%s is %q, %v", e.Name(), data, err)
+		}
+		versions = append(versions, e.Name())
+	}
+	return versions
 }
 
 func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided bool) {
@@ -135,6 +218,12 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 		t.Errorf("%s: versions %v, %v", step, vs, err)
 	}
 	verifyTest(t, s)
+	for _, version := range linked(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, "sites/x/versions", version, "a/b"))
+		if err != nil || string(data) != "of "+version {
+			t.Errorf("%s: a/b of version %s is %q, %v", step, version, data, err)
+		}
+	}
 	tree, err := s.Trees.Build(TreeRules{})
 	if err != nil {
 		t.Fatal(err)

@@ -69,14 +69,19 @@ func sayTree(s *session.Session, next *store.NextTree, waited time.Duration) {
 	s.Notes.Cap(fmt.Sprintf(what, next.Version, early))
 }
 
-// TrimTrees removes trees that are more than the job wants, once their grace is over. What goes wrong is a
-// note.
-func TrimTrees(s *session.Session) {
-	n, err := s.Site.Trees.Trim(treeRules(s.Job))
-	if n > 0 {
-		s.Log.Info("removed trees of older versions", "trees", n)
+// TrimTrees removes trees that are more than the job wants, once their grace is over. A link that leads
+// elsewhere is left to the next run.
+func TrimTrees(j *job.Job, s *store.Site) error {
+	_, err := s.Trees.Trim(treeRules(j))
+	if errors.Is(err, store.ErrDamaged) {
+		return nil
 	}
-	if err != nil && !errors.Is(err, store.ErrDamaged) {
+	return err
+}
+
+// TrimAfterRun is TrimTrees at the end of a run. What goes wrong is a note.
+func TrimAfterRun(s *session.Session) {
+	if err := TrimTrees(s.Job, s.Site); err != nil {
 		s.Notes.Cap("trees of older versions could not be removed: " + err.Error())
 	}
 }
