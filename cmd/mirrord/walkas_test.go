@@ -63,8 +63,18 @@ func isWalk(t *testing.T) {
 	}
 }
 
-// walkPermission lets a user walk who may do nothing but give files away.
+// walkPermission takes a mirror away from the user of the daemon: with a process that may give files to root,
+// or, where there is no root, with one that its owner may not read.
 func walkPermission(t *testing.T, _ string) {
+	if os.Geteuid() != 0 {
+		walkDenied(t, func(dir string, denied bool) error {
+			if denied {
+				return os.Chmod(dir, 0)
+			}
+			return os.Chmod(dir, 0o755)
+		})
+		return
+	}
 	const user = 61236
 	walkAs(t, "TestWalkPermission", &syscall.SysProcAttr{
 		Credential:  &syscall.Credential{Uid: user, Gid: user},
@@ -74,33 +84,40 @@ func walkPermission(t *testing.T, _ string) {
 
 func TestWalkPermission(t *testing.T) {
 	isWalk(t)
+	var all []string // of the mirror, as if root had copied it there
+	walkDenied(t, func(dir string, denied bool) error {
+		uid := os.Geteuid()
+		var err error
+		if denied {
+			uid = 0
+			note := func(path string, _ os.DirEntry, err error) error {
+				all = append(all, path)
+				return err
+			}
+			err = errors.Join(os.Chmod(dir, 0o700), filepath.WalkDir(dir, note))
+		}
+		slices.Reverse(all) // what lies in a folder is reached as long as the folder is
+		for _, path := range all {
+			err = errors.Join(err, os.Lchown(path, uid, uid))
+		}
+		return err
+	})
+}
+
+// walkDenied denies a mirror to the daemon, and gives it back as the remedy says.
+func walkDenied(t *testing.T, deny func(dir string, denied bool) error) {
 	w := newWalk(t, "permission denied")
 	w.job(w.site.URL + "/")
 	w.run(exitOK)
 	dir := filepath.Join(w.d.state, "sites", w.name)
-	var lost []string // all of the mirror, as if root had copied it there
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		lost = append(lost, path)
-		return err
-	})
-	give := func(uid int) {
-		t.Helper()
-		for _, path := range lost {
-			err = errors.Join(err, os.Lchown(path, uid, uid))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err = errors.Join(err, os.Chmod(dir, 0o700)); err != nil {
+	if err := deny(dir, true); err != nil {
 		t.Fatal(err)
 	}
-	slices.Reverse(lost) // what lies in a folder is reached as long as the folder is
-	give(0)
-	slices.Reverse(lost)
 	w.run(exitError)
 	w.shown("give the state directory to the daemon's user (chown -R)")
-	give(os.Geteuid())
+	if err := deny(dir, false); err != nil {
+		t.Fatal(err)
+	}
 	w.gone()
 }
 
