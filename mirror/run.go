@@ -108,7 +108,7 @@ func conduct(
 		return nil, err
 	}
 	if !s.Resumed && !s.Options.NoFetch {
-		if err := second.RequestDamaged(); err != nil {
+		if err := second.RequestDamaged(ctx); err != nil {
 			return nil, err
 		}
 	}

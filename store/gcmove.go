@@ -35,7 +35,7 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 		empty = append(empty, u)
 		from[u.num] = true
 	}
-	outside, err := s.copyDeltas(ctx, deltas, from, to)
+	outside, err := s.copyDeltas(ctx, deltas, from, to, map[Place]uint8{})
 	if err != nil {
 		return err
 	}
@@ -43,6 +43,32 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 	if len(empty) == 0 {
 		return nil
 	}
+	if err := s.pointTo(from, to); err != nil {
+		return err
+	}
+	s.at("records moved")
+	for _, d := range deltas {
+		if s.erase.frees(d.at) && to[d.at].Len > 0 {
+			s.erase.free(d.at, false)
+			d.delta = delta{}
+		}
+		if at, ok := to[d.base]; ok {
+			d.base = at
+		}
+		if at, ok := to[d.at]; ok {
+			d.at = at
+		}
+	}
+	for _, u := range empty {
+		c.Moved += u.live
+	}
+	c.Moved += outside
+	c.Freed -= outside
+	return s.dropPacks(empty, c)
+}
+
+// pointTo makes the records refer to where documents went. All of those in packs of from went somewhere.
+func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error) {
 	if !s.volatile {
 		if err := s.packs.sync(); err != nil {
 			return err
@@ -66,25 +92,7 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 			s.at("some records moved")
 		}
 	}
-	s.at("records moved")
-	for _, d := range deltas {
-		if s.erase.frees(d.at) && to[d.at].Len > 0 {
-			s.erase.free(d.at, false)
-			d.delta = delta{}
-		}
-		if at, ok := to[d.base]; ok {
-			d.base = at
-		}
-		if at, ok := to[d.at]; ok {
-			d.at = at
-		}
-	}
-	for _, u := range empty {
-		c.Moved += u.live
-	}
-	c.Moved += outside
-	c.Freed -= outside
-	return s.dropPacks(empty, c)
+	return nil
 }
 
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
@@ -124,12 +132,11 @@ func (s *compactor) copyFrames(
 
 // copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and
 // notes where each went. It returns the bytes of those that lie elsewhere. Bases come before what is over
-// them.
+// them. depths are those of frames that became full ones, and get those of what is over them.
 func (s *compactor) copyDeltas(
-	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place,
+	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place, depths map[Place]uint8,
 ) (outside int64, err error) {
 	var raw []byte
-	depths := map[Place]uint8{} // of deltas that become full frames, and of what is over them
 	for _, d := range deltas {
 		base, moved := to[d.base]
 		full := s.erase.frees(d.at)

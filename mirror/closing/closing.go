@@ -26,7 +26,6 @@ type Closing struct {
 	found   session.Retrieved
 
 	tree          publish.TreeDamage // of the published version
-	mending       []site.URL         // whose bodies a check found damaged, and which are requested again
 	shared        render.Shared
 	cures         repair.Choice
 	repairedLinks int            // of the version that was published
@@ -86,7 +85,7 @@ func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 			return v.Broke(err)
 		}
 	}
-	if err := c.mended(); err != nil {
+	if err := c.mended(ctx); err != nil {
 		return v.Broke(err)
 	}
 	if c.requestedAll(v) {

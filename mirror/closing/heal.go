@@ -3,11 +3,13 @@
 package closing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"mirrord/mirror/judge"
 	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
 	"mirrord/store"
 )
 
@@ -29,8 +31,24 @@ func (c *Closing) heal(j *judge.Judgement, err error) error {
 	if herr != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", herr)
 	}
+	if herr := c.noteDamaged(bad.IDs); herr != nil {
+		return herr
+	}
 	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(bad.IDs), bad.First)
 	return nil
+}
+
+// noteDamaged notes whose bodies are damaged, so that older versions that have the same bodies are healed
+// too once they come again.
+func (c *Closing) noteDamaged(ids []uint32) error {
+	noted, err := c.Site.Notes.Damaged()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		noted = append(noted, c.Table.Settled().URL(id).String())
+	}
+	return c.Site.Notes.NoteDamaged(noted)
 }
 
 // siteBodies reads the stored bodies of the site.
@@ -38,17 +56,20 @@ func (c *Closing) siteBodies() *publish.SiteBodies {
 	return &publish.SiteBodies{Records: c.Site.Records, Frames: c.Site.Frames, Blobs: c.Options.State.Bodies}
 }
 
-// RequestDamaged makes the run request the bodies that a check found damaged.
-func (c *Closing) RequestDamaged() error {
+// RequestDamaged heals the bodies that a check found damaged, and makes the run request those of which there
+// is no copy.
+func (c *Closing) RequestDamaged(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	urls, lost, err := c.siteBodies().Lost(noted)
+	if _, err := c.healBodies(ctx, noted); err != nil {
+		return err
+	}
+	lost, err := c.siteBodies().Lost(noted)
 	if err != nil {
 		return err
 	}
-	c.mending = urls
 	var batch []*store.Done
 	for _, rec := range lost {
 		c.Log.Warn("ask again for a damaged body", "url", rec.URL.String())
@@ -71,17 +92,28 @@ func (c *Closing) RequestDamaged() error {
 	return nil
 }
 
-// mended puts the bodies that came in the place of damaged ones into the published tree. The next run
-// requests what did not come.
-func (c *Closing) mended() error {
-	if len(c.mending) == 0 {
-		return nil
+// healBodies puts good copies in the place of damaged bodies, in all versions.
+func (c *Closing) healBodies(ctx context.Context, noted []string) (store.Healed, error) {
+	h, err := c.Site.Heal(ctx, noted, render.CopiesOf(c.Site).Of)
+	if n := len(h.URLs); n > 0 {
+		c.Log.Info("damaged bodies healed", "urls", n)
+		c.Notes.Cap(fmt.Sprintf("%d damaged stored bodies were replaced by good copies", n))
 	}
+	return h, err
+}
+
+// mended puts the bodies that came in the place of damaged ones, in all versions and in the published tree.
+// The next run requests what did not come.
+func (c *Closing) mended(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()
+	if err != nil || len(noted) == 0 {
+		return err
+	}
+	h, err := c.healBodies(ctx, noted)
 	if err != nil {
 		return err
 	}
-	came, left, err := c.siteBodies().Returned(c.mending, noted)
+	came, left, err := c.siteBodies().Returned(noted)
 	if err != nil {
 		return err
 	}
@@ -89,6 +121,9 @@ func (c *Closing) mended() error {
 		if _, err := c.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
 			return err
 		}
+	}
+	for i := range h.Lost {
+		left = append(left, h.Lost[i].URL)
 	}
 	return c.Site.Notes.NoteDamaged(left)
 }

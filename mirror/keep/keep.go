@@ -6,7 +6,6 @@
 package keep
 
 import (
-	"encoding/hex"
 	"log/slog"
 	"sync"
 	"time"
@@ -114,7 +113,7 @@ func (k *Keeper) Blob(p *Page, modified time.Time) (ledger.Tally, error) {
 // append stores a document: as what differs from the one that it takes the place of, where that is little or
 // nothing else is known; else from one that says the same, at over; else in full.
 func (k *Keeper) append(w *store.FrameWriter, p *Page, over store.Place) (at store.Place, err error) {
-	m := frameMeta(p.Now)
+	m := store.FrameMetaOf(p.Now)
 	replaces := p.Old.Body == store.PackBody
 	switch {
 	case over.Len == 0 && replaces:
@@ -133,20 +132,4 @@ func (k *Keeper) append(w *store.FrameWriter, p *Page, over store.Place) (at sto
 		k.like = k.o.Frames.NewFrameWriter()
 	}
 	return k.o.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
-}
-
-// frameMeta is what the packs say of a document beside its bytes.
-func frameMeta(rec *store.Resource) store.FrameMeta {
-	return store.FrameMeta{
-		ID:           rec.ID,
-		URL:          rec.URL.String(),
-		MIME:         rec.MIME,
-		Charset:      rec.Charset,
-		Fetched:      rec.Fetched,
-		ETag:         rec.ETag,
-		LastModified: rec.LastModified,
-		Size:         rec.Size,
-		Digest:       hex.EncodeToString(rec.Digest[:]),
-		Format:       rec.Format,
-	}
 }

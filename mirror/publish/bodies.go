@@ -4,7 +4,6 @@ package publish
 
 import (
 	"crypto/sha256"
-	"slices"
 
 	"mirrord/mirror/render"
 	"mirrord/site"
@@ -18,10 +17,10 @@ type SiteBodies struct {
 	Blobs   store.Bodies
 }
 
-// Lost looks at the bodies that a check noted as damaged. It returns the URLs of which there is a body, and
-// the records of those whose body is damaged now, as LoseBody changes them. Blobs of wrong bytes are
-// discarded, so that those that come can take their place.
-func (b *SiteBodies) Lost(noted []string) (urls []site.URL, lost []store.Resource, err error) {
+// Lost looks at the bodies that a check noted as damaged. It returns the records of those whose body is
+// damaged now, as LoseBody changes them. Blobs of wrong bytes are discarded, so that those that come can take
+// their place.
+func (b *SiteBodies) Lost(noted []string) (lost []store.Resource, err error) {
 	for _, raw := range noted {
 		u, _, err := site.Parse(raw)
 		if err != nil { // no check notes such a one
@@ -29,15 +28,14 @@ func (b *SiteBodies) Lost(noted []string) (urls []site.URL, lost []store.Resourc
 		}
 		rec, ok, err := b.Records.Get(u)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if !ok || rec.Body == store.NoBody {
 			continue
 		}
-		urls = append(urls, rec.URL)
 		bad, err := b.damaged(&rec)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if bad { // if not, an older body is, or another site has brought this one again
 			LoseBody(&rec)
@@ -45,7 +43,7 @@ func (b *SiteBodies) Lost(noted []string) (urls []site.URL, lost []store.Resourc
 			lost = append(lost, rec)
 		}
 	}
-	return urls, lost, nil
+	return lost, nil
 }
 
 // damaged looks at the body of a record. A damaged blob is discarded.
@@ -57,18 +55,15 @@ func (b *SiteBodies) damaged(rec *store.Resource) (bool, error) {
 	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
 }
 
-// Returned says what became of the requests for URLs that Lost returned: came are those whose bodies came
-// and are published as they are, so that the published files can be replaced by them; left are to be
-// requested again by the next run. noted are the URLs that are noted as damaged now: those that another
-// check added during the run stay.
-func (b *SiteBodies) Returned(urls []site.URL, noted []string) (
-	came []store.Resource, left []string, err error) {
+// Returned says what became of the requests for URLs whose bodies were damaged: came are those whose bodies
+// came and are published as they are, so that the published files can be replaced by them; left are to be
+// requested again by the next run.
+func (b *SiteBodies) Returned(noted []string) (came []store.Resource, left []string, err error) {
 	for _, raw := range noted {
-		if !slices.ContainsFunc(urls, func(u site.URL) bool { return u.String() == raw }) {
-			left = append(left, raw)
+		u, _, err := site.Parse(raw)
+		if err != nil { // no check notes such a one
+			continue
 		}
-	}
-	for _, u := range urls {
 		rec, ok, err := b.Records.Get(u)
 		switch {
 		case err != nil:

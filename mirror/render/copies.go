@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"iter"
+	"slices"
+
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// NumberedURLs knows the numbers of URLs. *store.Records does.
+type NumberedURLs interface {
+	Get(u site.URL) (rec store.Resource, ok bool, err error)
+}
+
+// Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
+// nothing was changed, because each link is right where the copy lies, but for a charset that was added. The links that are stored
+// beside a body are found again.
+type Copies struct {
+	Tree LiveTree
+	URLs NumberedURLs
+	// More returns other copies of a body, such as those of other sites; what has another digest does no
+	// harm. nil: there are none.
+	More func(r *store.Resource) iter.Seq[[]byte]
+}
+
+// CopiesOf returns the copies that an open site has.
+func CopiesOf(s *store.Site) *Copies { return &Copies{Tree: s.Trees, URLs: s.Records} }
+
+// Of returns the copies of the body of a record. It is a store.BodyCopies.
+func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
+	return func(yield func(store.BodyCopy) bool) {
+		if body := c.published(r); body != nil {
+			for found := range c.scanned(r, body) {
+				if !yield(found) {
+					return
+				}
+			}
+		}
+		if c.More == nil {
+			return
+		}
+		for body := range c.More(r) {
+			if sha256.Sum256(body) != r.Digest {
+				continue
+			}
+			for found := range c.scanned(r, body) {
+				if !yield(found) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// published returns the file of the published tree at the path of a record when it is the record's body.
+func (c *Copies) published(r *store.Resource) []byte {
+	tree, err := c.Tree.Current()
+	if (err != nil) || (r.Path == "") {
+		return nil
+	}
+	defer tree.Close()
+	f, err := tree.Open(r.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if (err != nil) || !fi.Mode().IsRegular() || fi.Size() < r.Size || fi.Size() > r.Size+mostAdded {
+		return nil
+	}
+	body, err := io.ReadAll(f)
+	if err != nil {
+		return nil
+	}
+	if sha256.Sum256(body) != r.Digest {
+		body = withoutCharset(body)
+	}
+	if sha256.Sum256(body) != r.Digest {
+		return nil
+	}
+	return body
+}
+
+// mostAdded is more than relocation adds to a page to declare its charset, in bytes.
+const mostAdded = 100
+
+// withoutCharset takes the declaration away that relocation adds to a page whose charset only the header
+// named.
+func withoutCharset(body []byte) []byte {
+	before, rest, ok := bytes.Cut(body, []byte(`<meta charset="`))
+	if !ok {
+		return nil
+	}
+	_, after, _ := bytes.Cut(rest, []byte(`">`))
+	return append(slices.Clip(before), after...)
+}
+
+// scanned returns a body with its links, once for each way in which a job may have had them stored.
+func (c *Copies) scanned(r *store.Resource, body []byte) iter.Seq[store.BodyCopy] {
+	return func(yield func(store.BodyCopy) bool) {
+		var doc relocate.Doc
+		for _, noScripts := range []bool{false, true} {
+			err := doc.Scan(body, relocate.Input{
+				URL:           r.URL,
+				HeaderCharset: r.Charset,
+				Format:        relocate.Format(r.Format),
+				NoScripts:     noScripts,
+			})
+			if err != nil {
+				return
+			}
+			if !yield(store.BodyCopy{Body: body, Links: AppendLinks(nil, &doc, c.numbers(&doc))}) {
+				return
+			}
+		}
+	}
+}
+
+// numbers returns the numbers of the URLs of a document's links, as AppendLinks wants them.
+func (c *Copies) numbers(doc *relocate.Doc) func(i int) (uint32, bool) {
+	return func(i int) (uint32, bool) {
+		l := &doc.Links[i]
+		if l.Kind == relocate.Action {
+			return 0, false
+		}
+		rec, ok, err := c.URLs.Get(site.Canonical(string(l.URL)))
+		return rec.ID, ok && (err == nil)
+	}
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"mirrord/site"
+)
+
+// BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
+type BodyCopy struct{ Body, Links []byte }
+
+// BodyCopies finds good copies of the body of a record that is a document. It returns nothing else than
+// bodies of its digest. What it yields is not kept.
+type BodyCopies func(r *Resource) iter.Seq[BodyCopy]
+
+// Healed says what became of damaged bodies.
+type Healed struct {
+	URLs []string   // of which a damaged body was replaced, in any version
+	Lost []LostBody // by URL
+}
+
+// LostBody is a stored body that is damaged, of which no good copy is known.
+type LostBody struct {
+	URL      string `json:"url"`
+	Path     string `json:"path,omitempty"`     // mirror path
+	Versions []int  `json:"versions,omitempty"` // kept versions that it is a part of
+	Present  bool   `json:"present,omitempty"`  // it is the body that the next version would have
+}
+
+// Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
+// damaged by good ones of the same digest: of another record of the URL, of copies, or, when it is published
+// as it came, of a tree. copies may be nil. All versions have it then. A body that lies in a pack is written
+// over the damaged one where it fits there to the byte, so that what is stored as a delta over it can be read
+// again too. Else it is appended, and the records refer to it, as after Compact.
+//
+// No run may be under way whose journal refers to the bodies. A site that is open for reading is looked at
+// only. A crash leaves each body as it was, or healed.
+func (s *Site) Heal(ctx context.Context, urls []string, copies BodyCopies) (h Healed, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("heal bodies of %s: %w", s.name, err)
+		}
+	}()
+	if !s.readOnly {
+		if err := s.owned(); err != nil {
+			return h, err
+		}
+	}
+	w := &healer{
+		Site:   s,
+		copies: copies,
+		reader: NewFrameReader(),
+		moved:  map[Place]Place{},
+		healed: map[string]bool{},
+	}
+	urls = slices.Compact(slices.Sorted(slices.Values(urls)))
+	var of []*bodiesOf
+	for _, raw := range urls {
+		if err := ctx.Err(); err != nil {
+			return h, err
+		}
+		u, _, err := site.Parse(raw)
+		if err != nil {
+			continue // no check notes such a one
+		}
+		b, err := w.gather(u)
+		if err != nil {
+			return h, err
+		}
+		if b != nil {
+			of = append(of, b)
+		}
+	}
+	// A frame that comes back may be the base of other damaged ones, of any URL.
+	for again := !s.readOnly; again; {
+		again = false
+		for _, b := range of {
+			some, err := w.heal(b)
+			if err != nil {
+				return h, err
+			}
+			again = again || some
+		}
+	}
+	if err := w.repoint(ctx); err != nil {
+		return h, err
+	}
+	for _, b := range of {
+		if w.healed[b.url.String()] {
+			h.URLs = append(h.URLs, b.url.String())
+		}
+		h.Lost = append(h.Lost, w.lost(b)...)
+	}
+	return h, nil
+}
+
+// healer is one Heal at work.
+type healer struct {
+	*Site
+	copies BodyCopies
+	reader *FrameReader
+	writer *FrameWriter // nil until there is one
+	moved  map[Place]Place
+	healed map[string]bool // by URL
+}
+
+// bodiesOf are the records of one URL that have bodies, with what is wrong with these.
+type bodiesOf struct {
+	url  site.URL
+	recs []datedBody // the oldest first, the present one last
+	live []int       // numbers of the kept versions
+}
+
+// datedBody is a record as it is, or was before a version.
+type datedBody struct {
+	Resource
+	before uint64 // the version that replaced it; 0: none
+	bad    bool
+}
+
+// gather reads the records of a URL and looks at their bodies; nil when all are good.
+func (w *healer) gather(u site.URL) (*bodiesOf, error) {
+	b := &bodiesOf{url: u}
+	key := u.Key(nil)
+	err := w.db.View(func(tx *transaction) error {
+		hist := tx.Bucket(bHistory)
+		add := func(before uint64, v []byte) error {
+			d := datedBody{before: before}
+			if len(v) == 0 {
+				b.recs = append(b.recs, d) // it was not known: versions up to there have nothing
+				return nil
+			}
+			if err := d.decode(u, v); err != nil {
+				return err
+			}
+			b.recs = append(b.recs, d)
+			return nil
+		}
+		for _, version := range versionsOf(hist) {
+			if v := hist.Get(append(slices.Clone(version), key...)); v != nil {
+				if err := add(binary.BigEndian.Uint64(version), v); err != nil {
+					return err
+				}
+			}
+		}
+		return add(0, tx.Bucket(bResources).Get(key))
+	})
+	if err != nil {
+		return nil, err
+	}
+	bad := false
+	for i := range b.recs {
+		d := &b.recs[i]
+		d.bad = !w.good(&d.Resource)
+		bad = bad || d.bad
+	}
+	if !bad {
+		return nil, nil
+	}
+	vs, err := w.Versions.List()
+	for i := range vs {
+		b.live = append(b.live, vs[i].Number)
+	}
+	return b, err
+}
+
+// good reports whether the body of a record is there, and has its digest.
+func (w *healer) good(r *Resource) bool {
+	switch r.Body {
+	case PackBody:
+		_, err := w.frame(r)
+		return err == nil
+	case BlobBody:
+		f, err := w.kept.kept.Open(r.Digest, 0, -1)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		right, err := hasDigest(f, r.Digest)
+		return right && (err == nil)
+	}
+	return true
+}
+
+// frame reads the document of a record. What is not the one that the record says is ErrDamaged.
+func (w *healer) frame(r *Resource) (Frame, error) {
+	f, err := w.packs.read(w.reader, r.At)
+	if err != nil {
+		return f, err
+	}
+	m, err := f.ParseMeta()
+	same := (err == nil) && m.URL == r.URL.String() && m.ID == r.ID
+	if !same || sha256.Sum256(f.Body) != r.Digest {
+		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
+	}
+	return f, nil
+}
+
+// heal replaces what it can of the damaged bodies of a URL, and reports whether that was something.
+func (w *healer) heal(b *bodiesOf) (some bool, err error) {
+	for i := range b.recs {
+		d := &b.recs[i]
+		if !d.bad {
+			continue
+		}
+		good := false
+		switch to, moved := w.moved[d.At]; {
+		case d.Body == BlobBody:
+			good, err = w.blob(&d.Resource)
+		case moved && (d.Body == PackBody): // by another record
+			d.At, good = to, true
+		case d.Body == PackBody:
+			good, err = w.document(b, d)
+		}
+		if err != nil {
+			return some, err
+		}
+		if good = good || w.good(&d.Resource); good {
+			d.bad, some = false, true
+			w.healed[b.url.String()] = true
+		}
+	}
+	return some, nil
+}
+
+// document replaces the damaged frame of a record.
+func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
+	if w.good(&d.Resource) { // by the frame that it is over
+		return true, nil
+	}
+	if w.writer == nil {
+		w.writer = w.Frames.NewFrameWriter()
+	}
+	var first []byte // a frame that does not fit
+	for c := range w.candidates(b, &d.Resource) {
+		for i := range b.recs { // the frame has the head that one of them had
+			r := &b.recs[i].Resource
+			if r.Digest != d.Digest && r != &d.Resource {
+				continue
+			}
+			head := FrameMetaOf(&d.Resource)
+			head.Fetched, head.ETag, head.LastModified = r.Fetched, r.ETag, r.LastModified
+			raw, err := w.writer.encode(head, c.Links, c.Body)
+			if err != nil {
+				return false, err
+			}
+			fits, err := w.fits(raw, d.At)
+			if err != nil {
+				return false, err
+			}
+			if fits {
+				return true, w.packs.rewrite(raw, d.At)
+			}
+			if first == nil || r == &d.Resource {
+				first = bytes.Clone(raw)
+			}
+		}
+	}
+	if first == nil {
+		return false, nil
+	}
+	to, err := w.packs.append(first)
+	if err != nil {
+		return false, err
+	}
+	w.moved[d.At] = to
+	d.At = to
+	return true, nil
+}
+
+// candidates are the good copies of a body.
+func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
+	return func(yield func(BodyCopy) bool) {
+		for i := range b.recs {
+			o := &b.recs[i]
+			if o.bad || o.Body != PackBody || o.Digest != r.Digest {
+				continue
+			}
+			if f, err := w.frame(&o.Resource); err == nil {
+				if !yield(BodyCopy{Body: bytes.Clone(f.Body), Links: bytes.Clone(f.Links)}) {
+					return
+				}
+			}
+		}
+		if w.copies == nil {
+			return
+		}
+		for c := range w.copies(r) {
+			if sha256.Sum256(c.Body) == r.Digest && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// fits reports whether a frame is, to the byte, the one that was at a place.
+func (w *healer) fits(raw []byte, at Place) (bool, error) {
+	if len(raw) != int(at.Len) {
+		return false, nil
+	}
+	f, err := w.packs.open(at)
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var head [frameHeader]byte
+	if _, err := f.ReadAt(head[:], at.Off); err != nil {
+		return false, nil
+	}
+	// A header that was lost says nothing; then a frame of the same length takes its place.
+	lost := string(head[:4]) != frameMagic
+	return lost || bytes.Equal(head[:], raw[:frameHeader]), nil
+}
+
+// blob takes the body of a record, which is missing or damaged, from a tree that has it.
+func (w *healer) blob(r *Resource) (bool, error) {
+	if w.good(r) { // by another record
+		return true, nil
+	}
+	if r.Path == "" {
+		return false, nil
+	}
+	trees, err := w.root.Open("trees")
+	if err != nil {
+		return false, nil
+	}
+	names, err := trees.Readdirnames(-1)
+	if err = errors.Join(err, trees.Close()); err != nil {
+		return false, diskErr("list trees", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if ok, err := w.takeFile("trees/"+name+"/"+r.Path, r); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// takeFile makes a file of the site's folder the body of a record, when it is.
+func (w *healer) takeFile(name string, r *Resource) (bool, error) {
+	f, err := w.root.Open(name)
+	if err != nil {
+		return false, nil
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
+		return false, nil
+	}
+	if right, err := hasDigest(f, r.Digest); !right || err != nil {
+		return false, nil
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return false, diskErr("read tree", err)
+	}
+	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
+		return err == nil, err
+	}
+	to, err := w.spool.Create()
+	if err != nil {
+		return false, err
+	}
+	if _, err := f.WriteTo(to); err != nil {
+		to.Abort()
+		return false, diskErr("copy body", err)
+	}
+	got, _, err := to.Commit(fi.ModTime())
+	if err == nil {
+		err = w.kept.sync()
+	}
+	return got == r.Digest, err
+}
+
+// lost lists what is damaged still.
+func (w *healer) lost(b *bodiesOf) (out []LostBody) {
+	var in []LostBody
+	for i := range b.recs {
+		d := &b.recs[i]
+		l := LostBody{
+			URL:     b.url.String(),
+			Path:    d.Path,
+			Present: d.before == 0,
+		}
+		for _, n := range b.live {
+			after := (i == 0) || uint64(n) >= b.recs[i-1].before
+			if after && (d.before == 0 || uint64(n) < d.before) && d.InSet {
+				l.Versions = append(l.Versions, n)
+			}
+		}
+		if d.bad && (len(l.Versions) > 0 || l.Present) {
+			in = append(in, l)
+		}
+	}
+	for _, l := range in { // one line for a path, though several records have it
+		i := slices.IndexFunc(out, func(o LostBody) bool { return o.Path == l.Path })
+		if i < 0 {
+			out = append(out, l)
+			continue
+		}
+		out[i].Versions = slices.Compact(slices.Sorted(slices.Values(append(out[i].Versions, l.Versions...))))
+		out[i].Present = out[i].Present || l.Present
+	}
+	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// FrameMetaOf returns the head that the frame of a document has.
+func FrameMetaOf(r *Resource) FrameMeta {
+	return FrameMeta{
+		ID:           r.ID,
+		URL:          r.URL.String(),
+		MIME:         r.MIME,
+		Charset:      r.Charset,
+		Fetched:      r.Fetched,
+		ETag:         r.ETag,
+		LastModified: r.LastModified,
+		Size:         r.Size,
+		Digest:       hex.EncodeToString(r.Digest[:]),
+		Format:       r.Format,
+	}
+}
