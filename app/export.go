@@ -43,6 +43,7 @@ type Exported struct {
 	Masked      []string `json:"masked,omitempty"`
 	MaskedFiles int      `json:"masked_files,omitempty"`
 	MaskedBytes int64    `json:"masked_bytes,omitempty"`
+	Lacks       []string `json:"lacks,omitempty"` // URLs that were lost on the disk and dropped from the version
 
 	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
 }
@@ -175,6 +176,7 @@ func exportedOf(tree fs.FS, name string, o ExportRequest) (*Exported, error) {
 		Masked:      m.Masked,
 		MaskedFiles: m.MaskedFiles,
 		MaskedBytes: m.MaskedBytes,
+		Lacks:       render.Lacks(m),
 	}
 	if fi, err := os.Stat(o.Out); err == nil && !fi.IsDir() {
 		out.Packed = fi.Size()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/store"
 )
 
@@ -26,6 +27,9 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 		if err != nil {
 			return nil, err
 		}
+		if err := sayLacks(a, s, n); err != nil {
+			return nil, err
+		}
 		return mirror.Rollback(ctx, mirror.Options{
 			Job:   j,
 			State: st,
@@ -35,6 +39,22 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 		}, n)
 	}
 	return changed(ctx, a, j, false, a.MustWriteState, back)
+}
+
+// sayLacks says which pages a version lacks because they were lost.
+func sayLacks(a *App, s *store.Site, number int) error {
+	vs, err := s.Versions.List()
+	for i := range vs {
+		if vs[i].Number != number {
+			continue
+		}
+		if m := render.MetaOf(&vs[i]); m != nil {
+			for _, u := range render.Lacks(m) {
+				a.warn(fmt.Sprintf("version %d of %s lacks %s, which was lost on the disk", number, s.Name, u))
+			}
+		}
+	}
+	return err
 }
 
 // versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before

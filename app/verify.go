@@ -28,6 +28,8 @@ type Verified struct {
 	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
 	Running      bool            `json:"running,omitempty"` // a run was writing it meanwhile
 	Sample       *Sample         `json:"sample,omitempty"`  // which share was read; nil: all
+
+	Damaged []store.LostBody `json:"damaged,omitempty"` // stored bodies, with the versions that need them
 }
 
 // Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked
@@ -128,7 +130,16 @@ type siteCheck func(ctx context.Context, s *store.Site, out *Verified, found fun
 
 // verifyAll is the check of all that is kept.
 func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error {
-	stats, err := report.Verify(ctx, s, true, found)
+	var urls []string
+	stats, err := report.Verify(ctx, s, true, func(p store.Problem) {
+		urls = appendBody(urls, p)
+		found(p)
+	})
+	if (err == nil) && len(urls) > 0 {
+		var h store.Healed
+		h, err = store.Heal(ctx, s, urls, nil)
+		out.Damaged = h.Lost
+	}
 	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
 	return err
 }

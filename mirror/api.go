@@ -3,6 +3,7 @@
 package mirror
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/closing"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/mend"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
@@ -40,6 +42,14 @@ const (
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
+
+// Mended is what Mend did.
+type Mended = mend.Mended
+
+// Mend is mend.Site.
+func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (Mended, error) {
+	return mend.Site(ctx, st, s, drop)
+}
 
 // Hosts is the politeness of hosts, shared over all runs of the process.
 type Hosts = crawl.Hosts

@@ -20,6 +20,7 @@ type Erasure struct {
 	Reason   string         // of their outcome, which is site.OutOfScope from then on
 	Versions []Version      // that were made again, in the place of those of their numbers
 	Scripts  map[int][]byte // edit scripts that changed, by the version that they lead back from; uncompressed
+	Lost     []LostBody     // that are no part of the mirror any more, where they are damaged
 }
 
 // PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
@@ -47,6 +48,11 @@ func (e *Erasure) apply(tx *transaction) error {
 			if err := hist.Delete(append(slices.Clone(version), k...)); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range e.Lost {
+		if err := e.Lost[i].drop(tx); err != nil {
+			return err
 		}
 	}
 	for i := range e.Versions {

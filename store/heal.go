@@ -36,6 +36,38 @@ type LostBody struct {
 	Path     string `json:"path,omitempty"`     // mirror path
 	Versions []int  `json:"versions,omitempty"` // kept versions that it is a part of
 	Present  bool   `json:"present,omitempty"`  // it is the body that the next version would have
+
+	url  site.URL
+	from []uint64 // versions that replaced the records that have it; 0: none
+}
+
+// In reports whether a version has it.
+func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, version) }
+
+// drop takes the body away from the records that have it, which are no part of the mirror then.
+func (l *LostBody) drop(tx *transaction) error {
+	key := l.url.Key(nil)
+	for _, before := range l.from {
+		b, k := tx.Bucket(bResources), key
+		if before > 0 {
+			b, k = tx.Bucket(bHistory), append(seqKey(before), key...)
+		}
+		v := b.Get(k)
+		if len(v) == 0 {
+			continue
+		}
+		var r Resource
+		if err := r.decode(l.url, v); err != nil {
+			return err
+		}
+		r.InSet, r.Body, r.At, r.Digest, r.ETag, r.LastModified = false, NoBody, Place{}, [32]byte{}, "", ""
+		r.Outcome, r.Reason = site.Failed, "its stored body was lost on the disk, and was dropped"
+		r.Expires, r.Evidence = 0, [len(r.Evidence)]uint64{} // so that nothing saves the request
+		if err := b.Put(k, r.append(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
@@ -46,7 +78,7 @@ type LostBody struct {
 //
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is looked at
 // only. A crash leaves each body as it was, or healed.
-func (s *Site) Heal(ctx context.Context, urls []string, copies BodyCopies) (h Healed, err error) {
+func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Healed, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("heal bodies of %s: %w", s.name, err)
@@ -394,6 +426,8 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 			URL:     b.url.String(),
 			Path:    d.Path,
 			Present: d.before == 0,
+			url:     b.url,
+			from:    []uint64{d.before},
 		}
 		for _, n := range b.live {
 			after := (i == 0) || uint64(n) >= b.recs[i-1].before
@@ -401,7 +435,7 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 				l.Versions = append(l.Versions, n)
 			}
 		}
-		if d.bad && (len(l.Versions) > 0 || l.Present) {
+		if d.bad {
 			in = append(in, l)
 		}
 	}
@@ -413,6 +447,7 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 		}
 		out[i].Versions = slices.Compact(slices.Sorted(slices.Values(append(out[i].Versions, l.Versions...))))
 		out[i].Present = out[i].Present || l.Present
+		out[i].from = append(out[i].from, l.from...)
 	}
 	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
 	return out

@@ -74,5 +74,8 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 		a.printf("  left out (%s): %d files, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
 			x.MaskedFiles, bytesText(x.MaskedBytes))
 	}
+	if len(x.Lacks) > 0 {
+		a.printf("  it lacks what was lost on the disk: %s\n", app.Joined(some(x.Lacks), "and"))
+	}
 	return nil
 }

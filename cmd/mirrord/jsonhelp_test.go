@@ -65,6 +65,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"status.go printStatus":                 {"status", status.Job{}},
 		"status.go printRuns":                   {"status", status.Run{}},
 		"verify.go printVerified":               {"verify", app.Verified{}},
+		"verifymend.go printMended":             {"verify --repair", app.Repaired{}},
 		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
 		"the daemon":                            {"/status.json", status.Daemon{}},
 		"versions.go versionsCommand":           {"versions", store.Version{}},

@@ -17,32 +17,37 @@ import (
 )
 
 func verifyCommand(a *cli) *cobra.Command {
-	var noLinks, rebuild bool
+	var noLinks, rebuild, repair, dropLost, yes bool
 	var share string
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "verify JOB|PATH",
 		Short: "Check a mirror or archive",
-		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): size and digest of every
-file, that there is no other file, names, relative links. Of a JOB the database, stored bodies, links and history are
-checked too, as of the last commit of a run in progress. A name that exists as a file or PHM directory is a PATH, all
-else a JOB. Exit code 1 when something is wrong.
+		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): each file, names, relative
+links. Of a JOB all that is stored is checked too, as of the last commit. A name that exists as a file or PHM directory
+is a PATH, all else a JOB. Exit code 1 when something is wrong.
 
---sample reads a random share of the stored bytes of a JOB, and its whole database. The daemon reads all of them
-(daemon --scrub).
+--sample reads a random share of a JOB, as daemon --scrub does in turn.
 
-The next run repairs published files, and requests damaged bodies again. It makes a damaged database again from its
-log, as --rebuild does, and nothing is lost. If the log is damaged too, --rebuild
-makes a database from the published version; older versions are lost. The folder "damaged" keeps the old one.`,
+--repair makes again what can be made without a request: the database from its log, bodies from copies, published files
+from bodies. The next run does so too, and requests the rest. --drop-lost takes pages that are lost out of the versions
+that had them. If the log is damaged too, --rebuild uses the published version; older versions are lost.`,
 		Example: `  mirrord verify samba
   mirrord verify samba.tar.zst
   mirrord verify --sample 5% samba
+  mirrord verify --repair samba
   mirrord verify --rebuild samba`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rebuild {
 				return runRebuild(cmd.Context(), a, args[0])
+			}
+			if repair {
+				return runMend(cmd.Context(), a, args[0])
+			}
+			if dropLost {
+				return runDropLost(cmd.Context(), a, args[0], yes)
 			}
 			if share != "" {
 				if !cmd.Flags().Changed("seed") {
@@ -58,9 +63,12 @@ makes a database from the published version; older versions are lost. The folder
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database of a JOB")
-	cmd.Flags().StringVar(&share, "sample", "", "read a random `SHARE` of the stored bytes of a JOB, such as 5%")
-	cmd.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that the random share depends on (default random)")
-	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild")
+	cmd.Flags().StringVar(&share, "sample", "", "read a random `SHARE` of a JOB, such as 5%")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that the share depends on (default random)")
+	cmd.Flags().BoolVar(&repair, "repair", false, "repair a JOB without a request")
+	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of a JOB")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
+	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild", "repair", "drop-lost")
 	return cmd
 }
 
@@ -101,13 +109,17 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 		if report.More > 0 {
 			a.printf("%d more problems are not shown\n", report.More)
 		}
+		for i := range report.Damaged {
+			a.printf("damaged: %s\n", app.SayLost(&report.Damaged[i]))
+		}
 		a.printf("%s: %s\n", what, verifySummary(report))
 		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool {
 			return p.Kind == store.BadDatabase
 		}) {
 			a.printf("%s: the database is damaged; %s\n", what, status.RebuildHint(what))
-		} else if report.TreeIsWrong() {
-			a.printf("the next run repairs the published tree from the stored bodies: mirrord run-now %s\n", what)
+		} else if report.TreeIsWrong() || len(report.Damaged) > 0 {
+			a.printf("mirrord verify --repair %s repairs what it can without a request; mirrord run-now %s "+
+				"requests the rest\n", what, what)
 		}
 	}
 	if report.Count() > 0 {

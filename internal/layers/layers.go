@@ -25,7 +25,7 @@ func rows() map[string]Row {
 		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
 		"mirror/closing": 9, "mirror/retrieve": 9,
 
-		"mirror/exchange": 8, "mirror/session": 8, "mirror/takedown": 8,
+		"mirror/exchange": 8, "mirror/session": 8, "mirror/takedown": 8, "mirror/mend": 9,
 
 		// Row 7 is for the rooms that one run goes through, and for reports.
 		"mirror/crawl":   7,

@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
+	"mirrord/mirror/session"
 	"mirrord/store"
 )
 
@@ -31,7 +32,7 @@ func (c *Closing) heal(j *judge.Judgement, err error) error {
 	if herr != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", herr)
 	}
-	if herr := c.noteDamaged(bad.IDs); herr != nil {
+	if herr := noteDamaged(c.Session, bad.IDs); herr != nil {
 		return herr
 	}
 	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(bad.IDs), bad.First)
@@ -40,7 +41,7 @@ func (c *Closing) heal(j *judge.Judgement, err error) error {
 
 // noteDamaged notes whose bodies are damaged, so that older versions that have the same bodies are healed
 // too once they come again.
-func (c *Closing) noteDamaged(ids []uint32) error {
+func noteDamaged(c *session.Session, ids []uint32) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	if _, err := c.healBodies(ctx, noted); err != nil {
+	if _, err := healBodies(ctx, c.Session, noted); err != nil {
 		return err
 	}
 	lost, err := c.siteBodies().Lost(noted)
@@ -93,8 +94,8 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 }
 
 // healBodies puts good copies in the place of damaged bodies, in all versions.
-func (c *Closing) healBodies(ctx context.Context, noted []string) (store.Healed, error) {
-	h, err := c.Site.Heal(ctx, noted, render.CopiesOf(c.Site).Of)
+func healBodies(ctx context.Context, c *session.Session, noted []string) (store.Healed, error) {
+	h, err := store.Heal(ctx, c.Site, noted, render.CopiesOf(c.Site).Of)
 	if n := len(h.URLs); n > 0 {
 		c.Log.Info("damaged bodies healed", "urls", n)
 		c.Notes.Cap(fmt.Sprintf("%d damaged stored bodies were replaced by good copies", n))
@@ -109,7 +110,7 @@ func (c *Closing) mended(ctx context.Context) error {
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	h, err := c.healBodies(ctx, noted)
+	h, err := healBodies(ctx, c.Session, noted)
 	if err != nil {
 		return err
 	}

@@ -20,14 +20,11 @@ type NumberedURLs interface {
 }
 
 // Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
-// nothing was changed, because each link is right where the copy lies, but for a charset that was added. The links that are stored
-// beside a body are found again.
+// nothing was changed, because each link is right where the copy lies, but for a charset that was added. The
+// links that are stored beside a body are found again.
 type Copies struct {
 	Tree LiveTree
 	URLs NumberedURLs
-	// More returns other copies of a body, such as those of other sites; what has another digest does no
-	// harm. nil: there are none.
-	More func(r *store.Resource) iter.Seq[[]byte]
 }
 
 // CopiesOf returns the copies that an open site has.
@@ -36,24 +33,13 @@ func CopiesOf(s *store.Site) *Copies { return &Copies{Tree: s.Trees, URLs: s.Rec
 // Of returns the copies of the body of a record. It is a store.BodyCopies.
 func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
 	return func(yield func(store.BodyCopy) bool) {
-		if body := c.published(r); body != nil {
-			for found := range c.scanned(r, body) {
-				if !yield(found) {
-					return
-				}
-			}
-		}
-		if c.More == nil {
+		body := c.published(r)
+		if body == nil {
 			return
 		}
-		for body := range c.More(r) {
-			if sha256.Sum256(body) != r.Digest {
-				continue
-			}
-			for found := range c.scanned(r, body) {
-				if !yield(found) {
-					return
-				}
+		for found := range c.scanned(r, body) {
+			if !yield(found) {
+				return
 			}
 		}
 	}

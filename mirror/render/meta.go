@@ -30,3 +30,16 @@ func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	defer tree.Close()
 	return phm.OpenMeta(tree.FS())
 }
+
+// LostReason is what phm.json of a version says of a page that was lost on the disk and dropped.
+const LostReason = "its stored body was lost on the disk, and it was dropped from this version"
+
+// Lacks returns the URLs of which phm.json says that they were lost.
+func Lacks(m *phm.Meta) (urls []string) {
+	for _, f := range m.Failed {
+		if f.Reason == LostReason {
+			urls = append(urls, f.URL)
+		}
+	}
+	return urls
+}

@@ -25,6 +25,8 @@ type remaking struct {
 	last    []phm.File // of the version before
 	first   bool       // last is known
 	changed bool       // the version before is not what it was
+
+	lost []phm.Failure // what the version lacks from now on, and is to say so; nil: it says nothing
 }
 
 // past makes a version again that is not the published one.
@@ -76,6 +78,8 @@ func (r *remaking) meta(v *store.Version, files []phm.File) error {
 	m.Count(table)
 	m.DescribeFormats()
 	m.Failed = slices.DeleteFunc(m.Failed, func(f phm.Failure) bool { return r.gone(f.URL) })
+	m.Failed = append(m.Failed, r.lost...)
+	m.Failures += len(r.lost)
 	m.Gaps = slices.DeleteFunc(m.Gaps, func(g phm.Lacking) bool { return g.URL != "" && r.gone(g.URL) })
 	there := func(path string) bool {
 		return slices.ContainsFunc(files, func(f phm.File) bool { return f.Path == path })

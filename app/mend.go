@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/store"
+)
+
+// Repaired is what Mend did, or DropLost.
+type Repaired struct {
+	Job      string           `json:"job"`
+	Database bool             `json:"database"` // it was damaged, and was made again from its log
+	Files    []string         `json:"files"`    // of the published tree, that were made again
+	Bodies   []string         `json:"bodies"`   // URLs of which a damaged stored body was replaced
+	Lost     []store.LostBody `json:"lost"`     // of which there is no good copy here
+	Dropped  bool             `json:"dropped"`  // what is lost was taken out of its versions
+	Tree     string           `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
+	After    *Verified        `json:"after"`    // what a check found when all this was done
+}
+
+// Mend checks the mirror of a job and repairs, without a request, what can be made again from what else is
+// stored: the database from its log, stored bodies from copies of them, the published tree from the stored
+// bodies.
+func Mend(ctx context.Context, a *App, name string) (*Repaired, error) {
+	return repairMirror(ctx, a, name, false)
+}
+
+// DropLost is Mend that then takes what is lost out of the versions that have it.
+func DropLost(ctx context.Context, a *App, name string) (*Repaired, error) {
+	return repairMirror(ctx, a, name, true)
+}
+
+func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Repaired, err error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	out = &Repaired{
+		Job:    name,
+		Files:  []string{},
+		Bodies: []string{},
+		Lost:   []store.LostBody{},
+	}
+	if out.Database, err = st.Unreadable(ctx, name); err != nil {
+		return nil, didYouMean(st, name, err)
+	}
+	if err := mendSite(ctx, st, out, drop); err != nil {
+		return nil, err
+	}
+	out.After, _, err = verifyView(ctx, st, name, verifyAll)
+	return out, err
+}
+
+// mendSite does the work on the site, which is open for writing meanwhile.
+func mendSite(ctx context.Context, st *store.State, out *Repaired, drop bool) (err error) {
+	if out.Database { // before it is opened, which sees less
+		if err := store.Redo(st, out.Job, errors.New("it cannot be read")); err != nil {
+			return err
+		}
+	}
+	s, err := st.OpenSite(out.Job)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if _, err := report.Verify(ctx, s, true, nil); err != nil { // which notes what is damaged
+		return err
+	}
+	m, err := mirror.Mend(ctx, st, s, drop)
+	if err != nil {
+		return err
+	}
+	out.Files, out.Bodies = append(out.Files, m.Files...), append(out.Bodies, m.Bodies...)
+	out.Lost = append(out.Lost, m.Lost...)
+	if m.Tree != nil {
+		out.Tree = m.Tree.Error()
+	}
+	out.Dropped = m.Dropped
+	return nil
+}
+
+// WhatIsLost lists the damaged bodies of a mirror of which no check knows a copy, and changes nothing of it.
+func WhatIsLost(ctx context.Context, a *App, name string) (lost []store.LostBody, err error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	err = viewState(a, name, func(_ *store.State, s *store.Site) error {
+		lost, err = damagedBodies(ctx, s)
+		return err
+	})
+	return lost, err
+}
+
+// damagedBodies reads all stored bodies, and says where the damaged ones belong.
+func damagedBodies(ctx context.Context, s *store.Site) ([]store.LostBody, error) {
+	var urls []string
+	_, err := s.Verify(ctx, true, func(p store.Problem) { urls = appendBody(urls, p) })
+	if err != nil {
+		return nil, err
+	}
+	h, err := store.Heal(ctx, s, urls, nil)
+	return h.Lost, err
+}
+
+// appendBody appends the URL of a problem that is a damaged body.
+func appendBody(urls []string, p store.Problem) []string {
+	if p.Kind == store.BadFrame || p.Kind == store.BadBlob {
+		return append(urls, p.Subject)
+	}
+	return urls
+}
+
+// SayLost says which versions need a body that is damaged.
+func SayLost(l *store.LostBody) string {
+	text := ""
+	for i, n := range l.Versions {
+		switch {
+		case i == 0 && len(l.Versions) == 1:
+			text = fmt.Sprintf("in version %d", n)
+		case i == 0:
+			text = fmt.Sprintf("in versions %d", n)
+		default:
+			text += fmt.Sprintf(", %d", n)
+		}
+	}
+	if text == "" {
+		text = "in no kept version"
+	}
+	if l.Path == "" {
+		return fmt.Sprintf("%s: %s", l.URL, text)
+	}
+	return fmt.Sprintf("%s (%s): %s", l.URL, l.Path, text)
+}

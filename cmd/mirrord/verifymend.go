@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mirrord/app"
+	"mirrord/store"
+)
+
+// runMend repairs what it can of a mirror without a request.
+func runMend(ctx context.Context, a *cli, name string) error {
+	out, err := app.Mend(ctx, a.app(), name)
+	if err != nil {
+		return err
+	}
+	return printMended(a, out)
+}
+
+// runDropLost takes what is lost out of the versions of a mirror, after a question.
+func runDropLost(ctx context.Context, a *cli, name string, yes bool) error {
+	if !yes {
+		lost, err := app.WhatIsLost(ctx, a.app(), name)
+		if err != nil {
+			return err
+		}
+		for i := range lost {
+			fmt.Fprintf(a.stderr, "  %s\n", app.SayLost(&lost[i]))
+		}
+		if len(lost) > 0 {
+			if err := a.confirmDeletion(); err != nil {
+				return err
+			}
+		}
+	}
+	out, err := app.DropLost(ctx, a.app(), name)
+	if err != nil {
+		return err
+	}
+	return printMended(a, out)
+}
+
+func printMended(a *cli, out *app.Repaired) error {
+	switch {
+	case a.json:
+		if err := a.printJSON(out); err != nil {
+			return err
+		}
+	default:
+		sayMended(a, out)
+	}
+	if out.After.Count() > 0 {
+		return &app.Error{}
+	}
+	return nil
+}
+
+// sayMended says what was repaired, what is lost, and what to do about that.
+func sayMended(a *cli, out *app.Repaired) {
+	name := out.Job
+	if out.Database {
+		a.printf("%s: its database was made again from its log, and nothing is lost\n", name)
+	}
+	if n := len(out.Files); n > 0 {
+		a.printf("%s: of the published tree was made again: %s\n", name, app.Joined(some(out.Files), "and"))
+	}
+	if n := len(out.Bodies); n > 0 {
+		a.printf("%s: damaged bodies were replaced by copies: %s\n", name, app.Joined(some(out.Bodies), "and"))
+	}
+	if out.Tree != "" {
+		a.printf("%s: the published tree cannot be made again (%s): mirrord run-now %s makes it again\n", name,
+			out.Tree, name)
+	}
+	what := "lost"
+	if out.Dropped {
+		what = "dropped"
+	}
+	for i := range out.Lost {
+		a.printf("%s: %s\n", what, app.SayLost(&out.Lost[i]))
+	}
+	for _, p := range out.After.KeptProblems {
+		a.printf("%s\n", p)
+	}
+	a.printf("%s: %s\n", name, verifySummary(out.After))
+	present := slices.ContainsFunc(out.Lost, func(l store.LostBody) bool { return l.Present })
+	switch {
+	case len(out.Lost) == 0 || out.Dropped:
+	case present:
+		a.printf("mirrord run-now %s requests what the site has; mirrord verify --drop-lost %s drops the rest\n",
+			name, name)
+	default:
+		a.printf("no copy is known; mirrord verify --drop-lost %s drops it\n", name)
+	}
+}
+
+// some is the beginning of a long list, and how much more there is.
+func some(list []string) []string {
+	const most = 5
+	if len(list) <= most {
+		return list
+	}
+	return append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(list)-most))
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package takedown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// DropLost takes what is lost out of the versions that have it: phm.json of each of them says so, links to it
+// are absolute, and nothing else changes. It is forgotten in one step. The next run requests what the site
+// still has of it. No run may be under way.
+func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.LostBody) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("drop what is lost of %s: %w", s.Name, err)
+		}
+	}()
+	vs, err := s.Versions.List()
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	erasure := &store.Erasure{Scripts: map[int][]byte{}, Lost: lost}
+	if len(vs) == 0 {
+		return s.Versions.Erase(erasure)
+	}
+	live := &vs[len(vs)-1]
+	switch damage, err := publish.Mend(ctx, publish.MendingOf(st, s), live); {
+	case err != nil:
+		return err
+	case damage.Lost != nil:
+		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
+	}
+	if err := s.Trees.Described(live); err != nil {
+		return err
+	}
+	e := eraser{st: st, s: s}
+	r := remaking{erasure: erasure}
+	for i := range vs {
+		if err := r.lose(render.MaterialOf(st, s), s, vs[i].Number, lost); err != nil {
+			return err
+		}
+		if i == len(vs)-1 {
+			err = e.publish(ctx, *live, &r)
+		} else {
+			err = r.past(ctx, vs[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.Trees.DropBeside(), s.Notes.NoteDamaged(nil))
+}
+
+// lose makes what is lost in a version what is gone in it.
+func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []store.LostBody) (err error) {
+	gone := map[string]bool{}
+	r.lost = nil
+	for i := range lost {
+		if lost[i].In(version) {
+			gone[lost[i].URL] = true
+			r.lost = append(r.lost, phm.Failure{URL: lost[i].URL, Reason: render.LostReason})
+		}
+	}
+	r.gone = func(url string) bool { return gone[url] }
+	is := func(u site.URL) bool { return gone[u.String()] }
+	r.without, err = render.NewWithout(m, is, s.Versions.Every)
+	return err
+}
