@@ -43,11 +43,8 @@ const (
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
 
-// Mended is what Mend did.
-type Mended = mend.Mended
-
 // Mend is mend.Site.
-func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (Mended, error) {
+func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (mend.Mended, error) {
 	return mend.Site(ctx, st, s, drop)
 }
 

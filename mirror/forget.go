@@ -42,9 +42,6 @@ func Forget(s *store.Site, what ...TakeDown) error { return takedown.Begin(s, wh
 func FinishForgetting(
 	ctx context.Context, st *store.State, s *store.Site, log *slog.Logger,
 ) (left []string, err error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	return takedown.Finish(ctx, st, s, log)
 }
 

@@ -48,6 +48,9 @@ func Finish(
 	if err != nil || down.Left != admit.EraseLeft {
 		return nil, err
 	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("forget in %s: %w", s.Name, err)
