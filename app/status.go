@@ -73,7 +73,7 @@ func statusOf(a *App, files []scheduler.File, st *store.State) ([]status.Job, er
 	list := s.Status().Jobs
 	for i := range list {
 		j := &list[i]
-		if j.Next, j.Why = nil, ""; j.Activity != status.Paused {
+		if j.Next, j.NextText, j.Why = nil, "", ""; j.Activity != status.Paused {
 			j.Activity = status.Idle
 		}
 		if j.File == "" {

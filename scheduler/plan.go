@@ -272,7 +272,8 @@ func (e *entry) status(now time.Time) status.Job {
 		next = time.Time{}
 	}
 	if !next.IsZero() {
-		s.Next, s.Why = &next, why
+		next = next.In(e.clock.zone)
+		s.Next, s.NextText, s.Why = &next, status.TimeText(next), why
 	}
 	s.Judge(now)
 	return s

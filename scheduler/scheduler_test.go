@@ -105,8 +105,15 @@ func sleepUntil(day, hour, minute int) {
 
 func TestSchedule(t *testing.T) {
 	files := []File{makeJob(t, "daily0", "30 3 * * *", "UTC", ""), makeJob(t, "byhand", "", "UTC", ""),
-		makeJob(t, "every0", "@every 10h", "UTC", "")}
+		makeJob(t, "every0", "@every 10h", "UTC", ""), makeJob(t, "berlin", "30 3 * * *", "Europe/Berlin", "")}
 	inBubble(t, Options{}, files, func(t *testing.T, r *rig) {
+		for name, want := range map[string]string{
+			"daily0": "2000-03-02 03:30 UTC", "berlin": "2000-03-02 03:30 CET", "byhand": "",
+		} {
+			if j := r.job(name); j.NextText != want {
+				t.Errorf("%s: next run %q, want %q", name, j.NextText, want)
+			}
+		}
 		if j := r.job("daily0"); j.Health != status.New || j.Activity != status.Idle ||
 			!j.Next.Equal(time.Date(2000, 3, 2, 3, 30, 0, 0, time.UTC)) || j.Why != whySchedule {
 			t.Errorf("%+v", j)

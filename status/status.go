@@ -195,8 +195,9 @@ type Job struct {
 	Schedule string     `json:"schedule,omitempty"`
 	Timezone string     `json:"timezone,omitempty"`
 	Next     *time.Time `json:"next_run,omitempty"`
-	Why      string     `json:"next_why,omitempty"` // schedule, retry, resume, by hand
-	Started  *time.Time `json:"started,omitempty"`  // of the run under way
+	NextText string     `json:"next_text,omitempty"` // Next for people, with the job's time zone
+	Why      string     `json:"next_why,omitempty"`  // schedule, retry, resume, by hand
+	Started  *time.Time `json:"started,omitempty"`   // of the run under way
 	Progress *Progress  `json:"progress,omitempty"`
 	Turn     bool       `json:"turn,omitempty"`  // the run has a turn: it works
 	Waits    *Wait      `json:"waits,omitempty"` // what the job, or its run, waits for
@@ -233,6 +234,9 @@ type Job struct {
 	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`
 }
+
+// TimeText writes a time for people, with the zone that it is in.
+func TimeText(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
 // Disk is what a mirror takes in the state directory, in bytes.
 type Disk struct {

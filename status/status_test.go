@@ -232,6 +232,7 @@ func TestMessage(t *testing.T) {
 		Version:  7,
 		Complete: ago(50 * time.Hour),
 		Next:     ago(-time.Hour),
+		NextText: "2026-11-20 14:00 CET",
 		Problems: []string{"a\nb"},
 		Progress: &Progress{},
 	}
@@ -244,7 +245,7 @@ func TestMessage(t *testing.T) {
 		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
 		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
 		"what to do: mirrord run-now samba\n", "problem: a b\n",
-		"\naccept would publish: 1 added\n  a/\n",
+		"\nnext run: 2026-11-20 14:00 CET\n", "\naccept would publish: 1 added\n  a/\n",
 	} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("no %q in\n%s", want, m.Text)

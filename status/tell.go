@@ -155,8 +155,8 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	for _, p := range j.Problems {
 		fmt.Fprintf(&b, "problem: %s\n", oneLine(p))
 	}
-	if j.Next != nil {
-		fmt.Fprintf(&b, "next run: %s", j.Next.UTC().Format(time.RFC3339))
+	if j.NextText != "" {
+		fmt.Fprintf(&b, "next run: %s", j.NextText)
 		if j.Why != "" {
 			fmt.Fprintf(&b, " (%s)", j.Why)
 		}

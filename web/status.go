@@ -26,7 +26,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 {{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
 {{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
 {{end}}{{if .All.Jobs}}<table>
-<thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run (UTC)</th><th>Schedule</th></tr></thead>
+<thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run</th><th>Schedule</th></tr></thead>
 <tbody>
 {{range .All.Jobs}}<tr><td>{{.Name}}</td>
 <td><span class="s {{.Health}}">{{.Say}}</span>{{with .Progress}}<br><small>{{.Phase}}: {{if eq .Phase "retrieving"}}{{.Done}} done, {{.Queued}} queued{{else}}{{.Relocated}} of {{.Total}}{{end}}</small>{{end}}
@@ -36,7 +36,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
 <td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
-<td>{{with .Next}}<time datetime="{{iso .}}">{{day .}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
+<td>{{if .Next}}<time datetime="{{iso .Next}}">{{.NextText}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
 {{end}}</tbody></table>
 {{else}}<p>There are no jobs yet.</p>
 {{end}}</main></body></html>

@@ -40,6 +40,7 @@ func TestStatusPage(t *testing.T) {
 		Bytes:    2000,
 		Verified: at(-3 * time.Hour),
 		Next:     at(time.Hour),
+		NextText: "2026-11-21 09:00 JST",
 		Activity: status.Running,
 		Progress: &status.Progress{Phase: status.Retrieving, Done: 7, Queued: 9},
 	}
@@ -98,7 +99,9 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("no %q in %q", want, bad.Text())
 		}
 	}
-	for _, want := range []string{"ok, running", "retrieving: 7 done, 9 queued", "3h ago", "2.0 kB"} {
+	for _, want := range []string{
+		"ok, running", "retrieving: 7 done, 9 queued", "3h ago", "2.0 kB", "2026-11-21 09:00 JST",
+	} {
 		if !strings.Contains(good.Text(), want) {
 			t.Errorf("no %q in %q", want, good.Text())
 		}

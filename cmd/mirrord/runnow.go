@@ -97,7 +97,7 @@ func asksNow(a *cli, name string, c app.Choices) bool {
 	if !closed {
 		return false
 	}
-	fmt.Fprintf(a.stderr, "%s: its window opens %s; run it now all the same? [y/N] ", name, timeText(&opens))
+	fmt.Fprintf(a.stderr, "%s: its window opens %s; run it now all the same? [y/N] ", name, status.TimeText(opens))
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(a.stderr)
@@ -109,7 +109,7 @@ func asksNow(a *cli, name string, c app.Choices) bool {
 // sayWindow says that a run waits for its window.
 func sayWindow(a *cli, name string, opens time.Time) {
 	const wait = "%s: waits for its window, which opens %s; mirrord run-now %s --now does not wait for it\n"
-	fmt.Fprintf(a.stderr, wait, name, timeText(&opens), name)
+	fmt.Fprintf(a.stderr, wait, name, status.TimeText(opens), name)
 }
 
 func setFlag(cmd *cobra.Command, set *[]string) {

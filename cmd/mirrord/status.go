@@ -137,7 +137,7 @@ func printStatuses(a *cli, all status.All) error {
 		}
 		t = append(t, []string{
 			s.Name, s.Say(), version, files, size, verified,
-			timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule),
+			timeText(s.LastRun), nextText(&s), orDash(s.Schedule),
 		})
 	}
 	if err := t.write(a, []string{"SCHEDULE", "FILES", "SIZE", "VERSION", "VERIFIED", "LAST RUN"}); err != nil {
@@ -194,7 +194,7 @@ func printStatus(a *cli, s status.Job) error {
 		a.printf("\n")
 	}
 	if s.Next != nil {
-		a.printf("  next run %s (%s)\n", timeText(s.Next), s.Why)
+		a.printf("  next run %s (%s)\n", nextText(&s), s.Why)
 	}
 	if s.LastRun == nil {
 		return nil
@@ -258,6 +258,14 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 			strings.Join(r.Reasons, "; "))
 	}
 	return w.Flush()
+}
+
+// nextText is when a job runs next. A daemon of an older version gives no text for it.
+func nextText(s *status.Job) string {
+	if s.NextText == "" {
+		return timeText(s.Next)
+	}
+	return s.NextText
 }
 
 func timeText(t *time.Time) string {
