@@ -120,7 +120,7 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 			Now:  r.Now,
 			Only: r.Only,
 		}
-		if err := choices.Apply(&with); err != nil {
+		if err := errors.Join(choices.Apply(&with), notForgotten(d.st, &with)); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		o.Job = &with

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
@@ -306,6 +307,40 @@ func ForgottenIn(a *App, name string) (*mirror.TakeDowns, error) {
 		down.List = []mirror.TakeDown{}
 	}
 	return down, err
+}
+
+// notForgotten is an error when one of the URLs that a run of a job is for was forgotten: no run requests it.
+func notForgotten(st *store.State, j *job.Job) error {
+	if len(j.Only) == 0 {
+		return nil
+	}
+	var down *mirror.TakeDowns
+	err := view(st, j.Name, func(s *store.Site) (err error) {
+		down, err = mirror.Forgotten(s)
+		return err
+	})
+	if err != nil { // there is no mirror yet, or the run says what is wrong with it
+		return nil
+	}
+	for _, u := range j.Only {
+		if d := down.Of(u); d != nil {
+			return &Error{Kind: Usage, Err: fmt.Errorf("%s is not mirrored: %s; to mirror it again: "+
+				"mirrord forget %s %q --allow", u, d.Sentence(), j.Name, d.What)}
+		}
+	}
+	return nil
+}
+
+// onlyMirrored is notForgotten for those who have no state open.
+func onlyMirrored(a *App, j *job.Job) error {
+	if len(j.Only) == 0 {
+		return nil
+	}
+	st, ok, err := a.OpenState()
+	if (err != nil) || !ok {
+		return nil // the run says what is wrong
+	}
+	return errors.Join(notForgotten(st, j), st.Close())
 }
 
 // AllowAgain lets something be mirrored again that was forgotten.

@@ -137,6 +137,9 @@ func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) 
 	if err := r.Apply(j); err != nil {
 		return nil, err
 	}
+	if err := onlyMirrored(a, j); err != nil {
+		return nil, err
+	}
 	if opens, closed := windowOpens(j, a.now()); closed && r.Window != nil {
 		r.Window(opens)
 	}
