@@ -57,15 +57,7 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 	var before, after []phm.File
 	if len(vs) > 0 {
 		c.A = vs[len(vs)-1].Number
-		past, err := s.Versions.Past(c.A)
-		if err != nil {
-			return nil, err
-		}
-		err = past.Changes(func(was, now *store.Resource) error {
-			before, after = appendFile(before, was), appendFile(after, now)
-			return nil
-		})
-		if err != nil {
+		if before, after, err = changedFiles(s, c.A); err != nil {
 			return nil, err
 		}
 	} else if err := s.Records.Resources(func(x *store.Resource) error {
@@ -86,6 +78,39 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 		c.Tree.KeepFiles(heldExamples)
 	}
 	return c, nil
+}
+
+// changedFiles returns the files of the records that accept changes: of the published version, and of the
+// next one.
+func changedFiles(s *store.Site, version int) (before, after []phm.File, err error) {
+	leaving, err := mirror.Leaving(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	past, err := s.Versions.Past(version)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := map[uint32]bool{} // of leaving
+	err = past.Changes(func(was, now *store.Resource) error {
+		before = appendFile(before, was)
+		if leaving.Has(now.ID) {
+			changed[now.ID] = true
+		} else {
+			after = appendFile(after, now)
+		}
+		return nil
+	})
+	if (err != nil) || (leaving.Len() == len(changed)) {
+		return before, after, err
+	}
+	err = s.Records.Resources(func(x *store.Resource) error {
+		if leaving.Has(x.ID) && !changed[x.ID] {
+			before = appendFile(before, x)
+		}
+		return nil
+	})
+	return before, after, err
 }
 
 // appendFile adds the file of a record, if it has one.

@@ -12,6 +12,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/site"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -324,8 +325,8 @@ func notForgotten(st *store.State, j *job.Job) error {
 	}
 	for _, u := range j.Only {
 		if d := down.Of(u); d != nil {
-			return &Error{Kind: Usage, Err: fmt.Errorf("%s is not mirrored: %s; to mirror it again: "+
-				"mirrord forget %s %q --allow", u, d.Sentence(), j.Name, d.What)}
+			return &Error{Kind: Usage, Err: fmt.Errorf("%s is not mirrored: %s; to mirror it again: %s",
+				u, d.Sentence(), status.AllowHint(j.Name, d.What))}
 		}
 	}
 	return nil

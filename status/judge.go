@@ -123,6 +123,11 @@ func EntryHint(name string) string {
 // RebuildHint is what to do about a database that cannot be used.
 func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
 
+// AllowHint is what lets something be mirrored again that was forgotten: a URL or a pattern.
+func AllowHint(name, what string) string {
+	return fmt.Sprintf("mirrord forget %s %q --allow", name, what)
+}
+
 // AcceptHint is what to do about a run that was held back.
 func AcceptHint(name string) string {
 	return "look at the site, and at mirrord diff " + name + "; if it really is so: mirrord accept " + name

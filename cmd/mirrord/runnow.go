@@ -97,7 +97,8 @@ func asksNow(a *cli, name string, c app.Choices) bool {
 	if !closed {
 		return false
 	}
-	fmt.Fprintf(a.stderr, "%s: its window opens %s; run it now all the same? [y/N] ", name, status.TimeText(opens))
+	const ask = "%s: its window opens %s; run it now all the same? [y/N] "
+	fmt.Fprintf(a.stderr, ask, name, status.TimeText(opens))
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(a.stderr)

@@ -162,6 +162,9 @@ func (c *Closing) KeepHeld(j *judge.Judgement, known int64) error {
 	if j.Verdict == result.Partial {
 		return nil
 	}
+	if err := keepLeaving(c.Site.Notes, j.Stay); err != nil {
+		return err
+	}
 	t := c.Table.Settled()
 	var entries, dropped []string
 	for _, u := range c.Rules.Seeds {

@@ -16,6 +16,7 @@ type Judgement struct {
 	Restart   bool  // see Ruling.Restart
 	Gaps      result.GapReport
 	Dropped   []uint32          // see Ruling.Dropped
+	Stay      []uint32          // see Ruling.Stay
 	Rejection *result.Rejection // nothing is published; see there
 }
 
@@ -33,6 +34,7 @@ func (j *Judgement) Add(rulings ...Ruling) {
 			j.Gaps = *r.Gaps
 		}
 		j.Dropped = append(j.Dropped, r.Dropped...)
+		j.Stay = append(j.Stay, r.Stay...)
 		if r.Rejection != nil {
 			j.Rejection = r.Rejection
 		}

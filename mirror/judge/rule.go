@@ -49,6 +49,7 @@ type Ruling struct {
 	Leave   []uint32 // resources that leave the mirror
 	Why     string   // they leave; "": nothing links to them
 	Dropped []uint32 // resources whose loss makes the run suspicious
+	Stay    []uint32 // those of Dropped that are still in the mirror, and leave when the run is accepted
 	Orphans Orphans  // in the place of the stored ones; nil: these stay
 	Missing *Missing // likewise
 	Gaps    *result.GapReport

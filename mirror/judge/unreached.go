@@ -60,7 +60,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 	}
 	if !c.Accept && c.dropsTooMany(l.lost) {
 		r.suspicious(tooManyLoose, l.lost, live, c.Limits.MaxDelete)
-		r.Dropped = dropped
+		r.Dropped, r.Stay = dropped, dropped
 		return r, nil
 	}
 	r.Leave = lost

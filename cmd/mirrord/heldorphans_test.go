@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// What nothing links to any more is shown as removed while it waits, and accept removes just that.
+func TestHeldOrphansAreShown(t *testing.T) {
+	t.Parallel()
+	var links atomic.Int64
+	links.Store(20)
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			fmt.Fprintf(rw, "<title>%d</title>", links.Load())
+			for i := range links.Load() {
+				fmt.Fprintf(rw, "<a href=docs/p%d.html>%d</a> ", i, i)
+			}
+			return
+		}
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(rw, r)
+			return
+		}
+		fmt.Fprintf(rw, "<title>%s</title>", r.URL.Path)
+	}))
+	t.Cleanup(srv.Close)
+	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
+	do := func(code int, want string, args ...string) {
+		t.Helper()
+		got, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if (got != code) || !strings.Contains(out+errs, want) {
+			t.Fatalf("%v: exit code %d, want %d with %q\n%s%s", args, got, code, want, out, errs)
+		}
+	}
+	const lost = "0 added, 1 changed, 15 removed; "
+	do(exitOK, "version 1 published", "run-now", "demo")
+	links.Store(5)
+	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
+	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo")
+	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo")
+	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo", "--held")
+	do(exitOK, "15", "diff", "demo", "docs/", "--held")
+	do(exitOK, lost, "accept", "demo")
+	do(exitOK, "demo: from version 1 to 2: "+lost, "diff", "demo")
+	links.Store(0) // what was accepted is no part of what waits next
+	do(exitSuspicious, "5 of 6 resources are no longer linked", "run-now", "demo", "--full")
+	do(exitOK, "demo: waits for accept: 0 added, 1 changed, 5 removed; ", "diff", "demo")
+	links.Store(5)
+	do(exitOK, "", "run-now", "demo", "--full")
+	do(exitError, "nothing waits", "diff", "demo", "--held")
+}
