@@ -92,7 +92,7 @@ func addSkips(sum *result.Summary, skips map[policy.Why]int64) {
 
 // addVersion says what is published.
 func addVersion(sum *result.Summary, v *store.Version) {
-	sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
+	sum.Version, sum.Files, sum.Size, sum.VersionTime = v.Number, v.Files, v.Bytes, v.Time
 	if sum.Published {
 		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
 	}

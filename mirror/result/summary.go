@@ -21,10 +21,12 @@ type Summary struct {
 	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see session.Held
 	Published bool      `json:"published"`            // a new version
 	// the older version that a rollback published again; 0 for all other runs
-	RolledBackTo int    `json:"rolled_back_to,omitempty"`
-	Version      int    `json:"version"` // the published one, 0 when there is none
-	Path         string `json:"path,omitempty"`
-	Entry        string `json:"entry,omitempty"` // mirror path of the entry point
+	RolledBackTo int `json:"rolled_back_to,omitempty"`
+	Version      int `json:"version"` // the published one, 0 when there is none
+	// when that was published: the mirror has not changed since
+	VersionTime time.Time `json:"version_time,omitzero"`
+	Path        string    `json:"path,omitempty"`
+	Entry       string    `json:"entry,omitempty"` // mirror path of the entry point
 
 	// Of a run that made no requests: all that is published was looked at at or after this.
 	Verified time.Time `json:"verified,omitzero"`

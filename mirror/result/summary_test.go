@@ -107,9 +107,12 @@ func TestSummaryText(t *testing.T) {
 			Unchanged: 5,
 			Files:     118,
 			Size:      999,
+
+			VersionTime: start.Add(-50 * time.Hour),
 		}, `docs: complete, nothing changed since version 3 (1.23s)
   asked 5: 0 fetched, 5 unchanged, 0 redirected, 0 gone; 0 B received
-  mirror: 118 files, 999 B
+  mirror: 118 files, 999 B; last changed 2 days ago (` +
+			start.Add(-50*time.Hour).UTC().Format("2006-01-02 15:04 MST") + `)
 `},
 		{"partial", Summary{
 			Job:        "docs",

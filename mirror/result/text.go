@@ -230,6 +230,9 @@ func (t *text) tree() {
 	t.p("  mirror: %d files, %s", s.Files, Bytes(s.Size))
 	if s.Published {
 		t.p("; %d added, %d changed, %d removed", s.Added, s.Changed, s.Removed)
+	} else if !s.VersionTime.IsZero() {
+		t.p("; last changed %s ago (%s)", ago(s.Ended.Sub(s.VersionTime)),
+			s.VersionTime.UTC().Format("2006-01-02 15:04 MST"))
 	}
 	t.p("\n")
 }
