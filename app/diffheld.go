@@ -28,7 +28,7 @@ func diffHeld(a *App, r DiffRequest) (*Difference, error) {
 	var c *Difference
 	err := viewState(a, r.Job, func(st *store.State, s *store.Site) (err error) {
 		c, err = heldIn(st, s, r)
-		return err
+		return a.aboutRuns(err)
 	})
 	return c, err
 }

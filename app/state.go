@@ -106,6 +106,23 @@ func (a *App) NotYours(err error) error {
 		dir, o)
 }
 
+// aboutRuns says of an error of reading what is noted of runs, which only the owner of a state may do, how
+// others learn it.
+func (a *App) aboutRuns(err error) error {
+	p, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	o, ok := ownerOf(filepath.Dir(p.Path))
+	if !ok || o.uid == os.Geteuid() {
+		return err
+	}
+	const say = "what is noted of runs cannot be read: %w; it belongs to user %s: run this as root (sudo) " +
+		"or as that user; the daemon knows the status of jobs too, and answers members of its group " +
+		"while it runs (systemctl start mirrord)"
+	return fmt.Errorf(say, p, o)
+}
+
 // OpenTree opens the published tree of a site, also while a run writes the site, and holds it: no publish
 // makes it a tree of another version before it is closed.
 func OpenTree(st *store.State, name string) (*store.HeldTree, error) {

@@ -55,7 +55,7 @@ func statusOf(a *App, files []scheduler.File, st *store.State) ([]status.Job, er
 	}
 	s, err := scheduler.New(scheduler.Options{Store: kept})
 	if err != nil {
-		return nil, err
+		return nil, a.aboutRuns(err)
 	}
 	c := scheduler.Resolve(files, s.Config())
 	if st != nil {
