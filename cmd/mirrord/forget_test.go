@@ -3,23 +3,32 @@
 package main
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"mirrord/status"
 )
 
-// A run for a URL that was forgotten does not begin, in the daemon either, and the way out leads out.
-func TestRunForForgottenURL(t *testing.T) {
-	t.Parallel()
+// A run for a URL that was forgotten does not begin, in the daemon either.
+func walkForgotten(t *testing.T, _ string) {
 	var broken atomic.Int64
-	srv := brokenSite(t, &broken)
-	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir())
-	d.do(exitOK, "version 1 published", "run-now", "demo")
-	d.do(exitOK, "1 URLs forgotten", "forget", "demo", srv.URL+"/p3.html", "--reason", "order 12", "--yes")
-	const why = `p3.html is not mirrored: forgotten on 20.*: order 12; ` +
-		`to mirror it again: mirrord forget demo ".*/p3.html" --allow`
-	d.do(exitUsage, why, "run-now", "demo", srv.URL+"/p3.html")
-	d.do(exitUsage, why, "run-now", "demo", "p2.html", "p3.html")
-	d.do(exitOK, "^demo: ", "run-now", "demo", "p2.html")
-	d.do(exitOK, "may be mirrored again", "forget", "demo", srv.URL+"/p3.html", "--allow")
-	d.do(exitOK, "^demo: ", "run-now", "demo", "p3.html")
+	site := brokenSite(t, &broken)
+	w := newWalk(t, "")
+	w.job(site.URL + "/")
+	w.run(exitOK)
+	u := site.URL + "/p3.html"
+	w.do(exitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
+	for _, urls := range [][]string{{u}, {"p2.html", "p3.html"}} {
+		said := w.do(exitUsage, append([]string{"run-now", w.name}, urls...)...)
+		if !strings.Contains(said, u+" is not mirrored: forgotten on 2") ||
+			!strings.Contains(said, "order 12; to mirror it again: mirrord forget walked \""+u+"\" --allow") ||
+			!strings.Contains(said, status.AllowHint(w.name, u)) {
+			t.Error(said)
+		}
+	}
+	w.do(exitOK, "run-now", w.name, "p2.html")
+	w.do(exitOK, "forget", w.name, u, "--allow")
+	w.do(exitOK, "run-now", w.name, "p3.html")
+	w.well()
 }

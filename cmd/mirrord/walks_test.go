@@ -136,6 +136,7 @@ func hintWalks() map[string]func(t *testing.T, cause string) {
 		"RebuildHint":                  walkDamaged,
 		"AcceptHint":                   walkHeld,
 		"GapsHint":                     walkGaps,
+		"AllowHint":                    walkForgotten,
 		"HeldHint":                     walkRolledBack,
 		"EntryHint":                    func(t *testing.T, _ string) { walkNoEntry(t, "no entry point") },
 		"free some space (mirrord gc)": walkNoRoom,
