@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/diff"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -83,7 +84,7 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 // changedFiles returns the files of the records that accept changes: of the published version, and of the
 // next one.
 func changedFiles(s *store.Site, version int) (before, after []phm.File, err error) {
-	leaving, err := mirror.Leaving(s)
+	leaving, err := report.LeavingOnAccept(s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -86,10 +86,6 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 // that is still valid.
 func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
 
-// Leaving returns the numbers of the resources that accept takes out of a mirror because nothing links to
-// them any more. Their records are as they were.
-func Leaving(s *store.Site) (store.IDs, error) { return closing.Leaving(s) }
-
 // VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
 // zero when nothing is in it.
 func VerifiedSince(s *store.Site) (time.Time, error) { return closing.VerifiedSince(s) }

@@ -3,6 +3,7 @@
 package closing
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"log/slog"
@@ -257,6 +258,19 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 		c.shared = render.SharedURLs(t) // without the URLs that have just left
 	}
 	return err
+}
+
+// keepLeaving notes what leaves the mirror when a run is accepted, nil for nothing.
+func keepLeaving(notes *store.SiteNotes, numbers []uint32) error {
+	before, err := notes.Fact(ledger.LeavingFact)
+	if err != nil {
+		return err
+	}
+	v, err := ledger.EncodeLeaving(numbers)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return notes.SetFact(ledger.LeavingFact, v)
 }
 
 func saveMissing(notes *store.SiteNotes, m *judge.Missing) error {

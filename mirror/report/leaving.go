@@ -20,6 +20,16 @@ type Leaving struct {
 	Example   site.URL
 }
 
+// LeavingOnAccept returns the numbers of the resources that accept takes out of a mirror because nothing
+// links to them any more. Their records are as they were.
+func LeavingOnAccept(s *store.Site) (store.IDs, error) {
+	v, err := s.Notes.Fact(ledger.LeavingFact)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.DecodeLeaving(v)
+}
+
 // LeavingOf compares what is stored of a site with the rules of its job. It is empty when the rules are those
 // of the last run; otherwise it needs memory for the table of all URLs.
 func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
