@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/control"
+	"mirrord/store"
 )
 
 // lockFile says in the state directory who owns it. The lock is on the file, so that it ends with the
@@ -30,6 +31,7 @@ func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
 type Owner struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
+	Format int    `json:"format"` // that it writes; 0 of a daemon that is older than this field
 }
 
 // ownedError says that another daemon owns the state.
@@ -44,6 +46,7 @@ func (e *ownedError) Error() string {
 
 // TakeState locks a state directory for a daemon with a socket of that mode. Closing the file gives it back.
 func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
+	me.Format = store.FormatVersion
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -89,6 +92,17 @@ func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH
 func readOwner(f *os.File) (by Owner, ok bool) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<16))
 	return by, err == nil && json.Unmarshal(data, &by) == nil
+}
+
+// readsWhatIsWritten is an error beside a daemon of an older format: a command that writes a mirror would
+// convert it, and the daemon could not read it any more.
+func readsWhatIsWritten(dir string) error {
+	by, ok, err := DaemonOf(dir)
+	if err != nil || !ok || by.Format >= store.FormatVersion {
+		return nil // whoever needs the daemon says what is wrong with its lock
+	}
+	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this mirrord "+
+		"writes: start it again, with this version: systemctl restart mirrord", by.PID)
 }
 
 // activatesWithin is how long a socket that systemd holds may take to accept.

@@ -134,7 +134,10 @@ func (a *App) hold(d *jobOnDisk) (*store.State, *store.HeldSite, error) {
 	if err != nil || !ok {
 		return nil, nil, err
 	}
-	held, err := store.HoldSite(st, d.name)
+	var held *store.HeldSite
+	if err = readsWhatIsWritten(st.Dir); err == nil {
+		held, err = store.HoldSite(st, d.name)
+	}
 	switch {
 	case errors.Is(err, store.ErrNoSite):
 		return st, nil, nil

@@ -81,6 +81,9 @@ func (a *App) MakeState() (*store.State, error) {
 }
 
 func (a *App) openToWrite(dir string) (*store.State, error) {
+	if err := readsWhatIsWritten(dir); err != nil {
+		return nil, err
+	}
 	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 

@@ -225,10 +225,18 @@ func TestCommandsBesideDaemons(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lock.Close()
+		put(t, s.state, "daemon.lock", fmt.Sprintf(`{"pid": %d, "socket": %q}`, os.Getpid(), socket))
+		// it could not read what they write
+		other := spoken{exitError, `^mirrord: the daemon [^\n]* is of an older version, [^\n]*restart mirrord\n$`}
 		checkSpoken(t, with(map[string]spoken{
-			"accept a": {exitError, `^mirrord: nothing to accept\n$`},
-			"reload":   {exitOK, `1 jobs are in force`},
-			"health":   {exitError, `the daemon answers 404`},
+			"rollback a":                     other,
+			"gc":                             other,
+			"rename a b":                     other,
+			"remove a --yes":                 other,
+			"forget a URLx --reason x --yes": other,
+			"accept a":                       {exitError, `^mirrord: nothing to accept\n$`},
+			"reload":                         {exitOK, `1 jobs are in force`},
+			"health":                         {exitError, `the daemon answers 404`},
 		}), run)
 	})
 }

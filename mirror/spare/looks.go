@@ -170,7 +170,8 @@ func (o *PlanOptions) whyLearning(l Learned) string {
 		return ""
 	}
 	if l.Looks < o.Job.FullRuns {
-		return fmt.Sprintf("fewer than %d complete runs have requested everything (full_runs)", o.Job.FullRuns)
+		return fmt.Sprintf("fewer than %d complete runs, far enough apart, have requested everything (full_runs)",
+			o.Job.FullRuns)
 	}
 	if need := o.Job.LearnFor(); p.Weighs && l.Span < need {
 		return fmt.Sprintf("the complete runs span %v of %v (adaptive.learn_for)", l.Span.Round(time.Second), need)
