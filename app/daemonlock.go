@@ -101,8 +101,8 @@ func readsWhatIsWritten(dir string) error {
 	if err != nil || !ok || by.Format >= store.FormatVersion {
 		return nil // whoever needs the daemon says what is wrong with its lock
 	}
-	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this mirrord "+
-		"writes: start it again, with this version: systemctl restart mirrord", by.PID)
+	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this "+
+		"program writes: start it again, with this version: systemctl restart mirrord", by.PID)
 }
 
 // activatesWithin is how long a socket that systemd holds may take to accept.
