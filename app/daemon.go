@@ -55,6 +55,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			st:    st,
 			hosts: d.hosts,
 			most:  o.MaxState,
+			heals: &d.heals,
 		},
 		Store:      records{kept: st, log: a.Log},
 		Teller:     d.tell,

@@ -34,6 +34,7 @@ type Daemon struct {
 	about status.Daemon // what does not change
 	log   *slog.Logger
 	hosts *fetch.Hosts
+	heals heals
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir

@@ -22,6 +22,7 @@ type runner struct {
 	st    *store.State
 	hosts *fetch.Hosts // politeness over all runs
 	most  job.Size     // that all mirrors may take; 0: no limit
+	heals *heals       // of sites, which give way to runs
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
@@ -37,6 +38,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		}
 		return out
 	}
+	defer r.heals.run(j.Name)()
 	s, err := r.st.OpenSite(j.Name)
 	if err != nil {
 		return fail(err)

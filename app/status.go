@@ -166,6 +166,7 @@ func judgeTree(s *status.Job, st *store.State, now time.Time) {
 	if s.Version == 0 {
 		return
 	}
+	s.WithScrub(scrubOf(st, s.Name))
 	if p := st.TreeProblem(s.Name); (p != "") && !publishing(st, s.Name) {
 		s.Health, s.Problems = Broken, append(s.Problems, p)
 		s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"

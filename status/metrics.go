@@ -183,6 +183,16 @@ func jobMetrics() []jobMetric {
 			last(func(r *Run) float64 {
 				return float64(r.Received)
 			})},
+		{"mirrord_job_scrub_time_seconds", "When the scrub last read a part of the mirror, in Unix time.",
+			at(func(j *Job) *time.Time { return j.Scrub.orNone().Last })},
+		{"mirrord_job_scrub_whole_time_seconds", "All stored bytes were read at or after this, in Unix time.",
+			at(func(j *Job) *time.Time { return j.Scrub.orNone().Whole })},
+		{"mirrord_job_scrub_damaged", "Files of the mirror that are damaged now.", always(func(j *Job) float64 {
+			return float64(j.Scrub.orNone().Damaged)
+		})},
+		{"mirrord_job_scrub_healed", "Files that were damaged and are good again.", always(func(j *Job) float64 {
+			return float64(j.Scrub.orNone().Healed)
+		})},
 		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 {
 			return float64(j.Version)
 		})},

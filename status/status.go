@@ -37,7 +37,7 @@ const (
 	Stale      Health = "stale"      // not verified for longer than its bound
 	Suspicious Health = "suspicious" // the last run waits for accept
 	Failed     Health = "failed"     // the last run ended in an error
-	Damaged    Health = "damaged"    // the database of the mirror cannot be used
+	Damaged    Health = "damaged"    // the database cannot be used, or stored or published files are damaged
 )
 
 // Healths returns all healths, from good to bad.
@@ -230,6 +230,9 @@ type Job struct {
 	Hooks []string `json:"hooks,omitempty"`
 	// what the mirror takes on the disk; only where one job is requested
 	Disk *Disk `json:"disk,omitempty"`
+
+	// what the daemon's reading of the stored bytes has found; nil: nothing was read yet
+	Scrub *Scrub `json:"scrub,omitempty"`
 
 	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`

@@ -19,6 +19,8 @@ const (
 	TellGaps       Kind = "gaps"       // a gap appeared or grew; the rest is published
 	TellStale      Kind = "stale"      // the bound of staleness has passed
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
+	TellDamaged    Kind = "damaged"    // the scrub found damaged files
+	TellHealed     Kind = "healed"     // damaged files are good again
 	TellTest       Kind = "test"       // mirrord notify-test
 )
 
@@ -120,6 +122,10 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		if what = "is well again"; j.Last.GapsText() != "" {
 			what += " but for " + j.Last.GapsText()
 		}
+	case TellDamaged:
+		what = j.Scrub.told("is damaged", "has %d damaged files")
+	case TellHealed:
+		what = j.Scrub.told("was damaged and is good again", "had %d damaged files, which are good again")
 	case TellTest:
 		what = "this is a test"
 	}
@@ -151,6 +157,11 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	}
 	if j.Version > 0 {
 		fmt.Fprintf(&b, "published: version %d\n", j.Version)
+	}
+	if kind == TellDamaged || kind == TellHealed {
+		for _, d := range j.Scrub.orNone().Found {
+			fmt.Fprintf(&b, "%s\n", oneLine(d.Say()))
+		}
 	}
 	for _, p := range j.Problems {
 		fmt.Fprintf(&b, "problem: %s\n", oneLine(p))

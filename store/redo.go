@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"mirrord/internal/dbpages"
 	"mirrord/phm"
@@ -158,8 +159,21 @@ func Redo(s *State, name string, why error) (err error) {
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged; it was made again from its log, and nothing is lost",
 			"site", name, "err", why, "aside", aside)
+		if err := noteRedone(root, s.opt.Now(), why, aside); err != nil { // only the message is lost
+			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
+		}
 	}
 	return diskErr("replace "+siteDB, err)
+}
+
+// noteRedone keeps that a database was made again, for whoever tells people.
+func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
+	r := Redone{At: at.UTC(), Why: fmt.Sprint(why), Aside: aside}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return writeSynced(root, redoneName, v, true)
 }
 
 // asideFolder makes a folder for what is taken out of use.

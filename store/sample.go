@@ -2,7 +2,11 @@
 
 package store
 
-import "mirrord/site"
+import (
+	"io"
+
+	"mirrord/site"
+)
 
 // Sampling says which stored bodies a check reads, and how fast. The zero value reads all, as fast as it can.
 type Sampling struct {
@@ -27,4 +31,17 @@ func (v *verifier) ended() error {
 		return v.late
 	}
 	return v.ctx.Err()
+}
+
+// pacedReader paces the reading of a large body.
+type pacedReader struct {
+	r io.Reader
+	v *verifier
+}
+
+func (p pacedReader) Read(b []byte) (int, error) {
+	if p.v.spend(int64(len(b))); p.v.late != nil {
+		return 0, p.v.late
+	}
+	return p.r.Read(b)
 }

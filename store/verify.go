@@ -338,7 +338,6 @@ func (v *verifier) blob(r *Resource) {
 	if !v.deep {
 		return
 	}
-	v.spend(r.Size)
 	d, n, err := v.digest(r.Digest)
 	v.st.Bytes += n
 	if err != nil {
@@ -360,7 +359,7 @@ func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
 		v.buf = make([]byte, copyBuffer)
 	}
 	h := sha256.New()
-	n, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, v.buf)
+	n, err = io.CopyBuffer(struct{ io.Writer }{h}, pacedReader{f, v}, v.buf)
 	h.Sum(d[:0])
 	return d, n, err
 }

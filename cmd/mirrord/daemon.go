@@ -38,6 +38,7 @@ type daemonFlags struct {
 	maxRuns, maxParked   int
 	spread, poll, within time.Duration
 	gc                   time.Duration
+	scrub                string
 	log, mail, from      string
 	host, maxState       string
 	listenHosts          []string
@@ -68,13 +69,12 @@ func daemonCommand(a *cli) *cobra.Command {
 		Short: "Run all jobs at their times",
 		Long: `Run all jobs of the jobs directory at their times.
 
-Other commands talk to the daemon through its Unix socket. --listen serves a status page, /metrics, /healthz and /readyz,
-for reading only. SIGTERM ends the runs, which go on after the next start; SIGHUP reads the jobs directory again.
+Commands use its Unix socket. --listen serves a status page, /metrics, /healthz and /readyz. SIGTERM ends the runs,
+which go on later; SIGHUP reads the jobs again.
 
 Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. Guide: docs/operations.md.`,
-		Example: `  mirrord daemon
-  mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
-  systemctl enable --now mirrord       # with the package`,
+		Example: `  mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
+  systemctl enable --now mirrord`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
 	}
@@ -90,6 +90,7 @@ Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. G
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at job files")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
 	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of mirrord gc; 0: never")
+	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read all that is stored; 0: never")
 	fl.StringVar(&f.log, "log", "", "`FORM` of the log: text, json or journal")
 	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
 	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
@@ -111,6 +112,10 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	most, err := job.ParseSize(cmp.Or(f.maxState, "0"))
 	if err != nil {
 		return app.Usagef("--max-state: %w", err)
+	}
+	scrub, err := job.ParseDuration(f.scrub)
+	if err != nil {
+		return app.Usagef("--scrub: %w", err)
 	}
 	level := slog.LevelInfo
 	if a.verbose {
@@ -190,6 +195,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { attend(a, ctx, work, d, log) })
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Tidy(ctx, f.gc) })
+	wg.Go(func() { d.Scrub(ctx, scrub) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()

@@ -29,7 +29,7 @@ func statusCommand(a *cli) *cobra.Command {
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
 States: ok (also with known gaps); new (never ran); gaps (published, but some part could not be had); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
-notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (the database of the mirror cannot be used: mirrord verify --rebuild); broken (the mirror cannot be read). What a job is doing stands beside it:
+notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (its database or files of it are damaged); broken (the mirror cannot be read). What a job is doing stands beside it:
 running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 
 With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown; mirrors that have no job file are listed too.`,
@@ -179,6 +179,9 @@ func printStatus(a *cli, s status.Job) error {
 	if d := s.Disk; d != nil {
 		a.printf("  on the disk: %s (bodies %s, documents %s, trees %s, database %s)\n", bytesText(d.Total),
 			bytesText(d.Bodies), bytesText(d.Documents), bytesText(d.Trees), bytesText(d.Database))
+	}
+	for _, line := range s.Scrub.Lines(time.Now()) {
+		a.printf("  %s\n", line)
 	}
 	for _, line := range s.Hooks {
 		a.printf("  %s\n", line)

@@ -5,6 +5,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"os"
 
@@ -18,6 +19,7 @@ type SampleOptions struct {
 	store.Sampling
 	// Look looks at names, sizes and times of all published files; without it only at those that are read.
 	Look bool
+	Also func(path string) bool // published files that are read besides; nil: none
 }
 
 // SampleStats say how much Sample looked at.
@@ -125,14 +127,24 @@ func (x *sampler) tree() error {
 	return err
 }
 
+// isBody reports whether a published file is a stored body, which is read as such.
+func (x *sampler) isBody(root *os.Root, f *phm.File) bool {
+	d, err := hex.DecodeString(f.SHA256)
+	return err == nil && len(d) == 32 && x.site.Trees.IsBody(root, f.Path, [32]byte(d))
+}
+
 // file looks at one published file, and reads it if its turn has come.
 func (x *sampler) file(root *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}
-	read := x.sampling.Pick == nil || x.sampling.Pick(f.URL)
+	also := x.sampling.Also != nil && x.sampling.Also(f.Path)
+	read := also || x.sampling.Pick == nil || x.sampling.Pick(f.URL)
 	if !read && !x.sampling.Look {
 		return nil
+	}
+	if read && !also && x.st.Records > 0 && x.isBody(root, f) { // an import has no records before its first run
+		read = false
 	}
 	if read && x.sampling.Spend != nil {
 		if err := x.sampling.Spend(f.Size); err != nil {

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/job"
+	"mirrord/mirror/report"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// ScrubEvery is the time in which the daemon reads all stored bytes once.
+const ScrubEvery = 30 * 24 * time.Hour
+
+// How fast a scrub reads: this much in a second, or twice what is needed to be done in time. Each body costs
+// scrubSeek besides, so that a disk with a head has time for others. It sleeps for at least scrubNap.
+const (
+	scrubRate  = 4 << 20
+	scrubSeek  = 32 << 10
+	scrubNap   = 50 * time.Millisecond
+	scrubTick  = time.Minute      // between two looks at what is due
+	scrubAgain = 10 * time.Minute // after a site that could not be read
+	lookEvery  = 24 * time.Hour   // between two looks at all published files of a site
+)
+
+// scrubber reads what is stored, a part of each site after the other, heals what it can and tells people. It
+// works in one goroutine.
+type scrubber struct {
+	app   *App
+	st    *store.State
+	every time.Duration // 0: it reads nothing, and only tells of databases that were made again
+	// what is known of a job and its run; ok is false for a mirror without a job
+	job  func(name string) (j *job.Job, s status.Job, ok bool)
+	tell func(kind status.Kind, j *job.Job, s status.Job)
+	// pause waits, and returns an error when ctx ends before
+	pause func(ctx context.Context, d time.Duration) error
+	heals *heals
+
+	notes map[string]*scrubNote
+	later map[string]time.Time // sites that could not be read: when to try again
+}
+
+// Scrub reads all stored bytes once in a time, 0 for never, until ctx ends. Its thread is the last to get
+// processor and disk.
+func (d *Daemon) Scrub(ctx context.Context, every time.Duration) {
+	idleThread()
+	s := &scrubber{
+		app:   d.app,
+		st:    d.st,
+		every: max(every, 0),
+		job:   d.scrubbed,
+		tell:  d.tellScrub,
+		pause: pauseFor,
+		heals: &d.heals,
+	}
+	s.run(ctx)
+}
+
+// scrubbed is what is known of the job of a mirror.
+func (d *Daemon) scrubbed(name string) (*job.Job, status.Job, bool) {
+	j, err := d.sched.Wanted(name)
+	if err != nil {
+		return nil, status.Job{}, false
+	}
+	s, err := d.sched.Job(name)
+	return j, s, err == nil
+}
+
+// tellScrub tells whoever a job names.
+func (d *Daemon) tellScrub(kind status.Kind, j *job.Job, s status.Job) {
+	if d.tell.HasReceiver(j) {
+		d.tell.Tell(kind, j, s)
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (s *scrubber) run(ctx context.Context) {
+	s.notes, s.later = map[string]*scrubNote{}, map[string]time.Time{}
+	for s.pause(ctx, scrubTick) == nil {
+		for s.round(ctx) { // more is due
+		}
+	}
+}
+
+// round reads at most one part of each site, and reports whether more is due now.
+func (s *scrubber) round(ctx context.Context) (more bool) {
+	names, err := s.st.Sites()
+	if err != nil {
+		s.app.Log.Error("scrub", "err", err)
+		return false
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return false
+		}
+		if s.notes[name] == nil {
+			s.notes[name] = loadScrub(s.st, name)
+		}
+		more = s.site(ctx, name, s.notes[name]) || more
+	}
+	return more && ctx.Err() == nil
+}
+
+// site does what is to be done of one site, and reports whether another part is due.
+func (s *scrubber) site(ctx context.Context, name string, n *scrubNote) (more bool) {
+	now := s.st.Now()
+	changed := s.redone(name, n)
+	if now.Before(s.later[name]) {
+		return false
+	}
+	changed = s.readersSee(ctx, name, n) || changed
+	changed = s.settle(ctx, name, n, now) || changed
+	due := s.every > 0 && !n.due(now, s.every).After(now)
+	if due && s.mayRead(name, n, now) {
+		read, err := s.part(ctx, name, n)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil && !errors.Is(err, store.ErrNoSite):
+			s.app.Log.Warn("scrub: try again later", "job", name, "err", err)
+			fallthrough
+		case !read:
+			s.later[name] = now.Add(scrubAgain)
+		}
+		changed = changed || read || len(n.All)+len(n.Untold) > 0
+		more = read && !n.due(s.st.Now(), s.every).After(s.st.Now())
+	}
+	changed = s.report(name, n) || changed
+	if changed {
+		if err := n.save(s.st, name); err != nil {
+			s.app.Log.Error("scrub", "job", name, "err", err)
+		}
+	}
+	return more
+}
+
+// mayRead reports whether a site may be read now. A run comes first, unless one is always under way: then the
+// scrub reads beside it once a part is late by the time of another.
+func (s *scrubber) mayRead(name string, n *scrubNote, now time.Time) bool {
+	_, j, _ := s.job(name)
+	if j.Activity != status.Running && j.Activity != status.Ending {
+		return true
+	}
+	late := now.Sub(n.due(now, s.every))
+	return n.Parts > 0 && late >= s.every/time.Duration(n.Parts)
+}
+
+// part reads the next part of a site; read is false when there is nothing to read yet, or it is not to be
+// read now.
+func (s *scrubber) part(ctx context.Context, name string, n *scrubNote) (read bool, err error) {
+	now := s.st.Now()
+	if n.Parts <= 0 || n.Began == nil || n.Began.After(now) {
+		size := int64(0)
+		if z := diskOf(s.st, name); z != nil {
+			size = z.Total
+		}
+		n.begin(now, s.every, size)
+	}
+	parts, mine := uint64(n.Parts), uint64(n.Done)
+	look := n.Looked == nil || now.Sub(*n.Looked) >= min(lookEvery, s.every)
+	c := s.paced(ctx, name, n)
+	c.look, c.pick = look, func(url string) bool { return xxh3.HashString(url)%parts == mine }
+	found, err := c.check(ctx, s.st, name)
+	if err != nil {
+		return false, err
+	}
+	if len(found) > 0 {
+		s.found(ctx, name, n, found)
+	}
+	n.finish(s.st.Now(), s.every, c.read, look)
+	return true, nil
+}
+
+// scrubLook is one reading of a part of a site.
+type scrubLook struct {
+	pick  func(url string) bool
+	also  func(path string) bool // published files that are read besides
+	spend func(n int64) error
+	look  bool
+	read  int64 // bytes
+}
+
+// paced returns a look that reads as fast as it may, and waits while a run of the site publishes.
+func (s *scrubber) paced(ctx context.Context, name string, n *scrubNote) *scrubLook {
+	rate := float64(scrubRate)
+	if s.every > 0 {
+		rate = max(rate, 2*float64(n.Size)/s.every.Seconds())
+	}
+	var owed time.Duration
+	return &scrubLook{spend: func(bytes int64) error {
+		owed += time.Duration(float64(bytes+scrubSeek) / rate * float64(time.Second))
+		if owed < scrubNap {
+			return ctx.Err()
+		}
+		err := s.pause(ctx, owed)
+		owed = 0
+		for err == nil && s.publishes(name) {
+			err = s.pause(ctx, time.Second)
+		}
+		return err
+	}}
+}
+
+// publishes reports whether a run of a site makes a version.
+func (s *scrubber) publishes(name string) bool {
+	_, j, _ := s.job(name)
+	return j.Progress != nil && j.Progress.Phase != status.Retrieving
+}
+
+// check reads a part of a site. What it found in a view that became stale counts when another view has it
+// too.
+func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]store.Problem, error) {
+	found, stale, err := c.once(ctx, st, name)
+	if err != nil || !stale || len(found) == 0 {
+		return found, err
+	}
+	again, _, err := c.once(ctx, st, name)
+	if err != nil {
+		return nil, err
+	}
+	return commonProblems(found, again), nil
+}
+
+// errInPlace says that a site is only to be read in its place, where a run would wait for the reader.
+var errInPlace = errors.New("there is no room for a copy of its database")
+
+// once reads a part of a site in a view.
+func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
+	found []store.Problem, stale bool, err error,
+) {
+	v, err := st.ViewSite(name)
+	if _, bad := errors.AsType[*store.DatabaseError](err); bad {
+		return []store.Problem{{
+			Kind:    store.BadDatabase,
+			Subject: status.DatabaseFile,
+			Detail:  err.Error(),
+		}}, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if !v.Copied() {
+		return nil, false, errInPlace
+	}
+	o := report.SampleOptions{
+		Sampling: store.Sampling{Pick: c.pick, Spend: c.spend},
+		Look:     c.look,
+		Also:     c.also,
+	}
+	stats, err := report.Sample(ctx, v, o, func(p store.Problem) {
+		if len(found) < mostDamage {
+			found = append(found, p)
+		}
+	})
+	c.read += stats.Bytes + stats.Size
+	return found, v.Stale(), err
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Files of a site's folder about its health. Both are read without its database.
+const (
+	scrubName  = "scrub.json"  // what the daemon's scrub knows; additive JSON of its own
+	redoneName = "redone.json" // LastRedone
+)
+
+// LoadScrub returns what SaveScrub kept for a site, nil for nothing.
+func LoadScrub(s *State, site string) ([]byte, error) {
+	v, err := s.root.ReadFile("sites/" + site + "/" + scrubName)
+	return v, diskErr("read "+scrubName, ignoreGone(err))
+}
+
+// SaveScrub keeps what a scrub knows of a site. A crash leaves what was kept before, or this. Of a site that
+// has gone nothing is kept. One goroutine calls it.
+func SaveScrub(s *State, site string, v []byte) error {
+	return keepBeside(s, site, scrubName, v)
+}
+
+// keepBeside replaces a file in the folder of a site, which another process may have open.
+func keepBeside(s *State, site, name string, v []byte) error {
+	dir, err := s.root.OpenRoot("sites/" + site)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return diskErr("write "+name, err)
+	}
+	defer dir.Close()
+	return diskErr("write "+name, writeSynced(dir, name, v, !s.opt.Volatile))
+}
+
+// writeSynced replaces a file by one that is on the disk.
+func writeSynced(dir *os.Root, name string, v []byte, sync bool) error {
+	aside := "." + name + ".new"
+	f, err := dir.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(v); err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return dir.Rename(aside, name)
+}
+
+// Redone is that a database was made again from its log.
+type Redone struct {
+	At    time.Time `json:"at"`
+	Why   string    `json:"why"`             // what was wrong with it
+	Aside string    `json:"aside,omitempty"` // folder of the site that has the damaged one
+}
+
+// LastRedone returns when the database of a site was last made again from its log; the zero value when it
+// never was.
+func LastRedone(s *State, site string) (r Redone, err error) {
+	v, err := s.root.ReadFile("sites/" + site + "/" + redoneName)
+	if err = ignoreGone(err); err != nil || v == nil {
+		return r, diskErr("read "+redoneName, err)
+	}
+	if json.Unmarshal(v, &r) != nil { // it tells nothing, and nothing depends on it
+		return Redone{}, nil
+	}
+	return r, nil
+}
+
+// NotedDamage returns what checks of a site noted for its next run, without opening its database: URLs whose
+// stored bodies are damaged, and paths of published files that are wrong.
+func NotedDamage(s *State, site string) (urls, files []string, err error) {
+	dir, err := s.root.OpenRoot("sites/" + site)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, diskErr("open folder", err)
+	}
+	defer dir.Close()
+	notes := SiteNotes{&home{root: dir}}
+	if urls, err = notes.Damaged(); err == nil {
+		files, err = notes.WrongFiles()
+	}
+	return urls, files, err
+}
+
+// RenewLog begins the log of a site that is open for writing again, with all that its database holds.
+func RenewLog(s *Site) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	if s.db.redo == nil {
+		return nil
+	}
+	return s.db.checkpoint()
+}
+
+// IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
+func (s *Trees) IsBody(tree *os.Root, path string, digest [32]byte) bool {
+	if _, ok := s.bodies.kept.(BodyFiler); !ok {
+		return false
+	}
+	fi, err := tree.Lstat(path)
+	if err != nil {
+		return false
+	}
+	same, err := s.bodies.isIn(tree, path, fi, digest)
+	return same && err == nil
+}
