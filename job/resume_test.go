@@ -31,3 +31,21 @@ func TestResumeFor(t *testing.T) {
 		}
 	}
 }
+
+func TestTreeWait(t *testing.T) {
+	for schedule, want := range map[string]time.Duration{
+		"":               0,
+		"@every 10m":     time.Minute,
+		"@hourly":        6 * time.Minute,
+		"30 3 * * *":     144 * time.Minute,
+		"0 9,10 * * *":   6 * time.Minute, // the shorter of the two
+		"continuous":     3 * time.Minute,
+		"not a schedule": 0,
+	} {
+		j := Default("http://h/")
+		j.Schedule, j.MinInterval = schedule, 30*time.Minute
+		if got := TreeWait(j); got != want {
+			t.Errorf("%q: %v, want %v", schedule, got, want)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/phm"
 	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
@@ -191,4 +192,64 @@ func BenchmarkPublishOnePage(b *testing.B) {
 		s.publish(v)
 		v++
 	}
+}
+
+// BenchmarkTrees is what it costs to publish a site of which one page has changed: in a new tree, and in one
+// that is brought forward over three versions. It reports what each tree takes besides the files that all
+// trees share.
+func BenchmarkTrees(b *testing.B) {
+	for _, files := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(files), func(b *testing.B) {
+			s := newBigSite(b, files)
+			v := 2
+			for _, grace := range []time.Duration{time.Hour, 0} {
+				b.Run(fmt.Sprint("grace ", grace), func(b *testing.B) {
+					s.job.Publish.Grace, s.job.Publish.Trees = grace, 100
+					before, n := cpuTime(b), 0
+					for b.Loop() {
+						s.change(100+v, v)
+						s.publish(v)
+						v++
+						n++
+					}
+					b.ReportMetric((cpuTime(b)-before).Seconds()*1000/float64(n), "cpu-ms/op")
+					folders, bytes := s.folders()
+					b.ReportMetric(float64(folders), "folders/tree")
+					b.ReportMetric(float64(bytes), "B/tree")
+				})
+			}
+		})
+	}
+}
+
+// cpuTime is the processor time of this process.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// folders counts the folders of the published tree, and the bytes that they take with its file table.
+func (b *bigSite) folders() (n int, bytes int64) {
+	b.tb.Helper()
+	tree := filepath.Join(b.s.Dir(), "current") + "/"
+	err := filepath.WalkDir(tree, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || (!d.IsDir() && d.Name() != phm.FilesName) {
+			return err
+		}
+		fi, err := os.Lstat(p)
+		if err == nil {
+			bytes += fi.Size()
+		}
+		if d.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return n, bytes
 }

@@ -14,8 +14,9 @@
 //	                            self-describing;
 //	                            one that changes a little as a delta over an older frame (delta.go)
 //	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
-//	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next
-//	                            publish
+//	  sites/NAME/trees/N        PHM directories, by version (treenext.go); one of them is brought up to date by
+//	                            the next publish
+//	  sites/NAME/versions/N     symbolic links to them
 //	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of
 //	                            again when it is damaged
 //	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run

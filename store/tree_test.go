@@ -141,7 +141,7 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// toLetters makes the trees of a site what they were in versions before 0.4, and opens it again.
+// toLetters makes the trees of a site what they were in mirrord 0.2.0 and before, and opens it again.
 func toLetters(t *testing.T, st *State, s *Site, dir string) *Site {
 	t.Helper()
 	err := s.update("forget trees", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kTrees) })

@@ -16,8 +16,8 @@ import (
 )
 
 // The trees of a site are folders of its folder trees. A finished one is named by its version, with a number
-// behind it when that version was published again; "a" and "b" are the names that versions before 0.4 gave.
-// A tree is finished as long as it has such a name, unless kBuild names it.
+// behind it when that version was published again; "a" and "b" are the names that mirrord 0.2.0 and before
+// gave. A tree is finished as long as it has such a name, unless kBuild names it.
 const (
 	treesFolder    = "trees"
 	versionsFolder = "versions" // of links to the trees, by the number of the version
@@ -41,8 +41,8 @@ const maxDoubt = 1000
 // treeName is the name of the tree of a version.
 func treeName(version int) string { return fmt.Sprintf("%06d", version) }
 
-// versionOf returns the version that the name of a finished tree says; 0 for the names of versions before
-// 0.4.
+// versionOf returns the version that the name of a finished tree says; 0 for the names that mirrord 0.2.0
+// and before gave.
 func versionOf(name string) (version int, ok bool) {
 	if name == "a" || name == "b" {
 		return 0, true
