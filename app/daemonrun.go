@@ -36,6 +36,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		if noRoom(err) {
 			out.Verdict, out.Cause = status.VerdictPartial, status.DiskFull
 		}
+		out.Lasting = (out.Cause == status.ByItself) && lastingSetup(err)
 		return out
 	}
 	defer r.heals.run(j.Name)()
@@ -101,6 +102,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	}
 	_, out.Lasting = lasting(sum)
 	out.Lasting = out.Lasting && out.Verdict == status.VerdictPartial && out.Cause == status.ByItself
+	out.Lasting = out.Lasting || ((out.Verdict == status.VerdictError) && lastingSetup(err))
 	return out
 }
 

@@ -96,7 +96,9 @@ func withHooks(
 	}
 	sum, err = change()
 	if sum != nil && sum.Version > 0 {
-		err = errors.Join(err, linkPublished(j, s))
+		if lerr := linkPublished(j, s); lerr != nil {
+			err = errors.Join(err, setupError{lerr})
+		}
 	}
 	if sum == nil {
 		return nil, err

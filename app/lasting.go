@@ -3,7 +3,9 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"mirrord/job"
@@ -26,6 +28,19 @@ func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	}
 	t, ok = status.TroubleOf(strings.Join(sum.Reasons, "\n"))
 	return t, ok && t.Lasting
+}
+
+// setupError is an error of what a job needs on this machine beside the site: its secrets and certificates,
+// and the place where it publishes. Another run meets the same until somebody mends that.
+type setupError struct{ error }
+
+func (e setupError) Unwrap() error { return e.error }
+
+// lastingSetup reports whether an error of a run says that something on this machine keeps it from its work
+// until somebody mends that.
+func lastingSetup(err error) bool {
+	_, setup := errors.AsType[setupError](err)
+	return (setup || errors.Is(err, fs.ErrPermission)) && !noRoom(err)
 }
 
 // LastingOfJob is the error of a first run of a job that another run would only repeat, with the remedy; nil

@@ -39,7 +39,7 @@ func RunSite(
 	}
 	client, err := mirror.NewClient(j, a.world(st.PublicNames()), a.Log)
 	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", j.Name, err)
+		return nil, fmt.Errorf("job %s: %w", j.Name, setupError{err})
 	}
 	defer client.Close()
 	return mirror.Run(ctx, mirror.Options{

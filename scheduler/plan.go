@@ -83,6 +83,9 @@ func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 		e.rec.Added, e.dirty = now, true
 	}
 	if text := string(cfg.Text); e.rec.Text != text {
+		if (e.rec.Text != "") && (e.rec.Last != nil) && e.rec.Last.Lasting && !clock.Manual() {
+			e.rec.Retry = now // the new file may be what was missing
+		}
 		e.rec.Text, e.dirty = text, true
 	}
 	spec, tz := cfg.Job.Schedule, cfg.Job.Timezone

@@ -219,6 +219,6 @@ func (s *state) consider(e *entry, now time.Time) {
 	if kind == "" {
 		return
 	}
-	e.rec.Told, e.dirty = status.Told{Kind: kind, At: now}, true
+	e.rec.Told, e.dirty = status.Told{Kind: kind, At: now, Lasting: st.LastingTrouble()}, true
 	s.o.Teller.Tell(kind, j, st)
 }

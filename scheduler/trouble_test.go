@@ -43,6 +43,44 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// What another run would only meet again is told once and tried again by the schedule alone, or when the
+// file of the job is another one.
+func TestLastingIsNotRetried(t *testing.T) {
+	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
+	run.ends = func(_ *job.Job, n int) status.Run {
+		if n <= 4 {
+			return status.Run{
+				Verdict: status.VerdictError,
+				Error:   "job daily: auth.password: read secret: environment variable P is not set",
+				Lasting: true,
+			}
+		}
+		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
+	}
+	tell := &fakeTeller{}
+	const notify = "notify = { command = \"true\" }\n"
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+	}, []File{makeJob(t, "daily", "0 13 * * *", "UTC", notify)}, func(t *testing.T, r *rig) {
+		sleepUntil(3, 15, 0)
+		r.want("daily", "01 13:00 schedule", "02 13:00 schedule", "03 13:00 schedule")
+		if j := r.job("daily"); (j.Health != status.Failed) || !strings.Contains(j.Fix, "mirrord check names it") {
+			t.Errorf("%+v", j)
+		}
+		if len(tell.told) != 1 {
+			t.Errorf("told %v, want once", tell.told)
+		}
+		r.Apply(Resolve([]File{makeJob(t, "daily", "0 13 * * *", "UTC", notify+"title = \"x\"\n")}, r.Config()))
+		sleepUntil(4, 15, 0)
+		r.want("daily", "01 13:00 schedule", "02 13:00 schedule", "03 13:00 schedule", "03 15:00 retry",
+			"04 13:00 schedule")
+		if j := r.job("daily"); (j.Health != status.OK) || (len(tell.told) != 2) {
+			t.Errorf("%+v, told %v", j, tell.told)
+		}
+	})
+}
+
 // A site whose database is damaged is run by its schedule alone: until it is rebuilt each run ends the same.
 // It is reported, with the command that helps.
 func TestDamagedIsNotRetried(t *testing.T) {

@@ -64,6 +64,13 @@ func Troubles(why string) []KnownTrouble {
 			Get:     "make the file readable, or set the variable",
 			Lasting: true,
 		}},
+		{regexp.MustCompile(`tls\.ca_file: |auth\.cookies_file: `), Trouble{
+			What: "a file that the job names cannot be read",
+			Do: "a file that the job names cannot be read: let the daemon's user read it, or correct its name: " +
+				"mirrord check says more",
+			Get:     "look at its name, and whether you may read it",
+			Lasting: true,
+		}},
 		{text("status 401"), Trouble{
 			What:    "the site wants a login (status 401)",
 			Do:      "the site wants a login: user and password of [auth] in the job's file",

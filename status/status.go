@@ -116,7 +116,7 @@ type Run struct {
 	GapsSince *time.Time `json:"gaps_since,omitempty"` // the first failure of the oldest
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
-	// a first run that another one would only repeat until somebody does something: it is not retried
+	// another run would only repeat it until somebody does something: it is not retried before its schedule
 	Lasting bool     `json:"lasting,omitempty"`
 	Waiting []string `json:"waiting,omitempty"` // lines that show what accept would change
 

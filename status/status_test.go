@@ -149,6 +149,13 @@ func TestTell(t *testing.T) {
 		{"again after a day", told(TellFailed, 25*time.Hour), job(Failed, ""), TellFailed},
 		{"something else within the hour", told(TellFailed, time.Minute), job(Stale, ""), ""},
 		{"something else later", told(TellFailed, 2*time.Hour), job(Stale, ""), TellStale},
+		{"lasting", Told{}, lasting("read secret: x", false), TellFailed},
+		{"lasting is told once", toldLasting("read secret: "), lasting("read secret: x", false), ""},
+		{"lasting, and stale", toldLasting("read secret: "), lasting("read secret: x", true), TellStale},
+		{"another that is lasting", toldLasting("publish.dir"), lasting("read secret: x", false), TellFailed},
+		{"lasting after a failure", told(TellFailed, 2*time.Hour), lasting("x", false), ""},
+		{"lasting, a day after a failure", told(TellFailed, 25*time.Hour), lasting("x", false), TellFailed},
+		{"lasting is over", toldLasting("x"), job(OK, ""), TellRecovered},
 		{"suspicion is told once", told(TellSuspicious, 100*time.Hour), job(Suspicious, ""), ""},
 		{"suspicion does not wait", told(TellFailed, time.Minute), job(Suspicious, ""), TellSuspicious},
 		{"recovery", told(TellStale, time.Minute), job(OK, ""), TellRecovered},
@@ -170,6 +177,20 @@ func TestTell(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
+}
+
+// lasting is a job whose last run ended in an error that another one would meet again.
+func lasting(why string, stale bool) *Job {
+	return &Job{
+		Name:   "x",
+		Health: Failed,
+		Stale:  stale,
+		Last:   &Run{Verdict: VerdictError, Error: why, Lasting: true},
+	}
+}
+
+func toldLasting(why string) Told {
+	return Told{Kind: TellFailed, At: noon.Add(-100 * time.Hour), Lasting: why}
 }
 
 // withGaps is a job whose last run ended an hour before noon with gaps.

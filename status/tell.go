@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ const (
 type Told struct {
 	Kind Kind      `json:"kind,omitempty"` // "" or recovered: nothing is open
 	At   time.Time `json:"at,omitzero"`
+	// what was told is lasting, and this is the text that names it: it is not told again
+	Lasting string `json:"lasting,omitempty"`
 }
 
 // Open reports whether a problem was told and no recovery.
@@ -46,7 +49,8 @@ const (
 // mirror gets stale by it. One and the same problem is told again after RepeatAfter, but a run that waits for
 // somebody to accept it only once. Another problem is told at once but no more than one an hour, so that a
 // site that comes and goes does not fill mailboxes. A full disk concerns all jobs alike; the job that stopped
-// for it says so once. Gaps are told once, by the run in which they appeared or grew.
+// for it says so once. Gaps are told once, by the run in which they appeared or grew. So is what another run
+// would only meet again, such as a secret that cannot be read, but for that the mirror gets stale by it.
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
@@ -66,6 +70,11 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 	case j.Last.Complete() && t.Open():
 		return TellRecovered
 	}
+	if (kind == TellFailed) && (j.LastingTrouble() != "") && t.Open() && (t.Lasting == j.LastingTrouble()) {
+		if kind = TellStale; !j.Stale {
+			return ""
+		}
+	}
 	since := now.Sub(t.At)
 	switch {
 	case kind == "":
@@ -79,6 +88,15 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 		return ""
 	}
 	return kind
+}
+
+// LastingTrouble is the text of what the last run met and another one would meet again, "" for all others.
+func (j *Job) LastingTrouble() string {
+	if (j.Last == nil) || !j.Last.Lasting {
+		return ""
+	}
+	t, _ := TroubleOf(j.why())
+	return cmp.Or(t.Cause, j.why())
 }
 
 // Message is what is told. Its JSON form is a contract with whoever receives it.

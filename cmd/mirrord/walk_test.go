@@ -111,6 +111,14 @@ func (w *walk) job(url string, more ...string) {
 	put(w.T, w.d.jobs, w.name+".toml", text+strings.Join(more, "\n")+"\n")
 }
 
+// bySchedule checks that the trouble that was shown is not tried again before the schedule of the job.
+func (w *walk) bySchedule() {
+	w.Helper()
+	if (w.was.Last == nil) || !w.was.Last.Lasting || (w.was.Why != "schedule") {
+		w.Errorf("it is tried again: next run %s (%s)", w.was.NextText, w.was.Why)
+	}
+}
+
 // do runs a command of mirrord as a remedy names it, and wants an exit code.
 func (w *walk) do(code int, args ...string) string {
 	w.Helper()

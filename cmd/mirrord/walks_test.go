@@ -107,6 +107,7 @@ func causeWalks() map[string]func(t *testing.T, cause string) {
 		"address not allowed: ":                          walkForbiddenAddress,
 		"disallowed":                                     walkRobots,
 		"read secret: ":                                  walkSecret,
+		`tls\.ca_file: |auth\.cookies_file: `:            walkFile,
 		"status 401":                                     walkLogin,
 		"status 407":                                     walkProxyLogin,
 		"status 403":                                     walkRefused,
@@ -170,10 +171,27 @@ func walkSecret(t *testing.T, cause string) {
 	w.job(w.site.URL+"/", `auth.user = "me"`, fmt.Sprintf("auth.password_file = %q", secret))
 	w.run(exitError)
 	w.shown("let the daemon's user read the secret", "mirrord check names it")
+	w.bySchedule()
 	if said := w.do(exitOK, "check"); !strings.Contains(said, secret) {
 		t.Errorf("check does not name %s:\n%s", secret, said)
 	}
 	if err := os.WriteFile(secret, []byte("word\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.gone()
+}
+
+func walkFile(t *testing.T, cause string) {
+	w := newWalk(t, cause)
+	cookies := w.file("cookies")
+	w.job(w.site.URL+"/", fmt.Sprintf("auth.cookies_file = %q", cookies))
+	w.run(exitError)
+	w.shown("let the daemon's user read it, or correct its name", "mirrord check says more")
+	w.bySchedule()
+	if said := w.do(exitOK, "check"); !strings.Contains(said, cookies) {
+		t.Errorf("check does not name %s:\n%s", cookies, said)
+	}
+	if err := os.WriteFile(cookies, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.gone()
@@ -446,6 +464,7 @@ func walkPublishDir(t *testing.T, cause string) {
 	w.job(w.site.URL+"/", fmt.Sprintf("publish.dir = %q", dir))
 	w.run(exitError)
 	w.shown("mirrord check names what is in the way")
+	w.bySchedule()
 	if said := w.do(exitOK, "check"); !strings.Contains(said, dir) {
 		t.Errorf("check does not name %s:\n%s", dir, said)
 	}
