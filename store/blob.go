@@ -3,6 +3,7 @@
 package store
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -51,14 +52,31 @@ func (b *Blobs) unsettle(name string) {
 	delete(b.fresh, name)
 }
 
-// has reports whether a blob is there with the right size. One that another process may not have synced yet
-// is settled here too.
-func (b *Blobs) has(name string, size int64) bool {
+// has reports whether a body is there and right. What a loss of power left may have its name and size, and
+// other bytes; so may what a bad disk did. So it is read, unless it came or was read since the last sync. One
+// that another process may not have synced yet is settled here too.
+func (b *Blobs) has(d [32]byte, size int64) bool {
+	name := blobName(d)
 	st, err := b.dir.root.Lstat(name)
 	if err != nil || st.Size() != size || !st.Mode().IsRegular() {
 		return false
 	}
-	if b.durable && changedWithin(st, syncedAfter) {
+	b.mu.Lock()
+	_, known := b.fresh[name]
+	b.mu.Unlock()
+	if known {
+		return true
+	}
+	f, err := b.dir.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); (err != nil) || ([32]byte(h.Sum(nil)) != d) {
+		return false
+	}
+	if changedWithin(st, syncedAfter) {
 		b.settled(name)
 	}
 	return true
@@ -103,7 +121,7 @@ func (b *Blobs) mkdir(d [32]byte) error {
 
 // Put implements Bodies.
 func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
-	if b.has(blobName(d), int64(len(body))) {
+	if b.has(d, int64(len(body))) {
 		return nil
 	}
 	w, err := b.spool.Create()
@@ -129,7 +147,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	}
 	if err == nil {
 		name := blobName(d)
-		if b.has(name, w.size) {
+		if b.has(d, w.size) {
 			w.remove()
 			return nil
 		}
@@ -149,7 +167,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 // it, or a copy where there are no links.
 func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
 	fi, err := dir.Lstat(path)
-	if (err == nil) && b.has(blobName(d), fi.Size()) {
+	if (err == nil) && b.has(d, fi.Size()) {
 		return nil
 	}
 	if err == nil {
@@ -159,7 +177,7 @@ func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
 	if err == nil {
 		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.root.Name(), name))
 	}
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if err == nil || (errors.Is(err, fs.ErrExist) && b.has(d, fi.Size())) {
 		b.settled(name)
 		return nil
 	}

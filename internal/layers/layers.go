@@ -75,6 +75,9 @@ func rows() map[string]Row {
 		// Imperfect sites for whole runs.
 		"internal/zoo": harness,
 
+		// What a disk may hold after a loss of power.
+		"internal/disktest": harness,
+
 		// Asks programs of others in tests.
 		"internal/oracle": harness,
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A loss of power left a body with the right name and size, and other bytes: it is replaced when the body
+// comes again, on each way.
+func TestWrongBlobIsReplaced(t *testing.T) {
+	body := random(5000, 1)
+	d := sha256.Sum256(body)
+	for name, put := range map[string]func(t *testing.T, b *Blobs) error{
+		"Put": func(_ *testing.T, b *Blobs) error { return b.Put(d, body, at(1)) },
+		"PutFile": func(t *testing.T, b *Blobs) error {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "file"), body, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			return b.PutFile(d, root, "file")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			st, _ := openTest(t, dir, Options{})
+			p := filepath.Join(dir, "blobs", hex.EncodeToString(d[:1]), hex.EncodeToString(d[:]))
+			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(p, make([]byte, len(body)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := put(t, st.Blobs); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(p); (err != nil) || !bytes.Equal(got, body) {
+					t.Errorf("the blob is still wrong: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A database that lost power while it was made is made again; one that was committed to is damaged.
+func TestUnbornDatabase(t *testing.T) {
+	page := os.Getpagesize()
+	for _, c := range []struct {
+		name  string
+		bytes []byte
+		ok    bool
+	}{
+		{"half a page", make([]byte, page/2), true},
+		{"zeros", make([]byte, 4*page), true},
+		{"other bytes", random(3*page, 1), true},
+		{"longer", random(5*page, 1), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(dir, "sites/x/packs"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "sites/x", siteDB), c.bytes, 0o640); err != nil {
+				t.Fatal(err)
+			}
+			st, err := OpenState(dir, Options{Wait: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			s, err := st.OpenSite("x")
+			if (err == nil) != c.ok {
+				t.Errorf("opened: %v", err)
+			}
+			if err == nil {
+				s.Close()
+			}
+		})
+	}
+	t.Run("committed to", func(t *testing.T) {
+		dir, path := sealedSite(t)
+		if err := os.RemoveAll(filepath.Join(filepath.Dir(path), redoFolder)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, int64(3*page)); err != nil {
+			t.Fatal(err)
+		}
+		if run, _ := opened(t, dir); run == nil {
+			t.Error("a run takes a cut database for a new one")
+		}
+	})
+}
