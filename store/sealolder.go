@@ -141,3 +141,67 @@ func (d *database) copyPart(old *database, name, from []byte) (next []byte, err 
 	})
 	return next, err
 }
+
+// sealInPlace seals a database of an older version by one transaction, so that a crash leaves it as it was or
+// sealed. One of more than sealBytes is left as it is: whoever waits for it would wait for long.
+func (d *database) sealInPlace() error {
+	needs := false
+	err := d.View(func(t *transaction) error {
+		needs = !t.sealed && !d.volatile && !t.isFresh() && t.Size() <= sealBytes
+		return nil
+	})
+	if (err != nil) || !needs {
+		return err
+	}
+	return d.Update((*transaction).seal)
+}
+
+// seal gives each value its checksum, and each bucket its tally.
+func (t *transaction) seal() error {
+	var names [][]byte
+	err := t.tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		names = append(names, []byte(string(name)))
+		return nil
+	})
+	if err == nil {
+		_, err = t.tx.CreateBucket(bSums)
+	}
+	t.sealed = true
+	for _, name := range names {
+		if err == nil {
+			err = t.Bucket(name).seal()
+		}
+	}
+	return err
+}
+
+// seal gives each value of a bucket, and of those in it, its checksum.
+func (b *bucket) seal() error {
+	var keys, values [][]byte // nothing may change below a cursor
+	c := b.b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		keys = append(keys, []byte(string(k)))
+		if v != nil {
+			v = sealed(b.name, k, v)
+		}
+		values = append(values, v)
+	}
+	if !b.inner {
+		b.tally = new(tally)
+	}
+	for i, k := range keys {
+		if values[i] == nil {
+			if err := b.Bucket(k).seal(); err != nil {
+				return err
+			}
+			continue
+		}
+		if b.tally != nil {
+			b.tally.add(k, values[i])
+		}
+		if err := b.b.Put(k, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -156,9 +156,14 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	return err
 }
 
-// updateDB writes mirror.db.
+// updateDB writes mirror.db. One of an older version is sealed first.
 func (s *State) updateDB(op string, f func(*transaction) error) error {
-	return s.withDB(updateWait, func(db *database) error { return diskErr(op, db.Update(f)) })
+	return s.withDB(updateWait, func(db *database) error {
+		if err := db.sealInPlace(); err != nil {
+			return diskErr("seal "+stateDB, err)
+		}
+		return diskErr(op, db.Update(f))
+	})
 }
 
 // replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one
