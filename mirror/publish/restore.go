@@ -4,6 +4,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// RestoreLinks makes the list of targets of every document that version restored what the document says.
+// RestoreLinks makes the list of targets of every document that version restored what the document says. One
+// that is damaged keeps its list.
 func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource, version int) error {
 	known, err := r.Known()
 	if err != nil {
@@ -44,6 +46,9 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 			return err
 		}
 		fr, err := from.ReadFrame(frames, rec.At)
+		if errors.Is(err, store.ErrDamaged) {
+			continue // whoever publishes it finds it damaged, and the next run requests it
+		}
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)
 		}
