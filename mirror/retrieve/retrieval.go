@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -108,14 +107,9 @@ func (r *Retrieval) Progress() status.Progress {
 	return p
 }
 
-// sayDown logs that an origin or host is left for the next run.
+// sayDown logs that an origin or host is left for the next run. The report of the run says so too.
 func (r *Retrieval) sayDown(l crawl.Left) {
-	level := slog.LevelInfo
-	if l.Entry {
-		level = slog.LevelWarn
-	}
-	const what = "nothing more is requested in this run"
-	r.Log.Log(context.Background(), level, what, "host", l.Name, "err", l.Reason)
+	r.Log.Info("nothing more is requested in this run", "host", l.Name, "err", l.Reason)
 }
 
 // stopped reports whether the run was told to end.

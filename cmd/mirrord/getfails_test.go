@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What get cannot have, and could not have later, is one plain line with what to do, and nothing is left.
+func TestGetFailsInOneLine(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(page))
+	defer secure.Close()
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	forbidden := httptest.NewServer(robots("User-agent: *\nDisallow: /\n"))
+	defer forbidden.Close()
+	for url, want := range map[string]string{
+		"http://nowhere.invalid/": "no host has this name; look at its spelling",
+		secure.URL + "/":          "its certificate is not accepted; --set tls.ca_file=PEM",
+		none.URL + "/x":           "the site has no such page; look at its spelling",
+		forbidden.URL + "/":       "its robots.txt forbids that; ask its owner",
+	} {
+		t.Run(strings.TrimPrefix(want, "its "), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			var out, errs bytes.Buffer
+			code := run(t.Context(), env{
+				stdin:     strings.NewReader(""),
+				stdout:    &out,
+				stderr:    &errs,
+				lookupEnv: vars(),
+				network:   names{},
+			}, []string{"get", url, "--set", "limits.retries=0"})
+			line := errs.String()
+			if code != exitError || out.Len() > 0 || strings.Count(line, "\n") != 1 ||
+				!strings.HasPrefix(line, "mirrord: "+url+": ") || !strings.Contains(line, want) {
+				t.Errorf("exit code %d: %s%s", code, &out, line)
+			}
+			left, err := os.ReadDir(".")
+			if err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
