@@ -36,8 +36,9 @@ type PlanReport struct {
 	// spared would: estimates of the policy adaptive, not made by the others.
 	Expected float64        `json:"expected"`
 	Missed   float64        `json:"missed"`
-	Reasons  map[string]int `json:"reasons"` // URLs by reason, to ask or to spare
-	Dirs     []PlanDir      `json:"dirs"`    // that have URLs of their own, by path
+	Reasons  map[string]int `json:"reasons"`           // URLs by reason, to ask or to spare
+	Dirs     []PlanDir      `json:"dirs"`              // that have URLs of their own, by path
+	Without  []string       `json:"without,omitempty"` // what the run may request beside, or need not
 }
 
 // PlanDir is what a plan says of the URLs directly in one directory.
@@ -79,12 +80,15 @@ func (v *View) Plan() (*PlanReport, error) {
 		by:  map[policy.Dir]*dirCount{},
 	}
 	dirs := spare.NewDirTable(v.primary)
+	guesses := false
 	for id, is := range v.table.All() {
+		guesses = guesses || (is.Guessed() && !admit.IsFavicon(v.table.URL(id)))
 		if is.Given() && (is.Governed() || c.f.Asked.Has(id)) {
 			c.add(id, c.dir(dirs, id))
 		}
 	}
 	c.finish()
+	rep.Without = notPlanned(v.Job, guesses)
 	return rep, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mirrord/job"
 	"mirrord/policy"
 )
 
@@ -19,6 +20,9 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 	if _, err := fmt.Fprintf(w, "%s: run %d would request %d of the %d URLs that the mirror has, and skip %d\n",
 		p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
 		return err
+	}
+	if len(p.Without) > 0 {
+		fmt.Fprintf(w, "  not in this plan: %s\n", strings.Join(p.Without, "; "))
 	}
 	switch {
 	case p.Full != "" && p.Reasons[policy.Observed.String()] > 0:
@@ -74,6 +78,20 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		i += n
 	}
 	return tw.Flush()
+}
+
+// notPlanned says what plans leave out that runs of a job do. guesses says that its scripts name addresses.
+func notPlanned(j *job.Job, guesses bool) (out []string) {
+	if len(j.Alternates) > 0 {
+		out = append(out, "requests of replicas (alternates)")
+	}
+	if j.Reuse.Job != "" {
+		out = append(out, "requests that the mirror of "+j.Reuse.Job+" saves (reuse.job)")
+	}
+	if guesses && j.Scripts {
+		out = append(out, "addresses that are guessed from scripts (scripts)")
+	}
+	return out
 }
 
 // alikeBelow reports whether b lies below a and the same is said of both.
