@@ -173,7 +173,7 @@ func (t *Tree) unlock() error {
 	}
 	f := t.lock
 	t.lock = nil
-	return f.Close()
+	return unlock(f)
 }
 
 // Unchanged says that the tree is finished but not to be published, so that the next build need not start

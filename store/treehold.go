@@ -23,7 +23,7 @@ type HeldTree struct {
 func (t *HeldTree) Close() error {
 	err := t.Root.Close()
 	if t.lock != nil {
-		err = errors.Join(err, t.lock.Close())
+		err = errors.Join(err, unlock(t.lock))
 	}
 	return err
 }
@@ -107,6 +107,13 @@ func (p *pinned) close() {
 		p.tree.Close() // read only: nothing can be lost
 	}
 	if p.lock != nil {
-		p.lock.Close()
+		unlock(p.lock) // likewise
 	}
+}
+
+// unlock gives the lock of a folder back at once: a process that is being started may have the file too,
+// until its program begins.
+func unlock(f *os.File) error {
+	_ = funlock(f) // it fails where folders cannot be locked
+	return f.Close()
 }

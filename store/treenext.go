@@ -60,7 +60,7 @@ func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
 			held[n.Name] = true
 			continue
 		}
-		if err := lock.Close(); err != nil {
+		if err := unlock(lock); err != nil {
 			return NextTree{}, diskErr("lock tree", err)
 		}
 	}
@@ -294,7 +294,7 @@ func (s *Trees) Trim(r TreeRules) (n int, err error) {
 		if lock == nil {
 			continue
 		}
-		err = errors.Join(s.remove(old), lock.Close())
+		err = errors.Join(s.remove(old), unlock(lock))
 		if err != nil {
 			return n, err
 		}
