@@ -187,7 +187,7 @@ func (d *database) openFile() (_ *os.File, err error) {
 	switch {
 	case fi.Size() > 0:
 		err := d.check(f, fi)
-		if (err != nil) && d.fresh && !d.readOnly && isUnborn(f, fi) {
+		if (err != nil) && d.fresh && !d.readOnly && d.isUnborn(f, fi) {
 			err = f.Truncate(0)
 		}
 		if err != nil {
@@ -201,13 +201,6 @@ func (d *database) openFile() (_ *os.File, err error) {
 		d.yield = newYielding(d.sign, d.mode)
 	}
 	return f, nil
-}
-
-// isUnborn reports whether a damaged database is one that lost power while it was made: nothing was committed
-// to it. It has the four pages that bbolt begins with, and commits 0 and 1.
-func isUnborn(f *os.File, fi fs.FileInfo) bool {
-	c, err := dbpages.ReadCommit(f)
-	return (fi.Size() <= int64(4*os.Getpagesize())) && ((err != nil) || (c.Tx <= 1))
 }
 
 // openOrHeld opens the file. Of one that is held it returns another descriptor, which has the same lock.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,15 +58,23 @@ func TestWrongBlobIsReplaced(t *testing.T) {
 // A database that lost power while it was made is made again; one that was committed to is damaged.
 func TestUnbornDatabase(t *testing.T) {
 	page := os.Getpagesize()
+	newborn, err := newbornDatabase()
+	if (err != nil) || (len(newborn) != 4*page) {
+		t.Fatalf("%d bytes, %v", len(newborn), err)
+	}
+	torn := bytes.Clone(newborn)
+	clear(torn[page : page+1024])
+	clear(torn[2*page:])
 	for _, c := range []struct {
 		name  string
 		bytes []byte
 		ok    bool
 	}{
-		{"half a page", make([]byte, page/2), true},
+		{"half a page", newborn[:page/2], true},
 		{"zeros", make([]byte, 4*page), true},
-		{"other bytes", random(3*page, 1), true},
-		{"longer", random(5*page, 1), false},
+		{"torn", torn, true},
+		{"other bytes", random(3*page, 1), false},
+		{"longer", make([]byte, 5*page), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -91,14 +100,15 @@ func TestUnbornDatabase(t *testing.T) {
 	}
 	t.Run("committed to", func(t *testing.T) {
 		dir, path := sealedSite(t)
-		if err := os.RemoveAll(filepath.Join(filepath.Dir(path), redoFolder)); err != nil {
+		want := content(t, path)
+		if err := os.WriteFile(path, torn, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(path, int64(3*page)); err != nil {
-			t.Fatal(err)
+		if run, _ := opened(t, dir); run != nil {
+			t.Fatal(run)
 		}
-		if run, _ := opened(t, dir); run == nil {
-			t.Error("a run takes a cut database for a new one")
+		if got := content(t, path); !maps.Equal(got, want) {
+			t.Errorf("the database holds %q, want %q", got, want)
 		}
 	})
 }

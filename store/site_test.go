@@ -204,7 +204,7 @@ func TestRemoveSite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sites/bad/site.db"), random(90000, 3), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "sites/bad/site.db"), random(9000, 3), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.OpenSite("bad"); err == nil {
