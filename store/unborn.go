@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // isUnborn reports whether a damaged database is one that lost power while it was made, before anything was
@@ -49,11 +47,17 @@ func newbornDatabase() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, siteDB)
-	db, err := bolt.Open(name, 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType})
+	d, err := openDatabase(doorOptions{
+		path:     name,
+		mode:     0o600,
+		depth:    1,
+		fresh:    true,
+		volatile: true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Close(); err != nil {
+	if err := d.Close(); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(name)
