@@ -348,6 +348,16 @@ func (t *tally) decode(b []byte) bool {
 	return true
 }
 
+// readAll reads all values of a bucket and of those in it, each of which must be what was written.
+func (b *bucket) readAll() {
+	c := b.Cursor()
+	for key, v := c.First(); key != nil; key, v = c.Next() {
+		if in := b.Bucket(key); (v == nil) && (in != nil) {
+			in.readAll()
+		}
+	}
+}
+
 // checkSums reads all values of a sealed database and reports what is wrong with them, or with how many there
 // are. A database of an older format has nothing to compare with.
 func (t *transaction) checkSums() error {
@@ -367,6 +377,8 @@ func (t *transaction) checkSums() error {
 		for key, _ := c.First(); key != nil; key, _ = c.Next() {
 			if c.raw != nil {
 				got.add(key, c.raw)
+			} else if in := b.Bucket(key); in != nil {
+				in.readAll()
 			}
 		}
 		if want := t.tallyOf(k); *want != got {

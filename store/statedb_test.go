@@ -124,22 +124,36 @@ func TestStateDBDamaged(t *testing.T) {
 
 // A value of mirror.db that is not what was written makes a new one, too: of pages that are good.
 func TestStateDBWrongValue(t *testing.T) {
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{})
-	rec := RunRecord{Site: "x", Verdict: "complete", Version: 3}
-	if err := errors.Join(s.Notes.KeepRun(rec), st.AddRun(rec),
-		st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`)})); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(dir, stateDB)
-	raw(t, name, func(tx *bolt.Tx) error { return tx.Bucket(bJobs).Put([]byte("x"), []byte(`"record of y"1234`)) })
-	for range 2 {
-		if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != `"record of x"` || len(jobs) != 1 {
-			t.Errorf("%q, %v", jobs, err)
-		}
-	}
-	if aside, _ := filepath.Glob(name + ".damaged-*"); len(aside) != 1 {
-		t.Errorf("set aside: %q", aside)
+	for name, damage := range map[string]func(tx *bolt.Tx) error{
+		"value": func(tx *bolt.Tx) error { return tx.Bucket(bJobs).Put([]byte("x"), []byte(`"record of y"1234`)) },
+		"value of an inner bucket": func(tx *bolt.Tx) error {
+			runs := tx.Bucket(bRuns).Bucket([]byte("x"))
+			k, _ := runs.Cursor().First()
+			return runs.Put(bytes.Clone(k), []byte(`{"site":"x","version":4}1234`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			st, s := openTest(t, dir, Options{})
+			rec := RunRecord{Site: "x", Verdict: "complete", Version: 3}
+			if err := errors.Join(s.Notes.KeepRun(rec), st.AddRun(rec),
+				st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`)})); err != nil {
+				t.Fatal(err)
+			}
+			db := filepath.Join(dir, stateDB)
+			raw(t, db, damage)
+			for range 2 {
+				if runs, err := st.Runs("x", 5); (err != nil) || (len(runs) == 0) || (runs[0].Version != 3) {
+					t.Errorf("%+v, %v", runs, err)
+				}
+				if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != `"record of x"` || len(jobs) != 1 {
+					t.Errorf("%q, %v", jobs, err)
+				}
+			}
+			if aside, _ := filepath.Glob(db + ".damaged-*"); len(aside) != 1 {
+				t.Errorf("set aside: %q", aside)
+			}
+		})
 	}
 }
 

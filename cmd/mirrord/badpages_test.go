@@ -176,6 +176,9 @@ func TestBadPagesHealed(t *testing.T) {
 			if turn++; !long && turn%37 != 0 {
 				continue
 			}
+			if (page+1)*dbPage > len(good) { // one that was made again is shorter
+				break
+			}
 			what := fmt.Sprintf("page %d %s", page, d.name)
 			if err := os.WriteFile(name, d.spoil(slices.Clone(good), page), 0o640); err != nil {
 				t.Fatal(err)
