@@ -143,14 +143,18 @@ func (d *database) copyPart(old *database, name, from []byte) (next []byte, err 
 }
 
 // sealInPlace seals a database of an older version by one transaction, so that a crash leaves it as it was or
-// sealed. One of more than sealBytes is left as it is: whoever waits for it would wait for long.
-func (d *database) sealInPlace() error {
+// sealed. One of more than sealBytes is left as it is: whoever waits for it would wait for long. keep is
+// called before.
+func (d *database) sealInPlace(keep func() error) error {
 	needs := false
 	err := d.View(func(t *transaction) error {
 		needs = !t.sealed && !d.volatile && !t.isFresh() && t.Size() <= sealBytes
 		return nil
 	})
 	if (err != nil) || !needs {
+		return err
+	}
+	if err := keep(); err != nil {
 		return err
 	}
 	return d.Update((*transaction).seal)

@@ -5,6 +5,8 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"testing"
 )
 
@@ -51,6 +53,8 @@ func TestStateDatabaseIsSealedInPlace(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
+	name := filepath.Join(dir, stateDB)
+	before := content(t, name)
 	for n := 2; n < 4; n++ {
 		st := write(Options{}, n)
 		if !isSealed(st) {
@@ -67,6 +71,9 @@ func TestStateDatabaseIsSealedInPlace(t *testing.T) {
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if kept := content(t, name+".format-7"); !maps.Equal(kept, before) {
+		t.Errorf("the copy for going back has %q, want %q", kept, before)
 	}
 	st, err := OpenState(dir, Options{})
 	if err != nil {

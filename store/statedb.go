@@ -156,10 +156,16 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	return err
 }
 
+// keepUnsealed keeps a copy of mirror.db for going back: an older program writes values without checksums.
+func (s *State) keepUnsealed() error {
+	const aside = stateDB + ".copy"
+	return errors.Join(copyWhole(s.root, stateDB, aside), s.root.Rename(aside, stateDB+".format-7"))
+}
+
 // updateDB writes mirror.db. One of an older version is sealed first.
 func (s *State) updateDB(op string, f func(*transaction) error) error {
 	return s.withDB(updateWait, func(db *database) error {
-		if err := db.sealInPlace(); err != nil {
+		if err := db.sealInPlace(s.keepUnsealed); err != nil {
 			return diskErr("seal "+stateDB, err)
 		}
 		return diskErr(op, db.Update(f))
