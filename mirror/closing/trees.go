@@ -61,7 +61,7 @@ func sayTree(s *session.Session, next *store.NextTree, waited time.Duration) {
 	if early <= 0 {
 		return
 	}
-	s.Log.Warn("a tree is brought forward in its grace", "version", next.Version, "left", next.Left,
+	s.Log.Info("a tree is brought forward in its grace", "version", next.Version, "left", next.Left,
 		"early", early)
 	const what = "the tree of version %d was brought forward %s before its grace was over: a copy of that " +
 		"version that is still being made must begin again; publish.trees allows more trees, publish.grace a " +
