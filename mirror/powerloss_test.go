@@ -63,7 +63,7 @@ func TestPowerLoss(t *testing.T) {
 
 	s.set(1, 0)
 	rnd := crashRand(t)
-	states := sized(8, 1500)
+	states := sized(4, 1500)
 	disk := disktest.New(dir)
 	tried := 0
 	want := wants[0]
