@@ -53,7 +53,9 @@ func (m *Mirror) checkPlaces() {
 			m.t.Errorf("%s lies outside of the state", e.Name())
 		}
 	}
-	known := map[string]bool{"mirror.db": true, "public-names": true, "blobs": true, "sites": true}
+	known := map[string]bool{
+		"mirror.db": true, "mirror.db.format-7": true, "public-names": true, "blobs": true, "sites": true,
+	}
 	inside, err := os.ReadDir(m.Dir)
 	if err != nil {
 		m.t.Error(err)
