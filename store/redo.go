@@ -156,6 +156,12 @@ func Redo(s *State, name string, why error) (err error) {
 	if err == nil {
 		err = syncDir(filepath.Join(s.Dir, dir))
 	}
+	// The new database numbers its transactions in another way: this is not its log.
+	for _, n := range nums {
+		if err == nil {
+			err = logs.Remove(redoName(n))
+		}
+	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged; it was made again from its log, and nothing is lost",
 			"site", name, "err", why, "aside", aside)
