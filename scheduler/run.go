@@ -214,6 +214,7 @@ func (s *state) consider(e *entry, now time.Time) {
 	if !s.o.Teller.HasReceiver(j) {
 		return
 	}
+	s.fresh(e, now) // a message says when the next run is
 	st := e.status(now)
 	kind := e.rec.Told.Tell(&st, now)
 	if kind == "" {

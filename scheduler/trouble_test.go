@@ -153,6 +153,7 @@ func TestUnreachableForAMonth(t *testing.T) {
 type fakeTeller struct {
 	mu   sync.Mutex
 	told []string
+	next []string // that each message names
 }
 
 func (f *fakeTeller) HasReceiver(j *job.Job) bool { return j.Notify.Command != "" }
@@ -161,6 +162,32 @@ func (f *fakeTeller) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = append(f.told, string(kind)+" "+j.Name)
+	f.next = append(f.next, s.NextText+" "+s.Why)
+}
+
+// A message about a run that somebody started by hand names the run after it, as status does.
+func TestMessageNamesTheNextRun(t *testing.T) {
+	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
+	run.ends = func(_ *job.Job, _ int) status.Run {
+		return status.Run{Verdict: status.VerdictSuspicious, Reasons: []string{"much is gone"}}
+	}
+	tell := &fakeTeller{}
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+	}, []File{makeJob(t, "daily", "0 13 * * *", "UTC", "notify = { command = \"true\" }\n")},
+		func(t *testing.T, r *rig) {
+			ticket, _, err := r.RunNow("daily", RunNowOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-ticket.Done()
+			j := r.job("daily")
+			want := j.NextText + " " + j.Why
+			if got := strings.Join(tell.next, "; "); (got != want) || !strings.HasSuffix(got, "13:00 UTC schedule") {
+				t.Errorf("the message names %q, status %q", got, want)
+			}
+		})
 }
 
 // A disk that fills pauses the job, says so once, and the run goes on by itself when there is room.
