@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,4 +58,44 @@ func TestHeldOrphansAreShown(t *testing.T) {
 	links.Store(5)
 	do(exitOK, "", "run-now", "demo", "--full")
 	do(exitError, "nothing waits", "diff", "demo", "--held")
+}
+
+// A run that is held back because its entry points are gone looks at no links. What accept publishes then is
+// what it shows: pages that lost their last link leave in a later run, which judges them.
+func TestAcceptDropsWhatItShows(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		hub := r.URL.Path == "/a/hub.html"
+		if (r.URL.Path == "/robots.txt") || (gone.Load() && strings.HasSuffix(r.URL.Path, "/")) {
+			http.NotFound(rw, r)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title><a href=/a/hub.html>hub</a>", r.URL.Path)
+		for i := range 6 {
+			if hub && !gone.Load() {
+				fmt.Fprintf(rw, "<a href=p%d.html>%d</a> ", i, i)
+			}
+		}
+	}))
+	t.Cleanup(srv.Close)
+	jobs, state := jobsFor(t, srv.URL+"/a/"), t.TempDir()
+	const job = "url = [%q, %q]\npolite = { delay = \"0s\", factor = 0 }\n"
+	text := fmt.Sprintf(job, srv.URL+"/a/", srv.URL+"/b/")
+	if err := os.WriteFile(filepath.Join(jobs, "demo.toml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	do := func(code int, want string, args ...string) {
+		t.Helper()
+		got, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if (got != code) || !strings.Contains(out+errs, want) {
+			t.Fatalf("%v: exit code %d, want %d with %q\n%s%s", args, got, code, want, out, errs)
+		}
+	}
+	do(exitOK, "version 1 published", "run-now", "demo")
+	gone.Store(true)
+	do(exitSuspicious, "the entry point "+srv.URL+"/a/: failed (status 404", "run-now", "demo", "--full")
+	do(exitOK, "0 added, 1 changed, 0 removed; ", "diff", "demo", "--held")
+	do(exitOK, "0 added, 1 changed, 0 removed\n", "accept", "demo")
 }

@@ -94,8 +94,23 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	if known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log); err != nil {
 		return err
 	}
+	if known.Lost.Noted, err = leavingOnAccept(c); err != nil {
+		return err
+	}
 	_, err = c.judgeAt(judge.Settled, known, j)
 	return err
+}
+
+// leavingOnAccept is what the run that is accepted noted as leaving; a version that comes back loses nothing.
+func leavingOnAccept(c *Closing) (store.IDs, error) {
+	if !c.Options.NoFetch || (c.Options.Restores != 0) {
+		return nil, nil
+	}
+	v, err := c.Site.Notes.Fact(ledger.LeavingFact)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.DecodeLeaving(v)
 }
 
 // judgeRejection decides whether a rollback holds back what the run found.

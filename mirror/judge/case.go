@@ -44,7 +44,7 @@ type Case struct {
 	// type that they refuse explains that only of what was not requested: other answers are changes of the site.
 	Refuses func(rec *store.Resource) bool
 
-	Lost LostFiles // at Publishing
+	Lost LostFiles // at Settled and Publishing
 
 	Parts PartFacts // at Folded, Settled and Compared
 }
@@ -53,6 +53,9 @@ type Case struct {
 type LostFiles struct {
 	IDs     []uint32 // their numbers
 	Unknown int      // how many more have a URL without a number
+
+	// Noted is what the run that was held back noted as leaving when it is accepted; all else is at Publishing.
+	Noted store.IDs
 }
 
 // PartFacts is what a case knows of the parts that the mirror should have and could not get.

@@ -3,6 +3,8 @@
 package judge
 
 import (
+	"slices"
+
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 )
@@ -45,8 +47,11 @@ func unreached(c *Case) (r Ruling, _ error) {
 		}
 	}
 	lost, err := c.watch(&r, loose, reached.Docs)
-	if (err != nil) || (len(lost) == 0) {
+	if err != nil {
 		return r, err
+	}
+	if lost = c.shown(lost); len(lost) == 0 {
+		return r, nil
 	}
 	var dropped []uint32
 	for _, id := range lost {
@@ -65,6 +70,17 @@ func unreached(c *Case) (r Ruling, _ error) {
 	}
 	r.Leave = lost
 	return r, nil
+}
+
+// shown returns those of the resources that leave now. Accept drops of the published ones what was shown to
+// whoever accepts, and leaves others to the judgement of the next run.
+func (c *Case) shown(lost []uint32) []uint32 {
+	if !c.NoFetch {
+		return lost
+	}
+	return slices.DeleteFunc(lost, func(id uint32) bool {
+		return isPublished(c.Ledger.State(id)) && !c.Lost.Noted.Has(id)
+	})
 }
 
 // isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no
