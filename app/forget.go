@@ -162,9 +162,9 @@ func (f *Forgetting) others(a *App, st *store.State, found *mirror.Sought) error
 		case err != nil:
 			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("whether %s has it is not known: %v", name, err))
 		}
-		f.say(has, "%[2]s mirrors it too, as %[1]s: mirrord forget %[2]s URL", name)
-		f.say(copied, "%[2]s has a copy that came from there, as %[1]s: mirrord forget %[2]s %[1]s", name)
-		f.say(shares, "%[2]s has a body in common with it, as %[1]s, which stays", name)
+		f.say(has, "%[2]s mirrors it too, as %[1]s: %[3]s", name, f.What)
+		f.say(copied, "%[2]s has a copy that came from there, as %[1]s: %[3]s", name, copied)
+		f.say(shares, "%[2]s has a body in common with it, as %[1]s, which stays", name, shares)
 	}
 	for _, name := range a.reusers(f.Job) {
 		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("%s reuses the mirror of %s, and may have copies under its "+
@@ -173,10 +173,10 @@ func (f *Forgetting) others(a *App, st *store.State, found *mirror.Sought) error
 	return nil
 }
 
-// say adds a line about an example, if there is one.
-func (f *Forgetting) say(example, format, name string) {
+// say adds a line about an example of another job, if there is one, and how to forget what it has.
+func (f *Forgetting) say(example, format, name, what string) {
 	if example != "" {
-		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf(format, example, name))
+		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf(format, example, name, status.ForgetHint(name, what)))
 	}
 }
 

@@ -88,6 +88,7 @@ func TestForgetBesideAServer(t *testing.T) {
 	said := strings.Join(f.Elsewhere, "\n")
 	for _, want := range []string{
 		"other mirrors it too, as " + url + "/smith.",
+		": mirrord forget other \"smith.*\" --reason TEXT",
 		url + "/logo.png has a body in common with it and stays",
 	} {
 		if !strings.Contains(said, want) {

@@ -71,22 +71,12 @@ func collectBlobs(t *testing.T, m *mirrortest.Mirror) {
 // version can be read, and that none has a link that leads nowhere.
 func wantNothingOf(t *testing.T, m *mirrortest.Mirror, gone func(url string) bool, text string) {
 	t.Helper()
-	err := filepath.WalkDir(m.Dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		if err == nil && filepath.Base(p) != "site.db" && bytes.Contains(data, []byte(text)) {
-			t.Errorf("%s has %q", p, text)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	if found := mirrortest.FindText(t, m.Dir, text); len(found) > 0 {
+		t.Errorf("%q is in %q", text, found)
 	}
 	withSite(t, m, func(st *store.State, s *store.Site) {
 		eachFrame(t, s, func(f *store.Frame) {
-			if meta, err := f.ParseMeta(); err != nil || gone(meta.URL) {
+			if meta, err := f.ParseMeta(); err != nil || gone(meta.URL) || bytes.Contains(f.Body, []byte(text)) {
 				t.Errorf("a frame of %s (%v)", meta.URL, err)
 			}
 		})
@@ -283,6 +273,35 @@ func TestForget(t *testing.T) {
 	if m.Tree()["smith.html"] == "" || m.Tree()["smith.png"] != secret {
 		t.Errorf("it was not mirrored again: %q", m.Paths())
 	}
+}
+
+// Head, validator, title and text of a page are nowhere in the state when it was forgotten: not in what was
+// deleted from the database, nor in the log of what was written to it.
+func TestForgetLeavesNoByte(t *testing.T) {
+	const hidden = "Sm1th-4711"
+	w, m := secretSite(t)
+	links := ""
+	for i := range 300 {
+		links += fmt.Sprintf("<a href=p%d.html>p</a>", i)
+		w.Set(fmt.Sprintf("%s/p%d.html", home, i), mirrortest.HTML("P", fmt.Sprint(i)))
+	}
+	front := w.Page(home + "/")
+	front.Body += links
+	w.Set(home+"/", front)
+	for i := range 3 {
+		p := mirrortest.HTML(hidden, fmt.Sprintf("<p>%s, %d", hidden, i))
+		p.Header["X-Who"], p.Header["Etag"] = hidden, fmt.Sprintf("\"%s-%d\"", hidden, i)
+		w.Set(home+"/smith.html", p)
+		m.Run()
+	}
+	if n := len(mirrortest.FindText(t, m.Dir, hidden)); n < 5 {
+		t.Fatalf("%d places have the text, which this test is for", n)
+	}
+	forget(t, m, "smith.*")
+	if found := mirrortest.FindText(t, m.Dir, hidden); len(found) > 0 {
+		t.Errorf("the text is in %q", found)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
 // A run that was killed has found what is to be forgotten, and pages that have no mirror path yet: these are

@@ -123,6 +123,11 @@ func EntryHint(name string) string {
 // RebuildHint is what to do about a database that cannot be used.
 func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
 
+// ForgetHint is the command that takes something out of a mirror.
+func ForgetHint(name, what string) string {
+	return fmt.Sprintf("mirrord forget %s %q --reason TEXT", name, what)
+}
+
 // AllowHint is what lets something be mirrored again that was forgotten: a URL or a pattern.
 func AllowHint(name, what string) string {
 	return fmt.Sprintf("mirrord forget %s %q --allow", name, what)

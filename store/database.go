@@ -264,11 +264,16 @@ func (d *database) View(f func(*transaction) error) error { return d.transact(f,
 
 // Update writes in one transaction, all of it or nothing.
 func (d *database) Update(f func(*transaction) error) error {
+	return d.alone(func() error { return d.transact(f, true) })
+}
+
+// alone calls f while nobody else writes.
+func (d *database) alone(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.yield.wait()
 	d.wrote.Store(true)
-	return d.transact(f, true)
+	return f()
 }
 
 func (d *database) transact(f func(*transaction) error, write bool) (err error) {

@@ -105,6 +105,18 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	return c, nil
 }
 
+// WipeFree overwrites what was deleted from the database of a site: bbolt leaves it in free pages until it
+// needs these. No run may be under way.
+func (s *Site) WipeFree() error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	if err := s.db.wipeFree(); err != nil {
+		return fmt.Errorf("wipe free pages of %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // compactor returns what compacts the site.
 func (s *Site) compactor() *compactor {
 	return &compactor{

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,5 +32,32 @@ func walkForgotten(t *testing.T, _ string) {
 	w.do(exitOK, "run-now", w.name, "p2.html")
 	w.do(exitOK, "forget", w.name, u, "--allow")
 	w.do(exitOK, "run-now", w.name, "p3.html")
+	w.well()
+}
+
+// Another mirror has the same page: the command that forget names takes it out of that one too.
+func walkForgottenElsewhere(t *testing.T, _ string) {
+	var broken atomic.Int64
+	site := brokenSite(t, &broken)
+	w := newWalk(t, "")
+	for _, w.name = range []string{"second", "walked"} {
+		w.job(site.URL+"/", `scope.exclude = ["/not/`+w.name+`/**"]`)
+		w.do(exitOK, "reload")
+		w.run(exitOK)
+	}
+	u := site.URL + "/p3.html"
+	said := w.do(exitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
+	if !strings.Contains(said, "second mirrors it too, as "+u+": "+status.ForgetHint("second", u)) {
+		t.Error(said)
+	}
+	said = w.do(exitOK, "forget", "second", u, "--reason", "TEXT", "--yes")
+	if strings.Contains(said, "elsewhere") {
+		t.Error(said)
+	}
+	for _, name := range []string{"second", "walked"} {
+		if _, err := os.Stat(filepath.Join(w.d.state, "sites", name, "current", "p3.html")); !os.IsNotExist(err) {
+			t.Errorf("%s still has it: %v", name, err)
+		}
+	}
 	w.well()
 }

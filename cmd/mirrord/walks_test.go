@@ -138,6 +138,7 @@ func hintWalks() map[string]func(t *testing.T, cause string) {
 		"AcceptHint":                   walkHeld,
 		"GapsHint":                     walkGaps,
 		"AllowHint":                    walkForgotten,
+		"ForgetHint":                   walkForgottenElsewhere,
 		"HeldHint":                     walkRolledBack,
 		"EntryHint":                    func(t *testing.T, _ string) { walkNoEntry(t, "no entry point") },
 		"free some space (mirrord gc)": walkNoRoom,

@@ -81,6 +81,9 @@ func Finish(
 	if err := errors.Join(e.dropNotes(), rejournal(s)); err != nil {
 		return nil, err
 	}
+	if err := s.WipeFree(); err != nil {
+		return nil, err
+	}
 	log.Info("forgotten", "job", s.Name, "urls", e.urls, "versions", e.versions)
 	if len(c.Damaged) > 0 {
 		return c.Damaged, nil // the next call tries again
