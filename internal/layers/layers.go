@@ -43,13 +43,13 @@ func rows() map[string]Row {
 
 		"fetch": 4, "store": 4, "replay": 4, "notify": 4,
 
-		"job": 3, "replica": 3,
+		"job": 3, "replica": 3, "archive": 3,
 
-		"archive": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
+		"archive/kiwix": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
 		"internal/diff": 2,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
-		"status": 1, "replica/text": 1, "mirror/result": 1,
+		"status": 1, "replica/text": 1, "mirror/result": 1, "zim": 1,
 
 		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
 		"replica/hash": 0, "replica/unionfind": 0,

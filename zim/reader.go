@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zim
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+var (
+	// ErrNotZIM says that a file does not begin as a ZIM file.
+	ErrNotZIM = errors.New("not a ZIM file")
+	// ErrDamaged says that a ZIM file is not what it says of itself.
+	ErrDamaged = errors.New("damaged ZIM file")
+	// ErrUnread says that a ZIM file has something that this package does not read.
+	ErrUnread = errors.New("cannot read ZIM file")
+)
+
+// Limits bound what a Reader holds in memory. The zero value has the defaults.
+type Limits struct {
+	Entries int // default 4 Mi; each costs about 40 bytes and its names
+}
+
+// Reader reads a ZIM file. It is not safe for concurrent use.
+type Reader struct {
+	UUID  [16]byte
+	Major int
+	Minor int // below 1 the namespaces are those of old: A, I, -, M, …
+
+	r        io.ReaderAt
+	size     int64
+	sum      int64 // position of the MD5
+	types    []string
+	dirents  []dirent // by namespace and path
+	clusters []int64  // where each begins
+	ends     []int64  // where each ends at the latest
+	main     uint32
+	cache    [2]*cluster // those that were used last
+}
+
+// dirent is what a ZIM file says of an entry.
+type dirent struct {
+	path, title   string
+	cluster, blob uint32 // blob is the index of the target when the MIME index says redirect
+	mime          uint16
+	namespace     byte
+}
+
+func damaged(at int64, format string, args ...any) error {
+	return fmt.Errorf("%w: at byte %d: %s", ErrDamaged, at, fmt.Sprintf(format, args...))
+}
+
+// Open reads header, types, pointers and dirents of a ZIM file, and checks each position in them. Blobs and
+// the MD5 are not read.
+func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
+	if l.Entries <= 0 {
+		l.Entries = 4 << 20
+	}
+	z := &Reader{r: r, size: size}
+	var head [headerSize]byte
+	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
+		return nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
+	}
+	var h header
+	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, &h); err != nil {
+		return nil, err
+	}
+	if size < headerSize || h.Magic != magic {
+		return nil, ErrNotZIM
+	}
+	if h.Major < 5 || h.Major > 6 {
+		return nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, h.Major, h.Minor)
+	}
+	z.UUID, z.Major, z.Minor, z.main = h.UUID, int(h.Major), int(h.Minor), h.MainPage
+	if err := z.checkHeader(&h, l); err != nil {
+		return nil, err
+	}
+	for _, read := range []func(*header) error{z.readTypes, z.readClusters, z.readDirents} {
+		if err := read(&h); err != nil {
+			return nil, err
+		}
+	}
+	return z, nil
+}
+
+// checkHeader checks the positions of a header.
+func (z *Reader) checkHeader(h *header, l Limits) error {
+	end := uint64(z.size)
+	if end < headerSize+sumSize || h.Sum != end-sumSize {
+		return damaged(72, "its MD5 should be at byte %d, and the file has %d bytes; it was probably cut short",
+			h.Sum, z.size)
+	}
+	z.sum = int64(h.Sum)
+	if uint64(h.Entries) > uint64(l.Entries) {
+		return fmt.Errorf("%w: it has %d entries, over %d", ErrUnread, h.Entries, l.Entries)
+	}
+	for _, p := range []struct {
+		name    string
+		at, n   uint64
+		written int64
+	}{
+		{"path pointers", h.PathPtrs, 8 * uint64(h.Entries), 32},
+		{"cluster pointers", h.ClusterPtrs, 8 * uint64(h.Clusters), 48},
+		{"MIME list", h.Types, 1, 56},
+	} {
+		if p.at < headerSize || p.at > h.Sum || p.n > h.Sum-p.at {
+			return damaged(p.written, "%s of %d bytes from byte %d do not fit into the file", p.name, p.n, p.at)
+		}
+	}
+	return nil
+}
+
+const maxTypeList = 4 << 20 // bytes of all MIME types
+
+func (z *Reader) readTypes(h *header) error {
+	at := int64(h.Types)
+	in := bufio.NewReader(io.NewSectionReader(z.r, at, min(z.sum-at, maxTypeList)))
+	for len(z.types) <= maxTypes {
+		t, err := in.ReadString(0)
+		if err != nil {
+			return damaged(at, "the MIME list has no end")
+		}
+		if t == "\x00" {
+			return nil
+		}
+		z.types = append(z.types, t[:len(t)-1])
+	}
+	return damaged(at, "the MIME list has more than %d types", maxTypes)
+}
+
+// pointers reads n pointers.
+func (z *Reader) pointers(at uint64, n uint32, each func(i int, p uint64) error) error {
+	in := bufio.NewReaderSize(io.NewSectionReader(z.r, int64(at), 8*int64(n)), 64<<10)
+	var b [8]byte
+	for i := range int(n) {
+		if _, err := io.ReadFull(in, b[:]); err != nil {
+			return damaged(int64(at)+8*int64(i), "%v", err)
+		}
+		if err := each(i, binary.LittleEndian.Uint64(b[:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (z *Reader) readClusters(h *header) error {
+	err := z.pointers(h.ClusterPtrs, h.Clusters, func(i int, p uint64) error {
+		if p < headerSize || p >= h.Sum {
+			return damaged(int64(h.ClusterPtrs)+8*int64(i), "cluster %d is said to be at byte %d", i, p)
+		}
+		z.clusters = append(z.clusters, int64(p))
+		return nil
+	})
+	sorted := append(slices.Clone(z.clusters), z.sum)
+	slices.Sort(sorted)
+	for _, at := range z.clusters {
+		k, _ := slices.BinarySearch(sorted, at+1)
+		z.ends = append(z.ends, sorted[k])
+	}
+	return err
+}
+
+// maxNames bounds path and title of an entry together, in bytes.
+const maxNames = 64 << 10
+
+func (z *Reader) readDirents(h *header) error {
+	in := bufio.NewReaderSize(nil, 64<<10)
+	next := int64(-1)
+	return z.pointers(h.PathPtrs, h.Entries, func(i int, p uint64) error {
+		if p < headerSize || p >= h.Sum {
+			return damaged(int64(h.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
+		}
+		at := int64(p)
+		if at != next { // nearly always they follow one another
+			in.Reset(io.NewSectionReader(z.r, at, z.sum-at))
+		}
+		d, n, err := readDirent(in)
+		if err != nil {
+			return damaged(at, "entry %d: %v", i, err)
+		}
+		next = at + n
+		switch {
+		case d.mime == redirectType:
+			if d.blob >= h.Entries {
+				return damaged(at, "entry %d leads to entry %d of %d", i, d.blob, h.Entries)
+			}
+		case d.mime > maxTypes: // deleted ones of old
+		case int(d.mime) >= len(z.types):
+			return damaged(at, "entry %d has type %d of %d", i, d.mime, len(z.types))
+		case d.cluster >= h.Clusters:
+			return damaged(at, "entry %d lies in cluster %d of %d", i, d.cluster, h.Clusters)
+		}
+		if i > 0 && !less(&z.dirents[i-1], &d) {
+			return damaged(at, "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i, d.namespace, d.path,
+				z.dirents[i-1].namespace, z.dirents[i-1].path)
+		}
+		z.dirents = append(z.dirents, d)
+		return nil
+	})
+}
+
+func less(a, b *dirent) bool {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.path, b.path)) < 0
+}
+
+// readDirent reads a dirent and returns its length.
+func readDirent(in *bufio.Reader) (d dirent, n int64, err error) {
+	var fixed [16]byte
+	if _, err := io.ReadFull(in, fixed[:12]); err != nil {
+		return d, 0, err
+	}
+	d.mime, d.namespace = binary.LittleEndian.Uint16(fixed[:]), fixed[3]
+	extra := int64(fixed[2])
+	n = 12
+	if d.mime == redirectType {
+		d.blob = binary.LittleEndian.Uint32(fixed[8:])
+	} else {
+		if _, err := io.ReadFull(in, fixed[12:]); err != nil {
+			return d, 0, err
+		}
+		d.cluster, d.blob = binary.LittleEndian.Uint32(fixed[8:]), binary.LittleEndian.Uint32(fixed[12:])
+		n = 16
+	}
+	for _, s := range []*string{&d.path, &d.title} {
+		var b []byte
+		for {
+			c, err := in.ReadByte()
+			if err != nil {
+				return d, 0, err
+			}
+			n++
+			if c == 0 {
+				break
+			}
+			if b = append(b, c); len(b) > maxNames {
+				return d, 0, fmt.Errorf("a name has more than %d bytes", maxNames)
+			}
+		}
+		*s = string(b)
+	}
+	if d.title == "" {
+		d.title = d.path
+	}
+	skipped, err := in.Discard(int(extra))
+	return d, n + int64(skipped), err
+}
+
+// Len is the number of entries.
+func (z *Reader) Len() int { return len(z.dirents) }
+
+// Entry returns an entry by its index. target is -1, or the index of the entry that it leads to.
+func (z *Reader) Entry(i int) (e Entry, target int) {
+	d := &z.dirents[i]
+	e = Entry{Namespace: d.namespace, Path: d.path, Title: d.title}
+	switch {
+	case d.mime == redirectType:
+		return e, int(d.blob)
+	case int(d.mime) < len(z.types):
+		e.Type = z.types[d.mime]
+	}
+	return e, -1
+}
+
+// Find returns the index of an entry.
+func (z *Reader) Find(namespace byte, path string) (int, bool) {
+	want := dirent{namespace: namespace, path: path}
+	return slices.BinarySearchFunc(z.dirents, &want, func(d dirent, want *dirent) int {
+		return cmp.Or(cmp.Compare(d.namespace, want.namespace), strings.Compare(d.path, want.path))
+	})
+}
+
+// MainPage returns the index of the main page, redirects followed.
+func (z *Reader) MainPage() (int, bool) {
+	if uint64(z.main) >= uint64(len(z.dirents)) {
+		return 0, false
+	}
+	return z.Follow(int(z.main))
+}
+
+// Follow follows redirects. ok is false when they do not end.
+func (z *Reader) Follow(i int) (to int, ok bool) {
+	for range 32 {
+		_, target := z.Entry(i)
+		if target < 0 {
+			return i, true
+		}
+		i = target
+	}
+	return 0, false
+}
+
+// CheckSum reads the whole file and compares its MD5.
+func (z *Reader) CheckSum() error {
+	got, err := sumOf(z.r, z.sum)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	want := make([]byte, sumSize)
+	if _, err := z.r.ReadAt(want, z.sum); err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return damaged(z.sum, "the MD5 of the file is %x, not %x", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
+type File interface {
+	io.Writer // appends
+	io.WriterAt
+	io.ReaderAt
+}
+
+// Options are the choices of a Writer.
+type Options struct {
+	UUID     [16]byte
+	Types    []string // MIME types of all entries that will be added
+	MainPage string   // path of a content entry; "" for none
+	Cluster  int      // bytes of blobs in a cluster, before compression; default 1 MiB
+
+	// Go runs a function beside the caller, so that clusters are compressed on several cores. Nil: nothing
+	// runs beside the caller.
+	Go func(func())
+}
+
+// An Entry is what a ZIM file says of one of its blobs.
+type Entry struct {
+	Namespace byte
+	Path      string
+	Title     string // "" is the path
+	Type      string // MIME type
+	Front     bool   // a page that readers find by its title
+	Plain     bool   // compressing the blob is no use
+}
+
+// ErrEntry says that an entry cannot stand in a ZIM file.
+var ErrEntry = errors.New("not a ZIM entry")
+
+// Writer writes a ZIM file. It holds the blobs of a few clusters, and about 30 bytes and its names for each
+// entry. The first error ends it: every later call returns the same one. It is not safe for concurrent use.
+type Writer struct {
+	o   Options
+	out appender
+	err error
+
+	types   []string
+	typeOf  map[string]uint16
+	packed  openCluster // for what is compressed
+	plain   openCluster
+	opened  uint32
+	sealed  []uint32 // number of a cluster by the order in which it was opened
+	offsets []uint64 // where clusters begin, by number
+	pending []*job   // compressed now, oldest first
+	zstd    *zstd.Encoder
+
+	entries   []entry
+	names     []byte // path, NUL, title, NUL of each entry
+	redirects map[uint32]string
+	counts    []int // of content entries, by type
+}
+
+// entry is an entry that was added. cluster counts by opening until the clusters are sealed.
+type entry struct {
+	names         uint64 // offset in Writer.names
+	cluster, blob uint32
+	mime          uint16
+	namespace     byte
+	front         bool
+}
+
+// appender counts what is appended.
+type appender struct {
+	File
+	n uint64
+}
+
+func (a *appender) Write(p []byte) (int, error) {
+	n, err := a.File.Write(p)
+	a.n += uint64(n)
+	return n, err
+}
+
+const (
+	defaultCluster = 1 << 20
+	maxEntries     = 1 << 31
+)
+
+// NewWriter begins a ZIM file at the beginning of f, which is empty.
+func NewWriter(f File, o Options) (*Writer, error) {
+	if o.Cluster <= 0 {
+		o.Cluster = defaultCluster
+	}
+	w := &Writer{
+		o:         o,
+		out:       appender{File: f},
+		typeOf:    map[string]uint16{},
+		redirects: map[uint32]string{},
+	}
+	if err := w.begin(); err != nil {
+		return nil, fmt.Errorf("begin ZIM file: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Writer) begin() (err error) {
+	w.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
+		zstd.WithEncoderConcurrency(ahead), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize, headerSize+1024)
+	for _, t := range append(slices.Clone(w.o.Types), textType, listingType) {
+		if _, twice := w.typeOf[t]; twice {
+			continue
+		}
+		if t == "" || strings.ContainsRune(t, 0) || len(w.types) >= maxTypes {
+			return fmt.Errorf("%w: %q is no MIME type, or one too many", ErrEntry, t)
+		}
+		w.typeOf[t] = uint16(len(w.types))
+		w.types = append(w.types, t)
+		head = append(append(head, t...), 0)
+	}
+	w.counts = make([]int, len(w.types))
+	_, err = w.out.Write(append(head, 0))
+	return err
+}
+
+// Add adds an entry with its blob, which may be changed afterwards.
+func (w *Writer) Add(e Entry, blob []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.note(w.add(e, blob))
+}
+
+func (w *Writer) add(e Entry, blob []byte) error {
+	rec, err := w.record(e)
+	if err != nil {
+		return err
+	}
+	c := &w.packed
+	if e.Plain {
+		c = &w.plain
+	}
+	if len(c.sizes) > 0 && (len(c.data)+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
+		if err := w.seal(c, !e.Plain); err != nil {
+			return err
+		}
+	}
+	if len(c.sizes) == 0 {
+		c.id = w.open()
+	}
+	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
+	c.data = append(c.data, blob...)
+	c.sizes = append(c.sizes, len(blob))
+	w.keep(e, rec)
+	return nil
+}
+
+// Stream adds an entry with a blob of so many bytes in a cluster of its own, which is written to what it
+// returns and not held in memory. Nothing else may be added before that is closed.
+func (w *Writer) Stream(e Entry, size int64) (io.WriteCloser, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	s, err := w.stream(e, uint64(size))
+	if err != nil {
+		return nil, w.note(err)
+	}
+	return s, nil
+}
+
+func (w *Writer) stream(e Entry, size uint64) (*stream, error) {
+	rec, err := w.record(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.flush(0); err != nil { // clusters follow one another
+		return nil, err
+	}
+	rec.cluster = w.open()
+	w.place(rec.cluster)
+	s, err := newStream(w, e.Plain, size)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", e.Path, err)
+	}
+	w.keep(e, rec)
+	return s, nil
+}
+
+// Redirect adds an entry that leads to the content entry at a path, which may be added later.
+func (w *Writer) Redirect(e Entry, target string) error {
+	if w.err != nil {
+		return w.err
+	}
+	e.Type = textType // any
+	rec, err := w.record(e)
+	if err != nil {
+		return w.note(err)
+	}
+	rec.mime = redirectType
+	w.redirects[uint32(len(w.entries))] = target
+	w.keep(e, rec)
+	return nil
+}
+
+func (w *Writer) note(err error) error {
+	if err != nil {
+		w.err = fmt.Errorf("write ZIM file: %w", err)
+	}
+	return w.err
+}
+
+// record checks an entry.
+func (w *Writer) record(e Entry) (entry, error) {
+	mime, known := w.typeOf[e.Type]
+	bad := func(why string) error { return fmt.Errorf("%q: %w: %s", e.Path, ErrEntry, why) }
+	switch {
+	case !known:
+		return entry{}, bad(fmt.Sprintf("its type %q is not in the list", e.Type))
+	case e.Path == "", strings.ContainsRune(e.Path, 0), strings.ContainsRune(e.Title, 0):
+		return entry{}, bad("an empty path, or a NUL")
+	case len(w.entries) >= maxEntries:
+		return entry{}, bad("one entry too many")
+	}
+	return entry{mime: mime, namespace: e.Namespace, front: e.Front}, nil
+}
+
+func (w *Writer) keep(e Entry, rec entry) {
+	rec.names = uint64(len(w.names))
+	w.names = append(append(w.names, e.Path...), 0)
+	if e.Title != e.Path {
+		w.names = append(w.names, e.Title...)
+	}
+	w.names = append(w.names, 0)
+	w.entries = append(w.entries, rec)
+	if rec.namespace == Content && rec.mime != redirectType {
+		w.counts[rec.mime]++
+	}
+}
+
+// open begins a cluster and returns its place among those that were opened.
+func (w *Writer) open() uint32 {
+	w.opened++
+	w.sealed = append(w.sealed, noIndex)
+	return w.opened - 1
+}
+
+// place says that a cluster begins here.
+func (w *Writer) place(id uint32) {
+	w.sealed[id] = uint32(len(w.offsets))
+	w.offsets = append(w.offsets, w.out.n)
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sample writes a ZIM file of pages, pictures, an empty file and a stream, and returns it.
+func sample(t testing.TB, o Options) []byte {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	o.Types = []string{"text/html", "image/png"}
+	o.MainPage = "index.html"
+	w, err := NewWriter(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries() {
+		if e.stream {
+			err = writeStream(w, e.Entry, int64(len(e.body)), e.body)
+		} else {
+			err = w.Add(e.Entry, e.body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = w.Redirect(Entry{Namespace: Content, Path: "docs/", Title: "Docs"}, "docs/page 7.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func writeStream(w *Writer, e Entry, size int64, body []byte) error {
+	s, err := w.Stream(e, size)
+	if err != nil {
+		return err
+	}
+	_, err = s.Write(body)
+	return errors.Join(err, s.Close())
+}
+
+type sampleEntry struct {
+	Entry
+	body   []byte
+	stream bool
+}
+
+func entries() (all []sampleEntry) {
+	random := rand.New(rand.NewPCG(1, 2))
+	add := func(path, title, mime string, body []byte, stream bool) {
+		all = append(all, sampleEntry{Entry{
+			Namespace: Content,
+			Path:      path,
+			Title:     title,
+			Type:      mime,
+			Front:     mime == "text/html",
+			Plain:     mime != "text/html",
+		}, body, stream})
+	}
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return b
+	}
+	for i := range 20 {
+		body := bytes.Repeat(fmt.Appendf(nil, "<p>%d %x</p>\n", i, noise(20)), 40)
+		add(fmt.Sprintf("docs/page %d.html", i), fmt.Sprintf("Zürich %02d", 99-i), "text/html", body, false)
+		add(fmt.Sprintf("img/%d.png", i), "", "image/png", noise(3000), false)
+	}
+	add("empty.html", "Empty", "text/html", nil, false)
+	add("index.html", "Start", "text/html", []byte("<title>Start</title>"), false)
+	add("large.html", "Large", "text/html", bytes.Repeat([]byte("large "), 50_000), true)
+	add("large.png", "", "image/png", noise(100_000), true)
+	add("zeros.html", "Zeros", "text/html", make([]byte, 100_000), false)
+	return all
+}
+
+func open(t testing.TB, data []byte) *Reader {
+	t.Helper()
+	z, err := Open(bytes.NewReader(data), int64(len(data)), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+func content(z *Reader, i int) ([]byte, error) {
+	b, err := z.Blob(i)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	data, err := io.ReadAll(io.LimitReader(b, 1<<20))
+	if (err == nil) && int64(len(data)) != min(b.Size, 1<<20) {
+		err = fmt.Errorf("%d bytes, not %d", len(data), b.Size)
+	}
+	return data, err
+}
+
+func TestRoundTrip(t *testing.T) {
+	z := open(t, sample(t, Options{Cluster: 10_000, UUID: [16]byte{1, 2, 3}}))
+	if err := z.CheckSum(); err != nil {
+		t.Error(err)
+	}
+	for _, e := range entries() {
+		i, ok := z.Find(Content, e.Path)
+		if !ok {
+			t.Errorf("%s is missing", e.Path)
+			continue
+		}
+		got, target := z.Entry(i)
+		if want := e.Title; target >= 0 || got.Type != e.Type || (want != "" && got.Title != want) {
+			t.Errorf("%s: %+v, leads to %d", e.Path, got, target)
+		}
+		if body, err := content(z, i); err != nil || !bytes.Equal(body, e.body) {
+			t.Errorf("%s: %d bytes, not %d: %v", e.Path, len(body), len(e.body), err)
+		}
+	}
+	if i, ok := z.MainPage(); !ok {
+		t.Error("no main page")
+	} else if e, _ := z.Entry(i); e.Path != "index.html" {
+		t.Errorf("main page %s", e.Path)
+	}
+	i, ok := z.Find(Content, "docs/")
+	if !ok {
+		t.Fatal("no redirect")
+	}
+	if _, to := z.Entry(i); to < 0 {
+		t.Error("the redirect leads nowhere")
+	} else if e, _ := z.Entry(to); e.Path != "docs/page 7.html" {
+		t.Errorf("the redirect leads to %s", e.Path)
+	}
+	i, _ = z.Find(Metadata, counterName)
+	if body, err := content(z, i); err != nil || string(body) != "image/png=21;text/html=24" {
+		t.Errorf("counter %q, %v", body, err)
+	}
+	if z.UUID != [16]byte{1, 2, 3} || z.Minor != 1 {
+		t.Errorf("UUID %x, minor version %d", z.UUID, z.Minor)
+	}
+}
+
+// The listings hold the indexes of entries by namespace and title.
+func TestListings(t *testing.T) {
+	z := open(t, sample(t, Options{Cluster: 10_000}))
+	titles := func(list string) (out []string) {
+		i, ok := z.Find(Index, list)
+		if !ok {
+			t.Fatalf("no %s", list)
+		}
+		body, err := content(z, i)
+		if err != nil || len(body)%4 != 0 {
+			t.Fatalf("%s: %d bytes, %v", list, len(body), err)
+		}
+		for k := 0; k < len(body); k += 4 {
+			e, _ := z.Entry(int(body[k]) | int(body[k+1])<<8)
+			out = append(out, string(e.Namespace)+e.Title)
+		}
+		if !slices.IsSorted(out) {
+			t.Errorf("%s is not sorted: %q", list, out)
+		}
+		return out
+	}
+	if all := titles(listingV0); len(all) != z.Len() {
+		t.Errorf("%d of %d entries are listed", len(all), z.Len())
+	}
+	if pages := titles(listingV1); len(pages) != 24 || pages[0] != "CEmpty" {
+		t.Errorf("%d pages, the first is %s", len(pages), pages[0])
+	}
+}
+
+// What is compressed beside the caller gives the same file.
+func TestBesideTheCaller(t *testing.T) {
+	alone := sample(t, Options{Cluster: 10_000})
+	ended := make(chan struct{}, 1000)
+	started := 0
+	both := sample(t, Options{Cluster: 10_000, Go: func(f func()) {
+		started++
+		go func() { f(); ended <- struct{}{} }()
+	}})
+	for range started {
+		<-ended
+	}
+	if started < 5 || !bytes.Equal(alone, both) {
+		t.Errorf("%d clusters were compressed beside the caller; equal: %v", started, bytes.Equal(alone, both))
+	}
+}
+
+// failingFile takes nothing.
+type failingFile struct {
+	*os.File
+	fail error
+}
+
+func (m failingFile) Write(p []byte) (int, error) {
+	if m.fail != nil {
+		return 0, m.fail
+	}
+	return m.File.Write(p)
+}
+
+func TestWriterRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(w *Writer) error
+		want string
+	}{
+		"unknown type": {func(w *Writer) error { return w.Add(Entry{Path: "a", Type: "a/b"}, nil) },
+			"is not in the list"},
+		"no path": {func(w *Writer) error { return w.Add(Entry{Type: "text/html"}, nil) }, "an empty path"},
+		"NUL": {func(w *Writer) error { return w.Add(Entry{Path: "a\x00b", Type: "text/html"}, nil) },
+			"a NUL"},
+		"twice": {func(w *Writer) error {
+			e := Entry{Namespace: Content, Path: "a", Type: "text/html"}
+			return errors.Join(w.Add(e, nil), w.Add(e, nil))
+		}, "stands twice"},
+		"redirect to nothing": {func(w *Writer) error {
+			return w.Redirect(Entry{Namespace: Content, Path: "a"}, "b")
+		}, "was not added"},
+		"short stream": {func(w *Writer) error {
+			return writeStream(w, Entry{Path: "a", Type: "text/html"}, 5, []byte("1234"))
+		}, "1 bytes are missing"},
+		"long stream": {func(w *Writer) error {
+			return writeStream(w, Entry{Path: "a", Type: "text/html", Plain: true}, 5, []byte("123456"))
+		}, "does not have the size"},
+	} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := NewWriter(f, Options{Types: []string{"text/html"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.do(w)
+		if err := w.Close(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Close()
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	full := errors.New("disk full")
+	if _, err := NewWriter(failingFile{f, full}, Options{}); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Damage is found, with its place.
+func TestDamaged(t *testing.T) {
+	whole := sample(t, Options{Cluster: 10_000})
+	edit := func(at int, b ...byte) []byte {
+		data := slices.Clone(whole)
+		copy(data[at:], b)
+		return data
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"empty":            {nil, "not a ZIM file"},
+		"text":             {[]byte(strings.Repeat("text ", 100)), "not a ZIM file"},
+		"cut":              {whole[:len(whole)-100], "cut short"},
+		"only a header":    {whole[:80], "cut short"},
+		"version 4":        {edit(4, 4, 0), "version 4.1"},
+		"entries":          {edit(24, 0xff, 0xff, 0xff, 0x7f), "entries, over"},
+		"more entries":     {edit(24, 0, 0, 1, 0), "at byte 32: path pointers"},
+		"clusters":         {edit(28, 0, 0, 1, 0), "at byte 48: cluster pointers"},
+		"path pointers":    {edit(32, 0xff, 0xff, 0xff, 0xff), "at byte 32"},
+		"cluster pointers": {edit(48, 1, 0, 0, 0), "at byte 48"},
+		"MIME list":        {edit(56, 0xff, 0xff, 0xff, 0xff, 0xff), "at byte 56"},
+		"a bit of a blob":  {edit(5000, whole[5000]^1), ""},
+	} {
+		z, err := Open(bytes.NewReader(c.data), int64(len(c.data)), Limits{})
+		if err == nil && c.want == "" {
+			if err = z.CheckSum(); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// FuzzOpen: whatever a file says, reading it ends, in bounded memory, without a panic.
+func FuzzOpen(f *testing.F) {
+	small := sampleOf(f)
+	f.Add(small, 0, byte(0))
+	for i := 0; i < len(small); i += 37 {
+		f.Add(small, i, byte(0x55))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at int, x byte) {
+		if at >= 0 && at < len(data) {
+			data = slices.Clone(data)
+			data[at] ^= x
+		}
+		z, err := Open(bytes.NewReader(data), int64(len(data)), Limits{Entries: 1000})
+		if err != nil {
+			return
+		}
+		for i := range z.Len() {
+			if _, target := z.Entry(i); target >= 0 {
+				z.Follow(i)
+				continue
+			}
+			if _, err := content(z, i); err == nil {
+				continue
+			}
+		}
+		z.MainPage()
+		_ = z.CheckSum()
+	})
+}
+
+// sampleOf is a small file for the fuzzer.
+func sampleOf(t testing.TB) []byte {
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := NewWriter(f, Options{Types: []string{"text/html"}, MainPage: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Entry{{Path: "a", Title: "A"}, {Path: "b", Plain: true}, {Path: "c"}} {
+		e.Namespace, e.Type = Content, "text/html"
+		if err := w.Add(e, []byte(strings.Repeat(e.Path+" text ", 9))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
