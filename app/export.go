@@ -150,8 +150,7 @@ func exportVersion(
 		tree = interruptible{tree, ctx}
 	}
 	if o.Out == "-" {
-		_, err := form.Pack(o.Stream, tree, name)
-		return nil, err
+		return nil, packStream(o.Stream, tree, name, form)
 	}
 	if err := ExportTree(tree, o.Out, form); err != nil {
 		return nil, err

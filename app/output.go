@@ -5,6 +5,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
 		return err
 	}
 	defer f.Cleanup() // nothing to do once it is in place
-	m, err := form.Pack(f, tree, strings.TrimSuffix(filepath.Base(out), "."+form.Name))
+	m, err := form.Pack(f, tree, packing(strings.TrimSuffix(filepath.Base(out), "."+form.Name)))
 	if err == nil {
 		err = readBack(f.File, form, m, l)
 	}
@@ -44,6 +45,33 @@ func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
 		return fmt.Errorf("export to %s: %w", out, err)
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+// packing is how mirrors are packed: on all cores.
+func packing(name string) archive.Packing {
+	return archive.Packing{Name: name, Go: func(f func()) { go f() }}
+}
+
+// packStream writes a tree as one file to a stream. A form that is not written from front to end is written
+// to a temporary file first.
+func packStream(w io.Writer, tree fs.FS, name string, form archive.Form) (err error) {
+	if !form.Placed {
+		_, err := form.Pack(w, tree, packing(name))
+		return err
+	}
+	f, err := os.CreateTemp("", "mirrord-export-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	if _, err := form.Pack(f, tree, packing(name)); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return err
 }
 
 // replaceable refuses to write over a file that is no archive of ours.

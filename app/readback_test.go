@@ -42,8 +42,16 @@ func packedForms() []archive.Form {
 // found.
 func TestReadBackFindsDamage(t *testing.T) {
 	for _, format := range packedForms() {
-		var b bytes.Buffer
-		m, err := format.Pack(&b, someTree(t), "some")
+		out, err := os.Create(filepath.Join(t.TempDir(), "some"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		m, err := format.Pack(out, someTree(t), archive.Packing{Name: "some"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(out.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +66,6 @@ func TestReadBackFindsDamage(t *testing.T) {
 			}
 			return readBack(f, format, m, phm.Limits{})
 		}
-		whole := b.Bytes()
 		if err := check(whole); err != nil {
 			t.Fatalf("%s: %v", format.Name, err)
 		}
@@ -181,7 +188,7 @@ func BenchmarkReadBack(b *testing.B) {
 					b.Fatal(err)
 				}
 				began := time.Now()
-				got, err := format.Pack(f, tree, "some")
+				got, err := format.Pack(f, tree, archive.Packing{Name: "some"})
 				if err == nil {
 					err = f.Sync()
 				}

@@ -32,9 +32,11 @@ type Form struct {
 	Name string // as --format has it; the name of a file in this form ends in a dot and this
 	Doc  string // for the help: "a compressed tar (tar.zst)"
 
-	// Pack writes a tree as one file and returns its phm.json; name is what a folder inside is called. Nil: the
-	// form is only read.
-	Pack func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error)
+	// Pack writes a tree as one file and returns its phm.json. Nil: the form is only read.
+	Pack func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error)
+
+	// Placed says that Pack needs a w that is a zim.File, such as an *os.File that may be read and written.
+	Placed bool
 
 	// Open opens a file of the form as the tree that it was made of. It refuses what is not safe to read, as
 	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Claims.
@@ -52,6 +54,12 @@ type Form struct {
 	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)
 
 	place int // among the forms, for people
+}
+
+// Packing says how a tree is packed.
+type Packing struct {
+	Name string       // what a folder inside is called
+	Go   func(func()) // runs a function beside the caller, for forms that can use two cores; nil: none does
 }
 
 // HeadSize is how much of a file Claims looks at, in bytes.
@@ -156,7 +164,21 @@ func (f Form) Check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	return phm.Verify(tree, phm.VerifyOptions{MaxProblems: 1})
+	report, err := phm.Verify(tree, phm.VerifyOptions{MaxProblems: 1})
+	if err == nil {
+		CheckSum(tree, report)
+	}
+	return report, err
+}
+
+// CheckSum adds to a report of a tree what is wrong with the file that it was opened from as a whole. Most
+// forms have no digest of all of it.
+func CheckSum(tree fs.FS, report *phm.Report) {
+	if s, ok := tree.(interface{ CheckSum() error }); ok {
+		if err := s.CheckSum(); err != nil {
+			report.Problems = append(report.Problems, phm.Problem{Kind: phm.BadDigest, Detail: err.Error()})
+		}
+	}
 }
 
 // begins returns a Claims for forms that begin with certain bytes.

@@ -30,11 +30,11 @@ func (forms) Toy() Form {
 	return Form{
 		Name: "toy",
 		Doc:  "a toy (toy)",
-		Pack: func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error) {
+		Pack: func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
 			if _, err := io.WriteString(w, magic); err != nil {
 				return nil, err
 			}
-			return phm.PackTar(w, tree, phm.PackOptions{Prefix: name + "/"})
+			return phm.PackTar(w, tree, phm.PackOptions{Prefix: o.Name + "/"})
 		},
 		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
 			r, size = tail(r, size)
@@ -64,11 +64,20 @@ func TestForms(t *testing.T) {
 			if f.Pack == nil {
 				return
 			}
-			var b bytes.Buffer
-			want, err := f.Pack(&b, tree, "some")
+			out, err := os.Create(filepath.Join(t.TempDir(), "some"))
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer out.Close()
+			want, err := f.Pack(out, tree, Packing{Name: "some"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(out.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := bytes.NewBuffer(data)
 			for _, other := range Forms() {
 				if got := other.Claims != nil &&
 					other.Claims(b.Bytes()[:min(b.Len(), HeadSize)]); got != (other.Name == f.Name) {
@@ -112,7 +121,7 @@ func TestForms(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"phm", "dir", "tar.zst", "toy"}; !slices.Equal(got, want) {
+	if got, want := Names(), []string{"phm", "dir", "tar.zst", "zim", "toy"}; !slices.Equal(got, want) {
 		t.Errorf("exports %q, want %q", got, want)
 	}
 	for file, want := range map[string]string{

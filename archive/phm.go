@@ -15,7 +15,7 @@ func (forms) PHM() Form {
 	return Form{
 		Name: PHM,
 		Doc:  "one portable archive (phm, a ZIP)",
-		Pack: func(w io.Writer, tree fs.FS, _ string) (*phm.Meta, error) {
+		Pack: func(w io.Writer, tree fs.FS, _ Packing) (*phm.Meta, error) {
 			return phm.Pack(w, tree, phm.PackOptions{})
 		},
 		Open:   phm.Open,

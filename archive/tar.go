@@ -24,12 +24,12 @@ func (forms) Zstd() Form {
 	}
 }
 
-func packZstd(w io.Writer, tree fs.FS, name string) (*phm.Meta, error) {
+func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
 	z, err := phm.NewZstd(w)
 	if err != nil {
 		return nil, err
 	}
-	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: name + "/"})
+	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/"})
 	return m, errors.Join(err, z.Close())
 }
 
@@ -41,7 +41,7 @@ func (forms) Gzip() Form {
 		Open:   phm.Open,
 		Claims: begins("\x1f\x8b"),
 		Unpack: phm.Unpack,
-		place:  4,
+		place:  6,
 	}
 }
 
@@ -54,6 +54,6 @@ func (forms) Tar() Form {
 		Open:   phm.Open,
 		Claims: claims,
 		Unpack: phm.Unpack,
-		place:  5,
+		place:  7,
 	}
 }

@@ -189,7 +189,7 @@ type zipPacker struct {
 func (p *zipPacker) add(it item) error {
 	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
 	h.SetMode(0o644)
-	shrinks := compressible(it.mime, it.path)
+	shrinks := Compressible(it.mime, it.path)
 	switch {
 	case it.size <= inMemory:
 		p.raw.Reset()
@@ -268,8 +268,8 @@ func marked(path string) bool {
 	return strings.ContainsFunc(path, func(r rune) bool { return r > '}' })
 }
 
-// compressible reports whether deflate is worth a try on a type.
-func compressible(mime, path string) bool {
+// Compressible reports whether it is worth a try to compress a file of a type and path.
+func Compressible(mime, path string) bool {
 	switch e := essence(mime); {
 	case strings.HasPrefix(e, "text/"), strings.HasSuffix(e, "+xml"), strings.HasSuffix(e, "+json"):
 		return true

@@ -239,7 +239,7 @@ func (v *verifier) extra() {
 	other := func(path string) bool {
 		return path != MetaName && path != FilesName && !v.exists(path)
 	}
-	if a, ok := v.fsys.(packed); ok {
+	if a, ok := v.fsys.(interface{ Names() []string }); ok {
 		for _, path := range slices.Sorted(slices.Values(a.Names())) {
 			if other(path) {
 				v.problem(Unlisted, path, "%s does not name it", FilesName)

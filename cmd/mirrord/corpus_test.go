@@ -224,7 +224,7 @@ func (w *corpusWay) table(name string) map[string]string {
 // corpusForms are the exports, by file name.
 func corpusForms() map[string][]string {
 	return map[string][]string{
-		"whole.phm": nil, "whole.tar.zst": nil, "whole": nil,
+		"whole.phm": nil, "whole.tar.zst": nil, "whole": nil, "whole.zim": nil,
 		"flat.phm": {"--flatten"}, "small.phm": {"--mask", "images,application/pdf"},
 		"flatsmall.tar.zst": {"--flatten", "--mask", "images,text/css"},
 	}
@@ -315,8 +315,21 @@ func difference(a, b map[string]string) string {
 	return fmt.Sprint(len(out)) + strings.Join(out[:min(len(out), 8)], "")
 }
 
+// zimcheck has the checker of the people who made the format look at the ZIM file.
+func (w *corpusWay) zimcheck() {
+	if _, err := exec.LookPath("zimcheck"); err != nil {
+		w.t.Log("zimcheck is not installed: apt-get install zim-tools")
+		return
+	}
+	cmd := exec.CommandContext(w.t.Context(), "zimcheck", "-A", w.at("whole.zim"))
+	if said, err := cmd.CombinedOutput(); err != nil {
+		w.t.Errorf("zimcheck: %v\n%s", err, said)
+	}
+}
+
 // foreign has other people's programs unpack the archives; the result is the directory form.
 func (w *corpusWay) foreign() {
+	w.zimcheck()
 	for name, command := range map[string][]string{
 		"unzip":   {"unzip", "-q", w.at("whole.phm"), "-d"},
 		"python3": {"python3", "-m", "zipfile", "-e", w.at("whole.phm")},

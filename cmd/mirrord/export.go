@@ -28,6 +28,7 @@ phm.json records both. They need room for a copy of the mirror beside FILE.`,
 		Example: `  mirrord export samba
   mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba -o /media/usb/samba --format dir
+  mirrord export samba --format zim
   mirrord export samba --mask movies,sounds,application/pdf -o samba-small.phm
   mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
 		Args:              cobra.ExactArgs(1),

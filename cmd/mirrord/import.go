@@ -13,8 +13,8 @@ func importCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE --as JOB",
 		Short: "Make a mirror of an archive",
-		Long: `Make a PHM archive (.phm), a tar of one (.tar.zst, .tar.gz or .tar) or a directory the first version of a job's mirror. It may come from anybody:
-names, sizes, digests and addresses are checked before and while it is unpacked, and nothing is left of it when something is wrong. The next
+		Long: `Make a PHM archive (.phm), a tar of one (.tar.zst, .tar.gz or .tar), a ZIM file of mirrord or a directory the first version of a job's mirror.
+It may come from anybody: names, sizes, digests and addresses are checked before and while it is unpacked, and nothing is left of it when something is wrong. The next
 run of the job brings the mirror up to date; what was flattened or masked is whole again after it.`,
 		Example: `  mirrord import samba.phm --as samba
   mirrord import /media/usb/samba --as samba

@@ -23,7 +23,7 @@ func verifyCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify JOB|PATH",
 		Short: "Check a mirror or archive",
-		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): each file, names, relative
+		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
 links. Of a JOB all that is stored is checked too, as of the last commit. A name that exists as a file or PHM directory
 is a PATH, all else a JOB. Exit code 1 when something is wrong.
 

@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"net/url"
+	"path"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -15,6 +17,11 @@ import (
 
 	"mirrord/phm"
 )
+
+// types are the types of some files, by extension.
+func types() map[string]string {
+	return map[string]string{".html": "text/html", ".css": "text/css", ".png": "image/png"}
+}
 
 // Tree returns a PHM with these files, by path; index.html is its entry. Its files are as old as at.
 func Tree(t testing.TB, at time.Time, files map[string][]byte) fstest.MapFS {
@@ -31,7 +38,8 @@ func Tree(t testing.TB, at time.Time, files map[string][]byte) fstest.MapFS {
 		add(p, body)
 		f := phm.File{
 			Path:   p,
-			URL:    "http://h.example/" + p,
+			URL:    "http://h.example/" + (&url.URL{Path: p}).EscapedPath(),
+			Type:   types()[path.Ext(p)],
 			Size:   int64(len(body)),
 			SHA256: hex.EncodeToString(sum[:]),
 		}

@@ -190,15 +190,18 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	if !links {
-		rep, err := phm.Verify(form, phm.VerifyOptions{})
-		return rep, errors.Join(err, ctx.Err())
+	o := phm.VerifyOptions{}
+	if links {
+		urls, err := urlPaths(form)
+		if err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+		o = verifyOptions(urls, false)
 	}
-	urls, err := urlPaths(form)
-	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
+	rep, err := phm.Verify(form, o)
+	if err == nil {
+		archive.CheckSum(form, rep)
 	}
-	rep, err := phm.Verify(form, verifyOptions(urls, false))
 	return rep, errors.Join(err, ctx.Err())
 }
 

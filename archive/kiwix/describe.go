@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kiwix
+
+import (
+	"bytes"
+	"cmp"
+	"html"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/language"
+
+	"mirrord/phm"
+	"mirrord/zim"
+)
+
+// Bounds of metadata, in characters: those that zimcheck enforces since 3.4.
+const (
+	maxTitle       = 30
+	maxDescription = 80
+	maxLong        = 4000
+)
+
+const textType = "text/plain;charset=utf-8"
+
+// describe adds the metadata.
+func (p *packer) describe(m *phm.Meta, name string) error {
+	host := m.Primary
+	if _, rest, ok := strings.Cut(host, "://"); ok {
+		host = rest
+	}
+	origin := m.Primary + "/"
+	if len(m.Origins) > 0 {
+		origin = m.Origins[0]
+	}
+	host = cmp.Or(host, "unknown")
+	values := map[string]string{
+		"Title":       cutTo(cmp.Or(m.Title, host), maxTitle),
+		"Description": cutTo(cmp.Or(m.Abstract, "A mirror of "+host), maxDescription),
+		"Language":    languageOf(m.Language),
+		"Creator":     cmp.Or(strings.Join(m.Authors, ", "), host),
+		"Publisher":   "mirrord",
+		"Date":        m.Retrieved.UTC().Format("2006-01-02"),
+		"Name":        cmp.Or(name, host),
+		"Source":      origin,
+		"Scraper":     cmp.Or(m.Generator, "mirrord"),
+		"Tags":        "_ftindex:no",
+	}
+	if utf8.RuneCountInString(m.Abstract) > maxDescription {
+		values["LongDescription"] = cutTo(m.Abstract, maxLong)
+	}
+	if m.Copyright != "" {
+		values["License"] = m.Copyright
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := p.metadata(key, textType, []byte(values[key])); err != nil {
+			return err
+		}
+	}
+	return p.metadata("Illustration_48x48@1", pngType, p.icon.picture())
+}
+
+func (p *packer) metadata(key, mime string, value []byte) error {
+	return p.zim.Add(zim.Entry{
+		Namespace: zim.Metadata,
+		Path:      key,
+		Type:      mime,
+		Plain:     mime == pngType,
+	}, value)
+}
+
+// cutTo returns s in at most n characters.
+func cutTo(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return strings.TrimSpace(string(runes[:n-1])) + "…"
+}
+
+// languageOf is the code of ISO 639-3 for a tag of BCP 47.
+func languageOf(tag string) string {
+	t, err := language.Parse(tag)
+	if err != nil || tag == "" {
+		return "und"
+	}
+	base, _ := t.Base()
+	return base.ISO3()
+}
+
+const (
+	titleWithin = 64 << 10 // bytes of a page in which its title stands
+	titleLength = 250      // bytes of a title that are kept
+)
+
+// titleOf returns the title of a page, "" when it has none.
+func titleOf(page []byte) string {
+	head := page[:min(len(page), titleWithin)]
+	_, rest, ok := cutFold(head, "<title")
+	if !ok {
+		return ""
+	}
+	if i := bytes.IndexByte(rest, '>'); i >= 0 {
+		rest = rest[i+1:]
+	}
+	text, _, ok := cutFold(rest, "</title")
+	if !ok {
+		return ""
+	}
+	if !utf8.Valid(text) {
+		enc, _, _ := charset.DetermineEncoding(head, "")
+		if decoded, err := enc.NewDecoder().Bytes(text); err == nil {
+			text = decoded
+		}
+	}
+	title := strings.Join(strings.Fields(strings.ToValidUTF8(html.UnescapeString(string(text)), "")), " ")
+	title = strings.ReplaceAll(title, "\x00", "")
+	for len(title) > titleLength {
+		_, n := utf8.DecodeLastRuneInString(title)
+		title = title[:len(title)-n]
+	}
+	return title
+}
+
+// cutFold cuts b at a word in ASCII letters of any case, which is given in lower case.
+func cutFold(b []byte, word string) (before, after []byte, found bool) {
+	for i := 0; ; i++ {
+		k := bytes.IndexByte(b[i:], word[0])
+		if k < 0 || i+k+len(word) > len(b) {
+			return b, nil, false
+		}
+		i += k
+		if strings.EqualFold(string(b[i:i+len(word)]), word) {
+			return b[:i], b[i+len(word):], true
+		}
+	}
+}

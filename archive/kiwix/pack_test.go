@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kiwix
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"mirrord/internal/phmtest"
+	"mirrord/phm"
+	"mirrord/zim"
+)
+
+// nasty is a PHM with all that zimcheck dislikes.
+func nasty(t testing.TB) fstest.MapFS {
+	t.Helper()
+	files := map[string][]byte{
+		"index.html": []byte(`<title>Start</title><base href=""><a href="/none.html">n</a><a href="">self</a>` +
+			`<img src="https://o.example/x.png"><script>a = '<a href="' + x + '">'</script><a href="docs/a b.html">`),
+		"docs/a b.html":       []byte("<title>&Auml; &amp; B</title><pre>&lt;a href='x'&gt;</pre>"),
+		"docs/empty.html":     nil,
+		"docs/empty.css":      nil,
+		"LICENSE":             []byte("free\n"),
+		"favicon.ico":         []byte("\x00\x00\x01\x00broken"),
+		"@o.example/ü~1.html": []byte("<title>Z</title><p src='//x'>"),
+	}
+	for i := range 60 {
+		files[fmt.Sprintf("p/%03d.html", i)] = fmt.Appendf(nil, "<title>Page %d</title>%s", i,
+			strings.Repeat(fmt.Sprintf("<p>words %d</p>\n", i*i), 2000))
+	}
+	files["big.bin"] = bytes.Repeat([]byte("0123456789abcdef\n"), inMemory/16)
+	return phmtest.Tree(t, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC), files)
+}
+
+// pack returns the path of a ZIM file that a tree was packed into.
+func pack(t testing.TB, tree fs.FS, o Options) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "set.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := Pack(f, tree, o); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What comes out is the PHM that went in, whatever was changed for readers; and equal trees give equal files.
+func TestPack(t *testing.T) {
+	tree := nasty(t)
+	data := read(t, pack(t, tree, Options{Name: "nasty"}))
+	if again := read(t, pack(t, tree, Options{Name: "nasty", Go: func(f func()) { go f() }})); !bytes.Equal(data,
+		again) {
+		t.Error("two files of one tree differ")
+	}
+	got, err := Open(bytes.NewReader(data), int64(len(data)), phm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := phm.Verify(got, phm.VerifyOptions{})
+	if err == nil {
+		err = errors.Join(report.Err(), got.CheckSum())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range tree {
+		if body, err := fs.ReadFile(got, name); err != nil || !bytes.Equal(body, f.Data) {
+			t.Errorf("%s: %d bytes, not %d: %v", name, len(body), len(f.Data), err)
+		}
+	}
+	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"docs/empty.css":  "\n",
+		"docs/a b.html":   "<title>&Auml; &amp; B</title><pre>&lt;a href=&#39;x'&gt;</pre>",
+		"LICENSE":         "free\n",
+		"docs/empty.html": "\n",
+	} {
+		i, _ := z.Find(zim.Content, name)
+		b, err := z.Blob(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(b); err != nil || body.String() != want {
+			t.Errorf("%s is shown as %q, %v", name, &body, err)
+		}
+	}
+	if i, _ := z.Find(zim.Content, "docs/a b.html"); true {
+		if e, _ := z.Entry(i); e.Title != "Ä & B" {
+			t.Errorf("title %q", e.Title)
+		}
+	}
+	i, _ := z.Find(zim.Metadata, "Illustration_48x48@1")
+	b, err := z.Blob(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err := png.Decode(b); err != nil || img.Bounds().Dx() != iconSide || img.Bounds().Dy() != iconSide {
+		t.Errorf("illustration: %v", err)
+	}
+}
+
+// TestZimcheck: the checker of the people who made the format has nothing to say.
+func TestZimcheck(t *testing.T) {
+	if _, err := exec.LookPath("zimcheck"); err != nil {
+		t.Skip("zimcheck is not installed: apt-get install zim-tools")
+	}
+	name := pack(t, nasty(t), Options{Name: "nasty"})
+	if said, err := exec.CommandContext(t.Context(), "zimcheck", "-A", name).CombinedOutput(); err != nil {
+		t.Errorf("zimcheck: %v\n%s", err, said)
+	}
+}
+
+// Files that are none of ours, are damaged, or would unpack to too much are refused.
+func TestOpenRefuses(t *testing.T) {
+	data := read(t, pack(t, nasty(t), Options{Name: "nasty"}))
+	open := func(data []byte, l phm.Limits) error {
+		_, err := Open(bytes.NewReader(data), int64(len(data)), l)
+		return err
+	}
+	if err := open(data, phm.Limits{Total: 1000}); !errors.Is(err, phm.ErrUnsafe) {
+		t.Errorf("too large: %v", err)
+	}
+	if err := open(data, phm.Limits{Entries: 10}); err == nil {
+		t.Error("too many entries are read")
+	}
+	if err := open(data[:len(data)/2], phm.Limits{}); !errors.Is(err, zim.ErrDamaged) {
+		t.Errorf("cut: %v", err)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "other.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := zim.NewWriter(f, zim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(read(t, f.Name()), phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) ||
+		!strings.Contains(err.Error(), "not written by mirrord") {
+		t.Errorf("somebody else's: %v", err)
+	}
+}
+
+// A damaged file ends the packing, and nothing runs afterwards.
+func TestPackDamaged(t *testing.T) {
+	tree := nasty(t)
+	tree["p/030.html"].Data[100] ^= 1
+	f, err := os.Create(filepath.Join(t.TempDir(), "set.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := Pack(f, tree, Options{}); !errors.Is(err, phm.ErrDamaged) ||
+		!strings.Contains(err.Error(), "p/030.html") {
+		t.Errorf("error %v", err)
+	}
+}

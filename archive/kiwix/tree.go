@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kiwix
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"mirrord/phm"
+	"mirrord/zim"
+)
+
+// Tree is the PHM that a ZIM file was made of. It is not safe for concurrent use.
+type Tree struct{ zim *zim.Reader }
+
+// Open opens a ZIM file that Pack wrote.
+func Open(r io.ReaderAt, size int64, l phm.Limits) (*Tree, error) {
+	z, err := zim.Open(r, size, zim.Limits{Entries: l.Entries})
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	t := &Tree{z}
+	if _, ok := z.Find(zim.Index, kept+phm.MetaName); !ok {
+		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export", phm.ErrNotPHM)
+	}
+	if err := phm.CheckTotals(t, size, l); err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	return t, nil
+}
+
+// Names returns the names of all files.
+func (t *Tree) Names() (names []string) {
+	names = append(names, phm.MetaName, phm.FilesName)
+	for i := range t.zim.Len() {
+		if e, target := t.zim.Entry(i); e.Namespace == zim.Content && target < 0 {
+			names = append(names, e.Path)
+		}
+	}
+	return names
+}
+
+// CheckSum checks what the file says of itself as a whole.
+func (t *Tree) CheckSum() error { return t.zim.CheckSum() }
+
+// Open opens a file as it is in the PHM.
+func (t *Tree) Open(name string) (fs.File, error) {
+	i, ok := t.zim.Find(zim.Index, kept+name)
+	if !ok && name != phm.MetaName && name != phm.FilesName {
+		i, ok = t.zim.Find(zim.Content, name)
+	}
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	if _, target := t.zim.Entry(i); target >= 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("a redirect, not a file")}
+	}
+	b, err := t.zim.Blob(i)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &file{b, path.Base(name)}, nil
+}
+
+// file is a file of a Tree, and its fs.FileInfo.
+type file struct {
+	*zim.Blob
+	name string
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return fileInfo{f}, nil }
+
+type fileInfo struct{ f *file }
+
+func (i fileInfo) Name() string     { return i.f.name }
+func (i fileInfo) Size() int64      { return i.f.Blob.Size }
+func (fileInfo) Mode() fs.FileMode  { return 0o444 }
+func (fileInfo) ModTime() time.Time { return time.Time{} }
+func (fileInfo) IsDir() bool        { return false }
+func (fileInfo) Sys() any           { return nil }
+
+// Unpack checks a ZIM file that Pack wrote and copies the PHM in it to sink; see phm.Unpack.
+func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
+	t, err := Open(r, size, l)
+	if err != nil {
+		return nil, err
+	}
+	return phm.Copy(t, sink)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+
+	"mirrord/archive/kiwix"
+	"mirrord/phm"
+	"mirrord/zim"
+)
+
+// errNotPlaced is a fault of the program that any test finds.
+var errNotPlaced = errors.New("a ZIM file is written to a file, not to a stream")
+
+// Zim is a file for Kiwix.
+func (forms) Zim() Form {
+	return Form{
+		Name:   "zim",
+		Doc:    "a file for Kiwix (zim)",
+		Placed: true,
+		Pack: func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
+			f, ok := w.(zim.File)
+			if !ok {
+				return nil, errNotPlaced
+			}
+			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Go: o.Go})
+		},
+		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
+			return kiwix.Open(r, size, l)
+		},
+		Claims: begins("ZIM\x04"),
+		Unpack: kiwix.Unpack,
+		place:  4,
+
+		Replaceable: func(r io.ReaderAt, size int64) error {
+			if size == 0 {
+				return nil
+			}
+			_, err := zim.Open(r, size, zim.Limits{})
+			return err
+		},
+	}
+}
