@@ -4,6 +4,8 @@ package mirror_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,21 @@ func TestMaxState(t *testing.T) {
 	if size.Bodies < 6*300_000 || size.Bodies > 6*310_000 || size.Trees > 100_000 || size.Database == 0 {
 		t.Errorf("sizes %+v", size)
 	}
+	withSite(t, m, func(_ *store.State, s *store.Site) { // the log of the database takes room too
+		before, err := store.Measure(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(s.Dir(), "log", "other")
+		if err := os.WriteFile(other, make([]byte, 1_000_000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		after, err := store.Measure(s)
+		if (err != nil) || (after.Database-before.Database != 1_000_000) {
+			t.Errorf("%+v, before the file in the log %+v, %v", after, before, err)
+		}
+		os.Remove(other)
+	})
 	m.Set("limits.max_state", fmt.Sprintf(`"%dB"`, size.Total()-500_000))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)

@@ -19,7 +19,7 @@ type Sizes struct {
 	Bodies    int64     `json:"bodies"`    // published as they came; those that sites share count for each
 	Documents int64     `json:"documents"` // packs with all versions of documents, heads, beginnings of files
 	Trees     int64     `json:"trees"`     // files of the published version that are no bodies
-	Database  int64     `json:"database"`
+	Database  int64     `json:"database"`  // with its log
 }
 
 // Total is all of it.
@@ -54,7 +54,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	if z.Trees, err = publishedDocuments(s); err != nil {
 		return z, err
 	}
-	for _, dir := range []string{".", "packs", partsDir} {
+	for _, dir := range []string{".", "packs", partsDir, redoFolder} {
 		if err := z.addFiles(s.root, dir); err != nil {
 			return z, diskErr("list files", err)
 		}
@@ -90,7 +90,7 @@ func (z *Sizes) addFiles(root *os.Root, dir string) error {
 		case err != nil:
 			err = ignoreGone(err)
 		case !fi.Mode().IsRegular():
-		case strings.HasPrefix(e.Name(), siteDB):
+		case strings.HasPrefix(e.Name(), siteDB), dir == redoFolder:
 			z.Database += onDisk(fi)
 		default:
 			z.Documents += fi.Size()
