@@ -16,7 +16,8 @@ import (
 //	uvarint first     number of the first new URL
 //	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
 //	uvarint count     of documents done; each: string URL, bytes record, bytes targets
-//	bytes             heads of the answers, see headfold.go; absent when there are none
+//	bytes             heads of the answers, see headfold.go; absent when there are none and no look follows
+//	look              of documents that are as they were, see looks.go; absent when there are none
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
 
@@ -73,6 +74,10 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		buf = binary.AppendUvarint(buf, d)
 	}
+	done, looked, err := s.looks.split(done)
+	if err != nil {
+		return err
+	}
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var rec, targets []byte
 	for _, d := range done {
@@ -88,8 +93,15 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
 		buf = append(buf, targets...)
 	}
+	bare := len(buf)
 	if !s.volatile {
 		buf = s.zip.append(buf, done)
+	}
+	if len(looked.ids) > 0 {
+		if len(buf) == bare {
+			buf = append(buf, 0) // no heads
+		}
+		buf = looked.append(buf)
 	}
 	num, size := s.packs.where()
 	if !s.volatile {
@@ -100,7 +112,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 			return err
 		}
 	}
-	err := s.update("commit batch", func(tx *transaction) error {
+	err = s.update("commit batch", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		pack := binary.BigEndian.AppendUint32(nil, num)
 		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(size))); err != nil {
@@ -145,6 +157,7 @@ type batch struct {
 	news  []NewURL
 	done  []rawDone
 	heads []byte // of done, packed
+	looks []look // at most one
 }
 
 type rawDone struct {
@@ -174,14 +187,17 @@ func (b *batch) decode(v []byte) error {
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
 	}
+	if b.looks = nil; len(d.Rest) > 0 && !d.Bad {
+		b.looks = []look{readLook(&d)}
+	}
 	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)
 	}
 	return nil
 }
 
-// Replay calls newURL and done for everything in the journal, in the order of the commits. Records and
-// targets are valid during the call only.
+// Replay calls newURL and done for everything in the journal, in the order of the commits, but for the looks,
+// which Resources applies. Records and targets are valid during the call only.
 func (s *Records) Replay(
 	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
 ) error {
@@ -239,6 +255,10 @@ func (s *Records) Fold(o Folding) error {
 				hist:    tx.Bucket(bHistory),
 				recs:    map[string]*folded{},
 			}
+			var err error
+			if f.looked, err = s.looks.folded(tx); err != nil {
+				return err
+			}
 			if !s.volatile {
 				if err := s.heads.begin(tx); err != nil {
 					return err
@@ -263,6 +283,9 @@ func (s *Records) Fold(o Folding) error {
 			if err := f.flush(); err != nil {
 				return err
 			}
+			if err := addLooks(tx.Bucket(bLooks), f.looks); err != nil {
+				return err
+			}
 			return s.heads.flush(tx)
 		})
 		if err != nil {
@@ -271,6 +294,7 @@ func (s *Records) Fold(o Folding) error {
 		s.dropPages()
 		s.at("folded a part")
 		if !more {
+			s.looks.written = nil
 			return nil
 		}
 	}
@@ -283,6 +307,8 @@ type fold struct {
 	res, links, hist *bucket
 	recs             map[string]*folded // by key
 	targets          []idTargets
+	looked           []look // of the runs before
+	looks            []look // of this one
 }
 
 // folded is what the batches say of one URL.
@@ -317,6 +343,9 @@ func (f *fold) add(b *batch) error {
 				Requis:   n.Requis,
 			}}
 		}
+	}
+	for _, l := range b.looks {
+		f.looks = join(f.looks, l)
 	}
 	answers, _ := f.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
 	for i, d := range b.done {
@@ -375,6 +404,9 @@ func (f *fold) put(key []byte, r *folded) error {
 			old = new(Resource)
 			if err := old.decode(r.URL, was); err != nil {
 				return err
+			}
+			if apply(f.looked, old) {
+				was = old.append(nil)
 			}
 		}
 	}

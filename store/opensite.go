@@ -182,7 +182,7 @@ var errNoDatabase = errors.New("it is missing or empty, but a version is publish
 var errRebuilding error = &busyError{why: "its database is being rebuilt: try again when that is done"}
 
 func allBuckets() [][]byte {
-	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved}
+	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
 // formatOf returns the format of a new database. One that lives for one run is not sealed.

@@ -23,11 +23,13 @@ type Records struct {
 	zip       headZip // of Commit and Fold
 	gets      atomic.Uint32
 	batch     []byte // memory of the last batch
+	looks     *looks
 	commits   int
 	foldItems int
 }
 
-// Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.
+// Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,
+// but for what that looked at when nobody writes.
 func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 	err = s.db.View(func(tx *transaction) error {
 		v := tx.Bucket(bResources).Get(u.Key(nil))
@@ -35,7 +37,12 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 			return nil
 		}
 		ok = true
-		return r.decode(u, v)
+		if err := r.decode(u, v); err != nil {
+			return err
+		}
+		list, err := s.looks.folded(tx)
+		apply(list, &r)
+		return err
 	})
 	if s.gets.Add(1)%getsPerDrop == 0 {
 		s.dropPages()
@@ -52,10 +59,23 @@ const viewChunk = 4096
 
 // Resources calls f for every record in key order. f must not keep r.
 func (s *Records) Resources(f func(r *Resource) error) error {
-	return s.each(bResources, decoded(f))
+	record, err := s.decoded(f)
+	if err != nil {
+		return err
+	}
+	return s.each(bResources, record)
 }
 
-// decoded makes a function of records one of keys and values.
+// decoded makes a function of records, as the last look left them, one of keys and values.
+func (s *Records) decoded(f func(r *Resource) error) (func(k, v []byte) error, error) {
+	list, err := s.looks.all()
+	return decoded(func(r *Resource) error {
+		apply(list, r)
+		return f(r)
+	}), err
+}
+
+// decoded makes a function of records, as they are stored, one of keys and values.
 func decoded(f func(r *Resource) error) func(k, v []byte) error {
 	var r Resource
 	return func(k, v []byte) error {
@@ -72,8 +92,12 @@ func decoded(f func(r *Resource) error) func(k, v []byte) error {
 
 // ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
 func (s *Records) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
-	prefix, record := dir.Key(nil), decoded(f)
-	err := s.eachFrom(bResources, prefix, func(k, v []byte) error {
+	prefix := dir.Key(nil)
+	record, err := s.decoded(f)
+	if err != nil {
+		return err
+	}
+	err = s.eachFrom(bResources, prefix, func(k, v []byte) error {
 		if !bytes.HasPrefix(k, prefix) {
 			return errPassed
 		}
@@ -105,4 +129,14 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 		return nil
 	})
 	return out, err
+}
+
+// SettleLooks writes what runs have looked at into the records, some of them in each run, once more than a
+// few runs are kept as looks. It is called at the end of a run. A crash in between is harmless.
+func (s *Records) SettleLooks() error {
+	n, err := s.Known()
+	if err != nil {
+		return err
+	}
+	return s.looks.settle(s.foldItems, max(int(n)/lookedPart, s.foldItems), maxLooked)
 }

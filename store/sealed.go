@@ -230,6 +230,9 @@ func (b *bucket) NextSequence() (uint64, error) {
 	return n, err
 }
 
+// Sequence returns the last number that NextSequence returned.
+func (b *bucket) Sequence() uint64 { return b.b.Sequence() }
+
 // fill sets how full pages are left that split, from 0 to 1.
 func (b *bucket) fill(share float64) { b.b.FillPercent = share }
 

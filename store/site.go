@@ -17,6 +17,7 @@ var (
 	bHistory  = []byte("history")
 	bVersions = []byte("versions") // number -> Version as JSON
 	bObserved = []byte("observed") // number of a run -> Observation
+	bLooks    = []byte("looks")    // sequence -> look
 	bScripts  = []byte("scripts")  // number -> zstd of the edit script against the version before
 )
 
@@ -35,8 +36,9 @@ var (
 	kHeads = []byte("heads")
 	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRebuilt = []byte("rebuilt")
-	kRules   = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
-	kToken   = []byte("token") // of the last lease; absent when only older versions have opened the site
+	kLooked  = []byte("looked") // settling: number of a run, then the key of the next record
+	kRules   = []byte("rules")  // fingerprint of the rules under which all stored documents were scanned
+	kToken   = []byte("token")  // of the last lease; absent when only older versions have opened the site
 )
 
 // siteDB is the database of a site.
@@ -70,6 +72,7 @@ func (s *Site) makeParts() {
 		packs:     s.packs,
 		heads:     s.heads,
 		foldItems: foldItems,
+		looks:     &looks{home: s.home},
 	}
 	s.Frames = &Frames{packs: s.packs}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}

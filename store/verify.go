@@ -82,8 +82,8 @@ func (s *Site) Sample(
 	}
 	s.packs.forget()
 	for _, step := range []func() error{
-		v.database, v.log, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions,
-		v.current,
+		v.database, v.log, v.meta, v.records, v.linkLists, v.journal, v.looks, v.history, v.observations,
+		v.versions, v.current,
 	} {
 		if err := v.guard(step); err != nil {
 			return v.st, err
@@ -114,7 +114,7 @@ func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {
 		seen:     map[uint32]bool{},
 	}
 	for _, step := range []func() error{
-		v.database, v.meta, v.records, v.linkLists, v.journal, v.observations, v.listed,
+		v.database, v.meta, v.records, v.linkLists, v.journal, v.looks, v.observations, v.listed,
 	} {
 		if err := v.guard(step); err != nil {
 			return false, err

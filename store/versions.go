@@ -101,6 +101,19 @@ func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
 				now = v
 			}
 		}
+		if now != nil {
+			var r Resource
+			if err := r.decode(u, now); err != nil {
+				return err
+			}
+			list, err := s.records.looks.folded(tx)
+			if err != nil {
+				return err
+			}
+			if apply(list, &r) {
+				now = r.append(nil)
+			}
+		}
 		before(vs[len(vs)-1].Number + 1) // what an unfinished run has found
 		for i := len(vs) - 1; i >= 0; i-- {
 			out[i].Version = vs[i]
@@ -253,6 +266,10 @@ func packScript(script []byte) ([]byte, error) {
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
 func (s *SiteVersions) Restore(version, next int) error {
+	// no look is left: those of later runs are of the bodies that are replaced
+	if err := s.records.looks.settleAll(s.records.foldItems); err != nil {
+		return err
+	}
 	return s.update("restore records", func(tx *transaction) error {
 		o := overlayAt(tx, version)
 		keys := make([]string, 0, len(o))

@@ -46,6 +46,9 @@ func (c *Closing) settle(j *judge.Judgement) error {
 			return err
 		}
 	}
+	if err := c.Site.Records.SettleLooks(); err != nil {
+		return err
+	}
 	if err := c.observations(j); err != nil {
 		return err
 	}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mirrord/site"
+)
+
+// looking is a site whose records are also kept as a run would have written them without looks.
+type looking struct {
+	t     *testing.T
+	st    *State
+	s     *Site
+	dir   string
+	now   []Resource // by number
+	run   int
+	clock int64
+}
+
+func newLooking(t *testing.T, pages int) *looking {
+	l := &looking{t: t, dir: t.TempDir(), clock: 1000}
+	l.open()
+	var done []*Done
+	for i := range pages {
+		d := document(t, l.s, i, fmt.Sprintf("page %d", i))
+		done = append(done, d)
+		l.now = append(l.now, d.Resource)
+	}
+	commit(t, l.s, 0, newURLs(0, pages), done...)
+	foldAll(t, l.s, 1)
+	l.run = 1
+	return l
+}
+
+func (l *looking) open() { l.st, l.s = openTest(l.t, l.dir, Options{}) }
+
+func (l *looking) reopen() {
+	closeTest(l.t, l.st, l.s)
+	l.open()
+}
+
+// unchanged is the result of a request that found a page as it is.
+func (l *looking) unchanged(id int) *Done {
+	r, ok, err := l.s.Records.Get(testURL(id))
+	if err != nil || !ok {
+		l.t.Fatal(ok, err)
+	}
+	r.Outcome, r.Status, r.Reason, r.Failures, r.Gone = site.Unchanged, http.StatusNotModified, "", 0, 0
+	r.Run, r.Checked = l.run, l.clock
+	r.Observe(false)
+	l.now[id] = r
+	return &Done{Resource: r}
+}
+
+// failed is one of a request that got nothing: a record of its own.
+func (l *looking) failed(id int) *Done {
+	r, _, err := l.s.Records.Get(testURL(id))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Outcome, r.Reason, r.Run, r.Checked = site.Failed, "status 500", l.run, l.clock
+	r.Failures++
+	l.now[id] = r
+	return &Done{Resource: r}
+}
+
+func (l *looking) commit(done ...*Done) {
+	l.t.Helper()
+	if err := l.s.Records.Commit(uint32(len(l.now)), nil, done); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *looking) fold() {
+	l.t.Helper()
+	foldAll(l.t, l.s, 2)
+}
+
+// equal holds the records to what they are to be: the times of looks are right to lookGrain seconds.
+func (l *looking) equal(name string, got []Resource) {
+	l.t.Helper()
+	if len(got) != len(l.now) {
+		l.t.Fatalf("%s: %d records of %d", name, len(got), len(l.now))
+	}
+	for _, r := range got {
+		want := l.now[r.ID]
+		if late := want.Checked - r.Checked; late < 0 || late > lookGrain {
+			l.t.Errorf("%s: page %d: checked at %d, it was at %d", name, r.ID, r.Checked, want.Checked)
+		}
+		r.Checked = want.Checked
+		if !reflect.DeepEqual(r, want) {
+			l.t.Errorf("%s: page %d:\n%+v, want\n%+v", name, r.ID, r, want)
+		}
+	}
+}
+
+func (l *looking) all() (got []Resource) {
+	l.t.Helper()
+	err := l.s.Records.Resources(func(r *Resource) error {
+		got = append(got, *r)
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return got
+}
+
+func (l *looking) single() (got []Resource) {
+	l.t.Helper()
+	for i := range l.now {
+		r, _, err := l.s.Records.Get(testURL(i))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	return got
+}
+
+// Records are what they would be if each look had been written into them, whatever comes between: failures,
+// kills, views, some or all looks settled, a rebuild from the log.
+func TestLooksAreRecords(t *testing.T) {
+	for seed := range uint64(sized(4, 150)) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		below := func(n int) int { return rng.IntN(n) }
+		const pages = 24
+		l := newLooking(t, pages)
+		l.s.Records.foldItems = 5
+		for range 1 + below(12) {
+			l.run++
+			ids, failing := rng.Perm(pages)[:below(pages+1)], below(4)
+			for len(ids) > 0 {
+				l.clock += int64(below(90))
+				var batch []*Done
+				n := 1 + below(len(ids))
+				for _, id := range ids[:n] {
+					if failing > 0 {
+						failing--
+						batch = append(batch, l.failed(id))
+						continue
+					}
+					batch = append(batch, l.unchanged(id))
+				}
+				l.commit(batch...)
+				if ids = ids[n:]; below(3) == 0 {
+					l.reopen()
+					l.s.Records.foldItems = 5
+				}
+			}
+			view, err := l.st.ViewSite("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := l.s
+			l.s = view
+			if failing == 0 {
+				l.checkLooked("view")
+			}
+			l.s = own
+			view.Close()
+			l.fold()
+			l.equal("all", l.all())
+			l.equal("single", l.single())
+			switch below(4) {
+			case 0:
+				err = l.s.Records.looks.settle(5, 1+below(30), 1)
+			case 1:
+				err = l.s.Records.looks.settleAll(5)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.equal("settled", l.all())
+		}
+		closeTest(t, l.st, l.s)
+	}
+}
+
+// checkLooked compares what was looked at: who only reads sees it before it is folded.
+func (l *looking) checkLooked(name string) {
+	l.t.Helper()
+	for _, r := range l.single() {
+		want := l.now[r.ID]
+		if want.Outcome == site.Unchanged && (r.Run != want.Run || r.Observed != want.Observed) {
+			l.t.Errorf("%s: page %d is of run %d, looked at %d times; want %d, %d", name, r.ID, r.Run, r.Observed,
+				want.Run, want.Observed)
+		}
+	}
+}
+
+// Runs that find nothing new do not make the database grow, and write no record.
+func TestLooksAreSmall(t *testing.T) {
+	const pages = 1000
+	l := newLooking(t, pages)
+	size := func() int64 {
+		var n int64
+		l.s.db.View(func(tx *transaction) error { n = tx.Size(); return nil })
+		return n
+	}
+	first := size()
+	for range maxLooked + 16 {
+		l.run++
+		var batch []*Done
+		for i := range pages {
+			batch = append(batch, l.unchanged(i))
+			if len(batch) == 256 || i == pages-1 {
+				l.commit(batch...)
+				batch = nil
+			}
+		}
+		l.fold()
+		if err := l.s.Records.SettleLooks(); err != nil {
+			t.Fatal(err)
+		}
+		list, err := l.s.Records.looks.all()
+		if err != nil || len(list) > maxLooked+lookedPart+1 {
+			t.Fatalf("%d looks are kept, %v", len(list), err)
+		}
+	}
+	if now := size(); now > 2*first {
+		t.Errorf("%d bytes, %d after the first run", now, first)
+	}
+	l.equal("all", l.all())
+}
+
+// What is not quite as it was is no look: another validator, another state, links that were read again, a
+// second answer in one run.
+func TestLookIsNothingElse(t *testing.T) {
+	l := newLooking(t, 10)
+	l.run = 2
+	for name, change := range map[string]func(d *Done){
+		"validator": func(d *Done) { d.ETag = `"2"` },
+		"links":     func(d *Done) { d.Linked = true },
+		"expires":   func(d *Done) { d.Expires = 99 },
+		"evidence":  func(d *Done) { d.Evidence[0] = 1 },
+		"requisite": func(d *Done) { d.Requis = true },
+		"fetched":   func(d *Done) { d.Outcome = site.Fetched },
+		"same run":  func(d *Done) { d.Run = 1 },
+		"left":      func(d *Done) { d.InSet = false },
+		"head":      func(d *Done) { d.HeadSum = 7 },
+	} {
+		d := l.unchanged(3)
+		change(d)
+		rest, look, err := l.s.Records.looks.split([]*Done{d})
+		if len(rest) != 1 || len(look.ids) > 0 || err != nil {
+			t.Errorf("%s: it is a look, %v", name, err)
+		}
+		l.s.Records.looks.written = nil
+	}
+	rest, look, err := l.s.Records.looks.split([]*Done{l.unchanged(3)})
+	if len(rest) > 0 || look.ids.Len() != 1 || err != nil {
+		t.Errorf("no look, %v", err)
+	}
+	l.commit(l.failed(4))
+	l.reopen()
+	l.commit(l.unchanged(4))
+	l.fold()
+	l.now = l.now[:10]
+	for _, r := range l.single() {
+		if r.ID == 4 && (r.Outcome != site.Unchanged || r.Failures != 0) {
+			t.Errorf("after a failure and a second request: %+v", r)
+		}
+	}
+}
+
+// A rollback brings records back that nobody has looked at since: the looks of later runs were at others.
+func TestLooksAndRestore(t *testing.T) {
+	l := newLooking(t, 2)
+	publishTest(t, l.s, 1, map[string]string{"a": "1"})
+	l.run = 2
+	changed := document(t, l.s, 0, "another page")
+	changed.Run, changed.Changed = 2, 2
+	l.commit(changed)
+	l.fold()
+	publishTest(t, l.s, 2, map[string]string{"a": "2"})
+	l.run = 3
+	l.commit(l.unchanged(0), l.unchanged(1))
+	l.fold()
+	if err := l.s.Versions.Restore(1, 3); err != nil {
+		t.Fatal(err)
+	}
+	got := l.single()
+	if got[0].Run != 1 || got[0].Observed != 0 || got[1].Run != 3 || got[1].Observed != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestUnion(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(name string) []uint32 {
+			return rapid.SliceOf(rapid.Uint32Range(0, 40)).Draw(rt, name)
+		}
+		a, b := draw("a"), draw("b")
+		got := setOf(slices.Clone(a)).union(setOf(slices.Clone(b)))
+		want := setOf(append(a, b...))
+		if !slices.Equal(got, want) {
+			rt.Fatalf("%v and %v: %v, want %v", a, b, got, want)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "mirrord/site"
+
+// split takes what is a look out of a batch. A URL of which the journal has a record is none: the record
+// would count, and not the look.
+func (l *looks) split(done []*Done) (rest []*Done, out look, err error) {
+	if l.volatile {
+		return done, out, nil
+	}
+	if err := l.readWritten(); err != nil {
+		return nil, out, err
+	}
+	var ids []uint32
+	err = l.db.View(func(tx *transaction) error {
+		list, err := l.folded(tx)
+		if err != nil {
+			return err
+		}
+		res := tx.Bucket(bResources)
+		for _, d := range done {
+			is := false
+			if d.Outcome == site.Unchanged && !l.written.has(d.ID) {
+				if is, err = d.isLook(res, list); err != nil {
+					return err
+				}
+			}
+			if !is {
+				l.written.add(d.ID)
+				rest = append(rest, d)
+				continue
+			}
+			if ids = append(ids, d.ID); out.time == 0 || d.Checked < out.time {
+				out.run, out.time = d.Run, d.Checked
+			}
+		}
+		return nil
+	})
+	out.ids = setOf(ids)
+	return rest, out, err
+}
+
+// readWritten finds out of which URLs the journal of a resumed run has records.
+func (l *looks) readWritten() error {
+	if l.written != nil {
+		return nil
+	}
+	l.written = make(idBits, 1)
+	var b batch
+	return l.each(bJournal, func(_, v []byte) error {
+		if err := b.decode(v); err != nil {
+			return err
+		}
+		for _, d := range b.done {
+			var r Resource
+			if err := r.decode(site.URL{}, d.rec); err != nil {
+				return err
+			}
+			l.written.add(r.ID)
+		}
+		return nil
+	})
+}
+
+// isLook reports whether a result says of the stored record only that the URL was looked at.
+func (d *Done) isLook(res *bucket, list []look) (bool, error) {
+	if d.Linked {
+		return false, nil
+	}
+	v := res.Get(d.URL.Key(nil))
+	if v == nil {
+		return false, nil
+	}
+	var after Resource
+	if err := after.decode(d.URL, v); err != nil {
+		return false, err
+	}
+	apply(list, &after)
+	if d.Run <= after.Run || (d.Answer == nil && d.HeadSum != 0) || (d.Answer != nil && !d.saysNothingNew()) {
+		return false, nil
+	}
+	after.looked(d.Run, d.Checked)
+	now := d.Resource
+	now.Answer = nil
+	return after == now, nil
+}
+
+// idBits is a set of URL numbers in a bit each.
+type idBits []uint64
+
+func (b idBits) has(id uint32) bool { return int(id>>6) < len(b) && b[id>>6]&(1<<(id&63)) != 0 }
+
+func (b *idBits) add(id uint32) {
+	if need := int(id>>6) + 1; need > len(*b) {
+		*b = append(*b, make([]uint64, need-len(*b))...)
+	}
+	(*b)[id>>6] |= 1 << (id & 63)
+}
