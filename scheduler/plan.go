@@ -274,6 +274,9 @@ func (e *entry) status(now time.Time) status.Job {
 	case s.Activity != status.Idle: // nobody knows
 		next = time.Time{}
 	}
+	if !next.IsZero() && next.After(now) {
+		next = e.clock.Opens(next) // it is due, and waits for its window
+	}
 	if !next.IsZero() {
 		next = next.In(e.clock.zone)
 		s.Next, s.NextText, s.Why = &next, status.TimeText(next), why

@@ -194,6 +194,9 @@ func TestWindow(t *testing.T) {
 			j.Failures != 0 {
 			t.Errorf("%+v, last %+v", j, j.Last)
 		}
+		if j := r.job("midday"); (j.NextText != "2000-03-02 14:00 UTC") || (j.Why != whySchedule) {
+			t.Errorf("next %s (%s), want when the window opens", j.NextText, j.Why)
+		}
 		if n := r.Status().Daemon.Running; n != 0 {
 			t.Errorf("%d runs take a turn outside their window", n)
 		}

@@ -177,8 +177,8 @@ func printStatus(a *cli, s status.Job) error {
 			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
 	if d := s.Disk; d != nil {
-		a.printf("  on the disk: %s (bodies %s, documents %s, trees %s, database %s)\n", bytesText(d.Total),
-			bytesText(d.Bodies), bytesText(d.Documents), bytesText(d.Trees), bytesText(d.Database))
+		a.printf("  on the disk at %s: %s (bodies %s, documents %s, trees %s, database %s)\n", timeText(&d.At),
+			bytesText(d.Total), bytesText(d.Bodies), bytesText(d.Documents), bytesText(d.Trees), bytesText(d.Database))
 	}
 	for _, line := range s.Scrub.Lines(time.Now()) {
 		a.printf("  %s\n", line)

@@ -103,8 +103,11 @@ func Measure(s *session.Session, published bool) {
 		return
 	}
 	z, err := SizesOf(s.Options.State, s.Site.Name)
-	if err == nil && (z == nil || (published && s.Now().Sub(z.At) >= measuredEvery)) {
-		_, err = measure(s.Site)
+	if err == nil {
+		old := (z == nil) || (z.Trees == 0) || (s.Now().Sub(z.At) >= measuredEvery) // without trees: before version 1
+		if (z == nil) || (published && old) {
+			_, err = measure(s.Site)
+		}
 	}
 	if err != nil {
 		s.Log.Warn("what the mirror takes on the disk is not known", "err", err)
