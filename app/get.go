@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +30,8 @@ type GetRequest struct {
 	Accept   bool
 	Progress func(status.Progress) // receives where the run stands; may be nil
 
-	typed []string // the URLs of Job as they were given; Get may have followed them since
+	typed  []string // the URLs of Job as they were given; Get may have followed them since
+	byName bool     // nobody named Out
 }
 
 // Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary
@@ -42,7 +42,7 @@ type GetRequest struct {
 // where. What another run would only repeat is an error with the remedy, and leaves nothing behind.
 func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	if r.Out == "" && !r.Keep {
-		r.Out = r.Job.Name
+		r.Out, r.byName = r.Job.Name, true
 	}
 	r.typed = r.Job.URLs
 	if to, err := followedBefore(a, r); err != nil {
@@ -89,7 +89,7 @@ func wwwTwin(from site.URL, to string) string {
 }
 
 // followedBefore returns where an earlier get of the same URLs into the same place found that they lead; nil
-// for nowhere else.
+// for nowhere else. It is an error when the mirror of other URLs has the place and nobody named that.
 func followedBefore(a *App, r GetRequest) ([]string, error) {
 	var st *store.State
 	if r.Keep {
@@ -118,10 +118,26 @@ func followedBefore(a *App, r GetRequest) ([]string, error) {
 	}
 	defer s.Close()
 	was, err := rememberedURLs(s)
-	if (err != nil) || !slices.Equal(was.Typed, r.typed) {
+	switch {
+	case err != nil:
 		return nil, nil
+	case was.are(r.typed):
+		return was.URLs, nil
+	case r.byName && isPlaced(s, r.Out):
+		const taken = "%s has the mirror of %s; mirrord get %s -o DIR makes another one"
+		return nil, fmt.Errorf(taken, r.Out, strings.Join(was.Typed, " "), strings.Join(r.typed, " "))
 	}
-	return was.URLs, nil
+	return nil, nil
+}
+
+// isPlaced reports whether a mirror has a version and lies in its place.
+func isPlaced(s *store.Site, out string) bool {
+	vs, err := s.Versions.List()
+	if (err != nil) || (len(vs) == 0) {
+		return false
+	}
+	_, err = os.Stat(out)
+	return err == nil
 }
 
 // maxNear bounds how often an entry point is followed: to https, to www. and to a page there.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -363,5 +364,50 @@ func TestGetOtherURLs(t *testing.T) {
 	}
 	if got := entriesOf(t, out); !slices.Equal(got, []string{"a.html", "notes", phm.FilesName, phm.MetaName}) {
 		t.Errorf("entries %q", got)
+	}
+}
+
+// Without a place that somebody named, other URLs of a host do not take the place of its mirror, nor what the
+// next get of that needs.
+func TestGetOtherURLsByName(t *testing.T) {
+	srv := newPagesSite(t)
+	t.Chdir(t.TempDir())
+	get := func(path string) error {
+		_, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(srv.URL + path)})
+		return err
+	}
+	if err := get("/"); err != nil {
+		t.Fatal(err)
+	}
+	before := mirrorAt(t, "site")
+	for _, path := range []string{"/a.html", "/none.html"} {
+		err := get(path)
+		want := "site has the mirror of " + srv.URL + "/; mirrord get " + srv.URL + path + " -o DIR"
+		if (err == nil) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	if after := mirrorAt(t, "site"); !maps.Equal(before, after) {
+		t.Errorf("files %q", after)
+	}
+	srv.set()
+	if err := get("/"); (err != nil) || (srv.got(http.StatusNotModified) != 4) {
+		t.Errorf("%v, answers %v", err, srv.answers)
+	}
+}
+
+// A URL to which what was typed first led is the same mirror.
+func TestGetAgainByWhereItLeads(t *testing.T) {
+	srv, typed := newPagesSite(t), newPagesSite(t)
+	typed.set("/", srv.URL+"/")
+	t.Chdir(t.TempDir())
+	for _, url := range []string{typed.URL, srv.URL} {
+		_, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(url + "/")})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := srv.got(http.StatusNotModified); n != 4 {
+		t.Errorf("%d answers 304, want one for each of 4 files", n)
 	}
 }

@@ -112,7 +112,7 @@ func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 	if (err != nil) || live == nil {
 		return err == nil, err
 	}
-	if was, err := rememberedURLs(w.s); err != nil || !slices.Equal(was.Typed, typed) {
+	if was, err := rememberedURLs(w.s); err != nil || !was.are(typed) {
 		return false, err
 	}
 	if whole, err := w.hasTree(live); err != nil || whole {
@@ -346,6 +346,11 @@ func (w *getWork) finished(now time.Time) (*store.Version, error) {
 type gotURLs struct {
 	Typed []string `json:"typed"`          // as they were given
 	URLs  []string `json:"urls,omitempty"` // where they lead, when that is followed
+}
+
+// are reports whether the URLs are those that were typed, or those that they were found to lead to.
+func (g *gotURLs) are(typed []string) bool {
+	return slices.Equal(g.Typed, typed) || slices.Equal(g.URLs, typed)
 }
 
 // gotFact is the name under which a site keeps them.

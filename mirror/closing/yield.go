@@ -104,7 +104,7 @@ func Measure(s *session.Session, published bool) {
 	}
 	z, err := SizesOf(s.Options.State, s.Site.Name)
 	if err == nil {
-		old := (z == nil) || (z.Trees == 0) || (s.Now().Sub(z.At) >= measuredEvery) // without trees: before version 1
+		old := (z == nil) || (z.Trees == 0) || (s.Now().Sub(z.At) >= measuredEvery) // 0: there was no version
 		if (z == nil) || (published && old) {
 			_, err = measure(s.Site)
 		}
