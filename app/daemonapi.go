@@ -175,8 +175,21 @@ func toldOf(list []notify.Delivery) []control.Told {
 	return out
 }
 
-// Reload reads the jobs directory and puts what it says in force.
-func (d *Daemon) Reload() (control.Reloaded, error) { return d.load(nil) }
+// Reload reads the jobs directory and puts what it says in force. Somebody wants it, and may have mended
+// something outside of the job files: jobs that only that could help run again.
+func (d *Daemon) Reload() (control.Reloaded, error) {
+	out, err := d.load(nil)
+	if err != nil {
+		return out, err
+	}
+	for _, name := range d.sched.RetryLasting() {
+		named := func(ch control.Change) bool { return ch.Job == name }
+		if !slices.ContainsFunc(out.Changes, named) {
+			out.Changes = append(out.Changes, control.Change{Kind: string(scheduler.Retried), Job: name})
+		}
+	}
+	return out, nil
+}
 
 // load is Reload; again decides, when a job would be removed, whether to look once more.
 func (d *Daemon) load(again func() bool) (control.Reloaded, error) {

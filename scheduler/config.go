@@ -165,6 +165,7 @@ const (
 	Removed ChangeKind = "removed" // a run under way is ended; the mirror stays
 	Refused ChangeKind = "refused" // the file is refused, for reasons that were not known before
 	Mended  ChangeKind = "mended"  // the file was refused and is as before that
+	Retried ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
 )
 
 // Change is one difference between two configurations.

@@ -83,7 +83,7 @@ func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 		e.rec.Added, e.dirty = now, true
 	}
 	if text := string(cfg.Text); e.rec.Text != text {
-		if (e.rec.Text != "") && (e.rec.Last != nil) && e.rec.Last.Lasting && !clock.Manual() {
+		if (e.rec.Text != "") && e.rec.hasLasting() && !clock.Manual() {
 			e.rec.Retry = now // the new file may be what was missing
 		}
 		e.rec.Text, e.dirty = text, true

@@ -137,6 +137,9 @@ func (r *Record) Note(run status.Run) {
 	}
 }
 
+// hasLasting reports whether the last run ended for something that another one meets again.
+func (r *Record) hasLasting() bool { return (r.Last != nil) && r.Last.Lasting }
+
 // killed takes in that the process ended without a word while a run was under way.
 func (r *Record) killed(now time.Time) {
 	if r.Running.IsZero() {

@@ -108,6 +108,14 @@ func (s *Scheduler) Apply(c Config) []Change {
 	return s.state.apply(c)
 }
 
+// RetryLasting lets jobs run at once whose last run ended for what another one would meet again, such as a
+// secret that cannot be read. It returns their names. New does so as well.
+func (s *Scheduler) RetryLasting() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.retryLasting()
+}
+
 // Problem notes that the jobs directory cannot be read as a whole; the jobs that are in force go on. "" takes
 // it back.
 func (s *Scheduler) Problem(what string) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +80,29 @@ func (s *state) remembered(name string, rec Record, now time.Time) *entry {
 		e.dirty = true
 		s.log.Warn("the last daemon was killed during a run", "job", name)
 	}
+	if e.rec.hasLasting() { // a new environment may be what was missing
+		e.rec.Retry = now
+	}
 	return e
+}
+
+// retryLasting tries again what another run would have met again, and returns the jobs: somebody may have
+// mended it where nobody sees that, such as at the site, in the name service or in a file of a secret.
+func (s *state) retryLasting() (names []string) {
+	now := s.o.Now()
+	for name, e := range s.jobs {
+		if (e.job() == nil) || (e.run != nil) || !e.rec.hasLasting() || e.clock.Manual() {
+			continue
+		}
+		e.rec.Retry, e.dirty = now, true
+		names = append(names, name)
+	}
+	if len(names) > 0 {
+		s.save()
+		s.kick()
+	}
+	slices.Sort(names)
+	return names
 }
 
 // newcomers returns the jobs of a configuration that are not known yet. What the store has of them counts: a
