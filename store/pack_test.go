@@ -154,6 +154,32 @@ func TestPackRollsOver(t *testing.T) {
 	}
 }
 
+// A commit that brings no frame does not sync the pack: on a busy disk that waits for everybody's data.
+func TestPackSyncsWhatIsNew(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "a page"))
+	pack := s.packs.w
+	gone, err := os.Create(filepath.Join(t.TempDir(), "pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	s.packs.w = gone // which cannot be synced
+	if err := s.packs.sync(); err != nil {
+		t.Error("the pack was synced again:", err)
+	}
+	s.packs.w = pack
+	d := document(t, s, 0, "another page")
+	s.packs.w = gone
+	if err := s.packs.sync(); err == nil {
+		t.Error("a new frame was not synced")
+	}
+	s.packs.failed.Store(nil)
+	s.packs.w = pack
+	commit(t, s, 1, nil, d)
+	foldAll(t, s, 1)
+}
+
 // What was not committed is cut off, also when a new pack was begun.
 func TestPackUncommittedTail(t *testing.T) {
 	for _, roll := range []bool{false, true} {

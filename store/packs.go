@@ -29,7 +29,8 @@ type packs struct {
 
 	grown atomic.Int64 // bytes that were appended
 
-	made atomic.Bool // the last pack's name is not on disk for sure
+	made     atomic.Bool // the last pack's name is not on disk for sure
+	unsynced atomic.Bool // frames were written since the last sync
 	// of the first sync that failed: what was written before it may be lost, whatever a later one says
 	failed atomic.Pointer[error]
 }
@@ -89,6 +90,7 @@ func (p *packs) append(raw []byte) (Place, error) {
 		if !full {
 			p.grown.Add(size)
 			_, err := p.w.WriteAt(raw, at.Off)
+			p.unsynced.Store(true) // not before: a sync in between would not have it
 			p.wmu.RUnlock()
 			return at, diskErr("write pack", err)
 		}
@@ -130,6 +132,9 @@ func (p *packs) sync() error {
 func (p *packs) syncLast() error {
 	if err := p.failed.Load(); err != nil {
 		return *err
+	}
+	if !p.unsynced.Swap(false) && !p.made.Load() {
+		return nil
 	}
 	err := p.w.Sync()
 	if err == nil && p.made.Load() {
