@@ -19,7 +19,10 @@ func (p *parser) doubts() {
 		{"scope.exclude", p.job.Scope.Exclude},
 	} {
 		for _, g := range k.globs {
-			if looksLikeRegexp(g) {
+			if parts := strings.Split(g, ", "); len(parts) > 1 {
+				p.warn(k.name, fmt.Sprintf("%q is one glob, with a comma in it", g),
+					fmt.Sprintf(`write a list: ["%s"]`, strings.Join(parts, `", "`)))
+			} else if looksLikeRegexp(g) {
 				p.warn(k.name, fmt.Sprintf("glob %q looks like a regular expression", g), regexpHint)
 			} else if k.name == "scope.exclude" && len(g) > 1 && strings.HasPrefix(g, "/") &&
 				strings.HasSuffix(g, "/") && !strings.Contains(g, "*") {
@@ -32,9 +35,32 @@ func (p *parser) doubts() {
 		p.warn("schedule", fmt.Sprintf("schedule %q starts at %s, outside of window %q; every run waits until %s",
 			p.job.Schedule, start, p.job.Window, opens), "move one of them if that is not meant")
 	}
-	if f := p.job.TLS.CAFile; f != "" && !strings.HasPrefix(f, "/") {
-		p.warn("tls.ca_file", fmt.Sprintf("the path %q depends on the working directory of the daemon", f),
-			"write an absolute path")
+	for _, raw := range p.job.URLs {
+		if strings.Contains(raw, "*") {
+			p.warn("url", fmt.Sprintf("url %q: the * is taken for a part of the address", raw),
+				"a url is where the mirror begins; [scope] says what belongs to it")
+		}
+	}
+	p.doubtFiles()
+}
+
+// doubtFiles records names of files that depend on where the daemon was started.
+func (p *parser) doubtFiles() {
+	for _, f := range [][2]string{
+		{"auth.password_file", p.job.Auth.PasswordFile},
+		{"auth.proxy_password_file", p.job.Auth.ProxyPasswordFile},
+		{"auth.cookies_file", p.job.Auth.CookiesFile},
+		{"tls.ca_file", p.job.TLS.CAFile},
+	} {
+		switch key, path := f[0], f[1]; {
+		case (path == "") || strings.HasPrefix(path, "/"):
+		case path[0] == '$' || path[0] == '~':
+			p.warn(key, fmt.Sprintf("no shell reads the path %q, and it is taken as it stands", path),
+				"write an absolute path")
+		default:
+			p.warn(key, fmt.Sprintf("the path %q depends on the working directory of the daemon", path),
+				"write an absolute path")
+		}
 	}
 }
 

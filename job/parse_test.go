@@ -128,7 +128,7 @@ func TestParseErrors(t *testing.T) {
 		{"mail", ok + "notify.email = [\"a@b.org\", \"-oQ/tmp@b\"]",
 			`j.toml:2:8: "-oQ/tmp@b" is not a mail address; addresses look like "ops@example.org"`},
 		{"list element", "url = [\"https://e.org/\", 3]",
-			`j.toml:1:1: url wants a list of strings, and one element is a whole number`},
+			`j.toml:1:1: url wants a list of strings, and one element is a whole number; put it in quotes`},
 		{"date", ok + "schedule = 2026-01-01",
 			`j.toml:2:1: schedule wants a schedule, not a date or time; write schedule = "30 3 * * *"`},
 		{"proxy", ok + `proxy = "http://u:p@proxy:3128"`,

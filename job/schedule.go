@@ -4,6 +4,7 @@ package job
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func ParseSchedule(spec string) (Schedule, error) {
 	}
 	c, err := parseCron(s)
 	if err != nil {
-		return Schedule{}, problemf(scheduleHint(s), "schedule %q: %s", spec, err)
+		return Schedule{}, problemf(scheduleHint(s), "schedule %q: %s", spec, cronCause(err))
 	}
 	// Any start will do: robfig/cron looks five years ahead, and the next leap day is nearer than that from
 	// here.
@@ -155,6 +156,15 @@ func parseCron(s string) (c *cron.SpecSchedule, err error) {
 	return c, nil
 }
 
+// cronCause is what the parser of schedules found, without the names of its functions.
+func cronCause(err error) string {
+	m := regexp.MustCompile(`^failed to parse int from (.*): strconv\.`).FindStringSubmatch(err.Error())
+	if m != nil {
+		return fmt.Sprintf("%q is neither a number nor a name", m[1])
+	}
+	return err.Error()
+}
+
 // fieldsHint is the hint for a schedule that has not five fields.
 func fieldsHint(s string, f []string) string {
 	word := strings.ToLower(s)
@@ -199,7 +209,7 @@ func scheduleHint(s string) string {
 	case strings.ContainsAny(s, "L#HW"):
 		return "L, W, # and H are not known"
 	}
-	return "minutes are 0-59, hours 0-23, days 1-31, months 1-12, weekdays 0-6"
+	return "minutes are 0-59, hours 0-23, days 1-31, months 1-12 or JAN-DEC, weekdays 0-6 or SUN-SAT"
 }
 
 // Usual returns the mean time between two runs of the schedule; 0 for jobs that run by hand and for

@@ -67,13 +67,29 @@ func (p *parser) syntax(err error, data []byte) {
 		e.Line, e.Col = de.Position()
 		e.Key = strings.Join(de.Key(), ".")
 	}
-	e.Hint = syntaxHint(e, strings.Split(string(data), "\n"))
+	lines := strings.Split(string(data), "\n")
+	e.Msg = wholeCharacter(e, lines)
+	e.Hint = syntaxHint(e, lines)
 	p.errs = append(p.errs, e)
 }
 
+// wholeCharacter is the message of an error with the character that stands at its place: the parser names the
+// first byte of it.
+func wholeCharacter(e Error, lines []string) string {
+	if e.Line > len(lines) || e.Col < 1 || e.Col > len(lines[e.Line-1]) {
+		return e.Msg
+	}
+	at := lines[e.Line-1][e.Col-1:]
+	if c, size := utf8.DecodeRuneInString(at); size > 1 {
+		return strings.Replace(e.Msg, fmt.Sprintf("%U %q", at[0], rune(at[0])), fmt.Sprintf("%U %q", c, c), 1)
+	}
+	return e.Msg
+}
+
 const (
-	quoteHint = "text stands in quotes"
-	lineHint  = `a line is KEY = VALUE, [TABLE] or # comment, as in url = "https://www.example.org/"`
+	quoteHint   = "text stands in quotes"
+	commentHint = "a comment begins with #"
+	lineHint    = `a line is KEY = VALUE, [TABLE] or # comment, as in url = "https://www.example.org/"`
 )
 
 // syntaxHint says what was probably meant in the line that the parser could not read.
@@ -102,7 +118,9 @@ func syntaxHint(e Error, lines []string) string {
 	case has("escape character"):
 		return `write \\ for a backslash, or put the text in 'single quotes'`
 	case has("expected newline"):
-		return afterValueHint(line[:len(line)-len(rest)])
+		return afterValueHint(line[:len(line)-len(rest)], rest)
+	case has(`"nan"`), has(`"inf"`):
+		return "no value has this name; leave the key out, or put text in quotes"
 	case has("already"), has("should be a table"), has("should be a value"):
 		return againHint(lines, e.Line)
 	case has("close table name"):
@@ -130,7 +148,13 @@ func valueHint(rest string) string {
 }
 
 // afterValueHint is the hint for what stands behind a whole value.
-func afterValueHint(before string) string {
+func afterValueHint(before, rest string) string {
+	switch _, next, ok := strings.Cut(rest, "="); {
+	case isComment(rest):
+		return commentHint
+	case ok && (rest[0] == ',' || rest[0] == ';') && !strings.HasPrefix(next, "="):
+		return "each key has a line of its own"
+	}
 	_, value, _ := strings.Cut(before, "=")
 	value = strings.TrimSpace(value)
 	if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") {
@@ -156,12 +180,25 @@ func againHint(lines []string, at int) string {
 	return "each key and each table stands once"
 }
 
+// isComment reports whether a text begins as comments of other languages do.
+func isComment(text string) bool {
+	return strings.HasPrefix(text, "//") || strings.HasPrefix(text, "--") || strings.HasPrefix(text, "/*")
+}
+
+// isConflict reports whether a line is one that git puts around the sides of a conflict.
+func isConflict(line string) bool {
+	return strings.HasPrefix(line, "<<<<<<<") || strings.HasPrefix(line, "=======") ||
+		strings.HasPrefix(line, ">>>>>>>")
+}
+
 // plainLineHint is the hint for a line that has the form of another language.
 func plainLineHint(line string) string {
 	t := strings.TrimSpace(line)
 	switch {
-	case strings.HasPrefix(t, "//"), strings.HasPrefix(t, ";"), strings.HasPrefix(t, "--"):
-		return "a comment begins with #"
+	case isConflict(t):
+		return "a merge left both sides here; keep one, and remove the lines of <<<, === and >>>"
+	case strings.HasPrefix(t, ";"), isComment(t):
+		return commentHint
 	case regexp.MustCompile(`^[\w.-]+[ \t]*:`).MatchString(t):
 		return "write = for the colon: " + lineHint
 	}

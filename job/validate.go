@@ -3,7 +3,10 @@
 package job
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -51,7 +54,7 @@ func checkURL(raw string) error {
 				return problemf("did you mean \"https://"+trimmed+"\"?", "%q is not a web URL", raw)
 			}
 		}
-		return problemf("URLs start with http:// or https://", "%q is not a web URL", raw)
+		return badURL(raw, trimmed)
 	}
 	if reach.NeverReachable(u.Hostname()) {
 		return problemf("", "%s is the metadata service of a cloud, which is never reached", u.Hostname())
@@ -65,6 +68,24 @@ func checkURL(raw string) error {
 		}
 	}
 	return nil
+}
+
+// badURL says why a text cannot be read as a URL.
+func badURL(raw, trimmed string) error {
+	scheme, _, _ := strings.Cut(trimmed, ":")
+	rest, ok := cutScheme(trimmed)
+	if !ok || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
+		return problemf("URLs start with http:// or https://", "%q is not a web URL", raw)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, ':'); (at > strings.LastIndexByte(host, ']')) && (at >= 0) {
+		port := host[at+1:]
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return problemf("ports are numbers from 1 to 65535", "%q is not a web URL: %q is no port", raw, port)
+		}
+	}
+	return problemf("write the name of the host, such as www.example.org", "%q is not a web URL: %q is no host",
+		raw, host)
 }
 
 // cutScheme drops the scheme and the slashes after it.
@@ -168,7 +189,7 @@ func checkUser(j *Job) error {
 	case a.User != "" && a.Password().IsZero():
 		return problemf("set password_file or password_env", "user %q has no password", a.User)
 	case a.User == "" && !a.Password().IsZero():
-		return problemf("", "a password is given but no user")
+		return problemf(`write user = "NAME" beside it`, "a password is given but no user")
 	}
 	return nil
 }
@@ -272,7 +293,8 @@ func checkGrace(j *Job) error {
 
 func checkIntervals(j *Job) error {
 	if j.MaxInterval < j.MinInterval {
-		return problemf("", "max_interval is shorter than min_interval")
+		return problemf(fmt.Sprintf("write max_interval = %q or more", formatDuration(j.MinInterval)),
+			"max_interval is shorter than min_interval")
 	}
 	return nil
 }

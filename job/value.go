@@ -122,7 +122,8 @@ func decodeList(k Key, p *[]string, v any) error {
 	for _, e := range list {
 		s, ok := e.(string)
 		if !ok {
-			return problemf("", "%s wants a list of strings, and one element is %s", k.Name, typeName(e))
+			return problemf("put it in quotes", "%s wants a list of strings, and one element is %s", k.Name,
+				typeName(e))
 		}
 		out = append(out, s)
 	}
@@ -147,8 +148,12 @@ func decodePrivate(k Key, p *Private, v any) error {
 		}
 		r, err := reach.ParseRule(s)
 		if err != nil {
-			return problemf(`elements look like "10.0.0.0/8:80,443", "[fd00::/8]:443" or "host:8080"`, "%s: %q: %v",
-				k.Name, s, err)
+			cause := err.Error()
+			if !strings.Contains(cause, s) {
+				cause = fmt.Sprintf("%q: %s", s, cause)
+			}
+			return problemf(`elements look like "10.0.0.0/8:80,443", "[fd00::/8]:443" or "host:8080"`, "%s: %s",
+				k.Name, cause)
 		}
 		rules = append(rules, r)
 	}
@@ -257,7 +262,9 @@ func wrongType(k Key, v any) error {
 		_, leaf := k.Table()
 		hint = "write " + leaf + " = " + k.Example
 	}
-	if f, ok := v.(float64); ok && k.Type == "number" {
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return problemf(hint, "%s wants %s, not %v", k.Name, article(k.Type), f)
+	} else if ok && k.Type == "number" {
 		return problemf(hint, "%s wants a whole number, not %v", k.Name, f)
 	}
 	return problemf(hint, "%s wants %s, not %s", k.Name, article(k.Type), typeName(v))
