@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,10 +47,17 @@ func daemonLog(
 	return nil, app.Usagef("--log %s: there are text, json and journal", form)
 }
 
-// emptyValue reports whether v is nil or a list of nothing.
+// emptyValue reports whether v is nil or a collection of nothing.
 func emptyValue(v any) bool {
-	list, ok := v.([]string)
-	return v == nil || (ok && len(list) == 0)
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Slice, reflect.Map:
+		return r.Len() == 0
+	case reflect.Pointer:
+		return r.IsNil()
+	}
+	return false
 }
 
 // toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and
@@ -99,9 +107,16 @@ func withoutTime(groups []string, a slog.Attr) slog.Attr {
 
 // withoutEmpty leaves out fields that say nothing.
 func withoutEmpty(_ []string, a slog.Attr) slog.Attr {
-	text := a.Value.Kind() == slog.KindString && a.Value.String() == ""
-	nothing := a.Value.Kind() == slog.KindAny && emptyValue(a.Value.Any())
-	if text || nothing {
+	empty := false
+	switch a.Value.Kind() {
+	case slog.KindString:
+		empty = a.Value.String() == ""
+	case slog.KindTime:
+		empty = a.Value.Time().IsZero()
+	case slog.KindAny:
+		empty = emptyValue(a.Value.Any())
+	}
+	if empty {
 		return slog.Attr{}
 	}
 	return a

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/status"
 )
 
 func TestDaemonUsage(t *testing.T) {
@@ -104,9 +105,21 @@ func TestLogHasNoEmptyFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Info("run ended", "job", "a", "why", "", "err", error(nil), "set", []string(nil), "n", 0)
+		log.Info("run ended", "job", "a", "why", "", "err", error(nil), "set", []string(nil), "n", 0,
+			"dropped", []int(nil), "by", map[string]int{}, "at", time.Time{}, "run", (*status.Job)(nil), "on", false)
 		line := out.String()
-		for field, want := range map[string]bool{"why": false, "err": false, "set": false, "job": true, "n": true} {
+		for field, want := range map[string]bool{
+			"why":     false,
+			"err":     false,
+			"set":     false,
+			"dropped": false,
+			"by":      false,
+			"at":      false,
+			"run":     false,
+			"job":     true,
+			"n":       true,
+			"on":      true,
+		} {
 			has := strings.Contains(line, " "+field+"=") || strings.Contains(line, `"`+field+`":`)
 			if has != want {
 				t.Errorf("%s: field %s: %s", form, field, line)

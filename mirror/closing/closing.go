@@ -123,7 +123,9 @@ func (c *Closing) DropParts() {
 // next one tries again.
 func (c *Closing) thin() {
 	drop, err := Thin(c.Job, c.Site, c.Now(), false)
-	c.Log.Debug("thinned", "dropped", drop)
+	if len(drop) > 0 {
+		c.Log.Debug("thinned", "dropped", drop)
+	}
 	if err != nil {
 		c.Notes.Cap("old versions could not be dropped: " + err.Error())
 	}
