@@ -28,6 +28,9 @@ type ExportRequest struct {
 	Version int       // 0 is the published one
 	Flatten bool      // all files in one folder
 	Mask    []string  // types that are left out: images, movies, sounds, MIME types
+
+	AllVersions bool // of forms of captures: what came in all kept versions
+	Cookies     bool // of the same: fields that set cookies stay
 }
 
 // Exported is what Export wrote.
@@ -44,6 +47,10 @@ type Exported struct {
 	MaskedFiles int      `json:"masked_files,omitempty"`
 	MaskedBytes int64    `json:"masked_bytes,omitempty"`
 	Lacks       []string `json:"lacks,omitempty"` // URLs that were lost on the disk and dropped from the version
+
+	Versions int `json:"versions,omitempty"`   // of an archive of captures: how many it is of
+	Revisits int `json:"revisits,omitempty"`   // records of bodies that came again
+	Made     int `json:"made_heads,omitempty"` // records whose head is not that of the answer
 
 	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
 }
@@ -84,6 +91,12 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return nil, err
 	}
 	defer st.Close()
+	if form.Captures != nil {
+		return exportCaptures(ctx, a, st, name, o, form)
+	}
+	if o.AllVersions || o.Cookies {
+		return nil, badFormat(o.Format, "only web archives (warc, wacz) hold all versions, or cookies")
+	}
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
 	}

@@ -163,6 +163,9 @@ func checkOutput(out string) error {
 		!archive.Named(strings.TrimRight(out, "/")).Folder() {
 		return Usagef("-o %s: an archive's name has no slash at its end", out)
 	}
+	if archive.Named(out).Captures != nil {
+		return Usagef("-o %s: a web archive is made of a mirror that is kept: export that of a job", out)
+	}
 	abs, err := filepath.Abs(out)
 	if err != nil {
 		return err

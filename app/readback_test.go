@@ -35,7 +35,7 @@ func someTree(t testing.TB) fstest.MapFS {
 
 // packedForms returns the forms that are one file.
 func packedForms() []archive.Form {
-	return slices.DeleteFunc(archive.Exports(), archive.Form.Folder)
+	return slices.DeleteFunc(archive.Exports(), func(f archive.Form) bool { return f.Pack == nil })
 }
 
 // TestReadBackFindsDamage: any byte of a written file that the disk changed, or that did not arrive, is

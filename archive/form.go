@@ -29,8 +29,9 @@ const (
 
 // Form is one form. Its functions are safe for concurrent use.
 type Form struct {
-	Name string // as --format has it; the name of a file in this form ends in a dot and this
-	Doc  string // for the help: "a compressed tar (tar.zst)"
+	Name  string // as --format has it; the name of a file in this form ends in a dot and this
+	Short string // another name that --format takes, "" for none
+	Doc   string // for the help: "a compressed tar (tar.zst)"
 
 	// Pack writes a tree as one file and returns its phm.json. Nil: the form is only read.
 	Pack func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error)
@@ -38,8 +39,11 @@ type Form struct {
 	// Placed says that Pack needs a w that is a zim.File, such as an *os.File that may be read and written.
 	Placed bool
 
+	// Captures begins a file of what URLs yielded, in place of a tree. Nil: the form is one of trees.
+	Captures func(w io.Writer, a About) (CaptureWriter, error)
+
 	// Open opens a file of the form as the tree that it was made of. It refuses what is not safe to read, as
-	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Claims.
+	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
 	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)
 
 	// Replaceable returns an error unless a file that stands where one is to be written is one of this form.
@@ -50,7 +54,15 @@ type Form struct {
 	// is only written.
 	Claims func(head []byte) bool
 
-	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Claims.
+	// Holds looks at more of a file that Claims takes for one of the form, which then is the only form that has
+	// it. Nil: Claims decides.
+	Holds func(r io.ReaderAt, size int64) bool
+
+	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. Nil: the
+	// form is one of trees.
+	Verify func(r io.ReaderAt, size int64) (*phm.Report, error)
+
+	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Open.
 	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)
 
 	place int // among the forms, for people
@@ -80,13 +92,15 @@ func Forms() []Form {
 
 // Exports returns the forms that can be written.
 func Exports() []Form {
-	return slices.DeleteFunc(Forms(), func(f Form) bool { return (f.Pack == nil) && !f.Folder() })
+	return slices.DeleteFunc(Forms(), func(f Form) bool {
+		return (f.Pack == nil) && (f.Captures == nil) && !f.Folder()
+	})
 }
 
 // Names returns the names of the forms that can be written.
 func Names() (names []string) {
 	for _, f := range Exports() {
-		names = append(names, f.Name)
+		names = append(names, cmp.Or(f.Short, f.Name))
 	}
 	return names
 }
@@ -102,7 +116,7 @@ func Docs() (docs []string) {
 // Find returns the form for an export of that name.
 func Find(name string) (Form, bool) {
 	all := Exports()
-	i := slices.IndexFunc(all, func(f Form) bool { return f.Name == name })
+	i := slices.IndexFunc(all, func(f Form) bool { return name == f.Name || name == cmp.Or(f.Short, f.Name) })
 	if i < 0 {
 		return Form{}, false
 	}
@@ -125,7 +139,7 @@ func Named(file string) Form {
 // Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken
 // for the archive form of PHM, whose errors say what is wrong.
 func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
-	f, err := formOf(r, size)
+	f, err := treeForm(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -135,22 +149,37 @@ func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, 
 // Open opens a file in any form as a tree; see phm.Open. What no form claims is taken for the archive form of
 // PHM, whose errors say what is wrong.
 func Open(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
-	f, err := formOf(r, size)
+	f, err := treeForm(r, size)
 	if err != nil {
 		return nil, err
 	}
 	return f.Open(r, size, l)
 }
 
-// formOf returns the form that a file is in.
-func formOf(r io.ReaderAt, size int64) (Form, error) {
+// treeForm is FormOf for those who need a tree.
+func treeForm(r io.ReaderAt, size int64) (Form, error) {
+	f, err := FormOf(r, size)
+	if err == nil && f.Open == nil {
+		err = fmt.Errorf("%w: it is %s", phm.ErrNotPHM, f.Doc)
+	}
+	return f, err
+}
+
+// FormOf returns the form that a file is in. What no form claims is taken for the archive form of PHM.
+func FormOf(r io.ReaderAt, size int64) (Form, error) {
 	head := make([]byte, HeadSize)
 	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)
 	if err != nil && err != io.EOF {
 		return Form{}, err
 	}
-	for _, f := range Forms() {
-		if f.Claims != nil && f.Claims(head[:n]) {
+	claims := slices.DeleteFunc(Forms(), func(f Form) bool { return f.Claims == nil || !f.Claims(head[:n]) })
+	for _, f := range claims {
+		if f.Holds != nil && f.Holds(r, size) {
+			return f, nil
+		}
+	}
+	for _, f := range claims {
+		if f.Holds == nil {
 			return f, nil
 		}
 	}

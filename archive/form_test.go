@@ -58,6 +58,12 @@ func TestForms(t *testing.T) {
 			if f.Doc == "" || f.place == 0 {
 				t.Error("no text for the help, or no place among the forms")
 			}
+			if (f.Captures != nil) != (f.Verify != nil) {
+				t.Fatal("Captures and Verify belong together")
+			}
+			if f.Captures != nil { // TestCaptures
+				return
+			}
 			if (f.Claims == nil) != (f.Unpack == nil) || ((f.Pack != nil || f.Claims != nil) && f.Open == nil) {
 				t.Fatal("Claims and Unpack belong together, and both Pack and Claims need Open")
 			}
@@ -78,11 +84,8 @@ func TestForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := bytes.NewBuffer(data)
-			for _, other := range Forms() {
-				if got := other.Claims != nil &&
-					other.Claims(b.Bytes()[:min(b.Len(), HeadSize)]); got != (other.Name == f.Name) {
-					t.Errorf("%s claims it: %v", other.Name, got)
-				}
+			if in, err := FormOf(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || in.Name != f.Name {
+				t.Errorf("it is taken for %s: %v", in.Name, err)
 			}
 			got := unpacked(t, b.Bytes(), nil)
 			for name, file := range tree {
@@ -121,7 +124,8 @@ func TestForms(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"phm", "dir", "tar.zst", "zim", "toy"}; !slices.Equal(got, want) {
+	names := []string{"phm", "dir", "tar.zst", "zim", "warc", "wacz", "toy"}
+	if got, want := Names(), names; !slices.Equal(got, want) {
 		t.Errorf("exports %q, want %q", got, want)
 	}
 	for file, want := range map[string]string{
@@ -130,13 +134,22 @@ func TestNames(t *testing.T) {
 		"a":         "dir",
 		"a.tar":     "dir",
 		"a.toy":     "toy",
+		"a.warc.gz": "warc.gz",
+		"a.wacz":    "wacz",
 		"phm":       "dir",
 	} {
 		if got := Named(file).Name; got != want {
 			t.Errorf("%s is in form %s, want %s", file, got, want)
 		}
 	}
-	for name, want := range map[string]bool{"phm": true, "dir": true, "tar.gz": false, "rar": false} {
+	for name, want := range map[string]bool{
+		"phm":     true,
+		"dir":     true,
+		"warc":    true,
+		"warc.gz": true,
+		"tar.gz":  false,
+		"rar":     false,
+	} {
 		if _, ok := Find(name); ok != want {
 			t.Errorf("%s can be written: %v", name, ok)
 		}

@@ -41,7 +41,7 @@ func (forms) Gzip() Form {
 		Open:   phm.Open,
 		Claims: begins("\x1f\x8b"),
 		Unpack: phm.Unpack,
-		place:  6,
+		place:  7,
 	}
 }
 
@@ -54,6 +54,6 @@ func (forms) Tar() Form {
 		Open:   phm.Open,
 		Claims: claims,
 		Unpack: phm.Unpack,
-		place:  7,
+		place:  8,
 	}
 }

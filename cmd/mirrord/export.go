@@ -20,15 +20,16 @@ func exportCommand(a *cli) *cobra.Command {
 		Short: "Write a mirror to a file",
 		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
 
-An archive or tar is read back and checked before it replaces an older file; standard output is not. A directory that
-holds a mirror is updated: only files that differ are written.
+A file is read back and checked before it replaces an older one; standard output is not. A directory that holds a mirror
+is updated.
+
+A web archive holds the answers of the site, for replay in ReplayWeb.page.
 
 --flatten puts all files into one folder, --mask leaves out files by type and lets links to them lead to the site.
-phm.json records both. They need room for a copy of the mirror beside FILE.`,
+They need room for a copy of the mirror.`,
 		Example: `  mirrord export samba
-  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba -o /media/usb/samba --format dir
-  mirrord export samba --format zim
+  mirrord export samba --format wacz --all-versions
   mirrord export samba --mask movies,sounds,application/pdf -o samba-small.phm
   mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
 		Args:              cobra.ExactArgs(1),
@@ -51,6 +52,9 @@ phm.json records both. They need room for a copy of the mirror beside FILE.`,
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
+	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "web archive of all versions")
+	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
+	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
 	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
 		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
 	return cmd
@@ -58,7 +62,9 @@ phm.json records both. They need room for a copy of the mirror beside FILE.`,
 
 // export says what was written; nothing of what went to standard output.
 func export(ctx context.Context, a *cli, r app.ExportRequest) error {
-	x, err := app.Export(ctx, a.app(), r)
+	env, done := a.appWithNote()
+	x, err := app.Export(ctx, env, r)
+	done()
 	if err != nil || x == nil {
 		return err
 	}
@@ -68,6 +74,16 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 	packed := ""
 	if x.Packed > 0 {
 		packed = fmt.Sprintf(", %s packed", bytesText(x.Packed))
+	}
+	if x.Versions > 0 {
+		a.printf("%s: %s written to %s: %s of %s, %s%s\n", x.Job, versionsText(x), x.Path,
+			plural(x.Files, "answer", "answers"), plural(x.Files+x.Revisits, "record", "records"),
+			bytesText(x.Bytes), packed)
+		if x.Made > 0 {
+			a.printf("  %s not that of the answer, which was not stored\n",
+				plural(x.Made, "record has a head that is", "records have a head that is"))
+		}
+		return nil
 	}
 	a.printf("%s: version %d written to %s: %d files, %s%s\n", x.Job, x.Version, x.Path, x.Files,
 		bytesText(x.Bytes), packed)
@@ -79,4 +95,12 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 		a.printf("  it lacks what was lost on the disk: %s\n", app.Joined(some(x.Lacks), "and"))
 	}
 	return nil
+}
+
+// versionsText says of which versions a web archive is.
+func versionsText(x *app.Exported) string {
+	if x.Versions == 1 {
+		return fmt.Sprintf("version %d", x.Version)
+	}
+	return fmt.Sprintf("%d versions up to %d", x.Versions, x.Version)
 }

@@ -24,8 +24,8 @@ func verifyCommand(a *cli) *cobra.Command {
 		Use:   "verify JOB|PATH",
 		Short: "Check a mirror or archive",
 		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
-links. Of a JOB all that is stored is checked too, as of the last commit. A name that exists as a file or PHM directory
-is a PATH, all else a JOB. Exit code 1 when something is wrong.
+links; of a WARC or WACZ each record and the index. Of a JOB all that is stored is checked too, as of the last commit. A
+name that exists as a file or PHM directory is a PATH, all else a JOB. Exit code 1 when something is wrong.
 
 --sample reads a random share of a JOB, as daemon --scrub does in turn.
 
@@ -33,9 +33,8 @@ is a PATH, all else a JOB. Exit code 1 when something is wrong.
 from bodies. The next run does so too, and requests the rest. --drop-lost takes pages that are lost out of the versions
 that had them. If the log is damaged too, --rebuild uses the published version; older versions are lost.`,
 		Example: `  mirrord verify samba
-  mirrord verify samba.tar.zst
+  mirrord verify samba.wacz
   mirrord verify --sample 5% samba
-  mirrord verify --repair samba
   mirrord verify --rebuild samba`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
@@ -130,6 +129,9 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 
 func verifySummary(r *app.Verified) string {
 	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
+	if r.Meta == nil && r.Kept == nil { // a web archive
+		s = fmt.Sprintf("%s, %s; ", plural(r.Files, "record", "records"), mirror.Bytes(r.Bytes))
+	}
 	if x := r.Sample; x != nil {
 		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %d published files; ", 100*x.Share, x.Seed,
 			mirror.Bytes(x.Read), r.Files)

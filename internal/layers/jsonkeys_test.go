@@ -16,12 +16,14 @@ func keyExceptions() map[string]string {
 	const (
 		field     = "a field of mirrord in phm.files: the prefix keeps it apart from those of others"
 		published = "phm.json is a published format"
+		wacz      = "datapackage.json is a published format"
 		packs     = "the head of a frame is a stored format"
 		old       = "what version 0.2.0 stored is read"
 	)
 	return map[string]string{
 		"phm maskedFiles": published, "phm maskedBytes": published,
 		"phm tableBytes": published, "phm tableSHA256": published,
+		"wacz mainPageUrl": wacz, "wacz mainPageDate": wacz,
 		"web mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,

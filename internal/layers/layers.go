@@ -46,10 +46,10 @@ func rows() map[string]Row {
 		"job": 3, "replica": 3, "archive": 3,
 
 		"archive/kiwix": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
-		"internal/diff": 2,
+		"internal/diff": 2, "wacz": 2,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
-		"status": 1, "replica/text": 1, "mirror/result": 1, "zim": 1,
+		"status": 1, "replica/text": 1, "mirror/result": 1, "zim": 1, "warc": 1,
 
 		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
 		"replica/hash": 0, "replica/unionfind": 0,

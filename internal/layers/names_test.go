@@ -37,7 +37,7 @@ func sharedNames() map[string]string {
 		"Span":  domain,
 		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain,
 		"Trees":   door,
-		"Version": domain, "Why": domain, "World": door,
+		"Version": domain, "Why": domain, "World": door, "Writer": idiom,
 	}
 }
 

@@ -186,6 +186,17 @@ func VerifyTree(ctx context.Context, fsys fs.FS) (*phm.Report, error) {
 // VerifyArchive checks a PHM that is one file, in any form of package archive, with the links of its
 // documents or without.
 func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (*phm.Report, error) {
+	in, err := archive.FormOf(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	if in.Verify != nil {
+		rep, err := in.Verify(&ctxReader{ctx, r}, size)
+		if err != nil {
+			err = fmt.Errorf("verify: %w", err)
+		}
+		return rep, errors.Join(err, ctx.Err())
+	}
 	form, err := archive.Open(&ctxReader{ctx, r}, size, phm.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)

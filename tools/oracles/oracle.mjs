@@ -2,8 +2,12 @@
 //
 //   node oracle.mjs url     {"base": "http://h/", "ref": "a#b"}  →  {"href": "http://h/a#b"}, or {} for what is no URL
 //   node oracle.mjs html    "<a href=x>"  →  [{"tag": "a", "svg": false, "attr": "href", "value": "x"}], scripting off
+//   node oracle.mjs cdxj    "/tmp/a.warc.gz"  →  ["org,example)/ 20261121095355 {...}"], the lines of its index
+import { createReadStream } from "node:fs";
+import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { parse, html } from "parse5";
+import { CDXIndexer } from "warcio";
 import whatwg from "whatwg-url";
 
 function url({ base, ref }) {
@@ -27,7 +31,16 @@ function attributes(doc) {
   return found;
 }
 
-const answer = { url, html: attributes }[process.argv[2]];
+async function cdxj(file) {
+  const indexer = new CDXIndexer({ format: "cdxj" });
+  const lines = [];
+  for await (const entry of indexer.iterIndex([{ filename: basename(file), reader: createReadStream(file) }])) {
+    lines.push(indexer.serialize(entry).trimEnd());
+  }
+  return lines;
+}
+
+const answer = { url, html: attributes, cdxj }[process.argv[2]];
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(JSON.stringify(answer(JSON.parse(line))) + "\n");
+  process.stdout.write(JSON.stringify(await answer(JSON.parse(line))) + "\n");
 }

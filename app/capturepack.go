@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"mirrord/archive"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+	"mirrord/wacz"
+	"mirrord/warc"
+)
+
+// capturePlan is the captures of an export, in a file: the site need not stay open while they are packed.
+type capturePlan struct {
+	file wacz.Scratch
+	z    *zstd.Encoder
+	enc  *gob.Encoder
+	size int64
+}
+
+func newCapturePlan(file wacz.Scratch) (*capturePlan, error) {
+	p := &capturePlan{file: file}
+	var err error
+	p.z, err = zstd.NewWriter(p, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true))
+	p.enc = gob.NewEncoder(p.z)
+	return p, err
+}
+
+func (p *capturePlan) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.size += int64(n)
+	return n, err
+}
+
+func (p *capturePlan) add(c *planned) error { return p.enc.Encode(c) }
+
+// each reads the plan.
+func (p *capturePlan) each(f func(*planned) error) error {
+	if err := p.z.Close(); err != nil {
+		return err
+	}
+	z, err := zstd.NewReader(io.NewSectionReader(p.file, 0, p.size), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	dec := gob.NewDecoder(z)
+	for {
+		c := new(planned)
+		if err := dec.Decode(c); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := f(c); err != nil {
+			return err
+		}
+	}
+}
+
+// capturePacker packs captures. It is for one goroutine.
+type capturePacker struct {
+	src    *captureSource
+	frames *store.FrameReader
+	warc   warc.Packer
+}
+
+func (s *captureSource) packer(aside bool) *capturePacker {
+	k := &capturePacker{src: s, frames: store.NewFrameReader()}
+	k.frames.Aside = aside
+	return k
+}
+
+// pack reads a body and packs the capture. A large document is in memory until the capture was added and
+// frames released.
+func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() error, err error) {
+	out := &archive.Capture{
+		URL:    c.URL,
+		Date:   time.Unix(c.Date, 0),
+		Head:   c.Head,
+		Size:   c.Size,
+		Digest: c.Digest,
+		Packed: !phm.Compressible(c.MIME, c.URL),
+	}
+	c.annotate(out)
+	if c.Again > 0 {
+		out.Again = time.Unix(c.Again, 0)
+	}
+	done = func() error { return nil }
+	if c.Listed > 0 {
+		out.Listed = time.Unix(c.Listed, 0)
+	}
+	if c.Again > 0 || c.Body == store.NoBody {
+		packed, err := archive.PackCapture(&k.warc, out, nil)
+		return packed, done, err
+	}
+	if c.Body == store.BlobBody {
+		return k.packBlob(c, out)
+	}
+	body, err := k.src.document(k.frames, c)
+	if err != nil {
+		return nil, done, err
+	}
+	if isPage(c.MIME) {
+		out.Title = titleOf(body, c.Charset)
+	}
+	packed, err := archive.PackCapture(&k.warc, out, bytes.NewReader(body))
+	return packed, func() error { k.frames.Release(); return nil }, err
+}
+
+// annotate adds the fields of ours.
+func (c *planned) annotate(out *archive.Capture) {
+	add := func(name, value string) {
+		out.Fields = append(out.Fields, warc.HeaderField{Name: name, Value: value})
+	}
+	if c.Made {
+		add(archive.FieldHead, archive.HeadMade)
+	}
+	if c.Source != "" {
+		add(archive.FieldSource, c.Source)
+	}
+	if c.Kept > 0 {
+		add(archive.FieldKept, time.Unix(c.Kept, 0).UTC().Format(time.RFC3339))
+	}
+}
+
+// packBlob packs a body that is a file of its own. A large one is read when the capture is added.
+func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
+	_ *archive.PackedCapture, done func() error, err error) {
+	f, err := store.OpenBody(k.src.bodies, c.Digest)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, store.ErrDamaged)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &checkedBody{r: f, h: sha256.New()}
+	done = func() error {
+		err := f.Close()
+		if !bytes.Equal(r.h.Sum(nil), c.Digest[:]) {
+			err = errors.Join(err, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged))
+		}
+		return err
+	}
+	packed, err := archive.PackCapture(&k.warc, out, r)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return packed, done, nil
+}
+
+// checkedBody digests what is read.
+type checkedBody struct {
+	r io.Reader
+	h hash.Hash
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.h.Write(p[:n])
+	return n, err
+}
+
+// captureSource is where bodies of captures are read. It is safe for concurrent use.
+type captureSource struct {
+	st     *store.State
+	name   string
+	bodies store.Bodies
+
+	mu   sync.Mutex // guards what follows
+	docs *store.Documents
+	old  []*store.Documents // that docs replaced
+}
+
+// document reads a document. One whose pack was compacted away meanwhile is looked up again.
+func (s *captureSource) document(r *store.FrameReader, c *planned) ([]byte, error) {
+	s.mu.Lock()
+	docs := s.docs
+	s.mu.Unlock()
+	body, err := readDocument(docs, r, c)
+	if !errors.Is(err, store.ErrDamaged) {
+		return body, err
+	}
+	if docs, at, ok := s.again(c); ok {
+		moved := *c
+		moved.At = at
+		return readDocument(docs, r, &moved)
+	}
+	return nil, err
+}
+
+func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]byte, error) {
+	f, err := docs.ReadFrame(r, c.At)
+	if err != nil {
+		return nil, fmt.Errorf("body of %s: %w", c.URL, err)
+	}
+	if sha256.Sum256(f.Body) != c.Digest {
+		return nil, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged)
+	}
+	return f.Body, nil
+}
+
+// again finds where a body lies now.
+func (s *captureSource) again(c *planned) (docs *store.Documents, at store.Place, ok bool) {
+	err := view(s.st, s.name, func(v *store.Site) error {
+		all, err := v.Versions.History(site.Canonical(c.URL))
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			rec := &all[i].Record
+			if all[i].Known && rec.Body == store.PackBody && rec.Digest == c.Digest {
+				at, ok = rec.At, true
+			}
+		}
+		docs, err = s.st.Documents(s.name)
+		return err
+	})
+	if err != nil {
+		return nil, at, false // the first error says more
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.old = append(s.old, s.docs)
+	s.docs = docs
+	return docs, at, ok
+}
+
+func (s *captureSource) close() (err error) {
+	for _, d := range append(s.old, s.docs) {
+		err = errors.Join(err, d.Close())
+	}
+	return err
+}
+
+// onItsWay is a capture on its way through the workers.
+type onItsWay struct {
+	capture *planned
+	ready   chan struct{} // closed when what follows is set; nil for one that the writer packs itself
+	packed  *archive.PackedCapture
+	done    func() error
+	err     error
+}
+
+// discard lets go of a capture that is not added.
+func (p *onItsWay) discard() {
+	if p.ready == nil {
+		return
+	}
+	if <-p.ready; p.done != nil {
+		_ = p.done() // an error came before it
+	}
+}
+
+// packAll packs the captures of a plan on all cores and adds them in their order. Large ones are packed one
+// at a time.
+func (s *captureSource) packAll(
+	ctx context.Context, plan *capturePlan, add func(*planned, *archive.PackedCapture) error,
+) error {
+	ctx, cancel := context.WithCancel(ctx)
+	workers := max(runtime.GOMAXPROCS(0), 1)
+	todo := make(chan *onItsWay)
+	order := make(chan *onItsWay, 4*workers) // so that no worker waits for a slow one
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for range workers {
+		wg.Go(func() {
+			k := s.packer(false)
+			for p := range todo {
+				p.packed, p.done, p.err = k.pack(p.capture)
+				close(p.ready)
+			}
+		})
+	}
+	planErr := error(nil)
+	wg.Go(func() {
+		defer close(order)
+		defer close(todo)
+		planErr = plan.each(func(c *planned) error { return hand(ctx, c, todo, order) })
+	})
+	large := s.packer(true)
+	for p := range order {
+		if p.ready == nil {
+			p.packed, p.done, p.err = large.pack(p.capture)
+		} else {
+			<-p.ready
+		}
+		err := p.err
+		if err == nil {
+			err = errors.Join(add(p.capture, p.packed), p.done())
+		}
+		if err != nil {
+			cancel()
+			for p := range order { // until the plan has ended
+				p.discard()
+			}
+			return err
+		}
+	}
+	return errors.Join(planErr, ctx.Err())
+}
+
+// hand gives a capture to a worker, or to the writer.
+func hand(ctx context.Context, c *planned, todo, order chan<- *onItsWay) error {
+	p := &onItsWay{capture: c}
+	if c.Size <= archive.MemberSize {
+		p.ready = make(chan struct{})
+		select {
+		case todo <- p:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	select {
+	case order <- p:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// titleBytes is how much of a page is searched for its title.
+const titleBytes = 64 << 10
+
+// titleOf returns the title of a page.
+func titleOf(page []byte, label string) string {
+	page = page[:min(len(page), titleBytes)]
+	var r io.Reader = bytes.NewReader(page)
+	if decoded, err := charset.NewReader(r, "text/html; charset="+label); err == nil {
+		r = decoded
+	}
+	z := html.NewTokenizer(r)
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return ""
+		case html.StartTagToken:
+			if name, _ := z.TagName(); string(name) != "title" {
+				continue
+			}
+			if z.Next() != html.TextToken {
+				return ""
+			}
+			return strings.Join(strings.Fields(z.Token().Data), " ")
+		}
+	}
+}

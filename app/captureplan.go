@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"mirrord/archive"
+	"mirrord/heads"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// planned is a capture of an export whose body was not read yet.
+type planned struct {
+	URL     string
+	Date    int64 // Unix seconds
+	Head    []byte
+	Made    bool // the head is
+	Size    int64
+	Digest  [32]byte
+	MIME    string
+	Charset string
+	Source  string // a replica that the body came from
+	Again   int64  // for a revisit: the date of the capture that it refers to
+	Kept    int64  // for a revisit that stands for no request: when the URL was last requested
+	Listed  int64  // the date under which it stands among the pages; 0 for what is no page
+	Body    store.BodyKind
+	At      store.Place
+}
+
+// captureCounts is what an export of captures holds.
+type captureCounts struct {
+	Captures int   // bodies and redirects
+	Revisits int   // that brought what had come before
+	Made     int   // whose head was made
+	Bytes    int64 // of bodies
+	Packed   int64 // of bodies that do not get smaller
+}
+
+// capturePlanner finds the captures of versions in the records of a site. One that came in one version and
+// stays to a later one has a record when it came, and one when it was last seen: whoever looks for the
+// capture that is nearest to a time finds what the mirror showed then.
+type capturePlanner struct {
+	site     *store.Site
+	material render.Material
+	cookies  bool
+	seeds    map[string]bool
+	emit     func(*planned) error
+	counts   captureCounts
+
+	date    int64 // of the version that is being read
+	before  int64 // of the one before it
+	history bool  // more than one version
+	targets map[uint32]string
+	now     []seenCapture // by number of the URL, with history
+}
+
+// seenCapture is what was last planned of a URL.
+type seenCapture struct {
+	state  [32]byte // of body or redirect; zero: there is none
+	date   int64    // of its capture
+	seen   int64    // when it was last known to be so
+	asked  int64    // when it was last requested
+	shown  int64    // of its last revisit
+	head   store.HeadPlace
+	digest [32]byte
+	size   int64
+}
+
+// plan reads the versions, the oldest first.
+func (p *capturePlanner) plan(ctx context.Context, versions []store.Version) error {
+	p.history = len(versions) > 1
+	known, err := p.material.Records.Known()
+	if err != nil {
+		return err
+	}
+	if p.history {
+		p.now = make([]seenCapture, known)
+	}
+	for _, v := range versions {
+		if err := p.plan1(ctx, v, known); err != nil {
+			return fmt.Errorf("version %d of %s: %w", v.Number, p.material.Site, err)
+		}
+	}
+	if !p.history {
+		return nil
+	}
+	return p.material.Records.Resources(func(rec *store.Resource) error {
+		if rec.ID >= known {
+			return nil
+		}
+		return p.revisit(rec, &p.now[rec.ID], p.now[rec.ID].seen, 0)
+	})
+}
+
+// plan1 reads one version.
+func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint32) error {
+	p.before, p.date = p.date, versionDate(&v)
+	past, err := p.material.Versions.Past(v.Number)
+	if err != nil {
+		return err
+	}
+	if err := p.findTargets(past); err != nil {
+		return err
+	}
+	return past.Resources(func(rec *store.Resource, here bool) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if rec.ID >= known {
+			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
+		}
+		if !here || (!isCaptured(rec) && !isRedirect(rec)) {
+			return nil
+		}
+		return p.record(rec)
+	})
+}
+
+func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }
+
+func isRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
+
+// findTargets notes where those redirects lead whose head is not stored.
+func (p *capturePlanner) findTargets(past *store.Past) error {
+	p.targets = map[uint32]string{}
+	if err := past.Resources(func(rec *store.Resource, here bool) error {
+		if here && isRedirect(rec) && rec.LastHead.IsZero() {
+			p.targets[rec.Target-1] = ""
+		}
+		return nil
+	}); err != nil || len(p.targets) == 0 {
+		return err
+	}
+	return past.Resources(func(rec *store.Resource, _ bool) error {
+		if _, wanted := p.targets[rec.ID]; wanted {
+			p.targets[rec.ID] = rec.URL.String()
+		}
+		return nil
+	})
+}
+
+// record plans what is new of a URL in the version.
+func (p *capturePlanner) record(rec *store.Resource) error {
+	c := planned{
+		URL:     rec.URL.String(),
+		Date:    rec.Fetched,
+		Size:    rec.Size,
+		Digest:  rec.Digest,
+		MIME:    rec.MIME,
+		Charset: rec.Charset,
+		Source:  rec.Source,
+		Body:    rec.Body,
+		At:      rec.At,
+	}
+	head, state := rec.Head, rec.Digest
+	if isRedirect(rec) {
+		c = planned{URL: c.URL, Date: min(rec.Checked, p.date), Digest: sha256.Sum256(nil)}
+		head = rec.LastHead
+		state = sha256.Sum256(fmt.Appendf(nil, "%d %s", rec.Status, p.targets[rec.Target-1]))
+	}
+	if c.Date == 0 {
+		c.Date = p.date
+	}
+	if p.history {
+		old := &p.now[rec.ID]
+		if old.state == state {
+			return p.again(rec, old)
+		}
+		if err := p.revisit(rec, old, old.seen, 0); err != nil {
+			return err
+		}
+		asked := max(rec.Checked, c.Date)
+		*old = seenCapture{
+			state:  state,
+			date:   c.Date,
+			asked:  asked,
+			seen:   asked,
+			head:   head,
+			digest: c.Digest,
+			size:   c.Size,
+		}
+	}
+	var err error
+	if c.Head, c.Made, err = p.head(rec, head, c.Size); err != nil {
+		return err
+	}
+	if c.Listed = 0; isPage(c.MIME) {
+		c.Listed = c.Date
+	}
+	if p.seeds[c.URL] {
+		c.Listed = p.date
+	}
+	p.counts.Captures++
+	p.counts.Bytes += c.Size
+	if !phm.Compressible(c.MIME, c.URL) {
+		p.counts.Packed += c.Size
+	}
+	return p.add(&c)
+}
+
+func (p *capturePlanner) add(c *planned) error {
+	if c.Made {
+		p.counts.Made++
+	}
+	return p.emit(c)
+}
+
+// again is called for a URL that is as it was in the version before. A record of a version says when it was
+// last found to be so, which may be after that version; one that was not requested for a version was shown by
+// it all the same. An entry point has a record for each version.
+func (p *capturePlanner) again(rec *store.Resource, c *seenCapture) error {
+	c.asked = max(rec.Checked, rec.Fetched)
+	if c.seen = c.asked; c.asked <= p.before {
+		c.seen = p.date
+	}
+	if !p.seeds[rec.URL.String()] {
+		return nil
+	}
+	return p.revisit(rec, c, min(c.seen, p.date), p.date)
+}
+
+// revisit plans the record that says that a URL was as it was at a time; listed is its date among the pages.
+func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed int64) error {
+	if c.state == [32]byte{} || at <= max(c.date, c.shown) {
+		return nil
+	}
+	c.shown = at
+	out := planned{
+		URL:    rec.URL.String(),
+		Date:   at,
+		Again:  c.date,
+		Digest: c.digest,
+		Listed: listed,
+	}
+	if c.asked != at {
+		out.Kept = c.asked
+	}
+	was := *rec
+	was.Size = c.size
+	var err error
+	if out.Head, out.Made, err = p.head(&was, c.head, c.size); err != nil {
+		return err
+	}
+	p.counts.Revisits++
+	return p.add(&out)
+}
+
+// head returns the head of a capture, and whether it was made.
+func (p *capturePlanner) head(rec *store.Resource, at store.HeadPlace, size int64) ([]byte, bool, error) {
+	var h *heads.Head
+	if !at.IsZero() {
+		var err error
+		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.Stale() {
+			return nil, false, err // it may only have been moved
+		}
+	}
+	if h != nil {
+		return capturedHead(h, size, p.cookies), false, nil
+	}
+	if isRedirect(rec) {
+		return madeRedirect(rec.Status, p.targets[rec.Target-1]), true, nil
+	}
+	return madeHead(rec), true, nil
+}
+
+// isPage reports whether people read what is of a type.
+func isPage(mime string) bool {
+	return strings.HasPrefix(mime, "text/html") || strings.HasPrefix(mime, "application/xhtml+xml")
+}
+
+// versionDate is the time at which a version was complete.
+func versionDate(v *store.Version) int64 { return webVersion(v).Time.Unix() }
+
+// errNoOriginals says that a version has nothing to make an archive of captures of.
+func errNoOriginals(name string, v store.Version) error {
+	return fmt.Errorf("version %d of %s has no stored originals: it was imported or rebuilt; export it as %s, "+
+		"or run the job first", v.Number, name, archive.PHM)
+}
+
+// aboutVersion is what an archive says of itself, from the phm.json of a version.
+func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[string]bool) {
+	a = archive.About{Title: s.Name, Software: "mirrord", Created: time.Unix(versionDate(&v), 0)}
+	seeds = map[string]bool{}
+	m, err := phm.ReadMeta(strings.NewReader(string(v.Meta)))
+	if err != nil {
+		return a, seeds
+	}
+	if m.Title != "" {
+		a.Title = m.Title
+	}
+	a.Text = m.Abstract
+	for i, o := range m.Origins {
+		seeds[o] = true
+		if i == 0 {
+			a.MainURL, a.MainDate = o, a.Created
+		}
+	}
+	return a, seeds
+}
+
+// pickVersions returns the versions that an export is of, the oldest first.
+func pickVersions(s *store.Site, number int, all bool) ([]store.Version, error) {
+	vs, err := s.Versions.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(vs) == 0 {
+		return nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+	}
+	if all {
+		return vs, nil
+	}
+	if number == 0 {
+		return vs[len(vs)-1:], nil
+	}
+	for _, v := range vs {
+		if v.Number == number {
+			return []store.Version{v}, nil
+		}
+	}
+	return nil, noVersion(s.Name, number)
+}

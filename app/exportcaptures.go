@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/archive"
+	"mirrord/mirror"
+	"mirrord/mirror/render"
+	"mirrord/store"
+	"mirrord/wacz"
+)
+
+// captureExport is an export in a form of captures: what the site answered, not what is published.
+type captureExport struct {
+	name  string
+	o     ExportRequest
+	form  archive.Form
+	about archive.About
+	plan  *capturePlan
+
+	versions []store.Version
+	counts   captureCounts
+	done     int64 // bytes of bodies that were added
+}
+
+// exportCaptures writes an archive of captures.
+func exportCaptures(
+	ctx context.Context, a *App, st *store.State, name string, o ExportRequest, form archive.Form,
+) (_ *Exported, err error) {
+	if o.Flatten || len(o.Mask) > 0 {
+		return nil, badFormat(o.Format, "a web archive holds what the site sent: it is not flattened or masked")
+	}
+	if o.Out != "-" {
+		if err := replaceable(o.Out, form); err != nil {
+			return nil, err
+		}
+	}
+	spill, err := spillBeside(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, spill.root.Close()) }()
+	x := &captureExport{name: name, o: o, form: form}
+	src, err := x.prepare(ctx, st, spill)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.close(), x.plan.file.Close()) }()
+	x.about.Scratch = func() (wacz.Scratch, error) { return spill.Create() }
+	if o.Out == "-" {
+		return nil, x.write(ctx, a, src, o.Stream)
+	}
+	if err := x.room(); err != nil {
+		return nil, err
+	}
+	size, err := x.toFile(ctx, a, src)
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+	}
+	last := x.versions[len(x.versions)-1]
+	return &Exported{
+		Job:      name,
+		Version:  last.Number,
+		Format:   o.Format,
+		Path:     o.Out,
+		Files:    x.counts.Captures,
+		Bytes:    x.counts.Bytes,
+		Versions: len(x.versions),
+		Revisits: x.counts.Revisits,
+		Made:     x.counts.Made,
+		Packed:   size,
+	}, nil
+}
+
+// badFormat says what a form cannot do.
+func badFormat(format, why string) error {
+	return &Error{Kind: Usage, Field: FieldFormat, Err: fmt.Errorf("format %s: %s", format, why)}
+}
+
+// spillBeside makes room for what an export gathers: beside its file, or where temporary files lie.
+func spillBeside(out string) (*fileSpill, error) {
+	dir := os.TempDir()
+	if out != "-" {
+		dir = filepath.Dir(out)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &fileSpill{root: root}, nil
+}
+
+// prepare plans the export from one view of the site.
+func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fileSpill) (
+	src *captureSource, err error) {
+	err = view(st, x.name, func(s *store.Site) error {
+		if x.versions, err = pickVersions(s, x.o.Version, x.o.AllVersions); err != nil {
+			return err
+		}
+		file, err := spill.Create()
+		if err != nil {
+			return err
+		}
+		if x.plan, err = newCapturePlan(file); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		newest := x.versions[len(x.versions)-1]
+		p := &capturePlanner{
+			site:     s,
+			material: render.MaterialOf(st, s),
+			cookies:  x.o.Cookies,
+			emit:     x.plan.add,
+		}
+		x.about, p.seeds = aboutVersion(s, newest)
+		if err := p.plan(ctx, x.versions); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		if x.counts = p.counts; x.counts.Captures == 0 {
+			return errors.Join(errNoOriginals(x.name, newest), file.Close())
+		}
+		docs, err := st.Documents(x.name)
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		src = &captureSource{
+			st:     st,
+			name:   x.name,
+			bodies: st.Bodies,
+			docs:   docs,
+		}
+		return nil
+	})
+	return src, err
+}
+
+// room refuses an export that cannot fit: what is compressed stays as large as it is, and text hardly becomes
+// less than a tenth.
+func (x *captureExport) room() error {
+	need := x.counts.Packed + (x.counts.Bytes-x.counts.Packed)/10
+	free, err := store.FreeBytes(filepath.Dir(x.o.Out))
+	if err != nil || free >= need {
+		return nil // where it cannot be known, writing shows it
+	}
+	return fmt.Errorf("export to %s: it needs at least %s, and %s are free there; choose another place with -o",
+		x.o.Out, mirror.Bytes(need), mirror.Bytes(free))
+}
+
+// toFile writes the file aside, reads it back and puts it in its place.
+func (x *captureExport) toFile(ctx context.Context, a *App, src *captureSource) (size int64, err error) {
+	f, err := renameio.NewPendingFile(x.o.Out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	if err := x.write(ctx, a, src, f); err != nil {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	dropCached(f.File)
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	a.note("reading it back")
+	report, err := x.form.Verify(f, fi.Size())
+	if err == nil {
+		err = report.Err()
+	}
+	if err == nil && report.Files != x.counts.Captures+x.counts.Revisits+1 {
+		err = fmt.Errorf("%d records, not %d", report.Files, x.counts.Captures+x.counts.Revisits+1)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("what was written does not read back: %w", err)
+	}
+	return fi.Size(), f.CloseAtomicallyReplace()
+}
+
+// write writes the archive.
+func (x *captureExport) write(ctx context.Context, a *App, src *captureSource, to io.Writer) error {
+	w, err := x.form.Captures(to, x.about)
+	if err != nil {
+		return err
+	}
+	shown := int64(0)
+	err = src.packAll(ctx, x.plan, func(c *planned, packed *archive.PackedCapture) error {
+		if err := w.Add(packed); err != nil {
+			return err
+		}
+		if x.done += c.Size; x.done-shown > noteEvery || x.done == x.counts.Bytes {
+			shown = x.done
+			a.note(fmt.Sprintf("%s of %s", mirror.Bytes(x.done), mirror.Bytes(x.counts.Bytes)))
+		}
+		return nil
+	})
+	return errors.Join(err, w.Close())
+}
+
+// noteEvery is after how many bytes an export says where it stands.
+const noteEvery = 16 << 20

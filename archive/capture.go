@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mirrord/phm"
+	"mirrord/wacz"
+	"mirrord/warc"
+)
+
+// Forms of web archives hold no tree but captures: what a URL yielded, when, as it came. They are written by
+// a CaptureWriter.
+
+// Capture is one answer of a site.
+type Capture struct {
+	URL    string
+	Date   time.Time // when it came
+	Head   []byte    // status line and fields, with the empty line
+	Fields []warc.HeaderField
+	Size   int64     // bytes of the body
+	Digest [32]byte  // SHA-256 of the body
+	Again  time.Time // for one that brought the same body as an earlier one: when that came; it has no body here
+	Packed bool      // the body is compressed already
+
+	Listed time.Time // its date in the list of pages; zero for what people do not open by itself
+	Title  string
+}
+
+// Fields of records that are ours; docs/archives.md says what they mean.
+const (
+	FieldHead   = "WARC-Mirrord-Head"
+	FieldSource = "WARC-Mirrord-Source"
+	FieldKept   = "WARC-Mirrord-Requested"
+
+	// HeadMade is the value of FieldHead for a head that is not that of the answer.
+	HeadMade = "made"
+)
+
+// About is what an archive of captures says of itself.
+type About struct {
+	Title    string
+	Text     string
+	Software string
+	Created  time.Time
+	Fields   []warc.HeaderField // further ones of its warcinfo record
+	MainURL  string
+	MainDate time.Time
+
+	// Scratch makes room for what is gathered for the end of the file.
+	Scratch func() (wacz.Scratch, error)
+}
+
+// PackedCapture is a capture that can be added.
+type PackedCapture struct {
+	capture *Capture
+	entry   warc.Entry
+	member  []byte // nil: the draft is written instead
+	draft   warc.RecordDraft
+}
+
+// MemberSize is up to how many bytes a body is packed in memory.
+const MemberSize = 4 << 20
+
+// PackCapture packs a capture with its body: that is what takes time, and workers can share. body is nil for
+// one that came again. A body of more than MemberSize bytes is read by Add.
+func PackCapture(p *warc.Packer, c *Capture, body io.Reader) (*PackedCapture, error) {
+	out := &PackedCapture{capture: c, draft: draftOf(c, body)}
+	status, mime := statusAndType(c.Head)
+	out.entry = warc.Entry{
+		Key:    warc.SURT(c.URL),
+		Time:   warc.Stamp(c.Date),
+		URL:    c.URL,
+		MIME:   mime,
+		Status: status,
+		Digest: strings.TrimPrefix(warc.SHA256(c.Digest), "sha-256:"),
+	}
+	if out.draft.Type == warc.Revisit {
+		out.entry.MIME = "warc/revisit"
+	}
+	if c.Size > MemberSize {
+		return out, nil
+	}
+	var b bytes.Buffer
+	b.Grow(int(c.Size/4) + 1024)
+	if err := p.Pack(&b, &out.draft); err != nil {
+		return nil, err
+	}
+	out.member = b.Bytes()
+	return out, nil
+}
+
+func statusAndType(head []byte) (status, mime string) {
+	m := warc.ParseMessage(head)
+	mime = warc.Essence(m.Header)
+	return fmt.Sprint(m.Status()), mime
+}
+
+func draftOf(c *Capture, body io.Reader) warc.RecordDraft {
+	d := warc.RecordDraft{
+		Type:   warc.Response,
+		URL:    c.URL,
+		Date:   c.Date,
+		Head:   c.Head,
+		Body:   body,
+		Size:   c.Size,
+		Packed: c.Packed,
+		Fields: []warc.HeaderField{{Name: "WARC-Payload-Digest", Value: warc.SHA256(c.Digest)}},
+	}
+	if !c.Again.IsZero() {
+		d.Type, d.Body, d.Size = warc.Revisit, nil, 0
+		d.Fields = append(d.Fields, warc.HeaderField{Name: "WARC-Profile", Value: warc.SamePayload},
+			warc.HeaderField{Name: "WARC-Refers-To-Target-URI", Value: c.URL},
+			warc.HeaderField{Name: "WARC-Refers-To-Date", Value: c.Again.UTC().Format(time.RFC3339)})
+	}
+	d.Fields = append(append(d.Fields, c.Fields...),
+		warc.HeaderField{Name: "Content-Type", Value: "application/http; msgtype=response"})
+	return d
+}
+
+// CaptureWriter writes an archive of captures. Calls come one after the other; after an error the file is of
+// no use.
+type CaptureWriter interface {
+	Add(c *PackedCapture) error
+	// Close writes what is left.
+	Close() error
+}
+
+// WARC is a file of records, each a gzip member.
+func (forms) WARC() Form {
+	return Form{
+		Name:  "warc.gz",
+		Short: "warc",
+		Doc:   "a web archive (warc)",
+		Captures: func(w io.Writer, a About) (CaptureWriter, error) {
+			f := warcFile{warc.NewWriter(w)}
+			return f, writeInfo(f.w, a)
+		},
+		Claims:      begins("WARC/", "\x1f\x8b", "\x28\xb5\x2f\xfd", "\x5d\x2a\x4d\x18"),
+		Holds:       holdsRecords,
+		Verify:      verifyWARC,
+		Replaceable: mustHold(holdsRecords),
+		place:       5,
+	}
+}
+
+// WACZ is the same with an index, in a ZIP.
+func (forms) WACZ() Form {
+	return Form{
+		Name:  "wacz",
+		Short: "wacz",
+		Doc:   "one with an index (wacz)",
+		Captures: func(w io.Writer, a About) (CaptureWriter, error) {
+			b, err := wacz.NewWriter(w, wacz.Details{
+				Title:       a.Title,
+				Description: a.Text,
+				Software:    a.Software,
+				Created:     a.Created,
+				MainURL:     a.MainURL,
+				MainDate:    a.MainDate,
+			}, a.Scratch)
+			if err != nil {
+				return nil, err
+			}
+			return &waczFile{b: b}, writeInfo(b.Data(), a)
+		},
+		Claims:      begins("PK"),
+		Holds:       wacz.IsWACZ,
+		Verify:      verifyWACZ,
+		Replaceable: mustHold(wacz.IsWACZ),
+		place:       6,
+	}
+}
+
+func holdsRecords(r io.ReaderAt, size int64) bool {
+	return warc.IsWARC(io.NewSectionReader(r, 0, size))
+}
+
+// mustHold refuses to replace what is no file of the form; an empty one may be.
+func mustHold(holds func(io.ReaderAt, int64) bool) func(io.ReaderAt, int64) error {
+	return func(r io.ReaderAt, size int64) error {
+		if size > 0 && !holds(r, size) {
+			return errors.New("it is of another form")
+		}
+		return nil
+	}
+}
+
+// writeInfo writes the record that says what the file is.
+func writeInfo(w *warc.Writer, a About) error {
+	fields := append([]warc.HeaderField{
+		{Name: "software", Value: a.Software},
+		{Name: "format", Value: "WARC File Format 1.1"},
+	}, a.Fields...)
+	_, err := w.Write(&warc.RecordDraft{
+		Type:   warc.Info,
+		Date:   a.Created,
+		Head:   warc.WriteFields(fields...),
+		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/warc-fields"}},
+	})
+	return err
+}
+
+func (c *PackedCapture) write(w *warc.Writer) (warc.Extent, error) {
+	if c.member != nil {
+		return w.WriteMember(c.member)
+	}
+	return w.Write(&c.draft)
+}
+
+type warcFile struct{ w *warc.Writer }
+
+func (f warcFile) Add(c *PackedCapture) error {
+	_, err := c.write(f.w)
+	return err
+}
+
+func (f warcFile) Close() error { return nil }
+
+type waczFile struct {
+	b     *wacz.Writer
+	pages int
+}
+
+func (f *waczFile) Add(c *PackedCapture) (err error) {
+	if c.entry.Place, err = c.write(f.b.Data()); err != nil {
+		return err
+	}
+	if err := f.b.Index(c.entry); err != nil || c.capture.Listed.IsZero() {
+		return err
+	}
+	f.pages++
+	return f.b.List(wacz.Listed{
+		ID:    fmt.Sprintf("p%d", f.pages),
+		URL:   c.capture.URL,
+		Date:  c.capture.Listed,
+		Title: c.capture.Title,
+	})
+}
+
+func (f *waczFile) Close() error { return f.b.Close() }
+
+// report makes a report of what was found in an archive of captures.
+func report(t warc.Surveyed, problems []phm.Problem) *phm.Report {
+	const most = 1000
+	return &phm.Report{
+		Files:    t.Records,
+		Bytes:    t.Bytes,
+		Problems: problems[:min(len(problems), most)],
+		More:     max(len(problems)-most, 0),
+	}
+}
+
+func problemOf(name string, err error) phm.Problem {
+	p := phm.Problem{Kind: phm.Unreadable, Path: name, Detail: err.Error()}
+	if errors.Is(err, warc.ErrDigest) {
+		p.Kind = phm.BadDigest
+	}
+	return p
+}
+
+func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
+	var found []phm.Problem
+	wrong := func(err error) { found = append(found, problemOf("", err)) }
+	t, err := warc.Survey(io.NewSectionReader(r, 0, size), func(warc.Entry) error { return nil }, wrong)
+	if err != nil {
+		wrong(err)
+	}
+	return report(t, found), nil
+}
+
+func verifyWACZ(r io.ReaderAt, size int64) (*phm.Report, error) {
+	c, err := wacz.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var found []phm.Problem
+	t, err := c.Verify(func(name string, err error) { found = append(found, problemOf(name, err)) })
+	return report(t, found), err
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+)
+
+// SHA256 returns a digest as the records of this package have it.
+func SHA256(sum [32]byte) string { return "sha-256:" + hex.EncodeToString(sum[:]) }
+
+// Sum is a digest as a record says it.
+type Sum struct {
+	New   func() hash.Hash
+	Bytes []byte
+}
+
+// ParseSum reads a labelled digest: sha1, sha256 or md5, with or without a dash, in base32 or hexadecimal. ok
+// is false for others, which cannot be checked.
+func ParseSum(s string) (sum Sum, ok bool) {
+	label, value, found := strings.Cut(strings.TrimSpace(s), ":")
+	if !found {
+		return sum, false
+	}
+	switch strings.ReplaceAll(strings.ToLower(label), "-", "") {
+	case "sha1":
+		sum.New = sha1.New
+	case "sha256":
+		sum.New = sha256.New
+	case "md5":
+		sum.New = md5.New
+	default:
+		return sum, false
+	}
+	size := sum.New().Size()
+	if b, err := hex.DecodeString(value); err == nil && len(b) == size {
+		sum.Bytes = b
+		return sum, true
+	}
+	b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(
+		strings.TrimRight(strings.ToUpper(value), "="))
+	if err != nil || len(b) != size {
+		return sum, false
+	}
+	sum.Bytes = b
+	return sum, true
+}
+
+// Verify reads what is left of the record, which must be its whole block or, after [Record.Message], its
+// whole body, and compares it with the digests that the record names. The body of a chunked message may have
+// been digested with its chunks or without. Digests of other kinds are not checked, nor is that of a revisit,
+// whose body is elsewhere.
+func (r *Record) Verify() error {
+	block, hasBlock := ParseSum(r.Header.Get("WARC-Block-Digest"))
+	body, hasBody := ParseSum(r.Header.Get("WARC-Payload-Digest"))
+	hasBody = hasBody && r.Type() != Revisit
+	m, err := r.Message()
+	if err != nil {
+		return err
+	}
+	var into []io.Writer
+	var ofBlock, ofBody hash.Hash
+	if hasBlock {
+		ofBlock = block.New()
+		if m != nil {
+			ofBlock.Write(m.Raw)
+		}
+		into = append(into, ofBlock)
+	}
+	if hasBody {
+		ofBody = body.New()
+		into = append(into, ofBody)
+	}
+	plain, err := r.digest(io.MultiWriter(into...), body, hasBody && (m != nil) && chunked(m.Header))
+	if err != nil {
+		return err
+	}
+	if hasBlock && !bytes.Equal(ofBlock.Sum(nil), block.Bytes) {
+		return r.fail(fmt.Errorf("%w of the block", ErrDigest))
+	}
+	if hasBody && !bytes.Equal(ofBody.Sum(nil), body.Bytes) && !bytes.Equal(plain, body.Bytes) {
+		return r.fail(fmt.Errorf("%w of the body of %s", ErrDigest, r.URL()))
+	}
+	return nil
+}
+
+// digest reads the body into w, and returns the digest of what is in its chunks.
+func (r *Record) digest(w io.Writer, sum Sum, chunks bool) ([]byte, error) {
+	if !chunks {
+		_, err := io.Copy(w, r)
+		return nil, err
+	}
+	h := sum.New()
+	b := bufio.NewReader(io.TeeReader(r, w))
+	_, err := io.Copy(h, &dechunker{b: b})
+	if err != nil && errors.As(err, new(*RecordError)) {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, b) // trailers, or a body without chunks
+	return h.Sum(nil), err
+}
