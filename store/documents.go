@@ -14,7 +14,10 @@ func (d *Documents) ReadFrame(r *FrameReader, at Place) (Frame, error) { return 
 func (d *Documents) Close() error { return d.packs.close() }
 
 // Frames is the packs of an open site, to which documents are appended.
-type Frames struct{ packs *packs }
+type Frames struct {
+	packs *packs
+	quick bool // full frames are written in S2, which takes less time and more room
+}
 
 // ReadFrame decodes a document of the packs.
 func (s *Frames) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.packs.read(r, at) }

@@ -74,7 +74,7 @@ func (s *Site) makeParts() {
 		foldItems: foldItems,
 		looks:     &looks{home: s.home},
 	}
-	s.Frames = &Frames{packs: s.packs}
+	s.Frames = &Frames{packs: s.packs, quick: s.volatile}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.Notes = &SiteNotes{s.home}
