@@ -217,10 +217,25 @@ func (t *transaction) tallyOf(name []byte) *tally {
 	out := new(tally)
 	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
-	if v != nil && !out.decode(v) {
+	missing := (v == nil) && t.hasValues(name) // to go on from 0 would write the loss into the log
+	if missing || ((v != nil) && !out.decode(v)) {
 		panic(badSeal{fmt.Errorf("the tally of bucket %q: %w", name, errSeal)})
 	}
 	return out
+}
+
+// hasValues reports whether a bucket at the top has any value.
+func (t *transaction) hasValues(name []byte) bool {
+	b := t.tx.Bucket(name)
+	if b == nil {
+		return false
+	}
+	c := b.Cursor()
+	k, v := c.First()
+	for (k != nil) && (v == nil) { // buckets in it have no tally
+		k, v = c.Next()
+	}
+	return k != nil
 }
 
 // NextSequence returns a number that no call returned before.
