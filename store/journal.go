@@ -127,13 +127,38 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 			return err
 		}
 		j.fill(1)
-		return j.Put(seqKey(n), buf)
+		if err := j.Put(seqKey(n), buf); err != nil {
+			return err
+		}
+		return space(j, len(buf))
 	})
 	if s.commits++; s.commits%dropEvery == 0 {
 		s.dropPages()
 	}
 	return err
 }
+
+// space puts batches of nothing behind one of so many bytes. A leaf page of bbolt has two values at least and
+// is split when it has more than four, so that each batch would be written again with the next three. Now the
+// last leaf has batches of nothing alone.
+func space(journal *bucket, size int) error {
+	if size < smallBatch {
+		return nil
+	}
+	for range 4 {
+		n, err := journal.NextSequence()
+		if err == nil {
+			err = journal.Put(seqKey(n), []byte{0, 0, 0})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// smallBatch is how many bytes may well be written four times.
+const smallBatch = 1 << 10
 
 // dropEvery is after how many commits the pages of the database that were touched are given back.
 const dropEvery = 64

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -364,4 +365,36 @@ func BenchmarkCommit(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/256, "ns/record")
+}
+
+// A batch is written once, and not again with those that follow.
+func TestBatchIsWrittenOnce(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	const batches, size = 12, 1000
+	bytes := 0
+	before := s.db.bolt.Stats()
+	for i := range batches {
+		news := newURLs(i*size, (i+1)*size)
+		for _, n := range news {
+			bytes += len(n.URL)
+		}
+		commit(t, s, uint32(i*size), news)
+	}
+	after := s.db.bolt.Stats()
+	wrote := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc()
+	// Each transaction writes a page of branches, of free pages, of metadata, of sums, and a leaf or two.
+	if most := int64(2*bytes + batches*8*os.Getpagesize()); wrote > most {
+		t.Errorf("%d bytes of batches took %d bytes of pages, more than %d", bytes, wrote, most)
+	}
+	n := 0
+	err := s.Records.Replay(func(id uint32, u NewURL) error {
+		if int(id) != n || u.URL != testURL(n).String() {
+			t.Errorf("number %d: %d %s", n, id, u.URL)
+		}
+		n++
+		return nil
+	}, func(*Resource, []byte, bool) error { return errors.New("there is no record") })
+	if err != nil || n != batches*size {
+		t.Error(n, err)
+	}
 }
