@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,6 +133,9 @@ func checkFiles(a *App, args []string) (files []scheduler.File, beside map[strin
 	}
 	for _, arg := range args {
 		fi, err := os.Stat(arg)
+		if of := fileOfJob(a, arg); errors.Is(err, fs.ErrNotExist) && (of != "") {
+			arg = of
+		}
 		if err == nil && fi.IsDir() {
 			in, err := checkDir(a, arg)
 			if err != nil {
@@ -153,6 +157,18 @@ func checkFiles(a *App, args []string) (files []scheduler.File, beside map[strin
 		files = append(files, f)
 	}
 	return files, beside, nil
+}
+
+// fileOfJob is the file in the jobs directory of the job of this name, "" when there is none.
+func fileOfJob(a *App, name string) string {
+	if !job.ValidName(name) {
+		return ""
+	}
+	path := filepath.Join(a.Jobs, name+scheduler.Suffix)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 // refusedBeside says why a job would be refused among those of the jobs directory, "" when it would not.

@@ -74,6 +74,9 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	if to == 0 {
 		to = vs[len(vs)-1].Number
 	}
+	if r.Since.After(a.now()) {
+		return nil, Usagef("diff %s: %s has not come yet", name, r.Since.Format("2006-01-02 15:04"))
+	}
 	if !r.Since.IsZero() {
 		from = versionAt(vs, r.Since)
 	}

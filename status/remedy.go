@@ -5,7 +5,6 @@ package status
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -25,128 +24,141 @@ type Trouble struct {
 // TroubleOf finds the first trouble in the reasons and the error of a run; ok is false when none is known.
 func TroubleOf(why string) (t Trouble, ok bool) {
 	for _, c := range Troubles(why) {
-		if c.In.MatchString(why) {
-			c.Cause = c.In.String()
+		if isIn(why, c.In) {
+			c.Cause = c.In
 			return c.Trouble, true
 		}
 	}
 	return Trouble{}, false
 }
 
-// KnownTrouble is a trouble with the text that names it.
+// KnownTrouble is a trouble with the texts that name it: alternatives between bars, in which … stands for any
+// text of the line.
 type KnownTrouble struct {
-	In *regexp.Regexp
+	In string
 	Trouble
+}
+
+// isIn reports whether a line of the reasons has one of the texts.
+func isIn(why, texts string) bool {
+	for line := range strings.Lines(why) {
+		for text := range strings.SplitSeq(texts, "|") {
+			first, second, _ := strings.Cut(text, "…")
+			if _, rest, ok := strings.Cut(line, first); ok && strings.Contains(rest, second) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Troubles are the troubles that are known, by the texts that name them. What causes another one stands
 // before it.
 func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
-	text := func(s string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(s)) }
 	private, use := forbidden(why)
 	return []KnownTrouble{
-		{text(forbiddenAddress), Trouble{
+		{forbiddenAddress, Trouble{
 			What:    private,
 			Do:      private + ": " + use,
 			Get:     use,
 			Lasting: true,
 		}},
-		{text("disallowed"), Trouble{
+		{"disallowed", Trouble{
 			What:    "its robots.txt forbids that",
 			Do:      "its robots.txt forbids that: ask its owner, or change url or scope in the job's file",
 			Get:     "ask its owner, or get a part that it allows",
 			Lasting: true,
 		}},
-		{text("read secret: "), Trouble{
+		{"read secret: ", Trouble{
 			What:    "a secret cannot be read",
 			Do:      "let the daemon's user read the secret, or set the variable: mirrord check names it",
 			Get:     "make the file readable, or set the variable",
 			Lasting: true,
 		}},
-		{regexp.MustCompile(`tls\.ca_file: |auth\.cookies_file: `), Trouble{
+		{"tls.ca_file: |auth.cookies_file: ", Trouble{
 			What: "a file that the job names cannot be read",
 			Do: "a file that the job names cannot be read: let the daemon's user read it, or correct its name: " +
 				"mirrord check says more",
 			Get:     "look at its name, and whether you may read it",
 			Lasting: true,
 		}},
-		{text("status 401"), Trouble{
+		{"status 401", Trouble{
 			What:    "the site wants a login (status 401)",
 			Do:      "the site wants a login: user and password of [auth] in the job's file",
 			Get:     "--set auth.user=NAME --set auth.password_env=VARIABLE give one",
 			Lasting: true,
 		}},
-		{text("status 407"), Trouble{
+		{"status 407", Trouble{
 			What:    "the proxy wants a login (status 407)",
 			Do:      "the proxy wants a login: proxy_user and its password in [auth] of the job's file",
 			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
 			Lasting: true,
 		}},
-		{text("status 403"), Trouble{
+		{"status 403", Trouble{
 			What:    "the site refuses that (status 403)",
 			Do:      "the site refuses that: ask its owner, or whether it wants a login ([auth] in the job's file)",
 			Get:     "ask its owner, or whether it wants a login",
 			Lasting: true,
 		}},
-		{text("no such host"), Trouble{
+		{"no such host", Trouble{
 			What: "no host has this name",
 			Do: "no host has this name: look at url in the job's file, and at the name service of this " +
 				"machine",
 			Get:     "look at its spelling, and at the name service of this machine",
 			Lasting: true,
 		}},
-		{regexp.MustCompile(`x509: |tls handshake or certificate`), Trouble{
+		{"x509: |tls handshake or certificate", Trouble{
 			What: "its certificate is not accepted",
 			Do: "its certificate is not accepted: name the authority that you trust for it in tls.ca_file of the " +
 				"job's file",
 			Get:     "--set tls.ca_file=PEM names an authority that you trust for it",
 			Lasting: true,
 		}},
-		{regexp.MustCompile(`entry point .*: redirected \(to `), Trouble{
+		{"entry point …: redirected (to ", Trouble{
 			What:    "it leads to " + to,
 			Do:      fmt.Sprintf("it leads elsewhere: write url = %q in the job's file, if that is meant", to),
 			Get:     "when that is meant: mirrord get " + to,
 			Lasting: true,
 		}},
-		{text(noEntry), Trouble{Do: "look at the site; if it has moved, change url in the job's file"}},
-		{regexp.MustCompile(`entry point .*: gone`), Trouble{
+		{noEntry, Trouble{Do: "look at the site; if it has moved, change url in the job's file"}},
+		{"entry point …: gone", Trouble{
 			What:    "the site has no such page",
 			Do:      "the site has no such page: look whether url in the job's file is right",
 			Get:     "look at its spelling",
 			Lasting: true,
 		}},
-		{regexp.MustCompile(`Crawl-delay of .* longer than polite\.max_wait`), Trouble{
+		{"Crawl-delay of … longer than polite.max_wait", Trouble{
 			What:    "its robots.txt wants longer pauses than polite.max_wait",
 			Do:      "its robots.txt wants longer pauses: raise polite.max_wait in the job's file",
 			Get:     "--set polite.max_wait=1h accepts them",
 			Lasting: true,
 		}},
-		{text("longer than polite.max_wait"), Trouble{
+		{"longer than polite.max_wait", Trouble{
 			Do:    "nothing, the site wants to be left alone for so long; the first run after that goes on",
 			Waits: true,
 		}},
-		{text("the entry point"), Trouble{Do: "look whether url in the job's file is right"}},
-		{text("limits.max_failures"), Trouble{Do: "mirrord explain JOB URL says why one failed; raise " +
+		{"the entry point", Trouble{Do: "look whether url in the job's file is right"}},
+		{"limits.max_failures", Trouble{Do: "mirrord explain JOB URL says why one failed; raise " +
 			"limits.max_failures if the site is like that"}},
-		{regexp.MustCompile(`connection refused|no route to host|network is unreachable|timeout|timed out`), Trouble{
+		{"connection refused|no route to host|network is unreachable|timeout|timed out", Trouble{
 			Do: "nothing, the host does not answer and is tried again; if it stays so, look whether url in the " +
 				"job's file is right",
 			Again: true,
 		}},
-		{text("was left for the next run"), Trouble{Do: "nothing, it is tried again", Again: true}},
-		{text("takes more than limits.max_state"), Trouble{
+		{"was left for the next run", Trouble{Do: "nothing, it is tried again", Again: true}},
+		{"takes more than limits.max_state", Trouble{
 			Do: "raise limits.max_state in the job's file, or mirror less of the site (scope, limits)",
 		}},
-		{text("takes more than its share of the room"), Trouble{
+		{"takes more than its share of the room", Trouble{
 			Do: "raise --max-state of the daemon, or remove a mirror (mirrord remove JOB)",
 		}},
-		{text("limits.max_time"), Trouble{Do: "nothing, the next run goes on", Again: true}},
-		{text("publish.dir"), Trouble{
+		{"limits.max_time", Trouble{Do: "nothing, the next run goes on", Again: true}},
+		{"publish.dir", Trouble{
 			Do:      "let the daemon's user write there: mirrord check names what is in the way",
 			Lasting: true,
 		}},
-		{text("permission denied"), Trouble{
+		{"permission denied", Trouble{
 			Do:      "give the state directory to the daemon's user (chown -R)",
 			Lasting: true,
 		}},
@@ -184,12 +196,13 @@ func AgainHint(name, why string) string {
 // LeadsTo returns the URL that the entry point of a run leads to outside of what is mirrored, "" when it
 // leads nowhere else.
 func LeadsTo(why string) string {
-	m := regexp.MustCompile(`entry point \S+: redirected \(to (\S+), which`).FindStringSubmatch(why)
-	if m == nil {
-		return ""
+	for line := range strings.Lines(why) {
+		_, rest, entry := strings.Cut(line, "entry point ")
+		_, rest, leads := strings.Cut(rest, ": redirected (to ")
+		to, _, known := strings.Cut(rest, ", which")
+		if u, err := url.Parse(to); entry && leads && known && (err == nil) && (u.Host != "") {
+			return to
+		}
 	}
-	if u, err := url.Parse(m[1]); err != nil || u.Host == "" {
-		return ""
-	}
-	return m[1]
+	return ""
 }

@@ -82,3 +82,20 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 		t.Errorf("leads to %q", to)
 	}
 }
+
+// Causes are found without expressions that would have to be compiled for each job of each look.
+func TestTroublesAreCheap(t *testing.T) {
+	why := "the entry point http://h/: redirected (to https://g/x, which is not mirrored)"
+	if n := testing.AllocsPerRun(10, func() { TroubleOf(why) }); n > 40 {
+		t.Errorf("%v allocations for one cause", n)
+	}
+	for text, want := range map[string]bool{
+		"the entry point http://h/: gone":                     true,
+		"the entry point http://h/: failed\nhttp://h/x: gone": false, // of another line
+		"http://h/x: gone":                                    false,
+	} {
+		if got := isIn(text, "no text|entry point …: gone"); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -101,9 +102,13 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 		return app.Usagef("--held compares with the current version: no numbers and no --html go with it")
 	}
 	c, err := app.Diff(a.app(), r)
-	if errors.Is(err, app.ErrNoneHeld) && !f.held { // nothing waits: the default is the last two versions
+	hidden := errors.Is(err, fs.ErrPermission)                  // what is noted of runs is the owner's
+	if !f.held && (hidden || errors.Is(err, app.ErrNoneHeld)) { // the default is the last two versions
 		r.Held = false
-		c, err = app.Diff(a.app(), r)
+		if c, err = app.Diff(a.app(), r); hidden && (err == nil) {
+			fmt.Fprintf(a.stderr, "mirrord: these are published versions; what waits to be accepted only the owner "+
+				"of the state may read, and mirrord status %s shows it\n", name)
+		}
 	}
 	switch {
 	case errors.Is(err, app.ErrNoPage):
@@ -114,6 +119,10 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 		return printPage(a, c, f)
 	case a.json:
 		return a.printJSON(c)
+	}
+	if (f.since != "") && (c.A == c.B) {
+		a.printf("%s: nothing was published since %s: version %d was there already\n", c.Job, f.since, c.A)
+		return nil
 	}
 	return printTree(a, c, c.Tree)
 }

@@ -76,7 +76,7 @@ func walkGaps(t *testing.T, _ string) {
 	var broken atomic.Int64
 	broken.Store(6)
 	site := brokenSite(t, &broken)
-	w := newWalk(t, `limits\.max_failures`)
+	w := newWalk(t, `limits.max_failures`)
 	w.job(site.URL + "/")
 	w.run(exitGaps)
 	if fix := w.shown("nothing, each run tries again", "mirrord accept walked"); fix != status.GapsHint(w.name) {

@@ -318,7 +318,7 @@ func TestCommandsAsUsers(t *testing.T) {
 		"status":    runs, // they are the owner's
 		"status a":  runs,
 		"run-now a": refused,
-		"diff a":    runs,
+		"diff a":    {exitOK, `(?s)only the owner of the state may read.*from version 1 to 2: |2: .*owner of the state`},
 		"accept a":  refused,
 	})
 	for _, c := range []struct {

@@ -332,7 +332,6 @@ func (t *Troubles) left(key string, k *trouble) Left {
 		Reason: k.reason,
 		Slow:   k.slow,
 		Until:  k.until,
-		Entry:  t.entries[key],
 	}
 }
 
@@ -417,7 +416,6 @@ type Left struct {
 	Reason string
 	Slow   bool      // it is well, but asks for longer waits than the job accepts
 	Until  time.Time // when it may be requested again; zero: not known
-	Entry  bool      // an entry point lies there, or leads there
 }
 
 // LeftEntries returns the origins and hosts of entry points that are left for the next run, by name.

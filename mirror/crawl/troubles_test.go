@@ -51,7 +51,7 @@ func TestTroublesFailed(t *testing.T) {
 	if id, _, turn, ok := front.next(time.Now); id != 7 || turn || !ok {
 		t.Errorf("%d, turn %v, %v: the origin was not freed", id, turn, ok)
 	}
-	const left = "[{http://h:8080 refused at last false 0001-01-01 00:00:00 +0000 UTC true}]"
+	const left = "[{http://h:8080 refused at last false 0001-01-01 00:00:00 +0000 UTC}]"
 	if got := fmt.Sprint(tr.LeftEntries(), tr.DownEntries(), told); got != left+" [http://h:8080] "+left {
 		t.Error(got)
 	}
