@@ -52,6 +52,7 @@ const (
 	FieldJobs     RequestField = "jobs"   // App.Jobs: it does not exist
 	FieldFormat   RequestField = "format" // ExportRequest.Format; the text begins with the name of the field
 	FieldMask     RequestField = "mask"   // ExportRequest.Mask; the text begins with the name of the field
+	FieldSince    RequestField = "since"  // ExportRequest.Since; the text begins with the name of the field
 	FieldImported RequestField = "as"     // the name of the mirror or job that Import or Init makes
 	FieldReason   RequestField = "reason" // why PlanForget is to take something out of a mirror
 )

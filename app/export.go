@@ -28,9 +28,13 @@ type ExportRequest struct {
 	Version int       // 0 is the published one
 	Flatten bool      // all files in one folder
 	Mask    []string  // types that are left out: images, movies, sounds, MIME types
+	Since   string    // only what this does not have: the number of a version, or an archive; "" is all
 
 	AllVersions bool // of forms of captures: what came in all kept versions
 	Cookies     bool // of the same: fields that set cookies stay
+
+	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
+	Progress func(done, total int64)
 }
 
 // Exported is what Export wrote.
@@ -51,6 +55,8 @@ type Exported struct {
 	Versions int `json:"versions,omitempty"`   // of an archive of captures: how many it is of
 	Revisits int `json:"revisits,omitempty"`   // records of bodies that came again
 	Made     int `json:"made_heads,omitempty"` // records whose head is not that of the answer
+
+	Delta *ExportedDelta `json:"delta,omitempty"` // it is only the difference to an older one
 
 	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
 }
@@ -77,7 +83,14 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Out == "-" && form.Folder() {
 		return nil, Usagef("a directory cannot be written to standard output")
 	}
-	if o.Out == "" {
+	if o.Since != "" && (form.Name != archive.PHM || o.Flatten || len(o.Mask) > 0) {
+		return nil, &Error{
+			Kind:  Usage,
+			Field: FieldSince,
+			Err:   errors.New("since: only PHM archives of all files have deltas"),
+		}
+	}
+	if (o.Out == "") && o.Since == "" {
 		o.Out = defaultOutput(name, o, form)
 	}
 	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
@@ -96,6 +109,9 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	}
 	if o.AllVersions || o.Cookies {
 		return nil, badFormat(o.Format, "only web archives (warc, wacz) hold all versions, or cookies")
+	}
+	if o.Since != "" {
+		return exportDelta(ctx, st, name, o)
 	}
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
@@ -153,7 +169,10 @@ func exportVersion(
 	ctx context.Context, tree versionTree, name string, o ExportRequest, form archive.Form, how phm.Derivation,
 ) (_ *Exported, err error) {
 	defer tree.Close()
-	tree = interruptible{tree, ctx}
+	tree = o.watch(ctx, tree)
+	if err := o.room(tree, form, how); err != nil {
+		return nil, err
+	}
 	if how.Flatten || how.Mask != nil {
 		whole := tree
 		if tree, err = deriveTree(whole, how, o, form); err != nil {

@@ -182,6 +182,9 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 	if err := json.Unmarshal(buf, &version); err != nil {
 		return nil, fmt.Errorf("read %s: %w: %w", MetaName, ErrNotPHM, err)
 	}
+	if isDelta(version.Format, buf) {
+		return nil, fmt.Errorf("read %s: %w", MetaName, ErrDelta)
+	}
 	if version.Format > FormatVersion {
 		return nil, fmt.Errorf("read %s: %w: it is %d, this program reads up to %d",
 			MetaName, ErrNewer, version.Format, FormatVersion)

@@ -25,9 +25,12 @@ var ErrDamaged = errors.New("damaged")
 // inMemory is the size in bytes up to which a file is packed in one pass, by way of memory.
 const inMemory = 8 << 20
 
+// packLevel is the level of deflate at which archives are packed, and the deltas between them.
+const packLevel = 6
+
 // PackOptions are the choices of Pack and PackTar.
 type PackOptions struct {
-	Level int // of deflate, 1 to 9; 0 is 6
+	Level int // of deflate, 1 to 9; 0 is packLevel
 	// PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
 	Prefix string
 }
@@ -38,16 +41,12 @@ type PackOptions struct {
 // should not follow links out of the tree (os.Root.FS).
 func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	if o.Level == 0 {
-		o.Level = 6
+		o.Level = packLevel
 	}
-	deflater, err := flate.NewWriter(io.Discard, o.Level)
+	p, err := newZipPacker(w, o.Level)
 	if err != nil {
 		return nil, fmt.Errorf("pack: level %d: %w", o.Level, err)
 	}
-	p := &zipPacker{zip: zip.NewWriter(w), deflater: deflater, buf: make([]byte, 64<<10)}
-	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return newBoundedDeflate(w, o.Level)
-	})
 	m, err := packTree(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
@@ -98,22 +97,35 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	modified := clampTime(m.Retrieved)
+	if err := packOwn(fsys, m, p); err != nil {
+		return nil, err
+	}
+	return m, packFiles(fsys, m, p)
+}
+
+// packOwn packs phm.json and phm.files.
+func packOwn(fsys fs.FS, m *Meta, p packer) error {
 	for _, it := range []item{
 		{path: MetaName, mime: "application/json"}, {path: FilesName, mime: "application/jsonl", sum: m.TableSum},
 	} {
 		info, err := fs.Stat(fsys, it.path)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		it.fsys, it.size, it.modified = fsys, info.Size(), modified
+		it.fsys, it.size, it.modified = fsys, info.Size(), clampTime(m.Retrieved)
 		if err := p.add(it); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// packFiles packs the files of the table.
+func packFiles(fsys fs.FS, m *Meta, p packer) error {
+	modified := clampTime(m.Retrieved)
 	for f, err := range tableOf(fsys) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		it := item{
 			fsys:     fsys,
@@ -127,10 +139,10 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 			it.modified = clampTime(f.Modified)
 		}
 		if err := p.add(it); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // clampTime brings t into what both ZIP forms of a time can say, in whole seconds of UTC.
@@ -184,11 +196,29 @@ type zipPacker struct {
 	buf      []byte
 }
 
+func newZipPacker(w io.Writer, level int) (*zipPacker, error) {
+	deflater, err := flate.NewWriter(io.Discard, level)
+	if err != nil {
+		return nil, err
+	}
+	p := &zipPacker{zip: zip.NewWriter(w), deflater: deflater, buf: make([]byte, 64<<10)}
+	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return newBoundedDeflate(w, level)
+	})
+	return p, nil
+}
+
+// header begins the header of a file.
+func (it item) header() *zip.FileHeader {
+	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
+	h.SetMode(0o644)
+	return h
+}
+
 // add stores what does not shrink and deflates the rest. A stored entry always has its size and checksum in
 // front, since readers of a stream cannot find its end otherwise; a large one is read twice for that.
 func (p *zipPacker) add(it item) error {
-	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
-	h.SetMode(0o644)
+	h := it.header()
 	shrinks := Compressible(it.mime, it.path)
 	switch {
 	case it.size <= inMemory:

@@ -20,17 +20,13 @@ func exportCommand(a *cli) *cobra.Command {
 		Short: "Write a mirror to a file",
 		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
 
-A file is read back and checked before it replaces an older one; standard output is not. A directory that holds a mirror
-is updated.
+Files are read back before they replace older ones; directories are updated. Web archives hold the answers of the site.
 
-A web archive holds the answers of the site, for replay in ReplayWeb.page.
-
---flatten puts all files into one folder, --mask leaves out files by type and lets links to them lead to the site.
-They need room for a copy of the mirror.`,
-		Example: `  mirrord export samba
-  mirrord export samba -o /media/usb/samba --format dir
+--flatten puts all files into one folder, --mask leaves out files by type; links to them lead to the site. Both need
+room for a copy of the mirror. --since writes a delta for mirrord apply. Guide: docs/archives.md.`,
+		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
-  mirrord export samba --mask movies,sounds,application/pdf -o samba-small.phm
+  mirrord export samba --since 12
   mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
@@ -51,6 +47,7 @@ They need room for a copy of the mirror.`,
 	complete(cmd, "version", a.completeVersionFlag)
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
+	cmd.Flags().StringVar(&o.Since, "since", "", "only what `VERSION|FILE` does not have, for mirrord apply")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
 	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "web archive of all versions")
 	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
@@ -63,13 +60,21 @@ They need room for a copy of the mirror.`,
 // export says what was written; nothing of what went to standard output.
 func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 	env, done := a.appWithNote()
+	show, end := exportProgress(a, r.Job)
+	r.Progress = show
 	x, err := app.Export(ctx, env, r)
+	end()
 	done()
 	if err != nil || x == nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(x)
+	}
+	if d := x.Delta; d != nil {
+		a.printf("%s: what version %d has since version %d written to %s: %d files in %s, %d removed\n", x.Job,
+			x.Version, d.Base, x.Path, d.Carried, bytesText(x.Packed), d.Removed)
+		return nil
 	}
 	packed := ""
 	if x.Packed > 0 {

@@ -28,7 +28,7 @@ func commandGroups(a *cli) []commandGroup {
 		{"Run", []*cobra.Command{
 			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),
 		}},
-		{"Archives", []*cobra.Command{exportCommand(a), importCommand(a)}},
+		{"Archives", []*cobra.Command{exportCommand(a), importCommand(a), applyCommand(a)}},
 		{"Daemon", []*cobra.Command{
 			daemonCommand(a), reloadCommand(a), healthCommand(a), notifyTestCommand(a),
 		}},

@@ -57,6 +57,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"preview.go printPreview":               {"plan URL", app.Preview{}},
 		"replay.go runReplay":                   {"replay", replayReport{}},
 		"replicas.go replicaFind":               {"replicas", app.Replicas{}},
+		"apply.go applyCommand":                 {"apply", app.Updated{}},
 		"replicas.go replicaVerify":             {"replicas --verify", app.ReplicaPair{}},
 		"replicas.go replicaRegistry":           {"replicas --registry", app.Registry{}},
 		"replicas.go replicaHosts":              {"replicas --hosts", app.Candidates{}},

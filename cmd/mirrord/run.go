@@ -129,7 +129,7 @@ func withFlag(err error) string {
 		return text + "; choose another name with --as"
 	case app.FieldReason:
 		return text + ": set --reason"
-	case app.FieldFormat, app.FieldMask:
+	case app.FieldFormat, app.FieldMask, app.FieldSince:
 		return "--" + text
 	}
 	return text

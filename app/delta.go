@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/archive"
+	"mirrord/mirror"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// ExportedDelta is what an export has that is only the difference to an older one.
+type ExportedDelta struct {
+	Base    int   `json:"base"`    // version of the archive that it builds on
+	Carried int   `json:"carried"` // files whose bytes are in it
+	Lines   int   `json:"lines"`   // lines of the file table that are in it
+	Removed int   `json:"removed"` // files that go
+	Whole   int64 `json:"whole"`   // bytes of the archive that comes of it
+}
+
+// exportDelta writes what a version has and an older one, or an archive, does not have.
+func exportDelta(
+	ctx context.Context, st *store.State, name string, o ExportRequest,
+) (_ *Exported, err error) {
+	base, label, err := openBase(ctx, st, name, o.Since)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	if o.Out == "" {
+		o.Out = name + "-since-" + label + "." + archive.PHM
+	}
+	tree, err := openVersion(st, name, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	target := o.watch(ctx, tree)
+	if o.Out == "-" {
+		_, err := phm.PackDelta(o.Stream, base.FS, target)
+		return nil, err
+	}
+	d, size, err := packDelta(o.Out, base.FS, target)
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+	}
+	out, err := exportedOf(tree, name, o)
+	if err != nil {
+		return nil, err
+	}
+	out.Packed = size
+	out.Delta = &ExportedDelta{
+		Base:    d.Base.Version,
+		Carried: d.Bodies,
+		Lines:   d.Lines,
+		Removed: d.Gone,
+		Whole:   d.Target.Bytes,
+	}
+	return out, nil
+}
+
+// openBase opens what a delta builds on: a version by its number, or an archive. label is for names of files.
+func openBase(
+	ctx context.Context, st *store.State, name, since string,
+) (_ published, label string, err error) {
+	if n, err := strconv.Atoi(since); err == nil {
+		tree, err := openVersion(st, name, n)
+		if err != nil {
+			return published{}, "", err
+		}
+		return published{interruptible{tree, ctx}, tree}, since, nil
+	}
+	a, f, err := openArchive(since)
+	if err != nil {
+		return published{}, "", fmt.Errorf("%s: %w", since, err)
+	}
+	m, err := phm.OpenMeta(a)
+	if err != nil {
+		return published{}, "", errors.Join(fmt.Errorf("%s: %w", since, err), f.Close())
+	}
+	return published{a, f}, strconv.Itoa(m.Version), nil
+}
+
+// openArchive opens a file in the archive form of PHM.
+func openArchive(name string) (*phm.Archive, *os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		var a *phm.Archive
+		if a, err = phm.OpenArchive(f, fi.Size(), phm.Limits{}); err == nil {
+			return a, f, nil
+		}
+	}
+	return nil, nil, errors.Join(err, f.Close())
+}
+
+// packDelta writes a delta to a file, and returns its size.
+func packDelta(out string, base, target fs.FS) (*phm.Delta, int64, error) {
+	form, _ := archive.Find(archive.PHM)
+	if err := replaceable(out, form); err != nil {
+		return nil, 0, err
+	}
+	f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	d, err := phm.PackDelta(f, base, target)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := readDeltaBack(f.File)
+	if err != nil {
+		return nil, 0, fmt.Errorf("what was written does not read back: %w", err)
+	}
+	return d, size, f.CloseAtomicallyReplace()
+}
+
+// readDeltaBack reads all of a delta from the disk.
+func readDeltaBack(f *os.File) (int64, error) {
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	dropCached(f)
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	a, err := phm.OpenArchive(f, fi.Size(), phm.Limits{})
+	if err == nil {
+		_, err = phm.ReadDelta(a)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range a.Names() {
+		r, err := a.Open(name)
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.Copy(io.Discard, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return 0, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	return fi.Size(), nil
+}
+
+// ApplyRequest asks for the archive that an older one and a delta give.
+type ApplyRequest struct {
+	Old, Delta string // files
+	Out        string // file; "" replaces Old
+}
+
+// Updated is what ApplyDelta wrote.
+type Updated struct {
+	Path    string `json:"path"`
+	Base    int    `json:"base"`    // version of the old archive
+	Version int    `json:"version"` // of the new one
+	Bytes   int64  `json:"bytes"`   // of the file
+	SHA256  string `json:"sha256"`  // of the file
+}
+
+// ApplyDelta writes the archive that an older one and a delta give: byte for byte that of which the delta was
+// made. When something is wrong with either, whatever stood at the place stays.
+func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
+	if r.Out == "" {
+		r.Out = r.Old
+	}
+	old, oldFile, err := openArchive(r.Old)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Old, err)
+	}
+	defer oldFile.Close()
+	delta, deltaFile, err := openArchive(r.Delta)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	defer deltaFile.Close()
+	d, err := phm.ReadDelta(delta)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	form, _ := archive.Find(archive.PHM)
+	if err := errors.Join(replaceable(r.Out, form), roomFor(r.Out, d.Target.Bytes)); err != nil {
+		return nil, err
+	}
+	f, err := renameio.NewPendingFile(r.Out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Cleanup()
+	if _, err := phm.Apply(interruptibleWriter{f, ctx}, old, delta); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return nil, err
+	}
+	return &Updated{
+		Path:    r.Out,
+		Base:    d.Base.Version,
+		Version: d.Target.Version,
+		Bytes:   d.Target.Bytes,
+		SHA256:  d.Target.SHA256,
+	}, nil
+}
+
+// interruptibleWriter takes nothing more once its context has ended.
+type interruptibleWriter struct {
+	io.Writer
+	ctx context.Context
+}
+
+func (w interruptibleWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// roomFor returns an error when a file of so many bytes has no room where it is to lie. What cannot be found
+// out is no error.
+func roomFor(out string, need int64) error {
+	free, err := store.FreeBytes(filepath.Dir(out))
+	if err != nil || free >= need {
+		return nil
+	}
+	return fmt.Errorf("%s: it takes %s at least, and %s are free there; free some space or name another place",
+		out, mirror.Bytes(need), mirror.Bytes(free))
+}

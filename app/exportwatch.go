@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"io/fs"
+	"os"
+
+	"mirrord/archive"
+	"mirrord/phm"
+)
+
+// watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
+func (o *ExportRequest) watch(ctx context.Context, tree versionTree) versionTree {
+	tree = interruptible{tree, ctx}
+	if o.Progress == nil {
+		return tree
+	}
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return tree // whoever exports it says what is wrong
+	}
+	return &counted{versionTree: tree, total: m.Bytes, report: o.Progress}
+}
+
+// counted counts what is read of a tree. It is not safe for concurrent use.
+type counted struct {
+	versionTree
+	done, total int64
+	report      func(done, total int64)
+}
+
+func (c *counted) Open(name string) (fs.File, error) {
+	f, err := c.versionTree.Open(name)
+	if err != nil || name == phm.MetaName || name == phm.FilesName {
+		return f, err
+	}
+	return &countedFile{f, c}, nil
+}
+
+type countedFile struct {
+	fs.File
+	tree *counted
+}
+
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	t := f.tree
+	t.done += int64(n)
+	t.report(min(t.done, t.total), t.total)
+	return n, err
+}
+
+// mostShrunk is what text is packed to at the least, a share of its size: pages of real sites come to between
+// a third and a tenth.
+const mostShrunk = 12
+
+// room returns an error when an export cannot fit where it is to lie, however well it is packed.
+func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) error {
+	if o.Out == "-" && !form.Placed {
+		return nil
+	}
+	out := o.Out
+	if out == "-" {
+		out = os.TempDir() + "/-"
+	}
+	if _, err := os.Stat(out); err == nil && form.Folder() {
+		return nil // only what differs is written
+	}
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return nil // whoever exports it says what is wrong
+	}
+	need := int64(0)
+	for _, t := range m.Types {
+		if form.Folder() || !phm.Compressible(t.Type, "") {
+			need += t.Bytes
+		} else {
+			need += t.Bytes / mostShrunk
+		}
+	}
+	if how.Mask != nil {
+		need = 0 // nobody knows what is left
+	}
+	return roomFor(out, need)
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package phm
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"iter"
+)
+
+// Apply writes the archive that a delta leads to from the archive that it builds on. It fails with ErrBase
+// for another archive, before it writes anything, and when what comes out is not what the delta promises: who
+// calls it then throws away what was written.
+func Apply(w io.Writer, old, delta *Archive) (*Delta, error) {
+	d, err := ReadDelta(delta)
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	if err := d.apply(w, old, delta); err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	return d, nil
+}
+
+func (d *Delta) apply(w io.Writer, old, delta *Archive) error {
+	if err := d.fits(old); err != nil {
+		return err
+	}
+	source, err := d.sources(old, delta)
+	if err != nil {
+		return err
+	}
+	out := &summed{w: w, digest: sha256.New(), left: d.Target.Bytes}
+	z, err := newZipPacker(out, packLevel)
+	if err != nil {
+		return err
+	}
+	if _, err = packTree(&targetTree{delta: d, old: old, lines: delta}, &rawPacker{z, source}); err == nil {
+		err = z.zip.Close()
+	}
+	if errors.Is(err, errLonger) || (err == nil && (out.left > 0 || hex.EncodeToString(out.digest.Sum(nil)) !=
+		d.Target.SHA256)) {
+		err = fmt.Errorf("%w: what comes out is not the archive that %s wrote: the old archive is damaged "+
+			"(mirrord verify tells), or another release packed it; get the whole archive", ErrBase, d.Generator)
+	}
+	return err
+}
+
+// fits returns an error unless an archive is the one that the delta builds on.
+func (d *Delta) fits(old *Archive) error {
+	m, err := OpenMeta(old)
+	if err != nil {
+		return fmt.Errorf("old archive: %w", err)
+	}
+	got, err := sumOf(old, FilesName)
+	if err != nil {
+		return fmt.Errorf("old archive: %w", err)
+	}
+	if got == d.Base.TableSum {
+		return nil
+	}
+	is := baseOf(m)
+	if is.TableSum = got; is.Version == d.Target.Version && is.Primary == d.Base.Primary {
+		return fmt.Errorf("%w: it builds on %s, and the old archive is version %d already", ErrBase, d.Base,
+			is.Version)
+	}
+	return fmt.Errorf("%w: it builds on %s, and the old archive is %s", ErrBase, d.Base, is)
+}
+
+// sources returns where the compressed bytes of the target's files lie.
+func (d *Delta) sources(old, delta *Archive) (func(item) (*zip.File, error), error) {
+	from, moved := map[bodyKey]string{}, map[string]bool{}
+	for f, err := range tableOf(delta) {
+		if err != nil {
+			return nil, fmt.Errorf("delta: %w", err)
+		}
+		if delta.files[f.Path] == nil {
+			from[bodyOf(f)], moved[f.Path] = "", true
+		}
+	}
+	for f, err := range tableOf(old) {
+		if err != nil {
+			return nil, fmt.Errorf("old archive: %w", err)
+		}
+		if _, wanted := from[bodyOf(f)]; wanted {
+			from[bodyOf(f)] = f.Path
+		}
+	}
+	return func(it item) (*zip.File, error) {
+		f := delta.files[it.path]
+		switch {
+		case f != nil:
+		case moved[it.path]:
+			f = old.files[from[bodyKey{it.sum, Compressible(it.mime, it.path)}]]
+		default:
+			f = old.files[it.path]
+		}
+		if f == nil || f.UncompressedSize64 != uint64(it.size) {
+			return nil, fmt.Errorf("%q: %w: neither archive has it with %d bytes", it.path, ErrDamaged, it.size)
+		}
+		return f, nil
+	}, nil
+}
+
+// targetTree has phm.json and phm.files of a delta's target.
+type targetTree struct {
+	delta      *Delta
+	old, lines fs.FS
+}
+
+func (t *targetTree) Open(name string) (fs.File, error) {
+	switch name {
+	case MetaName:
+		return newMemoryFile(name, []byte(t.delta.Meta)), nil
+	case FilesName:
+		m, err := OpenMeta(t)
+		if err != nil {
+			return nil, err
+		}
+		base, stopBase := iter.Pull2(tableOf(t.old))
+		lines, stopLines := iter.Pull2(tableOf(t.lines))
+		f := &memoryFile{name: name, size: m.TableBytes, free: func() { stopBase(); stopLines() }}
+		merged, err := newMergedTable(base, lines, t.delta.Removed)
+		if err != nil {
+			f.free()
+			return nil, err
+		}
+		f.Reader = merged
+		return f, nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// rawPacker packs files by their compressed bytes where source knows these.
+type rawPacker struct {
+	*zipPacker
+	source func(item) (*zip.File, error)
+}
+
+func (p *rawPacker) add(it item) error {
+	if it.path == MetaName || it.path == FilesName {
+		return p.zipPacker.add(it)
+	}
+	f, err := p.source(it)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return p.zipPacker.add(it)
+	}
+	h := it.header()
+	h.Method, h.CRC32 = f.Method, f.CRC32
+	if h.Flags = f.Flags & zipDescriptor; f.UncompressedSize64 <= inMemory || h.Method != zip.Deflate {
+		h.Flags = 0 // as zipPacker writes it, whoever wrote f
+	}
+	raw, err := f.OpenRaw()
+	if err != nil {
+		return err
+	}
+	w, err := p.createRaw(h, f.CompressedSize64)
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyBuffer(w, onlyReader{raw}, p.buf); err != nil {
+		return fmt.Errorf("copy %q: %w", it.path, err)
+	}
+	if h.Flags&zipDescriptor != 0 {
+		h.ReaderVersion = f.ReaderVersion // 45 for the large ones, in the directory only
+	}
+	return nil
+}
+
+// zipDescriptor is bit 3 of an entry's flags: its sizes stand behind its bytes.
+const zipDescriptor = 0x8
+
+var errLonger = errors.New("more bytes than announced")
+
+// summed sums what is written, and takes at most so many bytes.
+type summed struct {
+	w      io.Writer
+	digest hash.Hash
+	left   int64
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	if int64(len(p)) > s.left {
+		return 0, errLonger
+	}
+	n, err := s.w.Write(p)
+	s.digest.Write(p[:n])
+	s.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package phm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"time"
+)
+
+// deltaFormat is the format version of a delta's phm.json: programs that read no deltas refuse it.
+const deltaFormat = 2
+
+var (
+	// ErrDelta says that an archive is a delta, which is no set by itself.
+	ErrDelta = errors.New("a delta, which is only the difference to another archive; mirrord apply puts the " +
+		"two together")
+	// ErrNotDelta says that an archive is no delta.
+	ErrNotDelta = errors.New("not a delta archive")
+	// ErrBase says that a delta builds on another archive.
+	ErrBase = errors.New("the delta does not fit")
+)
+
+// A Delta is what the phm.json of a delta archive says. A delta archive is one whose phm.files has only the
+// lines of the target's table that the base does not have, and whose files are those whose bytes the base
+// does not have. Both lie there as they do in the target.
+type Delta struct {
+	Format    int         `json:"phm"` // deltaFormat
+	Generator string      `json:"generator,omitempty"`
+	Title     string      `json:"title,omitempty"`
+	Base      DeltaBase   `json:"base"`
+	Target    DeltaTarget `json:"target"`
+	// lines of the base's table that go: the first, from 0, and how many
+	Removed [][2]int `json:"removed,omitempty"`
+	Meta    string   `json:"delta"` // phm.json of the target, byte for byte
+
+	Lines  int `json:"-"` // of the target's table that the base does not have
+	Bodies int `json:"-"` // files that the base does not have
+	Gone   int `json:"-"` // lines of the base's table that go
+}
+
+// DeltaBase says which archive a delta builds on.
+type DeltaBase struct {
+	Primary  string `json:"primary,omitempty"`
+	Version  int    `json:"version,omitempty"`
+	TableSum string `json:"tableSHA256"`
+}
+
+// DeltaTarget says what the base and the delta give together.
+type DeltaTarget struct {
+	Version int    `json:"version,omitempty"`
+	Bytes   int64  `json:"bytes"` // of the archive
+	SHA256  string `json:"sha256"`
+}
+
+func (b DeltaBase) String() string {
+	return fmt.Sprintf("version %d of %s (table %.12s)", b.Version, b.Primary, b.TableSum)
+}
+
+// baseOf says what an archive is as a base.
+func baseOf(m *Meta) DeltaBase {
+	return DeltaBase{Primary: m.Primary, Version: m.Version, TableSum: m.TableSum}
+}
+
+// ReadDelta reads what a delta archive says of itself. It fails with ErrNotDelta for every other archive.
+func ReadDelta(a *Archive) (*Delta, error) {
+	f, err := OpenRegular(a, MetaName)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf, err := io.ReadAll(io.LimitReader(f, 2*maxMeta+1))
+	if err == nil && len(buf) > 2*maxMeta {
+		err = fmt.Errorf("it has more than %d bytes", 2*maxMeta)
+	}
+	d := new(Delta)
+	if err == nil {
+		err = json.Unmarshal(buf, d)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w: %w", MetaName, ErrNotDelta, err)
+	case d.Format > deltaFormat:
+		return nil, fmt.Errorf("read %s: %w: it is %d, this program reads up to %d", MetaName, ErrNewer, d.Format,
+			deltaFormat)
+	case d.Format != deltaFormat, d.Meta == "", !isDigest(d.Base.TableSum), !isDigest(d.Target.SHA256):
+		return nil, ErrNotDelta
+	}
+	last := -1
+	for _, r := range d.Removed {
+		if r[0] <= last || r[1] < 1 || r[0] > math.MaxInt32 || r[1] > math.MaxInt32 {
+			return nil, fmt.Errorf("read %s: %w: removed lines [%d, %d] behind line %d", MetaName, ErrDamaged, r[0],
+				r[1], last)
+		}
+		last = r[0] + r[1] - 1
+		d.Gone += r[1]
+	}
+	return d, nil
+}
+
+// write writes the phm.json of a delta.
+func (d *Delta) write() ([]byte, error) {
+	buf, err := marshalWith(d, nil)
+	if err == nil && len(buf) > 2*maxMeta {
+		err = fmt.Errorf("%s: it would have more than %d bytes: too many files go one by one; export all", MetaName,
+			2*maxMeta)
+	}
+	return buf, err
+}
+
+// isDelta reports whether a phm.json of the version after the newest is that of a delta.
+func isDelta(format int, buf []byte) bool {
+	var d struct {
+		Meta *string `json:"delta"`
+	}
+	return format == deltaFormat && json.Unmarshal(buf, &d) == nil && d.Meta != nil
+}
+
+// mergedTable yields the target's table: the base's without the lines that go, and the delta's.
+type mergedTable struct {
+	base, delta func() (*File, error, bool)
+	removed     [][2]int
+
+	nextBase, nextDelta *File
+	index               int // of nextBase
+	line                []byte
+	read                int // bytes of line
+}
+
+// newMergedTable reads the two tables by functions as iter.Pull2 returns them.
+func newMergedTable(base, delta func() (*File, error, bool), removed [][2]int) (*mergedTable, error) {
+	m := &mergedTable{
+		base:    base,
+		delta:   delta,
+		removed: removed,
+		index:   -1,
+	}
+	return m, errors.Join(m.stepBase(), m.stepDelta())
+}
+
+// stepBase goes on to the next line of the base that stays.
+func (m *mergedTable) stepBase() error {
+	for {
+		f, err, ok := m.base()
+		if err != nil {
+			return err
+		}
+		m.index++
+		if !ok {
+			m.nextBase = nil
+			return nil
+		}
+		if len(m.removed) > 0 && m.index >= m.removed[0][0]+m.removed[0][1] {
+			m.removed = m.removed[1:]
+		}
+		if len(m.removed) > 0 && m.index >= m.removed[0][0] {
+			continue
+		}
+		m.nextBase = f
+		return nil
+	}
+}
+
+func (m *mergedTable) stepDelta() error {
+	f, err, ok := m.delta()
+	if err != nil || !ok {
+		f = nil
+	}
+	m.nextDelta = f
+	return err
+}
+
+// next returns the next file of the target, io.EOF after the last.
+func (m *mergedTable) next() (*File, error) {
+	b, d := m.nextBase, m.nextDelta
+	switch {
+	case b == nil && d == nil:
+		return nil, io.EOF
+	case d == nil, b != nil && b.Path < d.Path:
+		return b, m.stepBase()
+	case b != nil && b.Path == d.Path:
+		if err := m.stepBase(); err != nil {
+			return nil, err
+		}
+	}
+	return d, m.stepDelta()
+}
+
+func (m *mergedTable) Read(p []byte) (int, error) {
+	for m.read == len(m.line) {
+		f, err := m.next()
+		if err != nil {
+			return 0, err
+		}
+		if m.line, err = AppendFile(m.line[:0], f); err != nil {
+			return 0, err
+		}
+		m.read = 0
+	}
+	n := copy(p, m.line[m.read:])
+	m.read += n
+	return n, nil
+}
+
+// memoryFile is a file that is held in memory, or made while it is read.
+type memoryFile struct {
+	io.Reader
+	name string
+	size int64
+	free func()
+}
+
+func newMemoryFile(name string, body []byte) *memoryFile {
+	return &memoryFile{Reader: bytes.NewReader(body), name: name, size: int64(len(body))}
+}
+
+func (f *memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo{f}, nil }
+
+func (f *memoryFile) Close() error {
+	if f.free != nil {
+		f.free()
+	}
+	return nil
+}
+
+type memoryInfo struct{ f *memoryFile }
+
+func (i memoryInfo) Name() string     { return i.f.name }
+func (i memoryInfo) Size() int64      { return i.f.size }
+func (memoryInfo) Mode() fs.FileMode  { return 0o644 }
+func (memoryInfo) ModTime() time.Time { return time.Time{} }
+func (memoryInfo) IsDir() bool        { return false }
+func (memoryInfo) Sys() any           { return nil }
