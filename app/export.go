@@ -121,16 +121,8 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		if _, database := errors.AsType[*store.DatabaseError](err); database {
 			return nil, err // which says what to do
 		}
-		if errors.Is(err, store.ErrDamaged) { // what is published is made of what is stored
-			past, perr := openPast(st, name, 0)
-			if perr != nil {
-				return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", err, perr, name)
-			}
-			a.warn(
-				fmt.Sprintf(
-					"the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord run-now %s "+
-						"repairs it", name, err, name))
-			return exportVersion(ctx, past, name, o, form, how)
+		if errors.Is(err, store.ErrDamaged) {
+			return exportStored(ctx, a, st, name, o, form, how, err)
 		}
 	}
 	tree, err := openVersion(st, name, o.Version)
@@ -138,10 +130,42 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return nil, err
 	}
 	out, err := exportVersion(ctx, tree, name, o, form, how)
-	if (o.Version == 0) && errors.Is(err, phm.ErrDamaged) {
+	if (o.Version == 0) && isDamage(err) && o.Out != "-" {
+		return exportStored(ctx, a, st, name, o, form, how, err)
+	}
+	return out, sayDamage(name, err)
+}
+
+// exportStored exports the published version, whose tree is damaged, from the stored bodies, of which it is
+// made. why is what is wrong with the tree.
+func exportStored(
+	ctx context.Context, a *App, st *store.State, name string, o ExportRequest, form archive.Form,
+	how phm.Derivation, why error,
+) (*Exported, error) {
+	past, err := openPast(st, name, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", why, err, name)
+	}
+	a.warn(fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord "+
+		"verify %s finds all damage, mirrord run-now %s repairs it", name, why, name, name))
+	out, err := exportVersion(ctx, past, name, o, form, how)
+	return out, sayDamage(name, err)
+}
+
+// isDamage reports whether an error says that a file is not what it was, or that the disk has lost it.
+func isDamage(err error) bool {
+	return errors.Is(err, phm.ErrDamaged) || errors.Is(store.Unreadable(err), store.ErrDamaged)
+}
+
+// sayDamage adds to an error of an export what to do when it says that a file is damaged.
+func sayDamage(name string, err error) error {
+	if lost, ok := errors.AsType[*store.UnreadableError](store.Unreadable(err)); ok {
+		return fmt.Errorf("export: %w", lost)
+	}
+	if errors.Is(err, phm.ErrDamaged) {
 		err = fmt.Errorf("%w (mirrord verify %s finds all damage, mirrord run-now %s repairs it)", err, name, name)
 	}
-	return out, err
+	return err
 }
 
 // defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not

@@ -118,7 +118,7 @@ func (b siteBodies) place(digest [32]byte, dir *folder, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], ErrDamaged)
 	}
-	return err
+	return Unreadable(err)
 }
 
 // copyTo makes name within a folder a copy of a body, with its modification time.

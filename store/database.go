@@ -41,6 +41,7 @@ type database struct {
 	writing sync.Mutex
 	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
 	busy    bool                  // somebody was writing the file that a copy was made of
+	lost    error                 // of the disk, for pages of that file that are zero in the copy
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release
 	wrote   atomic.Bool
@@ -142,6 +143,8 @@ func (d *database) open() (err error) {
 	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
 		errors.Is(err, berrors.ErrVersionMismatch) {
 		err = d.damaged(err)
+	} else if lost, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok {
+		err = d.damaged(lost)
 	}
 	return err
 }
@@ -256,7 +259,12 @@ func (o *doorOptions) look(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return dbpages.Check(f, fi.Size(), o.depth)
+	r := &lossReader{File: f}
+	err = dbpages.Check(r, fi.Size(), o.depth)
+	if (err != nil) && (r.lost != nil) {
+		return r.lost
+	}
+	return err
 }
 
 // View reads in one transaction.
@@ -299,6 +307,9 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	body := func(t *bolt.Tx) error {
 		tx = t
 		x, err := begin(t, !d.volatile)
+		if err == nil && (d.lost != nil) && !x.sealed {
+			err = d.damaged(d.lost)
+		}
 		if err != nil {
 			return err
 		}
@@ -353,6 +364,8 @@ func (d *database) fault(p any, tx *bolt.Tx, write bool) error {
 	}
 	if cerr := d.look(d.file); cerr != nil {
 		err = d.damaged(cerr)
+	} else if lost := d.pageFault(p); lost != nil {
+		err = d.damaged(lost)
 	}
 	return d.fail(err)
 }

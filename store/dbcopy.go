@@ -122,11 +122,18 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Commit, err error) 
 		if fi.Size() == 0 { // it is being made
 			return head, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
 		}
-		head, ok, err := copyOnce(dst, src)
+		var ok bool
+		head, ok, d.lost, err = copyOnce(dst, src)
 		if err == nil && ok {
 			if err = d.look(dst); err == nil {
 				return head, nil
 			}
+			if d.lost != nil {
+				return head, d.damaged(d.lost)
+			}
+		}
+		if u := Unreadable(err); errors.Is(u, ErrDamaged) {
+			return head, d.damaged(u)
 		}
 		var fault *dbpages.Fault
 		if errors.As(err, &fault) {
@@ -145,18 +152,45 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Commit, err error) 
 	}
 }
 
-// copyOnce copies a database; ok is false when a transaction was committed meanwhile.
-func copyOnce(dst, src *os.File) (head dbpages.Commit, ok bool, err error) {
-	if head, err = dbpages.ReadCommit(src); err != nil {
-		return head, false, err
+// copyOnce copies a database; ok is false when a transaction was committed meanwhile. lost is why pages that
+// the disk does not give back are zero in the copy: nothing is lost when they are not in use.
+func copyOnce(dst, src *os.File) (head dbpages.Commit, ok bool, lost, err error) {
+	r := &lossReader{File: src}
+	if head, err = dbpages.ReadCommit(r); err != nil {
+		if r.lost != nil {
+			err = r.lost
+		}
+		return head, false, nil, err
 	}
 	if cloneFile(dst, src) != nil {
-		if err := copyBytes(dst, src, head.Size); err != nil {
-			return head, false, err
+		if err = copyBytes(dst, src, head.Size); isLoss(err) {
+			lost, err = copyReadable(dst, src, head.Size)
+		}
+		if err != nil {
+			return head, false, nil, err
 		}
 	}
 	after, err := dbpages.ReadCommit(src)
-	return head, after == head, err
+	return head, after == head, lost, err
+}
+
+// copyReadable is copyBytes for a file on a disk that has lost pages of it.
+func copyReadable(dst, src *os.File, n int64) (lost, err error) {
+	page := make([]byte, os.Getpagesize())
+	for at := int64(0); at < n; at += int64(len(page)) {
+		b := page[:min(int64(len(page)), n-at)]
+		if _, err := src.ReadAt(b, at); err != nil {
+			if err = Unreadable(err); !errors.Is(err, ErrDamaged) {
+				return nil, err
+			}
+			lost = err
+			clear(b)
+		}
+		if _, err := dst.WriteAt(b, at); err != nil {
+			return nil, err
+		}
+	}
+	return lost, dst.Truncate(n)
 }
 
 // copyBytes makes the beginning of a file all that is in another one. It fails with io.EOF when there are

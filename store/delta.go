@@ -139,7 +139,7 @@ func (p *packs) header(at Place) (d delta, err error) {
 	var head [deltaPeek]byte
 	n, err := f.ReadAt(head[:min(len(head), int(at.Len))], at.Off)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return d, diskErr("read pack", err)
+		return d, readErr("read pack", err)
 	}
 	if n >= 4 && isDelta(head[:]) {
 		var ok bool

@@ -95,7 +95,7 @@ func (s *Site) Digests() (*Digests, error) {
 	d.f = f
 	head := make([]byte, digestsHead)
 	switch _, err := f.ReadAt(head, 0); {
-	case err != nil && !errors.Is(err, io.EOF):
+	case err != nil && !errors.Is(err, io.EOF) && !isLoss(err):
 		return nil, errors.Join(diskErr("read digests", err), f.Close())
 	case bytes.Equal(head, digestsHeader()):
 		fi, err := f.Stat()
@@ -162,7 +162,7 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 	if d.f == nil {
 		return p, false, nil
 	}
-	if _, err := d.f.ReadAt(d.buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) {
+	if _, err := d.f.ReadAt(d.buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) || isLoss(err) {
 		return p, false, nil
 	} else if err != nil {
 		return p, false, diskErr("read digests", err)

@@ -54,6 +54,8 @@ func (e *DiskError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
 		hint = " (free some space and run again; nothing is lost)"
+	case isLoss(e.Err):
+		hint = " (the disk failed: check it with smartctl -a; what was committed before is kept)"
 	case errors.Is(e.Err, syscall.EROFS):
 		hint = " (the state directory is on a read-only file system)"
 	}

@@ -187,7 +187,7 @@ func (s *compactor) copyDeltas(
 func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
 	f, err := p.file(at.Pack)
 	if err != nil {
-		return raw, diskErr("read pack", err)
+		return raw, readErr("read pack", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
@@ -198,7 +198,7 @@ func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
 	}
 	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
-		return raw, diskErr("read pack", err)
+		return raw, readErr("read pack", err)
 	}
 	if err := checkFrame(raw); err != nil {
 		return raw, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)

@@ -292,7 +292,9 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 				return false, err
 			}
 			if fits {
-				return true, w.packs.rewrite(raw, d.At)
+				if err = w.packs.rewrite(raw, d.At); !isLoss(err) {
+					return true, err
+				}
 			}
 			if first == nil || r == &d.Resource {
 				first = bytes.Clone(raw)

@@ -66,6 +66,9 @@ func (p *packs) begin(num uint32, size int64) error {
 	}
 	if err != nil {
 		f.Close()
+		if isLoss(err) && size > 0 { // its last sector: what is new goes elsewhere
+			return p.begin(num+1, 0)
+		}
 		return diskErr("open pack", err)
 	}
 	if size == 0 {
@@ -75,7 +78,9 @@ func (p *packs) begin(num uint32, size int64) error {
 	return nil
 }
 
-// append writes a frame, given in two parts, and returns where it lies. Several may be written at a time.
+// append writes a frame and returns where it lies. Several may be written at a time. Where the disk does not
+// take it, because the sector that it would share with the frame before cannot be read, the next pack gets
+// it.
 func (p *packs) append(raw []byte) (Place, error) {
 	size := int64(len(raw))
 	for {
@@ -91,8 +96,10 @@ func (p *packs) append(raw []byte) (Place, error) {
 			p.grown.Add(size)
 			_, err := p.w.WriteAt(raw, at.Off)
 			p.unsynced.Store(true) // not before: a sync in between would not have it
-			p.wmu.RUnlock()
-			return at, diskErr("write pack", err)
+			if !isLoss(err) || at.Off == 0 {
+				p.wmu.RUnlock()
+				return at, diskErr("write pack", err)
+			}
 		}
 		p.wmu.RUnlock()
 		p.wmu.Lock()
@@ -219,7 +226,7 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
 		}
-		return nil, diskErr("read pack", err)
+		return nil, readErr("read pack", err)
 	}
 	return raw, nil
 }
@@ -231,7 +238,7 @@ func (p *packs) open(at Place) (*os.File, error) {
 		return nil, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
 	}
 	if err != nil {
-		return nil, diskErr("read pack", err)
+		return nil, readErr("read pack", err)
 	}
 	if err := at.check(f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)

@@ -302,8 +302,8 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 	return w, n.About, nil
 }
 
-// reopenPart reads a part again; nil when its bytes are not what they were. The file keeps its last byte
-// until it is written again, so that a kill now leaves the part that the note speaks of.
+// reopenPart reads a part again; nil when its bytes are not what they were, or are lost. The file keeps its
+// last byte until it is written again, so that a kill now leaves the part that the note speaks of.
 func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
 	f, err := dir.root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -339,6 +339,9 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 		}
 	}
 	f.Close()
+	if errors.Is(Unreadable(err), ErrDamaged) { // the disk has lost it
+		return nil, nil
+	}
 	return nil, err
 }
 

@@ -88,7 +88,7 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 }
 
 // LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in
-// hexadecimal digits. A file that is missing has not.
+// hexadecimal digits. A file that is missing, or that the disk does not give back, has not.
 func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
 	d, name, err := w.live.of(path)
 	if err != nil {
@@ -99,12 +99,12 @@ func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, diskErr("publish "+path, err)
+		return false, readErr("publish "+path, err)
 	}
 	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
-		return false, diskErr("publish "+path, err)
+		return false, readErr("publish "+path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }

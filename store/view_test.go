@@ -388,12 +388,12 @@ func TestCopyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dst.Close()
-	head, ok, err := copyOnce(dst, src)
+	head, ok, _, err := copyOnce(dst, src)
 	if err != nil || !ok || head.Size == 0 {
 		t.Errorf("%+v, %v, %v", head, ok, err)
 	}
 	commit(t, s, 100, newURLs(100, 200))
-	if again, ok, err := copyOnce(dst, src); err != nil || !ok || again == head {
+	if again, ok, _, err := copyOnce(dst, src); err != nil || !ok || again == head {
 		t.Errorf("after a commit: %+v, %v, %v", again, ok, err)
 	}
 	if err := os.Truncate(filepath.Join(s.dir, siteDB), 3*int64(os.Getpagesize())); err != nil {
@@ -402,7 +402,7 @@ func TestCopyOnce(t *testing.T) {
 	if cloneFile(dst, src) == nil {
 		return
 	}
-	if _, _, err := copyOnce(dst, src); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if _, _, _, err := copyOnce(dst, src); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("of a file that was cut: %v", err)
 	}
 }

@@ -28,6 +28,25 @@ type killedJob struct {
 
 func newKilledJob(t *testing.T) *killedJob {
 	t.Helper()
+	k := straced(t)
+	var version atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		page(rw, r)
+		fmt.Fprintf(rw, " of version %d", version.Load())
+	}))
+	t.Cleanup(srv.Close)
+	k.site = srv.URL + "/"
+	k.write(t, k.ready)
+	k.do(t, k.ready, exitOK, "run-now", "a")
+	version.Add(1)
+	k.do(t, k.ready, exitOK, "run-now", "a", "--full")
+	k.do(t, k.ready, exitOK, "pause", "a")
+	return k
+}
+
+// straced is a directory for a job whose commands strace can trace.
+func straced(t *testing.T) *killedJob {
+	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err == nil {
 		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
@@ -35,21 +54,10 @@ func newKilledJob(t *testing.T) *killedJob {
 	if err != nil {
 		t.Skipf("strace cannot be used here: %v", err)
 	}
-	var version atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		page(rw, r)
-		fmt.Fprintf(rw, " of version %d", version.Load())
-	}))
-	t.Cleanup(srv.Close)
-	k := &killedJob{strace: strace, ready: t.TempDir(), site: srv.URL + "/"}
+	k := &killedJob{strace: strace, ready: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(k.ready, "jobs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	k.write(t, k.ready)
-	k.do(t, k.ready, exitOK, "run-now", "a")
-	version.Add(1)
-	k.do(t, k.ready, exitOK, "run-now", "a", "--full")
-	k.do(t, k.ready, exitOK, "pause", "a")
 	return k
 }
 

@@ -42,7 +42,8 @@ func (p *pageTexts) Now(rec *store.Resource) (string, bool, error) {
 	return text.Extract(fr.Body[:min(len(fr.Body), mostText)]), true, nil
 }
 
-// Before returns the text of the published file of a page. A tree or file that is missing has none.
+// Before returns the text of the published file of a page. A tree or file that is missing or damaged has
+// none.
 func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 	if !p.isOpen {
 		p.isOpen = true
@@ -57,14 +58,17 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 		return "", false, nil
 	}
 	f, err := p.live.Open(rec.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
-	case err != nil:
-		return "", false, err
 	}
-	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, mostText))
+	var body []byte
+	if err == nil {
+		defer f.Close()
+		body, err = io.ReadAll(io.LimitReader(f, mostText))
+	}
+	if errors.Is(store.Unreadable(err), store.ErrDamaged) {
+		return "", false, nil
+	}
 	return text.Extract(body), err == nil, err
 }
 

@@ -3,6 +3,7 @@
 package exchange
 
 import (
+	"errors"
 	"io"
 
 	"mirrord/listing"
@@ -40,7 +41,7 @@ func (r *reading) hearStoredSitemap(rec *store.Resource) error {
 	return r.advice.Evidence.HearSitemap(list, rec.URL)
 }
 
-// storedSitemap reads a stored sitemap, which is empty when its body cannot be opened: verify reports that.
+// storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.
 // What an index of sitemaps names is known as sitemaps from now on.
 func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList, err error) {
 	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
@@ -49,6 +50,9 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 	}
 	defer f.Close()
 	body, err := io.ReadAll(f)
+	if errors.Is(store.Unreadable(err), store.ErrDamaged) {
+		return list, nil
+	}
 	if err != nil {
 		return list, &store.DiskError{Op: "read sitemap", Err: err}
 	}

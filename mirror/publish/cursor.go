@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"mirrord/phm"
+	"mirrord/store"
 )
 
 // tableCursor reads a file table path by path.
@@ -39,7 +40,7 @@ func openTable(tree *os.Root) (*tableCursor, error) {
 		f.Close()
 	}
 	c.advance()
-	return c, c.err
+	return c, store.Unreadable(c.err)
 }
 
 func (c *tableCursor) advance() {

@@ -113,6 +113,9 @@ func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
 		right, err := p.w.LiveHas(path, t.Was.SHA256)
 		if err != nil || !right {
 			p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
+			if errors.Is(err, store.ErrDamaged) { // the disk has lost it
+				err = nil
+			}
 			return false, err
 		}
 	}

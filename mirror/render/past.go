@@ -242,7 +242,7 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
 		}
-		return blob, err
+		return blob, store.Unreadable(err)
 	case store.PackBody:
 		return p.document(f, b)
 	}

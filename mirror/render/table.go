@@ -31,15 +31,15 @@ func MetaOf(v *store.Version) *phm.Meta {
 }
 
 // ScanTable calls f for each line of the file table of a tree, and then compares the whole with what
-// phm.json says of it: what f got counts only when the error is nil. A table that is missing or wrong is
-// store.ErrDamaged.
+// phm.json says of it: what f got counts only when the error is nil. A table that is missing, wrong, or lost
+// by the disk is store.ErrDamaged.
 func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
 	file, err := tree.Open(phm.FilesName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w: it is missing", phm.FilesName, store.ErrDamaged)
 	}
 	if err != nil {
-		return err
+		return store.Unreadable(err)
 	}
 	defer file.Close()
 	digest := sha256.New()
@@ -50,7 +50,7 @@ func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
 			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 		if err != nil {
-			return err
+			return store.Unreadable(err)
 		}
 		files++
 		size += line.Size
@@ -87,7 +87,7 @@ func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	} else if err != nil {
-		return nil, err
+		return nil, store.Unreadable(err)
 	}
 	defer table.Close()
 	for f, err := range phm.Files(table) {

@@ -255,7 +255,8 @@ func urlPaths(fsys fs.FS) (map[string]string, error) {
 	return m, nil
 }
 
-// ctxFS is a file system that opens nothing once ctx has ended, so that a long check stops.
+// ctxFS is a file system that opens nothing once ctx has ended, so that a long check stops. What the disk
+// does not give back of a file is a store.UnreadableError.
 type ctxFS struct {
 	ctx context.Context
 	fs.FS
@@ -265,7 +266,31 @@ func (c ctxFS) Open(name string) (fs.File, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.FS.Open(name)
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return nil, store.Unreadable(err)
+	}
+	return lossFile{f}, nil
+}
+
+// lossFile is an open file of a ctxFS.
+type lossFile struct{ fs.File }
+
+// Read implements io.Reader.
+func (f lossFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	if (err != nil) && !errors.Is(err, io.EOF) {
+		err = store.Unreadable(err)
+	}
+	return n, err
+}
+
+// ReadDir implements fs.ReadDirFile, which a file is not.
+func (f lossFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if dir, ok := f.File.(fs.ReadDirFile); ok {
+		return dir.ReadDir(n)
+	}
+	return nil, errors.ErrUnsupported
 }
 
 func (c ctxFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// UnreadableError says that the disk does not give back a part of a file: a bad sector, or a checksum of the
+// file system. What should be there is damaged like wrong bytes are, so it is an ErrDamaged, and can be had
+// again from elsewhere.
+type UnreadableError struct {
+	File string
+	Err  error // of the system
+}
+
+func (e *UnreadableError) Error() string {
+	var errno syscall.Errno
+	why := e.Err.Error()
+	if errors.As(e.Err, &errno) {
+		why = errno.Error()
+	}
+	text := fmt.Sprintf("the disk returned an error for %s (%s): check the disk with smartctl -a", e.File, why)
+	if name := jobOfFile(e.File); name != "" {
+		text += ", then mirrord verify --repair " + name
+	}
+	return text
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Is makes it an ErrDamaged.
+func (e *UnreadableError) Is(target error) bool { return target == ErrDamaged }
+
+// jobOfFile names the job whose site a file belongs to, JOB for a file of all sites, and "" for other files.
+func jobOfFile(name string) string {
+	parts := strings.Split(filepath.Dir(name), "/")
+	for i, p := range parts {
+		switch rest := parts[i+1:]; {
+		case p == "blobs":
+			return "JOB"
+		case p != "sites" || len(rest) == 0:
+		case len(rest) == 1, rest[1] == "packs", rest[1] == treesFolder, rest[1] == redoFolder:
+			return rest[0]
+		}
+	}
+	return ""
+}
+
+// Unreadable makes an *UnreadableError of an error of reading that means that the disk has lost what it was
+// given. Other errors, and those of writing, stay as they are.
+func Unreadable(err error) error {
+	var known *UnreadableError
+	var path *fs.PathError
+	if errors.As(err, &known) || !errors.As(err, &path) || !isLoss(path.Err) {
+		return err
+	}
+	switch path.Op {
+	case "read", "open", "openat", "stat", "lstat", "statat", "lstatat", "fstatat", "readdirent", "readlinkat":
+		return &UnreadableError{File: filepath.Clean(path.Path), Err: err}
+	}
+	return err
+}
+
+// isLoss reports whether the system says that the disk, or a checksum of the file system, failed.
+func isLoss(err error) bool {
+	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBADMSG) || errors.Is(err, syscall.EUCLEAN)
+}
+
+// readErr is diskErr for reading what can be had again from elsewhere: what the disk has lost is damage.
+func readErr(op string, err error) error { return diskErr(op, Unreadable(err)) }
+
+// lossReader reads a file and keeps the first error of a disk that lost a part of it.
+type lossReader struct {
+	*os.File
+	lost error
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *lossReader) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.File.ReadAt(p, off)
+	if u, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok && (r.lost == nil) {
+		r.lost = u
+	}
+	return n, err
+}
+
+// pageFault reports whether a panic is a memory fault within the pages of the database file: the kernel could
+// not read one from the disk, or the file was cut.
+func (d *database) pageFault(p any) error {
+	at, ok := p.(interface{ Addr() uintptr })
+	if !ok || (d.file == nil) {
+		return nil
+	}
+	if d.bolt == nil { // while bbolt looks at its first pages
+		return &UnreadableError{File: d.path, Err: syscall.EIO}
+	}
+	off := int64(at.Addr()) - int64(d.bolt.Info().Data)
+	fi, err := d.file.Stat()
+	if err != nil || off < 0 || off >= fi.Size() {
+		return nil
+	}
+	size := int64(os.Getpagesize())
+	err = fmt.Errorf("page %d: %w", off/size, syscall.EIO)
+	return &UnreadableError{File: d.path, Err: err}
+}
