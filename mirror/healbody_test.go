@@ -5,8 +5,10 @@ package mirror_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -130,4 +132,42 @@ func sentences(n int) string {
 		out = fmt.Appendf(out, "sentence %d of %x. ", i, i*i*7919)
 	}
 	return string(out)
+}
+
+// A run that goes on after an interruption requests what was found damaged meanwhile, also what it has had an
+// answer for already.
+func TestResumedRunRequestsDamaged(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 30)
+	page := func(text string) mirrortest.Page { // its link is changed, so the tree has no copy
+		return mirrortest.HTML("Three", fmt.Sprintf(`<p>%s <a href="%s/page02.html">two</a>`, text, home))
+	}
+	w.Set(home+"/page03.html", page("three"))
+	m := mirrortest.New(t, w, job("polite.connections = 1"))
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Set(home+"/page04.html", mirrortest.HTML("Four", "changed"))
+	s := interrupted(t, m, w, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/page29.html")
+	})
+	if s.Verdict != mirror.Partial {
+		t.Fatalf("the interrupted run is %v", s.Verdict)
+	}
+	harmPack(t, m, home+"/page03.html", 1, false)
+	m.Damaged = true
+	if len(problems(t, m)) == 0 {
+		t.Fatal("Verify finds nothing")
+	}
+	w.Requests()
+	s = m.Run()
+	if wantVerdict(t, s, mirror.Complete, true); !s.Resumed {
+		t.Error("the run did not go on")
+	}
+	asked := false
+	for _, r := range w.Requests() {
+		asked = asked || (r.URL == home+"/page03.html" && !r.Conditional)
+	}
+	if left := problems(t, m); !asked || len(left) > 0 {
+		t.Errorf("requested %v, left are %v", asked, left)
+	}
 }

@@ -107,7 +107,7 @@ func conduct(
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
-	if !s.Resumed && !s.Options.NoFetch {
+	if !s.Expired && !s.Options.NoFetch {
 		if err := second.RequestDamaged(ctx); err != nil {
 			return nil, err
 		}

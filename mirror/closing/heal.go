@@ -58,11 +58,21 @@ func (c *Closing) siteBodies() *publish.SiteBodies {
 }
 
 // RequestDamaged heals the bodies that a check found damaged, and makes the run request those of which there
-// is no copy.
+// is no copy. A run that goes on requests them too, also when it had nothing left to request.
 func (c *Closing) RequestDamaged(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err
+	}
+	fold := store.Folding{
+		Version: c.Version,
+		Pending: func(uint32) bool { return true },
+		Path:    func(rec *store.Resource) string { return rec.Path },
+	}
+	if c.Resumed { // no journal may refer to what is healed
+		if err := c.Site.Records.Fold(fold); err != nil {
+			return err
+		}
 	}
 	if _, err := healBodies(ctx, c.Session, noted); err != nil {
 		return err
@@ -81,11 +91,11 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 		err = c.Site.Records.Commit(known, nil, batch)
 	}
 	if err == nil {
-		err = c.Site.Records.Fold(store.Folding{
-			Version: c.Version,
-			Pending: func(uint32) bool { return true },
-			Path:    func(rec *store.Resource) string { return rec.Path },
-		})
+		err = c.Site.Records.Fold(fold)
+	}
+	if (err == nil) && c.Run.Retrieved && len(batch) > 0 {
+		c.Run.Retrieved = false
+		err = c.Site.Notes.SetRun(c.Run)
 	}
 	if err != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", err)
