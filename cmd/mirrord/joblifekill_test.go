@@ -44,7 +44,9 @@ func newKilledJob(t *testing.T) *killedJob {
 	return k
 }
 
-// straced is a directory for a job whose commands strace can trace.
+// straced is a directory for a job whose commands strace can trace. Tests that use it run alone: until it
+// execs, a process that a test beside them starts holds the locks of the sites that are open here, and status
+// says that such a site is running.
 func straced(t *testing.T) *killedJob {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -169,7 +171,6 @@ func recorded(t *testing.T, dir string) (names []string) {
 // A rename that is killed before any of its steps leaves the job under one name, or says in every command how
 // to go on; the same command finishes it, and nothing of the job is lost.
 func TestRenameKilled(t *testing.T) {
-	t.Parallel()
 	k := newKilledJob(t)
 	halves := 0
 	k.eachStep(t, func(t *testing.T, dir string) {
@@ -243,7 +244,6 @@ func (k *killedJob) isWhole(t *testing.T, dir string) {
 
 // A removal that is killed before any of its steps goes on with the same command and leaves nothing.
 func TestRemoveKilled(t *testing.T) {
-	t.Parallel()
 	k := newKilledJob(t)
 	k.eachStep(t, func(t *testing.T, dir string) {
 		code := exitOK

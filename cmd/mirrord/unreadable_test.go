@@ -92,7 +92,6 @@ func (b *badSector) in(t *testing.T, dir, what string, code int, words ...string
 // A sector that cannot be read is damage like any other: each command finds it and names the file, and does
 // what it can without it; and afterwards everything is there again.
 func TestUnreadableSectors(t *testing.T) {
-	t.Parallel()
 	b := newBadSector(t)
 	for _, tc := range []struct {
 		what  string
