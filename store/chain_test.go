@@ -104,7 +104,7 @@ func TestChooseBase(t *testing.T) {
 func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
 	t.Helper()
 	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
-	if err := w.fill(metaOf(&d.Resource), []byte("links"), []byte(body)); err != nil {
+	if err := w.fill(FrameMetaOf(&d.Resource), []byte("links"), []byte(body)); err != nil {
 		t.Fatal(err)
 	}
 	dict, err := s.packs.payload(r, base)

@@ -52,7 +52,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 			err = blobsOf(s).Put(d.Digest, body, at(1))
 		} else {
 			d.Body = PackBody
-			d.At, err = s.Frames.AppendFrame(w, metaOf(&d.Resource), nil, body)
+			d.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&d.Resource), nil, body)
 		}
 		if err == nil {
 			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*Done{d})

@@ -463,7 +463,7 @@ func BenchmarkCompact(b *testing.B) {
 			Digest: sha256.Sum256(body),
 			Body:   PackBody,
 		}
-		if r.At, err = s.Frames.AppendFrame(w, metaOf(&r), nil, body); err != nil {
+		if r.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&r), nil, body); err != nil {
 			b.Fatal(err)
 		}
 		done[i] = &Done{Resource: r}

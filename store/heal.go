@@ -71,8 +71,8 @@ func (l *LostBody) drop(tx *transaction) error {
 }
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
-// damaged by good ones of the same digest: of another record of the URL, of copies, or, when it is published
-// as it came, of a tree. copies may be nil. All versions have it then. A body that lies in a pack is written
+// damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
+// came, or of copies. copies may be nil. All versions have it then. A body that lies in a pack is written
 // over the damaged one where it fits there to the byte, so that what is stored as a delta over it can be read
 // again too. Else it is appended, and the records refer to it, as after Compact.
 //
@@ -129,10 +129,18 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 		return h, err
 	}
 	for _, b := range of {
-		if w.healed[b.url.String()] {
-			h.URLs = append(h.URLs, b.url.String())
+		url := b.url.String()
+		if len(w.moved) > 0 { // what is over a frame that moved was written again
+			if b, err = w.gather(b.url); err != nil {
+				return h, err
+			}
 		}
-		h.Lost = append(h.Lost, w.lost(b)...)
+		if (b == nil) || w.healed[url] {
+			h.URLs = append(h.URLs, url)
+		}
+		if b != nil {
+			h.Lost = append(h.Lost, w.lost(b)...)
+		}
 	}
 	return h, nil
 }
@@ -249,7 +257,9 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 		good := false
 		switch to, moved := w.moved[d.At]; {
 		case d.Body == BlobBody:
-			good, err = w.blob(&d.Resource)
+			if good, err = w.blob(&d.Resource); !good && (err == nil) {
+				good, err = w.copiedBlob(&d.Resource)
+			}
 		case moved && (d.Body == PackBody): // by another record
 			d.At, good = to, true
 		case d.Body == PackBody:
@@ -357,66 +367,6 @@ func (w *healer) fits(raw []byte, at Place) (bool, error) {
 	// A header that was lost says nothing; then a frame of the same length takes its place.
 	lost := string(head[:4]) != frameMagic
 	return lost || bytes.Equal(head[:], raw[:frameHeader]), nil
-}
-
-// blob takes the body of a record, which is missing or damaged, from a tree that has it.
-func (w *healer) blob(r *Resource) (bool, error) {
-	if w.good(r) { // by another record
-		return true, nil
-	}
-	if r.Path == "" {
-		return false, nil
-	}
-	trees, err := w.root.Open("trees")
-	if err != nil {
-		return false, nil
-	}
-	names, err := trees.Readdirnames(-1)
-	if err = errors.Join(err, trees.Close()); err != nil {
-		return false, diskErr("list trees", err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if ok, err := w.takeFile("trees/"+name+"/"+r.Path, r); ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
-}
-
-// takeFile makes a file of the site's folder the body of a record, when it is.
-func (w *healer) takeFile(name string, r *Resource) (bool, error) {
-	f, err := w.root.Open(name)
-	if err != nil {
-		return false, nil
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
-		return false, nil
-	}
-	if right, err := hasDigest(f, r.Digest); !right || err != nil {
-		return false, nil
-	}
-	if _, err := f.Seek(0, 0); err != nil {
-		return false, diskErr("read tree", err)
-	}
-	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
-		return err == nil, err
-	}
-	to, err := w.spool.Create()
-	if err != nil {
-		return false, err
-	}
-	if _, err := f.WriteTo(to); err != nil {
-		to.Abort()
-		return false, diskErr("copy body", err)
-	}
-	got, _, err := to.Commit(fi.ModTime())
-	if err == nil {
-		err = w.kept.sync()
-	}
-	return got == r.Digest, err
 }
 
 // lost lists what is damaged still.

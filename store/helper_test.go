@@ -98,7 +98,7 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
-	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), metaOf(&d.Resource), []byte("links"),
+	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), FrameMetaOf(&d.Resource), []byte("links"),
 		[]byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -131,23 +131,12 @@ func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"),
+	head := FrameMetaOf(&d.Resource)
+	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), head, []byte("links"),
 		[]byte(body), old); err != nil {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func metaOf(r *Resource) FrameMeta {
-	return FrameMeta{
-		ID:      r.ID,
-		URL:     r.URL.String(),
-		MIME:    r.MIME,
-		Fetched: r.Fetched,
-		Size:    r.Size,
-		Digest:  hex.EncodeToString(r.Digest[:]),
-		Format:  r.Format,
-	}
 }
 
 // blobOf makes the result of a body that is a blob.

@@ -15,7 +15,7 @@ func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), []byte("links"), []byte(body),
+	if d.At, err = s.Frames.AppendFrameLike(w, FrameMetaOf(&d.Resource), []byte("links"), []byte(body),
 		like); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAppendDelta(t *testing.T) {
 	try := func(body string, over Place) bool {
 		t.Helper()
 		_, before := s.packs.where()
-		at, ok, err := s.Frames.AppendDelta(w, metaOf(&documentRecord(0, body, nil).Resource), nil,
+		at, ok, err := s.Frames.AppendDelta(w, FrameMetaOf(&documentRecord(0, body, nil).Resource), nil,
 			[]byte(body), over)
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +120,8 @@ func TestAppendDelta(t *testing.T) {
 		t.Error("a delta over what is damaged")
 	}
 	if d := documentRecord(1, text, nil); d != nil {
-		if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), nil, []byte(text), first.At); err != nil ||
-			isDelta(frameOf(t, s, d.At)) {
+		d.At, err = s.Frames.AppendFrameLike(w, FrameMetaOf(&d.Resource), nil, []byte(text), first.At)
+		if (err != nil) || isDelta(frameOf(t, s, d.At)) {
 			t.Errorf("over what is damaged: %v", err)
 		}
 	}

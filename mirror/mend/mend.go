@@ -6,6 +6,7 @@ package mend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"mirrord/mirror/publish"
@@ -23,6 +24,29 @@ type Mended struct {
 	Tree    error            // why the published tree cannot be made again; nil when it is whole
 }
 
+// heal replaces damaged bodies by copies of this site, and else by those that other sites have.
+func heal(ctx context.Context, st *store.State, s *store.Site, noted []string) (h store.Healed, err error) {
+	copies := render.CopiesOf(s)
+	want := map[[32]byte]bool{} // bodies of which this site has no good copy
+	copies.More = func(r *store.Resource) []byte {
+		want[r.Digest] = true
+		return nil
+	}
+	h, err = store.Heal(ctx, s, noted, copies.Of)
+	if err != nil || len(h.Lost) == 0 {
+		return h, err
+	}
+	others, err := store.LookElsewhere(ctx, st, s.Name, want)
+	if err != nil {
+		return h, err
+	}
+	defer func() { err = errors.Join(err, others.Close()) }()
+	copies.More = func(r *store.Resource) []byte { return others.Body(r.Digest) }
+	more, err := store.Heal(ctx, s, noted, copies.Of)
+	h.URLs, h.Lost = append(h.URLs, more.URLs...), more.Lost
+	return h, err
+}
+
 // Site repairs what a check noted as damaged of a site that is open for writing. No run may be under way.
 // With drop, what is lost then is taken out of the versions that have it.
 func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Mended, err error) {
@@ -30,8 +54,7 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Men
 	if err != nil {
 		return m, err
 	}
-	copies := render.CopiesOf(s)
-	h, err := store.Heal(ctx, s, noted, copies.Of)
+	h, err := heal(ctx, st, s, noted)
 	if err != nil {
 		return m, err
 	}
@@ -49,7 +72,7 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Men
 	if noted, err = s.Notes.Damaged(); err != nil { // the tree may have shown others
 		return m, err
 	}
-	if h, err = store.Heal(ctx, s, noted, copies.Of); err != nil {
+	if h, err = heal(ctx, st, s, noted); err != nil {
 		return m, err
 	}
 	m.Bodies, m.Lost = append(m.Bodies, h.URLs...), h.Lost

@@ -20,11 +20,13 @@ type NumberedURLs interface {
 }
 
 // Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
-// nothing was changed, because each link is right where the copy lies, but for a charset that was added. The
-// links that are stored beside a body are found again.
+// nothing was changed, because each link is right where the copy lies, but for a charset that was added, and
+// what More has. The links that are stored beside a body are found again.
 type Copies struct {
 	Tree LiveTree
 	URLs NumberedURLs
+	// More returns the body of a record that no published file is, nil for none; nil when there are no more
+	More func(r *store.Resource) []byte
 }
 
 // CopiesOf returns the copies that an open site has.
@@ -33,8 +35,18 @@ func CopiesOf(s *store.Site) *Copies { return &Copies{Tree: s.Trees, URLs: s.Rec
 // Of returns the copies of the body of a record. It is a store.BodyCopies.
 func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
 	return func(yield func(store.BodyCopy) bool) {
-		body := c.published(r)
+		var body []byte
+		if r.Body == store.PackBody {
+			body = c.published(r)
+		}
+		if (body == nil) && (c.More != nil) {
+			body = c.More(r)
+		}
 		if body == nil {
+			return
+		}
+		if r.Body != store.PackBody {
+			yield(store.BodyCopy{Body: body})
 			return
 		}
 		for found := range c.scanned(r, body) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"slices"
+)
+
+// Elsewhere finds bodies that another site of the state has too, by their digests: in a pack, published as
+// they came, or as a file of its tree. One goroutine uses it.
+type Elsewhere struct {
+	state  *State
+	places map[[32]byte][]elsewhere
+	docs   map[string]*Documents
+	frames *FrameReader
+}
+
+// elsewhere is where another site has a body.
+type elsewhere struct {
+	site string
+	at   Place  // of a document; zero for a body that is published as it came
+	path string // mirror path
+}
+
+// mostElsewhere bounds the places that are known of one body.
+const mostElsewhere = 8
+
+// LookElsewhere reads the records of all sites but one, in all versions, for bodies of the given digests. A
+// site that cannot be read has none. The error is that ctx ended, or one of the disk.
+func LookElsewhere(
+	ctx context.Context, s *State, but string, want map[[32]byte]bool,
+) (*Elsewhere, error) {
+	e := &Elsewhere{
+		state:  s,
+		places: map[[32]byte][]elsewhere{},
+		docs:   map[string]*Documents{},
+		frames: NewFrameReader(),
+	}
+	names, err := s.Sites()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name == but {
+			continue
+		}
+		if err := e.look(ctx, name, want); err != nil {
+			s.opt.Log.Debug("no copies of bodies from there", "site", name, "err", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// look reads the records of one site.
+func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]bool) error {
+	site, err := e.state.ViewSite(name)
+	if err != nil {
+		return err
+	}
+	err = site.Versions.Every(func(r *Resource) error {
+		if have := e.places[r.Digest]; r.Body != NoBody && want[r.Digest] && len(have) < mostElsewhere {
+			e.places[r.Digest] = append(have, elsewhere{site: name, at: r.At, path: r.Path})
+		}
+		return ctx.Err()
+	})
+	return errors.Join(err, site.Close())
+}
+
+// Body returns a body; nil when nobody has a good one.
+func (e *Elsewhere) Body(digest [32]byte) []byte {
+	right := func(b []byte) bool { return sha256.Sum256(b) == digest }
+	if f, err := e.state.Bodies.Open(digest, 0, -1); err == nil {
+		b, err := io.ReadAll(f)
+		if f.Close(); err == nil && right(b) {
+			return b
+		}
+	}
+	for _, p := range e.places[digest] {
+		if b := e.document(p); b != nil && right(b) {
+			return b
+		}
+		file := "sites/" + p.site + "/" + currentLink + "/" + p.path
+		if b, err := e.state.root.ReadFile(file); (err == nil) && right(b) {
+			return b
+		}
+	}
+	return nil
+}
+
+// document reads a document of another site; nil when it cannot.
+func (e *Elsewhere) document(p elsewhere) []byte {
+	if p.at.Len == 0 {
+		return nil
+	}
+	docs := e.docs[p.site]
+	if docs == nil {
+		var err error
+		if docs, err = e.state.Documents(p.site); err != nil {
+			return nil
+		}
+		e.docs[p.site] = docs
+	}
+	f, err := docs.ReadFrame(e.frames, p.at)
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(f.Body)
+}
+
+// Close lets go of the packs of the other sites.
+func (e *Elsewhere) Close() error {
+	var errs []error
+	for _, d := range e.docs {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
