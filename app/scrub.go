@@ -182,6 +182,8 @@ func (s *scrubber) part(ctx context.Context, name string, n *scrubNote) (read bo
 	}
 	if len(found) > 0 {
 		s.found(ctx, name, n, found)
+	} else if c.torn {
+		s.renewLog(ctx, name)
 	}
 	n.finish(s.st.Now(), s.every, c.read, look)
 	return true, nil
@@ -194,6 +196,7 @@ type scrubLook struct {
 	spend func(n int64) error
 	look  bool
 	read  int64 // bytes
+	torn  bool  // the power has cut the log of the database
 }
 
 // paced returns a look that reads as fast as it may, and waits while a run of the site publishes.
@@ -270,5 +273,6 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 		}
 	})
 	c.read += stats.Bytes + stats.Size
+	c.torn = stats.TornLog != ""
 	return found, v.Stale(), err
 }

@@ -135,6 +135,22 @@ func (s *scrubber) mend(ctx context.Context, name string, n *scrubNote) {
 	}
 }
 
+// renewLog opens a site whose log the power has cut, which begins the log again.
+func (s *scrubber) renewLog(ctx context.Context, name string) {
+	_, end, ok := s.heals.heal(ctx, name)
+	if !ok {
+		return // a run does the same
+	}
+	defer end()
+	site, err := s.st.OpenSite(name)
+	if err == nil {
+		err = site.Close()
+	}
+	if err != nil && !errors.Is(err, store.ErrLocked) {
+		s.app.Log.Warn("the log of its database could not be begun again yet", "job", name, "err", err)
+	}
+}
+
 // mendOpen is mend for a site that is open.
 func (s *scrubber) mendOpen(ctx context.Context, site *store.Site, n *scrubNote) error {
 	if n.has(store.BadLog) {

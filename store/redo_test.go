@@ -27,6 +27,9 @@ func segmentsOf(t *testing.T, db string) []string {
 	return names
 }
 
+// tornLog stands for the note that the power cost the end of the log, which is no problem.
+const tornLog ProblemKind = "torn"
+
 // foundIn returns the kinds of problems that Verify finds in a view of a site.
 func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 	t.Helper()
@@ -40,8 +43,12 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Verify(t.Context(), true, func(p Problem) { kinds = append(kinds, p.Kind) }); err != nil {
+	stats, err := s.Verify(t.Context(), true, func(p Problem) { kinds = append(kinds, p.Kind) })
+	if err != nil {
 		t.Fatal(err)
+	}
+	if stats.TornLog != "" {
+		kinds = append(kinds, tornLog)
 	}
 	return kinds
 }
@@ -50,12 +57,17 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 // serves.
 func TestLogDamaged(t *testing.T) {
 	bad := []ProblemKind{BadLog}
-	finds := map[string][]ProblemKind{"empty": bad, "cut": bad, "header": bad, "payload": bad}
+	torn := []ProblemKind{tornLog}
+	finds := map[string][]ProblemKind{"empty": bad, "cut": torn, "lost": torn, "header": bad, "payload": bad}
 	for name, damage := range map[string]func(t *testing.T, path string, data []byte) error{
 		"missing": func(_ *testing.T, path string, _ []byte) error { return os.RemoveAll(filepath.Dir(path)) },
 		"empty":   func(_ *testing.T, path string, _ []byte) error { return os.Truncate(path, 0) },
 		"cut": func(_ *testing.T, path string, data []byte) error {
 			return os.Truncate(path, int64(len(data)-9))
+		},
+		"lost": func(_ *testing.T, path string, data []byte) error { // a block that was never written
+			clear(data[(len(data)-redoHeader)/512*512:])
+			return os.WriteFile(path, data, 0o600)
 		},
 		"half": func(_ *testing.T, path string, data []byte) error {
 			return os.WriteFile(filepath.Join(filepath.Dir(path), "new"), data[:len(data)/2], 0o600)

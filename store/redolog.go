@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -354,28 +355,37 @@ func redoEntries(
 	return end, err
 }
 
-// lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. damaged says
-// that more was written, and cannot be read; a log that could not be written to the end is none. read is
-// called with the size of each entry, before the next one is read; its error ends the work.
-func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, damaged bool, err error) {
+// redoState says what of a log can be read.
+type redoState int
+
+const (
+	redoWhole   redoState = iota
+	redoTorn              // what was not synced when the power went is missing
+	redoDamaged           // more was written, and cannot be read
+)
+
+// lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. A log that
+// could not be written to the end is whole. read is called with the size of each entry, before the next one
+// is read; its error ends the work.
+func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoState, err error) {
 	root, err := site.OpenRoot(redoFolder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
+		return 0, redoWhole, nil
 	}
 	if err != nil {
-		return 0, false, diskErr("open log", err)
+		return 0, redoWhole, diskErr("open log", err)
 	}
 	defer root.Close()
 	nums, err := redoSegments(root)
 	if (err != nil) || (len(nums) == 0) {
-		return 0, false, err
+		return 0, redoWhole, err
 	}
 	f, err := root.Open(redoName(nums[len(nums)-1]))
 	if errors.Is(err, fs.ErrNotExist) { // begun again a moment ago
 		return lastLogged(site, read)
 	}
 	if err != nil {
-		return 0, false, diskErr("open log", err)
+		return 0, redoDamaged, Unreadable(err)
 	}
 	defer f.Close()
 	whole := false
@@ -383,11 +393,41 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, damaged boo
 		whole, tx = whole || (kind == redoEndCheckpoint), last
 		return read(int64(len(changes)))
 	})
-	if !whole {
-		tx = 0
+	if !whole { // the checkpoint was synced
+		return 0, redoDamaged, err
 	}
 	fi, serr := f.Stat()
-	return tx, (serr != nil) || !whole || (end < fi.Size()), err
+	switch {
+	case serr != nil:
+		state = redoDamaged
+	case end == fi.Size():
+	case lostWrites(f, end, fi.Size()):
+		state = redoTorn
+	default:
+		state = redoDamaged
+	}
+	return tx, state, err
+}
+
+// lostWrites reports whether an entry that cannot be read is one that a loss of power left: only its
+// beginning is there, or a block of it has nothing but zeros, which compressed bytes never have.
+func lostWrites(f *os.File, from, size int64) bool {
+	if torn, err := isTorn(f, from); torn || err != nil {
+		return torn
+	}
+	b := make([]byte, 512)
+	for from < size {
+		to := min(from/int64(len(b))*int64(len(b))+int64(len(b)), size)
+		block := b[:to-from]
+		if _, err := f.ReadAt(block, from); err != nil {
+			return false
+		}
+		if len(block) >= redoHeader && len(bytes.Trim(block, "\x00")) == 0 {
+			return true
+		}
+		from = to
+	}
+	return false
 }
 
 // Changes of an entry.

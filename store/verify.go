@@ -57,6 +57,9 @@ type Stats struct {
 	Bytes    int64 `json:"bytes"` // of bodies that were read
 	Versions int   `json:"versions"`
 	Problems int   `json:"problems"`
+
+	// what the power cost of the log; no problem, because the database is whole
+	TornLog string `json:"torn_log,omitempty"`
 }
 
 // Verify checks everything that this package keeps of a site and reports every problem; deep also reads every
@@ -183,11 +186,16 @@ func (v *verifier) log() error {
 	if (err != nil) || !needs {
 		return err
 	}
-	got, damaged, err := lastLogged(v.s.root, func(n int64) error {
+	got, state, err := lastLogged(v.s.root, func(n int64) error {
 		v.spend(n)
 		return v.ended()
 	})
-	if (err == nil) && damaged && (got < last) {
+	switch {
+	case err != nil, state == redoWhole, got >= last:
+	case state == redoTorn && v.st.Problems == 0:
+		v.st.TornLog = fmt.Sprintf("its log ends with transaction %d of %d, because the power went: nothing is "+
+			"lost, and the next run begins it again", got, last)
+	default:
 		v.problem(BadLog, redoFolder, "it is damaged after transaction %d of %d; nothing is lost as long as the "+
 			"database is whole, and the next run begins it again", got, last)
 	}

@@ -124,6 +124,9 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 	if report.Count() > 0 {
 		return &app.Error{}
 	}
+	if k := report.Kept; (k != nil) && k.TornLog != "" && !a.json {
+		a.printf("%s: note: %s\n", what, k.TornLog)
+	}
 	return nil
 }
 
