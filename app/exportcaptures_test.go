@@ -70,18 +70,24 @@ func mirrorChanging(t *testing.T) *changing {
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
+	s.mirror(t, 3)
+	return s
+}
+
+// mirror makes runs, one a day.
+func (s *changing) mirror(t *testing.T, runs int64) {
+	t.Helper()
 	s.App.Jobs = t.TempDir()
 	s.App.Now = func() time.Time { return time.Unix(s.now.Load(), 0) }
-	put(t, s.App.Jobs, "site.toml", "url = \""+srv.URL+"/\"\nfull_runs = 1000\n[polite]\ndelay = \"0s\"\n"+
+	put(t, s.App.Jobs, "site.toml", "url = \""+s.url+"/\"\nfull_runs = 1000\n[polite]\ndelay = \"0s\"\n"+
 		"factor = 0\n[limits]\nmax_stale = 0\n")
-	for v := range int64(3) {
+	for v := range runs {
 		s.version.Store(v + 1)
 		s.now.Store(changingStart + v*86400)
 		if sum, err := RunNow(t.Context(), s.App, RunRequest{Job: "site"}); err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 	}
-	return s
 }
 
 // capturedRecord is a record of an exported file.
