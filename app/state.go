@@ -109,8 +109,8 @@ func (a *App) NotYours(err error) error {
 		dir, o)
 }
 
-// aboutRuns says of an error of reading what is noted of runs, which only the owner of a state may do, how
-// others learn it.
+// aboutRuns adds to an error of reading mirror.db, which only the owner of a state may read, how other users
+// see the status of jobs. It returns all other errors as they are.
 func (a *App) aboutRuns(err error) error {
 	p, ok := errors.AsType[*fs.PathError](err)
 	if !ok || !errors.Is(err, fs.ErrPermission) {

@@ -22,8 +22,8 @@ func LoadScrub(s *State, site string) ([]byte, error) {
 	return v, diskErr("read "+scrubName, ignoreGone(err))
 }
 
-// SaveScrub keeps what a scrub knows of a site. A crash leaves what was kept before, or this. Of a site that
-// has gone nothing is kept. One goroutine calls it.
+// SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
+// site has been removed, SaveScrub stores nothing. One goroutine calls it.
 func SaveScrub(s *State, site string, v []byte) error {
 	return keepBeside(s, site, scrubName, v)
 }

@@ -31,7 +31,7 @@ func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	return phm.OpenMeta(tree.FS())
 }
 
-// LostReason is what phm.json of a version says of a page that was lost on the disk and dropped.
+// LostReason is the reason that phm.json gives for a page that was dropped from its version.
 const LostReason = "its stored body was lost on the disk, and it was dropped from this version"
 
 // Lacks returns the URLs of which phm.json says that they were lost.
