@@ -30,6 +30,8 @@ type ExportRequest struct {
 	Mask    []string  // types that are left out: images, movies, sounds, MIME types
 	Since   string    // only what this does not have: the number of a version, or an archive; "" is all
 
+	Single string // only the page at this URL, with all it shows, as one HTML file
+
 	AllVersions bool // of forms of captures: what came in all kept versions
 	Cookies     bool // of the same: fields that set cookies stay
 
@@ -90,7 +92,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 			Err:   errors.New("since: only PHM archives of all files have deltas"),
 		}
 	}
-	if (o.Out == "") && o.Since == "" {
+	if (o.Out == "") && o.Since == "" && o.Single == "" {
 		o.Out = defaultOutput(name, o, form)
 	}
 	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
@@ -104,6 +106,9 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return nil, err
 	}
 	defer st.Close()
+	if o.Single != "" {
+		return exportSingle(ctx, st, name, o)
+	}
 	if form.Captures != nil {
 		return exportCaptures(ctx, a, st, name, o, form)
 	}

@@ -20,10 +20,10 @@ func exportCommand(a *cli) *cobra.Command {
 		Short: "Write a mirror to a file",
 		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
 
-Files are read back before they replace older ones; directories are updated. Web archives hold the answers of the site.
+Files are read back before they replace older ones. Web archives hold the answers of the site.
 
---flatten puts all files into one folder, --mask leaves out files by type; links to them lead to the site. Both need
-room for a copy of the mirror. --since writes a delta for mirrord apply. Guide: docs/archives.md.`,
+--flatten puts all files into one folder, --mask leaves out files by type. Both need room for a copy of the mirror.
+--since writes a delta for mirrord apply. Guide: docs/archives.md.`,
 		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
   mirrord export samba --since 12
@@ -48,12 +48,16 @@ room for a copy of the mirror. --since writes a delta for mirrord apply. Guide: 
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
 	cmd.Flags().StringVar(&o.Since, "since", "", "only what `VERSION|FILE` does not have, for mirrord apply")
+	cmd.Flags().StringVar(&o.Single, "single-file", "", "the page at `URL` as one HTML file")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
 	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "web archive of all versions")
 	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
 	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
 	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
 		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
+	for _, other := range []string{"since", "format", "flatten", "mask", "all-versions", "with-cookies"} {
+		cmd.MarkFlagsMutuallyExclusive("single-file", other)
+	}
 	return cmd
 }
 
