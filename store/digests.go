@@ -64,9 +64,10 @@ type Digests struct {
 	f        *os.File // nil: there is none, and none can be made
 	readOnly bool
 
-	mu  sync.Mutex
-	n   uint32
-	buf [digestEntry]byte // of one entry
+	mu     sync.Mutex
+	n      uint32
+	coming map[uint32]PageDigest // have a number, and are not in the file yet
+	buf    [digestEntry]byte     // of one entry
 }
 
 // Digests opens the digests. A site that is open for reading has them for writing too, unless it was being
@@ -140,11 +141,38 @@ func (d *Digests) Append(p *PageDigest) (uint32, error) {
 	return d.n - 1, nil
 }
 
+// Reserve is Append for an entry that Set completes soon: only then is it written.
+func (d *Digests) Reserve(p *PageDigest) (uint32, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.readOnly {
+		return 0, diskErr("write digests", fs.ErrPermission)
+	}
+	if d.coming == nil {
+		d.coming = map[uint32]PageDigest{}
+	}
+	d.coming[d.n] = *p
+	d.n++
+	return d.n - 1, nil
+}
+
 // Set replaces an entry.
 func (d *Digests) Set(n uint32, p *PageDigest) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	delete(d.coming, n)
 	return d.write(n, p)
+}
+
+// flush writes the entries that nothing completed.
+func (d *Digests) flush() (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for n, p := range d.coming {
+		err = errors.Join(err, d.write(n, &p))
+	}
+	d.coming = nil
+	return err
 }
 
 func (d *Digests) write(n uint32, p *PageDigest) error {
@@ -162,6 +190,9 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 	if d.f == nil {
 		return p, false, nil
 	}
+	if p, ok := d.coming[n]; ok {
+		return p, true, nil
+	}
 	if _, err := d.f.ReadAt(d.buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) || isLoss(err) {
 		return p, false, nil
 	} else if err != nil {
@@ -171,8 +202,8 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 	return p, ok, nil
 }
 
-// All yields the entries that are not spoilt, by their numbers. The entry is valid until the next one. After
-// an error it ends.
+// All yields the entries of the file that are not spoilt, by their numbers. The entry is valid until the next
+// one. After an error it ends.
 func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 	return func(yield func(uint32, *PageDigest) bool) {
 		n := d.Len()
@@ -197,6 +228,9 @@ func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 	if d.readOnly {
 		return nil
+	}
+	if err := d.flush(); err != nil {
+		return err
 	}
 	f, err := d.site.root.OpenFile(digestsAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -231,7 +265,7 @@ func (d *Digests) Close() error {
 	if d.f == nil {
 		return nil
 	}
-	return diskErr("close digests", d.f.Close())
+	return errors.Join(d.flush(), diskErr("close digests", d.f.Close()))
 }
 
 func (p *PageDigest) append(b []byte) []byte {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"mirrord/replica/text"
@@ -105,6 +106,41 @@ func TestDigests(t *testing.T) {
 	d = openDigests(t, s)
 	defer d.Close()
 	want(odd)
+}
+
+// An entry that is completed is written once; until then it is known to this process alone. What nothing
+// completes is written at the end.
+func TestDigestsReserve(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	d := openDigests(t, s)
+	for i := range uint32(3) {
+		if n, err := d.Reserve(digestOf(i, 10)); n != i || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if p, ok, err := d.At(2); !ok || err != nil || p != *digestOf(2, 10) {
+		t.Error(p, ok, err)
+	}
+	if err := d.Set(1, digestOf(1, 11)); err != nil {
+		t.Fatal(err)
+	}
+	words := func(d *Digests) (out []uint32) {
+		for n, p := range d.All() {
+			out = append(out, n, p.Digest.Words)
+		}
+		return out
+	}
+	if got := words(d); !slices.Equal(got, []uint32{1, 11}) || d.Len() != 3 {
+		t.Errorf("the file has %d", got)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = openDigests(t, s)
+	defer d.Close()
+	if got := words(d); !slices.Equal(got, []uint32{0, 10, 1, 11, 2, 10}) {
+		t.Errorf("after the end the file has %d", got)
+	}
 }
 
 // What may not be written is read.

@@ -107,6 +107,7 @@ func (k *Keeper) Blob(p *Page, modified time.Time) (ledger.Tally, error) {
 		return 0, err
 	}
 	p.Now.Body = store.BlobBody
+	k.seen.storedBlob(&said)
 	return said.tally, nil
 }
 

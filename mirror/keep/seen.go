@@ -73,9 +73,9 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 	return said
 }
 
-// add keeps the digest of a page. The caller holds mu.
+// add keeps the digest of a page, which is written when the page is stored. The caller holds mu.
 func (s *contentSeen) add(said *pageText, like bool) error {
-	n, err := s.kept.Append(&said.page)
+	n, err := s.kept.Reserve(&said.page)
 	if err != nil {
 		return err
 	}
@@ -153,6 +153,18 @@ func (s *contentSeen) stored(said *pageText, at store.Place) {
 		err = s.index.Add(said.n-1, &said.page.Digest, false)
 	}
 	s.fails(err)
+}
+
+// storedBlob notes that a page which is no document is stored.
+func (s *contentSeen) storedBlob(said *pageText) {
+	if said.n == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		s.fails(s.kept.Set(said.n-1, &said.page))
+	}
 }
 
 // prepare reads what is known of the mirror's pages. The caller holds mu.
