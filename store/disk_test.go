@@ -229,6 +229,7 @@ func TestIOErrorIsFinal(t *testing.T) {
 	defer r.Close()
 	good := s.packs.w
 	s.packs.w = w
+	s.packs.unsynced.Store(true) // else there is nothing to sync
 	var disk *DiskError
 	first := s.Records.Commit(1, nil, nil)
 	if !errors.As(first, &disk) {
