@@ -71,6 +71,7 @@ type seenCapture struct {
 	head   store.HeadPlace
 	digest [32]byte
 	size   int64
+	made   []byte // the head, when it is none that is stored
 }
 
 // plan reads the versions, the oldest first.
@@ -127,11 +128,11 @@ func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != stor
 
 func isRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
 
-// findTargets notes where those redirects lead whose head is not stored.
+// findTargets notes where redirects lead.
 func (p *capturePlanner) findTargets(past *store.Past) error {
 	p.targets = map[uint32]string{}
 	if err := past.Resources(func(rec *store.Resource, here bool) error {
-		if here && isRedirect(rec) && rec.LastHead.IsZero() {
+		if here && isRedirect(rec) {
 			p.targets[rec.Target-1] = ""
 		}
 		return nil
@@ -191,6 +192,9 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 	if c.Head, c.Made, err = p.head(rec, head, c.Size); err != nil {
 		return err
 	}
+	if p.history && c.Made {
+		p.now[rec.ID].made = c.Head
+	}
 	if c.Listed = 0; isPage(c.MIME) {
 		c.Listed = c.Date
 	}
@@ -242,11 +246,11 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 	if c.asked != at {
 		out.Kept = c.asked
 	}
-	was := *rec
-	was.Size = c.size
-	var err error
-	if out.Head, out.Made, err = p.head(&was, c.head, c.size); err != nil {
-		return err
+	if out.Head, out.Made = c.made, c.made != nil; !out.Made {
+		var err error
+		if out.Head, out.Made, err = p.head(rec, c.head, c.size); err != nil {
+			return err
+		}
 	}
 	p.counts.Revisits++
 	return p.add(&out)

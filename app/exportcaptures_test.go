@@ -183,6 +183,45 @@ func TestExportAllVersions(t *testing.T) {
 	}
 }
 
+// Heads that are not stored are made, and marked as made: those of a body and of what came again are one.
+func TestExportMadeHeads(t *testing.T) {
+	s := mirrorChanging(t)
+	state, err := s.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := filepath.Glob(filepath.Join(state, "sites/site/heads.*"))
+	if err != nil || len(stored) == 0 {
+		t.Fatalf("%q, %v", stored, err)
+	}
+	for _, name := range stored {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	o := ExportRequest{Job: "site", Out: "-", Format: "warc"}
+	o.Stream, o.AllVersions = &out, true
+	if _, err := Export(t.Context(), s.App, o); err != nil {
+		t.Fatal(err)
+	}
+	first := map[string]string{}
+	for _, r := range recordsIn(t, s, &out) {
+		if r.header.Get("WARC-Mirrord-Head") != "made" {
+			t.Errorf("%s is not marked", r.brief())
+		}
+		if r.kind == warc.Response {
+			first[r.path] = r.head
+		} else if r.head != first[r.path] {
+			t.Errorf("%s has the head %q, not %q", r.brief(), r.head, first[r.path])
+		}
+	}
+	want := "HTTP/1.1 301 Moved Permanently\r\nLocation: " + s.url + "/same.html\r\nContent-Length: 0\r\n\r\n"
+	if first["/old"] != want {
+		t.Errorf("the redirect has the head %q, want %q", first["/old"], want)
+	}
+}
+
 // A WACZ of one version has its pages with titles, and what reads it by range finds each record; cookies are
 // in it when they are wanted.
 func TestExportWACZ(t *testing.T) {
