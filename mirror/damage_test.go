@@ -145,3 +145,54 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 		})
 	}
 }
+
+// A document whose stored body is lost, and which is to be rendered again while the site does not have it:
+// nothing crashes, what is wrong is named, its file stays as good as it was or leaves with the page, and the
+// runs after it publish what else is new.
+func TestLostBodyOfAPageThatIsGone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		page mirrortest.Page
+	}{{"gone", mirrortest.Status(404)}, {"failing", mirrortest.Status(500)}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			hub(w, 8)
+			const link = `<p>three <a href="target.html">x</a> <a href="` + home + `/page02.html">two</a>`
+			w.Set(home+"/page03.html", mirrortest.HTML("Three", link))
+			w.Set(home+"/target.html", mirrortest.Status(404))
+			m := mirrortest.New(t, w, job("limits.retries = 0"))
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			harmPack(t, m, home+"/page03.html", 1, false)
+			m.Damaged = true
+			was := m.Tree()["page03.html"]
+			w.Set(home+"/page03.html", c.page)
+			w.Set(home+"/target.html", mirrortest.HTML("Target", "now it is there"))
+			for i := range 3 {
+				w.Set(home+"/page04.html", mirrortest.HTML("Four",
+					fmt.Sprint(`<a href="target.html">t</a> changed `, i)))
+				s := m.Run()
+				got, there := m.Tree()["page03.html"]
+				stays := c.name == "failing"
+				if !s.Published || there != stays || (there && got != was) {
+					t.Errorf("run %d: there is %v, as it was %v\n%s", i, there, got == was, mirrortest.Text(s))
+				}
+				if stays && i == 0 {
+					wantText(t, s, "stay as they were published")
+				}
+			}
+			if len(problems(t, m)) == 0 {
+				t.Error("Verify does not name what is lost")
+			}
+			w.Set(home+"/page03.html", mirrortest.HTML("Three", link))
+			for range 2 {
+				m.Run()
+			}
+			if got := m.Tree()["page03.html"]; !bytes.Contains([]byte(got), []byte(`<a href="target.html">`)) {
+				t.Errorf("when it is back it is %q", got)
+			}
+			if left := problems(t, m); len(left) > 0 {
+				t.Errorf("left are %v", left)
+			}
+		})
+	}
+}

@@ -241,10 +241,21 @@ func (w *healer) frame(r *Resource) (Frame, error) {
 	}
 	m, err := f.ParseMeta()
 	same := (err == nil) && m.URL == r.URL.String() && m.ID == r.ID
-	if !same || sha256.Sum256(f.Body) != r.Digest {
+	if !same || sha256.Sum256(f.Body) != r.wanted(&m) {
 		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
 	}
 	return f, nil
+}
+
+// wanted is the digest that a document must have: a record that forgot it, so that the body would be
+// requested again, goes by the head of the frame.
+func (r *Resource) wanted(m *FrameMeta) (d [32]byte) {
+	if d = r.Digest; d == [32]byte{} {
+		if b, err := hex.DecodeString(m.Digest); err == nil {
+			copy(d[:], b)
+		}
+	}
+	return d
 }
 
 // heal replaces what it can of the damaged bodies of a URL, and reports whether that was something.

@@ -308,18 +308,19 @@ func (v *verifier) frame(r *Resource) {
 		return
 	}
 	m, err := f.ParseMeta()
+	want := r.wanted(&m)
 	switch {
 	case err != nil:
 		v.problem(BadFrame, name, "its head: %v", err)
 	case m.URL != name || m.ID != r.ID:
 		v.problem(BadFrame, name, "the frame is that of %s, number %d", m.URL, m.ID)
-	case m.Size != r.Size || int64(len(f.Body)) != r.Size || m.Digest != hex.EncodeToString(r.Digest[:]):
+	case m.Size != r.Size || int64(len(f.Body)) != r.Size || m.Digest != hex.EncodeToString(want[:]):
 		v.problem(BadFrame, name, "the frame has a body of %d bytes with digest %s, the record says %d and %x",
-			len(f.Body), m.Digest, r.Size, r.Digest)
+			len(f.Body), m.Digest, r.Size, want)
 	case v.deep:
 		v.st.Bytes += r.Size
-		if d := sha256.Sum256(f.Body); d != r.Digest {
-			v.problem(BadFrame, name, "the digest of its body is %x, not %x", d, r.Digest)
+		if d := sha256.Sum256(f.Body); d != want {
+			v.problem(BadFrame, name, "the digest of its body is %x, not %x", d, want)
 		}
 	}
 }

@@ -54,6 +54,13 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		return err
 	}
 	c.Log.Debug("relocated", "entry", plan.Entry, "files", res.Table.Files)
+	if kept := draft.Kept(); len(kept) > 0 {
+		if err := noteDamaged(c.Session, kept); err != nil {
+			return err
+		}
+		c.Notes.Cap(fmt.Sprintf("%d pages stay as they were published, because their stored bodies are damaged "+
+			"and the site does not give them now: mirrord verify names them", len(kept)))
+	}
 	if c.Live != nil && res.Same() {
 		if plan.Damaged() {
 			c.Notes.Cap("the published version was published again, with bodies in the place of damaged ones")

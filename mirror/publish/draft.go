@@ -49,6 +49,7 @@ type Draft struct {
 	by     Means
 	tree   *store.Tree
 	damage damagedBodies
+	kept   damagedBodies // of files that stay as they are published all the same
 	result Result
 	meta   []byte // phm.json, once the draft is finished
 }
@@ -170,6 +171,10 @@ func (d *Draft) PublishAgain() error {
 	}
 	return d.tree.PublishAgain(*live)
 }
+
+// Kept are the numbers of documents that stay as they are published, because their stored bodies are damaged
+// and the site does not give them.
+func (d *Draft) Kept() []uint32 { return d.kept.ids }
 
 // Leave keeps the draft from being published. The next one starts from its files.
 func (d *Draft) Leave() error { return d.tree.Unchanged() }

@@ -8,6 +8,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -78,6 +79,12 @@ func (p *Placer) Place(t Placing) (phm.File, error) {
 // document places a document, of which f is the line so far.
 func (p *Placer) document(t *Placing, rec *store.Resource, f phm.File) (phm.File, error) {
 	doc, err := p.splice.Document(rec, &f)
+	if (err != nil) && p.mayStay(t, rec, err) {
+		if kept, kerr := p.keep(t, f.Path); kept || kerr != nil {
+			p.d.kept.note(t.ID, err)
+			return *t.Was, kerr
+		}
+	}
 	if err != nil {
 		return f, fmt.Errorf("publish %s: %w", rec.URL, err)
 	}
@@ -88,6 +95,14 @@ func (p *Placer) document(t *Placing, rec *store.Resource, f phm.File) (phm.File
 		}
 	}
 	return f, doc.WriteFile(p.w, render.ModTime(rec))
+}
+
+// mayStay reports whether the published file of a document is the best that can be had: its stored body is
+// damaged, and the site did not give it when it was requested again. Its links are those of the version
+// before.
+func (p *Placer) mayStay(t *Placing, rec *store.Resource, err error) bool {
+	published := t.Was != nil && !t.wrong && t.Was.URL == rec.URL.String()
+	return published && isDamage(err) && rec.Outcome == site.Failed
 }
 
 // shared reports whether the published line names the URLs that share the file now.
