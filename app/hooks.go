@@ -150,13 +150,18 @@ func (h *hooked) before(ctx context.Context) error {
 	if err != nil && ctx.Err() != nil {
 		return &Error{Kind: Partial, Err: errors.New("interrupted before the run began; run again")}
 	}
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != postponeCode {
+	if !postpones("hooks.before", err) {
 		return nil
 	}
 	why := h.notes.Failed["hooks.before"]
 	delete(h.notes.Failed, "hooks.before")
 	return &Error{Kind: Partial, Err: fmt.Errorf("%w: %s", errPostponed, why)}
+}
+
+// postpones reports whether the end of a hook says that the run is to come later.
+func postpones(key string, err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && (key == "hooks.before") && (exit.ExitCode() == postponeCode)
 }
 
 // published runs hooks.published when a version was published that it has not been told of. A version from
@@ -262,7 +267,11 @@ func (h *hooked) run(ctx context.Context, key string, args []string, in *HookInp
 	if cause := context.Cause(ctx); cause != nil {
 		what = cause.Error()
 	}
-	log.Warn("hook failed", "err", what, "output", output)
+	if postpones(key, err) {
+		log.Info("hook postponed the run", "output", output)
+	} else {
+		log.Warn("hook failed", "err", what, "output", output)
+	}
 	if h.notes.Failed == nil {
 		h.notes.Failed = map[string]string{}
 	}

@@ -3,9 +3,11 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -194,7 +196,12 @@ func TestHooks(t *testing.T) {
 func TestHookBefore(t *testing.T) {
 	h := newHookSite(t, "before", "after")
 	h.script("before", "echo the volume is not mounted; exit 75")
+	var said bytes.Buffer
+	h.a.Log = slog.New(slog.NewTextHandler(&said, nil))
 	sum, err := h.run()
+	if !strings.Contains(said.String(), "hook postponed the run") || strings.Contains(said.String(), "level=WARN") {
+		t.Errorf("log: %s", said.String())
+	}
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != Partial || sum != nil ||
 		!strings.Contains(err.Error(), "postponed the run: exit status 75: the volume is not mounted") {
 		t.Errorf("%v, %v", sum, err)
