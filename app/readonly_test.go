@@ -3,6 +3,7 @@
 package app
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,6 +71,38 @@ func TestStatusOfAReadOnlyState(t *testing.T) {
 		}
 	}
 	if err := asUser(reader, look); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A mirror of the new name is only there when it was seen.
+func TestRenameInAStateThatIsClosed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	top := t.TempDir()
+	state := filepath.Join(top, "state")
+	a := bareApp(filepath.Join(top, "jobs"), state)
+	for _, dir := range []string{a.Jobs, filepath.Join(state, "sites")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, a.Jobs, "a.toml", "url = \"https://a.example/\"\n")
+	if err := os.Chmod(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for d := top; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() {
+		if _, err := newRenaming(a, "a", "b"); !errors.Is(err, fs.ErrPermission) {
+			t.Error(err)
+		}
+	}
+	if err := asUser(fileOwner{uid: 65534, gid: 65534, groups: []int{65534}}, look); err != nil {
 		t.Fatal(err)
 	}
 }

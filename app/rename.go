@@ -92,6 +92,9 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 	case exists(r.toFile):
 		return nil, fmt.Errorf("rename %s: there is a job %s already, from %s", r.from, r.to, r.toFile)
 	case exists(r.site(r.to)):
+		if _, err := os.Lstat(r.site(r.to)); errors.Is(err, fs.ErrPermission) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("rename %s: there is a mirror of %s already", r.from, r.to)
 	}
 	return r, a.notReused(r.from)

@@ -98,7 +98,10 @@ func (a *App) NotYours(err error) error {
 	if ok && strings.Contains(err.Error(), "(sudo)") {
 		return err // it says so already
 	}
-	if serr != nil || !ok || !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(p.Path, dir) {
+	if serr != nil || !ok || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if !strings.HasPrefix(p.Path, dir) && !strings.HasPrefix(p.Path, "sites/") { // below its root, or to it
 		return err
 	}
 	o, ok := ownerOf(dir)

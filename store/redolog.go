@@ -43,6 +43,7 @@ const (
 	redoMagic  = "mRd1"
 	redoHeader = 28
 	maxRedo    = 1 << 30 // bytes of changes that an entry is believed to have
+	redoMode   = 0o640   // as that of the database, which has the same in it
 )
 
 // Kinds of entries.
@@ -257,7 +258,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 		l.file.Close() // what was written to it does not count any more
 		l.file = nil
 	}
-	f, err := l.root.OpenFile(redoAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := l.root.OpenFile(redoAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, redoMode)
 	if err != nil {
 		return diskErr("begin log", err)
 	}

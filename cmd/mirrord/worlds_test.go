@@ -319,6 +319,7 @@ func TestCommandsAsUsers(t *testing.T) {
 		"status a":  runs,
 		"run-now a": refused,
 		"diff a":    {exitOK, `(?s)only the owner of the state may read.*from version 1 to 2: |2: .*owner of the state`},
+		"verify a":  {exitOK, `all is well`},
 		"accept a":  refused,
 	})
 	for _, c := range []struct {
@@ -335,6 +336,8 @@ func TestCommandsAsUsers(t *testing.T) {
 			"plan a":        refused,
 			"explain a URL": refused,
 			"versions a":    refused,
+			"verify a":      refused,
+			"rename a b":    refused,
 			"diff a":        refused,
 			"accept a":      refused,
 		}},
