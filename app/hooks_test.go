@@ -199,8 +199,9 @@ func TestHookBefore(t *testing.T) {
 	var said bytes.Buffer
 	h.a.Log = slog.New(slog.NewTextHandler(&said, nil))
 	sum, err := h.run()
-	if !strings.Contains(said.String(), "hook postponed the run") || strings.Contains(said.String(), "level=WARN") {
-		t.Errorf("log: %s", said.String())
+	log := said.String()
+	if !strings.Contains(log, "hook postponed the run") || strings.Contains(log, "level=WARN") {
+		t.Errorf("log: %s", log)
 	}
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != Partial || sum != nil ||
 		!strings.Contains(err.Error(), "postponed the run: exit status 75: the volume is not mounted") {
