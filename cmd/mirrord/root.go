@@ -40,8 +40,12 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job 
 		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.ValidateFlagGroups(); err != nil { // cobra does so after this, and then it is no usage error
+				return err
+			}
 			a.started = true
+			return nil
 		},
 	}
 	root.SetVersionTemplate("mirrord {{.Version}}\n")
