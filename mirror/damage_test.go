@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -194,5 +195,62 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 				t.Errorf("left are %v", left)
 			}
 		})
+	}
+}
+
+// A page and a picture of which nobody has a copy any more, and which the site fails to give, do not keep new
+// versions from being published: links to them become absolute until they are back.
+func TestLostBodiesThatTheSiteFailsToGive(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 8)
+	three := mirrortest.HTML("Three", `<p>three <img src="/img/logo.png">`)
+	logo := mirrortest.Page{Body: "the picture of the logo"}
+	w.Set(home+"/page03.html", three)
+	w.Set(home+"/page05.html", mirrortest.HTML("Five", `<img src="/img/logo.png">`))
+	w.Set(home+"/img/logo.png", logo)
+	m := mirrortest.New(t, w, job("limits.retries = 0"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	m.Damaged = true
+	site := filepath.Join(m.Dir, "sites/test")
+	harmPack(t, m, home+"/page03.html", 1, false)
+	must(t, os.WriteFile(filepath.Join(site, "current/img/logo.png"), []byte("the picture of the LOGO"), 0o644))
+	must(t, os.Remove(filepath.Join(site, "current/page03.html")))
+	for _, u := range []string{"/page03.html", "/img/logo.png"} {
+		w.Set(home+u, mirrortest.Status(500))
+	}
+	published := false
+	for i := range 4 {
+		w.Set(home+"/page04.html", mirrortest.HTML("Four", fmt.Sprint("changed ", i)))
+		s := m.Run()
+		if published = s.Published; published {
+			break
+		}
+		if s.Verdict != mirror.Partial {
+			t.Errorf("run %d\n%s", i, mirrortest.Text(s))
+		}
+	}
+	tree := m.Tree()
+	if _, there := tree["page03.html"]; !published || there {
+		t.Fatalf("published %v, the page is there: %v", published, there)
+	}
+	for page, link := range map[string]string{
+		"page05.html": home + "/img/logo.png",
+		"index.html":  home + "/page03.html",
+	} {
+		if !strings.Contains(tree[page], link) {
+			t.Errorf("%s does not lead to %s: %s", page, link, tree[page])
+		}
+	}
+	w.Set(home+"/page03.html", three)
+	w.Set(home+"/img/logo.png", logo)
+	for range 3 {
+		m.Run()
+	}
+	tree = m.Tree()
+	if tree["img/logo.png"] != logo.Body || !strings.Contains(tree["page03.html"], `src="img/logo.png"`) {
+		t.Errorf("when they are back: %q, %q", tree["img/logo.png"], tree["page03.html"])
+	}
+	if left := problems(t, m); len(left) > 0 {
+		t.Errorf("left are %v", left)
 	}
 }

@@ -168,6 +168,16 @@ func twinsOf(t *testing.T, w *mirrortest.Web) *twins {
 
 func newTwins(t *testing.T) *twins {
 	t.Helper()
+	tw := pictured(t)
+	tw.run("first", true)
+	tw.change()
+	tw.run("second", true) // both trees have files now
+	return tw
+}
+
+// pictured are twins of a site with pictures that have made no run.
+func pictured(t *testing.T) *twins {
+	t.Helper()
 	w := mirrortest.Start(t)
 	hub(w, 5)
 	w.Set(home+"/page03.html", mirrortest.HTML("Three", `<img src="img/logo.png"><img src="img/other.png">`))
@@ -175,11 +185,7 @@ func newTwins(t *testing.T) *twins {
 		"/img/logo.png":  {Body: "the picture of the logo"},
 		"/img/other.png": {Body: "another picture"},
 	})
-	tw := twinsOf(t, w)
-	tw.run("first", true)
-	tw.change()
-	tw.run("second", true) // both trees have files now
-	return tw
+	return twinsOf(t, w)
 }
 
 func (tw *twins) site() string { return filepath.Join(tw.hurt.Dir, "sites/test") }
@@ -343,21 +349,52 @@ func TestDamagedTreeIsMended(t *testing.T) {
 	}
 }
 
-// A document whose published bytes are wrong, which no folder shows, is not linked into the next version: it
-// is made again.
-func TestWrongDocumentIsNotLinked(t *testing.T) {
+// A file whose published bytes are wrong, which no folder shows, is not linked into the next version: it is
+// made again.
+func TestWrongFileIsNotLinked(t *testing.T) {
 	for _, h := range harms() {
 		if h.name == "missing" || h.name == "cut" {
 			continue // the size shows it
 		}
-		w := mirrortest.Start(t)
-		hub(w, 5)
-		tw := twinsOf(t, w)
-		tw.run("first", true)
-		harmFile(t, filepath.Join(tw.site(), "current/page01.html"), h, true)
-		tw.change()
-		tw.run("second", true) // compares what readers see
+		for _, file := range []string{"page01.html", "img/logo.png"} {
+			tw := pictured(t)
+			tw.run("first", true)
+			harmFile(t, filepath.Join(tw.site(), "current", file), h, true)
+			tw.change()
+			tw.run("second", true) // compares what readers see
+		}
 	}
+}
+
+// A picture whose bytes are wrong under all its names is not linked into the next version: that waits for the
+// next run, which requests it again.
+func TestWrongBlobIsNotLinked(t *testing.T) {
+	tw := pictured(t)
+	tw.run("first", true)
+	name := filepath.Join(tw.site(), "current/img/logo.png")
+	fi, err := os.Stat(name)
+	must(t, err)
+	b, err := os.ReadFile(name)
+	must(t, err)
+	b[len(b)/2] ^= 1
+	must(t, os.WriteFile(name, b, 0o644))
+	must(t, os.Chtimes(name, fi.ModTime(), fi.ModTime()))
+	tw.hurt.Damaged = true
+	tw.change()
+	wantVerdict(t, tw.hurt.Run(), mirror.Partial, false)
+	tw.web.Requests()
+	wantVerdict(t, tw.hurt.Run(), mirror.Complete, true)
+	again := 0
+	for _, r := range tw.web.Requests() {
+		if r.URL == home+"/img/logo.png" && !r.Conditional {
+			again++
+		}
+	}
+	if again != 1 {
+		t.Errorf("requested %d times, want once", again)
+	}
+	wantVerdict(t, tw.well.Run(), mirror.Complete, true)
+	wantSame(t, "healed", published(tw.hurt, t), published(tw.well, t))
 }
 
 // What cannot be made again, because the stored body is damaged as well, is requested again by the run that

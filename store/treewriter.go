@@ -87,6 +87,21 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	return diskErr("publish "+path, err)
 }
 
+// CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
+// missing, or that the disk does not give back, is ErrDamaged.
+func (w *TreeWriter) CheckBlob(path string, digest [32]byte) error {
+	f, err := OpenBody(w.t.s.bodies.kept, digest)
+	right := false
+	if err == nil {
+		right, err = hasDigest(f, digest)
+		f.Close()
+	}
+	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: blob %x: %w", path, digest[:6], ErrDamaged)
+	}
+	return readErr("publish "+path, err)
+}
+
 // LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in
 // hexadecimal digits. A file that is missing, or that the disk does not give back, has not.
 func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {

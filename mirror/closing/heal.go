@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/session"
@@ -15,13 +17,22 @@ import (
 )
 
 // heal makes a run that could not be published for damaged bodies one that goes on by requesting them
-// again. An err that says something else is returned as it is.
+// again. What the site did not give when that was done leaves the mirror, which must not wait for it. An err
+// that says something else is returned as it is.
 func (c *Closing) heal(j *judge.Judgement, err error) error {
 	bad, ok := errors.AsType[*publish.BodiesError](err)
 	if !ok {
 		return err
 	}
-	herr := c.amend(bad.IDs, publish.LoseBody)
+	left := 0
+	herr := c.amend(bad.IDs, func(rec *store.Resource) {
+		if publish.IsRefused(rec, c.Run.Number) && !slices.Contains(c.Rules.Seeds, rec.URL) {
+			ledger.Leave(rec, c.Version) // nobody has it: links to it become absolute until the site gives it
+			left++
+			return
+		}
+		publish.LoseBody(rec)
+	})
 	if herr == nil {
 		herr = c.Site.Records.Fold(c.folding())
 	}
@@ -35,7 +46,13 @@ func (c *Closing) heal(j *judge.Judgement, err error) error {
 	if herr := noteDamaged(c.Session, bad.IDs); herr != nil {
 		return herr
 	}
-	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(bad.IDs), bad.First)
+	if again := len(bad.IDs) - left; again > 0 {
+		j.Partial("%d stored bodies are damaged and will be requested again: %v", again, bad.First)
+	}
+	if left > 0 {
+		j.Partial("%d stored bodies are damaged, and the site did not give them when they were requested again: "+
+			"they leave the mirror, and the next run publishes the rest: %v", left, bad.First)
+	}
 	return nil
 }
 

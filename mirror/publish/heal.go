@@ -53,5 +53,12 @@ func (d *damagedBodies) explain(err error) error {
 // validators and digest the answer is a body, and is stored even if it is the one that was lost.
 func LoseBody(rec *store.Resource) {
 	rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{}
-	rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
+	rec.Outcome, rec.Reason = site.Failed, lostReason
+}
+
+const lostReason = "its stored body is damaged"
+
+// IsRefused reports whether a run requested a URL whose stored body is damaged, and did not get it.
+func IsRefused(rec *store.Resource, run int) bool {
+	return rec.Outcome == site.Failed && rec.Run == run && rec.Reason != lostReason
 }

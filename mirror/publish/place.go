@@ -27,6 +27,10 @@ func (d *Draft) Placer() *Placer {
 // Close lets go of the Placer's folders.
 func (p *Placer) Close() { p.w.Close() }
 
+// maxRead bounds the files that are read before they are linked, in bytes: a version of a mirror of disk
+// images must not read all of them. The scrub does.
+const maxRead = 32 << 20
+
 // Placing is one file to be made, and what stands at its path already. Without that, the file is rendered
 // from the stored body.
 type Placing struct {
@@ -73,6 +77,11 @@ func (p *Placer) Place(t Placing) (phm.File, error) {
 	if render.SameFile(t.Old, &f) && p.stands(t.Old) {
 		return f, nil
 	}
+	if t.wrong { // the published file may be another name of the blob
+		if err := p.w.CheckBlob(path, rec.Digest); err != nil {
+			return f, err
+		}
+	}
 	return f, p.w.LinkBlob(path, rec.Digest)
 }
 
@@ -116,15 +125,15 @@ func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
 	return f
 }
 
-// keep makes the file the one that is published already. It reads a document before it links it: when the
-// published bytes are not those of its line, kept is false and the document is to be rendered from the
-// stored body. A file that already stands in the tree is not read.
+// keep makes the file the one that is published already. It reads the file before it links it: when the
+// published bytes are not those of its line, kept is false and the file is to be made from the stored body.
+// A file that already stands in the tree is not read, nor is a large one that is no document.
 func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
 	there := t.Old != nil && t.Old.SHA256 == t.Was.SHA256 && t.Old.Modified.Equal(t.Was.Modified)
 	if there && p.stands(t.Old) {
 		return true, nil
 	}
-	if render.Linked(t.Was) {
+	if t.Was.Size <= maxRead || render.Linked(t.Was) {
 		right, err := p.w.LiveHas(path, t.Was.SHA256)
 		if err != nil || !right {
 			p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
