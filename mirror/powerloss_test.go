@@ -3,6 +3,7 @@
 package mirror_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,7 @@ func TestPowerLoss(t *testing.T) {
 	rnd := crashRand(t)
 	states := sized(4, 1500)
 	disk := disktest.New(dir)
+	at := momentsOf(calls, (states+int(disktest.Losses)-1)/int(disktest.Losses), rnd)
 	tried := 0
 	want := wants[0]
 	for i := range calls {
@@ -72,12 +74,7 @@ func TestPowerLoss(t *testing.T) {
 			s.set(2, 0)
 			want = wants[1]
 		}
-		// Half of the states are just before a sync or a rename, where most is at stake.
-		odds := float64(states) / float64(2*len(calls))
-		if calls[i].Is("fsync", "fdatasync", "syncfs", "renameat") {
-			odds *= 8
-		}
-		if rnd.Float64() < odds {
+		if at[i] {
 			for loss := range disktest.Losses {
 				tried++
 				afterPowerLoss(t, s, func(into string) error { return disk.Crash(into, loss, rnd) }, i >= ended, want)
@@ -95,6 +92,26 @@ func TestPowerLoss(t *testing.T) {
 	if tried < states {
 		t.Errorf("only %d states", tried)
 	}
+}
+
+// momentsOf chooses calls before which the power goes, half of them among the syncs and renames, where most
+// is at stake.
+func momentsOf(calls []disktest.Call, n int, rnd *rand.Rand) map[int]bool {
+	var sharp []int
+	for i := range calls {
+		if calls[i].Is("fsync", "fdatasync", "syncfs", "renameat") {
+			sharp = append(sharp, i)
+		}
+	}
+	at := map[int]bool{}
+	for len(at) < min(n, len(calls)) {
+		if i := rnd.IntN(len(calls)); len(at)%2 == 0 && len(at) < len(sharp) {
+			at[sharp[i%len(sharp)]] = true
+		} else {
+			at[i] = true
+		}
+	}
+	return at
 }
 
 // afterPowerLoss looks at the state that crash makes. published says that a run had ended.
