@@ -13,7 +13,7 @@ import (
 	"mirrord/site"
 )
 
-// A look says of a set of URLs that a run requested them and that each answered that it is as it was. It
+// A look is a set of URLs that a run requested and that all answered that they are as they were. It
 // takes the place of their records, which would differ from the stored ones in nothing else: a run in which
 // nothing changed writes what it looked at as a few sets. Readers apply looks to the records. A record has
 // the number of the run up to which it is right by itself, so that no look counts twice.

@@ -45,7 +45,7 @@ type Reader struct {
 	cache    [2]*cluster // those that were used last
 }
 
-// dirent is what a ZIM file says of an entry.
+// dirent is the directory entry of a ZIM file.
 type dirent struct {
 	path, title   string
 	cluster, blob uint32 // blob is the index of the target when the MIME index says redirect
