@@ -80,6 +80,12 @@ func (c *Client) NotifyTest(ctx context.Context, name string) ([]Told, error) {
 	return told, c.call(ctx, http.MethodPost, "jobs/"+url.PathEscape(name)+"/notify", nil, &told)
 }
 
+// OpenConsole asks for a link that logs in to the console.
+func (c *Client) OpenConsole(ctx context.Context, r OpenRequest) (OpenLink, error) {
+	var link OpenLink
+	return link, c.call(ctx, http.MethodPost, "console", r, &link)
+}
+
 // Health returns nil when the daemon's scheduler is alive (GET /healthz), else what is wrong with it.
 func (c *Client) Health(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mirrord/healthz", nil)

@@ -12,6 +12,7 @@
 //	POST /v1/jobs/NAME/resume     takes that back
 //	POST /v1/jobs/NAME/notify     tells everybody whom the job names that this is a test; answers with Told
 //	POST /v1/reload               reads the jobs directory again; answers with Reloaded
+//	POST /v1/console              OpenRequest; makes a link that logs in to the console, an OpenLink
 //	GET  /metrics                 Prometheus text format
 //	GET  /healthz  /readyz        200 or 503, with a word
 //	GET  /debug/pprof/            what the program does; on the socket only
@@ -27,6 +28,7 @@ package control
 
 import (
 	"errors"
+	"time"
 
 	"mirrord/status"
 )
@@ -70,6 +72,19 @@ type Reloaded struct {
 type Told struct {
 	To    string `json:"to"` // without secrets
 	Error string `json:"error,omitempty"`
+}
+
+// OpenRequest asks for a link that logs in to the console.
+type OpenRequest struct {
+	Role string `json:"role,omitempty"` // read, order or operate, which is the default
+}
+
+// OpenLink logs in to the console, once.
+type OpenLink struct {
+	URL     string    `json:"url"`
+	User    string    `json:"user"` // as whom
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires"` // when the link ends; the session lasts longer
 }
 
 // Error is what went wrong.

@@ -40,6 +40,13 @@ type Registrar interface {
 	Registry() (any, error)
 }
 
+// Opener is an API that lets people into the console, a server of its own.
+type Opener interface {
+	// OpenConsole makes a link that logs in once; who is the user at the other end of the socket. It opens the
+	// console if it is not open yet.
+	OpenConsole(who string, r OpenRequest) (OpenLink, error)
+}
+
 // Running is a run that was requested.
 type Running interface {
 	Done() <-chan struct{}               // closed when it has ended, or will not come
@@ -83,6 +90,9 @@ func NewServer(api API, log *slog.Logger) *Server {
 			v, err := r.Registry()
 			s.answer(w, v, err)
 		})
+	}
+	if o, ok := api.(Opener); ok {
+		s.mux.HandleFunc("POST /v1/console", func(w http.ResponseWriter, r *http.Request) { s.open(w, r, o) })
 	}
 	s.mux.HandleFunc("POST /v1/jobs/{name}/run", s.run)
 	for what, do := range map[string]func(string) error{
@@ -159,12 +169,34 @@ func Observe(mux *http.ServeMux, api API) {
 	})
 }
 
-func (s *Server) run(w http.ResponseWriter, r *http.Request) {
-	var req RunRequest
+// read decodes the body of a request; nothing is an empty one. It answers when that fails.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, what string, into any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
-	if err := d.Decode(&req); err != nil && !errors.Is(err, io.EOF) {
-		s.fail(w, http.StatusBadRequest, &Error{Invalid, "run: body: " + err.Error()})
+	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		s.fail(w, http.StatusBadRequest, &Error{Invalid, what + ": body: " + err.Error()})
+		return false
+	}
+	return true
+}
+
+// open makes a link that logs in to the console.
+func (s *Server) open(w http.ResponseWriter, r *http.Request, o Opener) {
+	var req OpenRequest
+	if !s.read(w, r, "console", &req) {
+		return
+	}
+	who := peerName(r.Context())
+	link, err := o.OpenConsole(who, req)
+	if err == nil {
+		s.log.Info("asked for", "what", "console", "user", who, "role", link.Role)
+	}
+	s.answer(w, link, err)
+}
+
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	var req RunRequest
+	if !s.read(w, r, "run", &req) {
 		return
 	}
 	name := r.PathValue("name")

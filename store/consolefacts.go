@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Buckets of mirror.db for the console.
+var (
+	bAudit    = []byte("audit")    // number -> AuditEntry as JSON
+	bSessions = []byte("sessions") // digest of a token -> SessionFact as JSON
+)
+
+// ConsoleFacts is what the console keeps in mirror.db: the audit log and the sessions. A mirror.db that is
+// lost costs both; the daemon's log has the acts too.
+type ConsoleFacts struct{ st *State }
+
+// NewConsoleFacts returns those of a state.
+func NewConsoleFacts(st *State) ConsoleFacts { return ConsoleFacts{st} }
+
+// keptAudit is how many entries of the audit log are kept.
+const keptAudit = 10_000
+
+// AuditEntry is one line of the audit log: who did what, from where, and what came of it.
+type AuditEntry struct {
+	At    time.Time `json:"at"`
+	Who   string    `json:"who"`
+	From  string    `json:"from,omitempty"` // address of the client
+	What  string    `json:"what"`
+	Job   string    `json:"job,omitempty"`
+	About string    `json:"about,omitempty"` // in words
+	Error string    `json:"error,omitempty"` // why it was not done
+}
+
+// AddAudit appends to the audit log, which forgets the oldest entries.
+func (f ConsoleFacts) AddAudit(e AuditEntry) error {
+	v, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return f.st.updateDB("write audit log", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bAudit)
+		if err != nil {
+			return err
+		}
+		n, err := b.NextSequence()
+		if err != nil {
+			return err
+		}
+		if n > keptAudit {
+			if err := b.Delete(seqKey(n - keptAudit)); err != nil {
+				return err
+			}
+		}
+		return b.Put(seqKey(n), v)
+	})
+}
+
+// Audit returns the last n entries of the audit log, newest first. One that cannot be read is left out.
+func (f ConsoleFacts) Audit(n int) ([]AuditEntry, error) {
+	var out []AuditEntry
+	err := f.st.viewDB(func(tx *transaction) error {
+		b := tx.Bucket(bAudit)
+		if b == nil {
+			return nil
+		}
+		c := b.Cursor()
+		for k, v := c.Last(); k != nil && len(out) < n; k, v = c.Prev() {
+			var e AuditEntry
+			if json.Unmarshal(v, &e) == nil {
+				out = append(out, e)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// SessionFact is a login that lasts: of whom, with which rights, until when.
+type SessionFact struct {
+	User    string    `json:"user"`
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires"`
+}
+
+// SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.
+func (f ConsoleFacts) SaveSession(digest string, s *SessionFact) error {
+	v, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	return f.st.updateDB("write session", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bSessions)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return b.Delete([]byte(digest))
+		}
+		return b.Put([]byte(digest), v)
+	})
+}
+
+// Sessions returns the sessions by the digests of their tokens. One that cannot be read is left out.
+func (f ConsoleFacts) Sessions() (map[string]SessionFact, error) {
+	out := map[string]SessionFact{}
+	err := f.st.viewDB(func(tx *transaction) error {
+		b := tx.Bucket(bSessions)
+		if b == nil {
+			return nil
+		}
+		return b.ForEach(func(k, v []byte) error {
+			var s SessionFact
+			if json.Unmarshal(v, &s) == nil {
+				out[string(k)] = s
+			}
+			return nil
+		})
+	})
+	return out, err
+}
