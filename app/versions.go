@@ -4,6 +4,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"mirrord/store"
 )
@@ -22,4 +23,19 @@ func Versions(a *App, name string) ([]store.Version, error) {
 		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
 	return vs, nil
+}
+
+// VersionNote says what is remarkable about a version; current says that readers see it.
+func VersionNote(v store.Version, current bool) string {
+	note := ""
+	if v.Accepted {
+		note = "accepted"
+	}
+	if v.Restores > 0 {
+		note = fmt.Sprintf("rolled back to %d", v.Restores)
+	}
+	if current {
+		note = strings.TrimSuffix("current, "+note, ", ")
+	}
+	return note
 }

@@ -42,6 +42,7 @@ type daemonFlags struct {
 	log, mail, from      string
 	host, maxState       string
 	listenHosts          []string
+	console              consoleFlags
 }
 
 // statusHosts are the host names under which the status page is reached.
@@ -67,34 +68,34 @@ func daemonCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run all jobs at their times",
-		Long: `Run all jobs of the jobs directory at their times.
+		Long: `Run all jobs at their times.
 
-Commands use its Unix socket. --listen serves a status page, /metrics, /healthz and /readyz. SIGTERM ends the runs,
-which go on later; SIGHUP reads the jobs again.
+--listen serves a status page, /metrics, /healthz and /readyz; --console the interface of mirrord open.
+SIGTERM ends the runs, which go on later; SIGHUP reads the jobs again.
 
-Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. Guide: docs/operations.md.`,
-		Example: `  mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
-  systemctl enable --now mirrord`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
+Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operations.md, docs/console.md.`,
+		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket")
-	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`: writers command the daemon")
-	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page, metrics and health")
+	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`")
+	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page and metrics")
 	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
-	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides, while some only wait; 0: 4 * --max-runs")
+	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
 	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors")
-	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread jobs due at one time over")
-	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at job files")
-	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
-	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of mirrord gc; 0: never")
-	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read all that is stored; 0: never")
-	fl.StringVar(&f.log, "log", "", "`FORM` of the log: text, json or journal")
+	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread due jobs over")
+	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of reading jobs")
+	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time for runs to end")
+	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of gc; 0: never")
+	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read everything; 0: never")
+	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
 	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
 	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
-	fl.StringVar(&f.host, "host", "", "`NAME` of this machine in messages")
+	fl.StringVar(&f.host, "host", "", "`NAME` of this machine")
+	f.console.add(cmd)
 	return cmd
 }
 
@@ -116,6 +117,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	scrub, err := job.ParseDuration(f.scrub)
 	if err != nil {
 		return app.Usagef("--scrub: %w", err)
+	}
+	if _, err := f.console.trusted(); err != nil {
+		return err
 	}
 	level := slog.LevelInfo
 	if a.verbose {
@@ -171,7 +175,18 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	servers, err := daemonServers(a, d, log, f, given, socket, fs.FileMode(mode))
+	door := &consoleDoor{
+		Daemon: d,
+		app:    x,
+		st:     st,
+		flags:  f.console,
+		log:    log,
+		say:    a.printf,
+	}
+	servers, err := daemonServers(a, door, log, f, given, socket, fs.FileMode(mode))
+	if err == nil {
+		err = door.start()
+	}
 	if err != nil {
 		return err
 	}
@@ -214,6 +229,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 			s.srv.Close()
 		}
 	}
+	door.close(late)
 	end()
 	stop()
 	if !endsWithin(&wg, lastWait) { // as tidying up may, that removes a large version; kill -9 does no more harm
@@ -259,7 +275,7 @@ func socketPath(a *cli, flag, state string) (string, error) {
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
 // that systemd has opened.
 func daemonServers(
-	a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
+	a *cli, d control.API, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
 	mode fs.FileMode,
 ) (all []listener, err error) {
 	defer func() {
@@ -286,6 +302,7 @@ func daemonServers(
 		}
 	}
 	serve(l, control.NewServer(d, log))
+	all[0].srv.ConnContext = control.WithPeer
 	if l = given[fdStatus]; l == nil && f.listen != "" {
 		if l, err = net.Listen("tcp", f.listen); err != nil {
 			return all, err
@@ -302,7 +319,7 @@ func daemonServers(
 		var h http.Handler = mux
 		// a socket in the file system has no name that could lead elsewhere
 		if strings.HasPrefix(l.Addr().Network(), "tcp") {
-			h = web.OwnHosts(f.statusHosts(), mux)
+			h = web.OwnHosts(f.statusHosts(), "--listen-host", mux)
 		}
 		serve(l, h)
 		// who asks and does not read gives his connection back; on the socket answers may last as long as a run

@@ -37,6 +37,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"client.go said":                        {"status", status.Job{}},
 		"client.go reloadCommand":               {"reload", control.Reloaded{}},
 		"demo.go run":                           {"run-now", mirror.Summary{}},
+		"console.go openCommand":                {"open", control.OpenLink{}},
 		"diff.go runDiff":                       {"diff", app.Difference{}},
 		"diff.go printPage":                     {"diff", app.Difference{}},
 		"explain.go explainCommand":             {"explain", report.Explanation{}},

@@ -31,16 +31,7 @@ func versionsCommand(a *cli) *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "VERSION\tPUBLISHED\tFILES\tSIZE\tADDED\tCHANGED\tREMOVED\t")
 			for i, v := range vs {
-				note := ""
-				if v.Accepted {
-					note = "accepted"
-				}
-				if v.Restores > 0 {
-					note = fmt.Sprintf("rolled back to %d", v.Restores)
-				}
-				if i == len(vs)-1 {
-					note = strings.TrimSuffix("current, "+note, ", ")
-				}
+				note := app.VersionNote(v, i == len(vs)-1)
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, timeText(&v.Time), v.Files,
 					bytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)
 			}

@@ -15,7 +15,9 @@ type Row int
 // rows is the table of docs/design.md. Paths are below the module.
 func rows() map[string]Row {
 	return map[string]Row{
-		"cmd/mirrord": 12,
+		"cmd/mirrord": 13,
+
+		"console": 12,
 
 		"app": 11,
 

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/console"
+	"mirrord/control"
+	"mirrord/store"
+)
+
+// consoleFlags are the flags of daemon about the console.
+type consoleFlags struct {
+	listen    string // "" opens it when mirrord open asks for it; consoleOff never
+	hosts     []string
+	proxy     string
+	operators []string
+	mirrors   string
+}
+
+const (
+	consoleOff     = "off"
+	consoleAddress = "127.0.0.1:9181" // where mirrord open opens it; another port when this one is taken
+)
+
+func (f *consoleFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "console", "", "`ADDRESS` of the console; off: never")
+	fl.StringSliceVar(&f.hosts, "console-host", nil, "another `HOST` name of it")
+	fl.StringVar(&f.proxy, "console-proxy", "", "`ADDRESS[=HEADER]` that logs users in")
+	fl.StringSliceVar(&f.operators, "console-operator", nil, "`USER` who may change things")
+	fl.StringVar(&f.mirrors, "console-mirrors", "", "`URL` of mirrord serve")
+}
+
+// trusted is the proxy that the flags name.
+func (f *consoleFlags) trusted() (p console.Proxy, err error) {
+	if f.proxy != "" {
+		if p, err = console.ParseProxy(f.proxy); err != nil {
+			return p, app.Usagef("--console-proxy: %w", err)
+		}
+	}
+	p.Operators = f.operators
+	if len(p.Operators) > 0 && len(p.From) == 0 {
+		return p, app.Usagef("--console-operator names users of a proxy: give --console-proxy too")
+	}
+	if f.listen != "" && f.listen != consoleOff {
+		if err := console.CheckAddress(f.listen, p); err != nil {
+			return p, app.Usagef("--console: %w; the flag --console-proxy does that", err)
+		}
+	}
+	return p, nil
+}
+
+// consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
+// asks for it. It is the control.Opener of the daemon.
+type consoleDoor struct {
+	*app.Daemon
+	app   *app.App
+	st    *store.State
+	flags consoleFlags
+	log   *slog.Logger
+	say   func(format string, args ...any)
+
+	mu     sync.Mutex
+	closed bool
+	server *console.Server
+	srv    *http.Server // nil until it is open
+	at     net.Addr
+	served sync.WaitGroup
+}
+
+// open opens the listener unless it is open. The caller holds the lock.
+func (d *consoleDoor) open() error {
+	if d.srv != nil {
+		return nil
+	}
+	if d.flags.listen == consoleOff || d.closed {
+		return fmt.Errorf("%w: the console of this daemon is off", control.ErrConflict)
+	}
+	proxy, err := d.flags.trusted()
+	if err != nil {
+		return err
+	}
+	l, err := d.listen()
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	d.server, err = console.New(console.Options{
+		Daemon:  d.Daemon,
+		App:     d.app,
+		Facts:   store.NewConsoleFacts(d.st),
+		Proxy:   proxy,
+		Hosts:   d.flags.hosts,
+		Mirrors: d.flags.mirrors,
+		Now:     d.st.Now,
+		Log:     d.log,
+	})
+	if err != nil {
+		l.Close()
+		return err
+	}
+	d.at = l.Addr()
+	d.srv = &http.Server{
+		Handler:           d.server,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	srv := d.srv
+	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
+	d.say("console at http://%s/: mirrord open logs you in\n", d.at)
+	return nil
+}
+
+func (d *consoleDoor) listen() (net.Listener, error) {
+	if d.flags.listen != "" {
+		return net.Listen("tcp", d.flags.listen)
+	}
+	if l, err := net.Listen("tcp", consoleAddress); err == nil {
+		return l, nil
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
+}
+
+// start opens the console when the flags want it at the start, and refuses flags that make no sense.
+func (d *consoleDoor) start() error {
+	if _, err := d.flags.trusted(); err != nil {
+		return err
+	}
+	if d.flags.listen == "" || d.flags.listen == consoleOff {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open()
+}
+
+// close ends the console and waits for it.
+func (d *consoleDoor) close(ctx context.Context) {
+	d.mu.Lock()
+	d.closed = true
+	srv := d.srv
+	d.mu.Unlock()
+	if srv != nil && srv.Shutdown(ctx) != nil {
+		srv.Close()
+	}
+	d.served.Wait()
+}
+
+// OpenConsole makes a link that logs in.
+func (d *consoleDoor) OpenConsole(who string, r control.OpenRequest) (out control.OpenLink, err error) {
+	role := console.Operate
+	if r.Role != "" {
+		if role, err = console.ParseRole(r.Role); err != nil {
+			return out, fmt.Errorf("%w: %w", control.ErrInvalid, err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.open(); err != nil {
+		return out, err
+	}
+	out.User, out.Role = who, role.String()
+	out.URL, out.Expires = d.server.LoginLink("http://"+reached(d.at), who, role)
+	return out, nil
+}
+
+// reached is where a browser of this machine reaches an address.
+func reached(at net.Addr) string {
+	if t, ok := at.(*net.TCPAddr); ok && t.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", t.Port)
+	}
+	return at.String()
+}
+
+var _ control.Opener = (*consoleDoor)(nil)
+
+func openCommand(a *cli) *cobra.Command {
+	var r control.OpenRequest
+	cmd := &cobra.Command{
+		Use:   "open",
+		Short: "Log in to the console in a browser",
+		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
+decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
+
+A daemon without --console opens it on 127.0.0.1. Whoever may command the daemon through its socket may log in.
+Guide: docs/console.md.`,
+		Example: `  mirrord open
+  mirrord open --role read  # to look only`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := console.ParseRole(r.Role); err != nil {
+				return app.Usagef("--role: %w", err)
+			}
+			c, err := a.app().Commander(cmd.Context())
+			if err == nil && c == nil {
+				err = errors.New("no daemon runs on this state directory; start one with mirrord daemon")
+			}
+			if err != nil {
+				return err
+			}
+			link, err := answer(cmd.Context(), func(ctx context.Context) (control.OpenLink, error) {
+				return c.OpenConsole(ctx, r)
+			})
+			if err != nil {
+				return clientError(err)
+			}
+			if a.json {
+				return a.printJSON(link)
+			}
+			a.printf("%s\n", link.URL)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&r.Role, "role", console.Operate.String(), "`ROLE` in it: read, order or operate")
+	return cmd
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/app"
+	"mirrord/control"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// fakeDaemon has jobs and writes down what it is told.
+type fakeDaemon struct {
+	jobs   []status.Job
+	runs   []status.Run
+	titles map[string]app.MirrorTitle
+	did    []string
+}
+
+func (d *fakeDaemon) Status() status.All { return status.All{Jobs: append([]status.Job{}, d.jobs...)} }
+
+func (d *fakeDaemon) Job(name string) (status.Job, error) {
+	for _, j := range d.jobs {
+		if j.Name == name {
+			return j, nil
+		}
+	}
+	return status.Job{}, fmt.Errorf("no job %q: %w", name, control.ErrNotFound)
+}
+
+func (d *fakeDaemon) Progress(name string) (status.Job, error) { return d.Job(name) }
+
+func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) { return d.runs, nil }
+
+func (d *fakeDaemon) Titles([]string) map[string]app.MirrorTitle { return d.titles }
+
+func (d *fakeDaemon) Cancel(name string) error { return d.do("cancel " + name) }
+
+func (d *fakeDaemon) Pause(name string) error { return d.do("pause " + name) }
+
+func (d *fakeDaemon) Resume(name string) error { return d.do("resume " + name) }
+
+func (d *fakeDaemon) Alive() error { return nil }
+
+func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloaded{}, d.do("reload") }
+
+func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
+
+func (d *fakeDaemon) do(what string) error {
+	d.did = append(d.did, what)
+	return nil
+}
+
+func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
+	j, err := d.Job(name)
+	if err != nil {
+		return nil, false, err
+	}
+	d.did = append(d.did, fmt.Sprintf("run %s accept=%v full=%v now=%v", name, r.Accept, r.Full, r.Now))
+	return nil, j.Activity == status.Running, nil
+}
+
+// fakeFacts is kept in memory.
+type fakeFacts struct {
+	audit    []store.AuditEntry
+	sessions map[string]store.SessionFact
+}
+
+func (f *fakeFacts) AddAudit(e store.AuditEntry) error { f.audit = append(f.audit, e); return nil }
+
+func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
+	for i := len(f.audit) - 1; i >= 0 && len(out) < n; i-- {
+		out = append(out, f.audit[i])
+	}
+	return out, nil
+}
+
+func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
+	if s == nil {
+		delete(f.sessions, digest)
+	} else {
+		f.sessions[digest] = *s
+	}
+	return nil
+}
+
+func (f *fakeFacts) Sessions() (map[string]store.SessionFact, error) {
+	out := map[string]store.SessionFact{}
+	for k, v := range f.sessions {
+		out[k] = v
+	}
+	return out, nil
+}
+
+const testHost = "127.0.0.1:9181"
+
+// browser is somebody who uses a console. Requests go to its handler, one after the other.
+type browser struct {
+	*testing.T
+	srv    *Server
+	daemon *fakeDaemon
+	facts  *fakeFacts
+	now    time.Time
+	cookie *http.Cookie
+	change func(*http.Request) // of the next request
+}
+
+func newBrowser(t *testing.T, with func(*Options)) *browser {
+	t.Helper()
+	b := &browser{
+		T:      t,
+		daemon: &fakeDaemon{},
+		facts:  &fakeFacts{sessions: map[string]store.SessionFact{}},
+		now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
+	b.start(with)
+	return b
+}
+
+// start makes the server, as a start of the daemon does.
+func (b *browser) start(with func(*Options)) {
+	b.Helper()
+	o := Options{Daemon: b.daemon, Facts: b.facts, Now: func() time.Time { return b.now }}
+	if with != nil {
+		with(&o)
+	}
+	srv, err := New(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.srv = srv
+}
+
+// do makes a request as a browser does; the form is sent with POST.
+func (b *browser) do(path string, form url.Values) *httptest.ResponseRecorder {
+	b.Helper()
+	r := httptest.NewRequest(http.MethodGet, "http://"+testHost+path, nil)
+	if form != nil {
+		r = httptest.NewRequest(http.MethodPost, "http://"+testHost+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", "http://"+testHost)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	r.RemoteAddr = "127.0.0.1:50000"
+	if b.cookie != nil {
+		r.AddCookie(b.cookie)
+	}
+	if b.change != nil {
+		b.change(r)
+		b.change = nil
+	}
+	w := httptest.NewRecorder()
+	b.srv.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		b.cookie = c
+	}
+	return w
+}
+
+// want makes a request and checks status and text of the answer, which it returns.
+func (b *browser) want(code int, text, path string, form url.Values) string {
+	b.Helper()
+	w := b.do(path, form)
+	body := w.Body.String()
+	if w.Code == http.StatusSeeOther {
+		body = w.Header().Get("Location")
+	}
+	if w.Code != code || !strings.Contains(body, text) {
+		b.Errorf("%s %v: %d, want %d with %q:\n%s", path, form, w.Code, code, text, body)
+	}
+	return body
+}
+
+// login uses a new link.
+func (b *browser) login(role Role) {
+	b.Helper()
+	link, _ := b.srv.LoginLink("http://"+testHost, "ann", role)
+	b.want(http.StatusSeeOther, "/", strings.TrimPrefix(link, "http://"+testHost), nil)
+	if b.cookie == nil {
+		b.Fatal("no cookie came")
+	}
+}

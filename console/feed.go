@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"mirrord/app"
+	"mirrord/status"
+)
+
+// feedLength is how many entries a feed has.
+const feedLength = 50
+
+// atomFeed is RFC 4287.
+type atomFeed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Links   []atomLink  `xml:"link"`
+	Author  string      `xml:"author>name"`
+	Entries []atomEntry `xml:"entry"`
+}
+
+type atomEntry struct {
+	ID      string   `xml:"id"`
+	Title   string   `xml:"title"`
+	Updated string   `xml:"updated"`
+	Link    atomLink `xml:"link"`
+	Summary string   `xml:"summary"`
+}
+
+type atomLink struct {
+	Rel string `xml:"rel,attr,omitempty"`
+	To  string `xml:"href,attr"`
+}
+
+// base is the address of the console as the client wrote it. The host was checked.
+func (v *visit) base() string {
+	scheme := "http"
+	if v.r.TLS != nil || (v.who.via == "proxy" && v.r.Header.Get("X-Forwarded-Proto") == "https") {
+		scheme = "https"
+	}
+	return scheme + "://" + v.r.Host
+}
+
+// entry is that of one version of a mirror.
+func (v *visit) entry(name, title string, version int, at time.Time, summary string) atomEntry {
+	return atomEntry{
+		ID:      fmt.Sprintf("tag:mirrord,2026:%s/%d", name, version),
+		Title:   fmt.Sprintf("%s: version %d", cmp.Or(title, name), version),
+		Updated: at.UTC().Format(time.RFC3339),
+		Link:    atomLink{To: v.base() + jobPath(name, "versions")},
+		Summary: summary,
+	}
+}
+
+// sendFeed sends a feed that is read at a path.
+func (v *visit) sendFeed(title, id string, entries []atomEntry) error {
+	f := atomFeed{
+		ID:      "tag:mirrord,2026:" + id,
+		Title:   title,
+		Updated: v.o.Now().UTC().Format(time.RFC3339),
+		Links:   []atomLink{{Rel: "self", To: v.base() + v.r.URL.EscapedPath()}},
+		Author:  "mirrord",
+		Entries: entries,
+	}
+	if len(entries) > 0 {
+		f.Updated = entries[0].Updated
+	}
+	text, err := xml.MarshalIndent(f, "", " ")
+	if err != nil {
+		return err
+	}
+	send(v.w, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
+	return nil
+}
+
+// allFeed is what was published last, of all mirrors.
+func allFeed(v *visit) error {
+	jobs := slices.DeleteFunc(v.o.Daemon.Status().Jobs, func(j status.Job) bool { return j.Published == nil })
+	slices.SortStableFunc(jobs, func(x, y status.Job) int { return y.Published.Compare(*x.Published) })
+	jobs = jobs[:min(len(jobs), feedLength)]
+	titles := v.o.Daemon.Titles(names(jobs))
+	entries := make([]atomEntry, 0, len(jobs))
+	for i := range jobs {
+		j := &jobs[i]
+		entries = append(entries, v.entry(j.Name, titles[j.Name].Title, j.Version, *j.Published, j.Say()))
+	}
+	return v.sendFeed("Mirrors", "all", entries)
+}
+
+// jobFeed is the last versions of one mirror.
+func jobFeed(v *visit) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	vs = vs[max(0, len(vs)-feedLength):]
+	title := v.o.Daemon.Titles([]string{v.job})[v.job].Title
+	entries := make([]atomEntry, 0, len(vs))
+	for _, x := range slices.Backward(vs) {
+		summary := fmt.Sprintf("%d files added, %d changed, %d removed", x.Added, x.Changed, x.Removed)
+		entries = append(entries, v.entry(v.job, title, x.Number, x.Time, summary))
+	}
+	return v.sendFeed(cmp.Or(title, v.job), v.job, entries)
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/mirror"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// runsShown is how many runs the page of a job shows.
+const runsShown = 30
+
+// live is the part of a job's page that changes while a run goes on.
+type live struct {
+	Job  *status.Job
+	Busy bool   // a run is under way
+	Rate string // at which bytes come; "" when it is not known
+}
+
+func liveOf(j *status.Job) live {
+	l := live{Job: j, Busy: j.Activity == status.Running || j.Activity == status.Ending}
+	if p := j.Progress; p != nil && p.Elapsed > time.Second {
+		l.Rate = mirror.Bytes(int64(float64(p.Bytes)/p.Elapsed.Seconds())) + "/s"
+	}
+	return l
+}
+
+// ranRun is a run with what the table says of it.
+type ranRun struct {
+	status.Run
+	Took, Saved string
+}
+
+// jobData is what the page of a job shows.
+type jobData struct {
+	Job    *status.Job
+	Live   live
+	About  app.MirrorTitle
+	At     string // where it is served; ""
+	Held   bool   // something waits to be accepted
+	Gaps   bool   // or gaps do
+	RunID  string // of the run whose findings would be accepted
+	Paused bool
+	Runs   []ranRun // newest first
+	Strip  []ranRun // oldest first
+	Scrub  []string
+}
+
+// jobPage shows a job.
+func jobPage(v *visit) error {
+	j, err := v.o.Daemon.Job(v.job)
+	if err != nil {
+		return err
+	}
+	runs, err := v.o.Daemon.Runs(v.job, runsShown)
+	if err != nil {
+		return err
+	}
+	titles := v.o.Daemon.Titles([]string{v.job})
+	d := jobData{
+		Job:    &j,
+		Live:   liveOf(&j),
+		About:  titles[v.job],
+		At:     v.served(v.job, titles),
+		Paused: j.Activity == status.Paused,
+		RunID:  runID(j),
+		Scrub:  j.Scrub.Lines(v.o.Now()),
+	}
+	if last := j.Last; last != nil {
+		d.Held = len(last.Waiting) > 0
+		d.Gaps = last.Verdict == status.VerdictGaps && last.Gaps > last.KnownGaps
+	}
+	for _, r := range runs {
+		d.Runs = append(d.Runs, ranRun{
+			Run:   r,
+			Took:  r.Ended.Sub(r.Started).Round(time.Second).String(),
+			Saved: savedText(r.Spared),
+		})
+	}
+	d.Strip = slices.Clone(d.Runs)
+	slices.Reverse(d.Strip)
+	return v.draw(http.StatusOK, "job.html", v.job, d)
+}
+
+// runID tells the last run of a job from others: what one saw is accepted, and not what came meanwhile.
+func runID(j status.Job) string {
+	if j.Last == nil {
+		return ""
+	}
+	return j.Last.Ended.UTC().Format(time.RFC3339Nano)
+}
+
+// savedText says which requests were saved, and by what.
+func savedText(by map[string]int64) string {
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		if by[what] > 0 {
+			parts = append(parts, fmt.Sprintf("%d by %s", by[what], what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// liveFragment is the part of the page that changes.
+func liveFragment(v *visit) error {
+	j, err := v.o.Daemon.Progress(v.job)
+	if err != nil {
+		return err
+	}
+	l := liveOf(&j)
+	if !l.Busy {
+		v.w.Header().Set("HX-Refresh", "true") // the run has ended: the whole page says something else
+	}
+	var b bytes.Buffer
+	if err := v.pages.ExecuteTemplate(&b, "live", l); err != nil {
+		return err
+	}
+	send(v.w, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
+	return nil
+}
+
+// versionRow is a version with what is remarkable about it.
+type versionRow struct {
+	store.Version
+	Note string
+}
+
+// versionsPage lists the versions of a mirror.
+func versionsPage(v *visit) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	rows := make([]versionRow, 0, len(vs))
+	for i, x := range slices.Backward(vs) {
+		note := app.VersionNote(x, i == len(vs)-1)
+		rows = append(rows, versionRow{x, note})
+	}
+	return v.draw(http.StatusOK, "versions.html", "Versions of "+v.job, struct {
+		Job      string
+		Versions []versionRow
+	}{v.job, rows})
+}
+
+// escapePath escapes a mirror path for an address.
+func escapePath(p string) string { return (&url.URL{Path: p}).EscapedPath() }

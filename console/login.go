@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"mirrord/store"
+)
+
+// How long things last, and how many there are.
+const (
+	linkFor    = 5 * time.Minute // a login link
+	sessionFor = 24 * time.Hour
+	mostLinks  = 100  // that wait; the oldest goes
+	mostOpen   = 1000 // sessions; the oldest goes
+	triesFor   = time.Minute
+	mostTries  = 20 // wrong links from one address in triesFor; then the answer is 429
+	mostFroms  = 1000
+)
+
+// logins knows who is logged in. It is safe for concurrent use. Links and sessions are known by the SHA-256
+// of their tokens; tokens have 256 random bits, so that guessing is hopeless and the bound on wrong ones only
+// keeps the log short.
+type logins struct {
+	facts Facts
+	now   func() time.Time
+
+	mu       sync.Mutex
+	links    map[string]store.SessionFact // by digest
+	sessions map[string]store.SessionFact
+	tries    map[string]tries // wrong links, by address
+}
+
+type tries struct {
+	since time.Time
+	n     int
+}
+
+// newLogins takes over the sessions of the process before.
+func newLogins(facts Facts, now func() time.Time) (*logins, error) {
+	kept, err := facts.Sessions()
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	return &logins{
+		facts:    facts,
+		now:      now,
+		links:    map[string]store.SessionFact{},
+		sessions: kept,
+		tries:    map[string]tries{},
+	}, nil
+}
+
+func digestOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// newToken returns 256 random bits.
+func newToken() string {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// link makes a token that logs in once.
+func (l *logins) link(user string, role Role) (token string, expires time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	token, expires = newToken(), l.now().Add(linkFor)
+	makeRoom(l.links, mostLinks)
+	l.links[digestOf(token)] = store.SessionFact{User: user, Role: role.String(), Expires: expires}
+	return token, expires
+}
+
+// makeRoom removes the entries that end first until there is room for one more.
+func makeRoom(all map[string]store.SessionFact, most int) (gone []string) {
+	for len(all) >= most {
+		first := ""
+		for k, f := range all {
+			if first == "" || f.Expires.Before(all[first].Expires) {
+				first = k
+			}
+		}
+		delete(all, first)
+		gone = append(gone, first)
+	}
+	return gone
+}
+
+// use takes a link's token and returns that of a new session. A session is always new, so that nobody can
+// plant one. ok is false for a token that is wrong, used or too old; slow says that this address tried too
+// many of them. A right link works whatever was tried before.
+func (l *logins) use(token, from string) (session string, who account, ok, slow bool) {
+	now := l.now()
+	l.mu.Lock()
+	f, ok := l.links[digestOf(token)]
+	delete(l.links, digestOf(token))
+	if !ok || now.After(f.Expires) {
+		slow = l.wrong(from, now)
+		l.mu.Unlock()
+		return "", who, false, slow
+	}
+	gone := makeRoom(l.sessions, mostOpen)
+	f.Expires = now.Add(sessionFor)
+	session = newToken()
+	l.sessions[digestOf(session)] = f
+	l.mu.Unlock()
+	// Not stored, it ends with the process: no reason to refuse it.
+	_ = l.facts.SaveSession(digestOf(session), &f)
+	for _, digest := range gone {
+		_ = l.facts.SaveSession(digest, nil)
+	}
+	return session, accountOf(f), true, false
+}
+
+// wrong counts a wrong link of an address, and reports whether there were too many. The caller holds the
+// lock.
+func (l *logins) wrong(from string, now time.Time) bool {
+	t := l.tries[from]
+	if now.Sub(t.since) > triesFor {
+		t = tries{since: now}
+	}
+	if len(l.tries) >= mostFroms {
+		clear(l.tries)
+	}
+	t.n++
+	l.tries[from] = t
+	return t.n > mostTries
+}
+
+func accountOf(f store.SessionFact) account {
+	role, err := ParseRole(f.Role)
+	if err != nil {
+		role = Nobody
+	}
+	return account{Name: f.User, Role: role, via: "session"}
+}
+
+// session returns whose a token is.
+func (l *logins) session(token string) (account, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, ok := l.sessions[digestOf(token)]
+	if !ok || l.now().After(f.Expires) {
+		return account{}, false
+	}
+	return accountOf(f), true
+}
+
+// end ends a session.
+func (l *logins) end(token string) {
+	digest := digestOf(token)
+	l.mu.Lock()
+	_, ok := l.sessions[digest]
+	delete(l.sessions, digest)
+	l.mu.Unlock()
+	if ok {
+		_ = l.facts.SaveSession(digest, nil) // it expires anyway
+	}
+}
+
+// prune forgets what has ended.
+func (l *logins) prune() {
+	now := l.now()
+	var gone []string
+	l.mu.Lock()
+	for digest, f := range l.sessions {
+		if now.After(f.Expires) {
+			delete(l.sessions, digest)
+			gone = append(gone, digest)
+		}
+	}
+	l.mu.Unlock()
+	for _, digest := range gone {
+		_ = l.facts.SaveSession(digest, nil)
+	}
+}

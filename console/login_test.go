@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A link logs in once, within its time, and the session ends by itself, by logging out, and not with the
+// daemon.
+func TestLogin(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord open", "/login", nil)
+	link, _ := b.srv.LoginLink("http://"+testHost, "ann", Operate)
+	path := strings.TrimPrefix(link, "http://"+testHost)
+	b.change = func(r *http.Request) { r.Method = http.MethodHead }
+	b.want(http.StatusOK, "", path, nil)
+	b.want(http.StatusSeeOther, "/", path, nil)
+	c := b.cookie
+	strict := c.HttpOnly && c.SameSite == http.SameSiteStrictMode && c.Path == "/" && c.Domain == ""
+	if !strict || len(c.Value) < 64 {
+		t.Errorf("the cookie is %+v", c)
+	}
+	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusForbidden, "used already", path, nil)
+	b.start(nil)
+	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusSeeOther, "/login", "/logout", url.Values{})
+	b.cookie = c
+	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+
+	b.login(Read)
+	b.now = b.now.Add(sessionFor + time.Second)
+	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	link, _ = b.srv.LoginLink("http://"+testHost, "ann", Operate)
+	b.now = b.now.Add(linkFor + time.Second)
+	b.want(http.StatusForbidden, "too old", strings.TrimPrefix(link, "http://"+testHost), nil)
+	b.start(nil)
+	if len(b.facts.sessions) != 0 {
+		t.Errorf("sessions that have ended are kept: %v", b.facts.sessions)
+	}
+}
+
+// A session is never one that the browser brought along, and the one before it ends.
+func TestSessionFixation(t *testing.T) {
+	b := newBrowser(t, nil)
+	planted := strings.Repeat("ab", 32)
+	b.cookie = &http.Cookie{Name: "mirrord-console-9181", Value: planted}
+	b.login(Operate)
+	if b.cookie.Value == planted {
+		t.Error("the planted session was taken")
+	}
+	first := b.cookie
+	b.login(Read)
+	b.cookie = first
+	b.want(http.StatusUnauthorized, "", "/", nil)
+	b.cookie = &http.Cookie{Name: "mirrord-console-9181", Value: planted}
+	b.want(http.StatusUnauthorized, "", "/", nil)
+}
+
+// Ten thousand wrong links are refused, fill no log, and keep nobody out who has a right one.
+func TestLoginAttempts(t *testing.T) {
+	b := newBrowser(t, nil)
+	slow := 0
+	for range 10_000 {
+		if w := b.do("/login?key="+newToken(), nil); w.Code == http.StatusTooManyRequests {
+			slow++
+		} else if w.Code != http.StatusForbidden {
+			t.Fatal(w.Code)
+		}
+	}
+	if slow != 10_000-mostTries || len(b.facts.audit) != mostTries {
+		t.Errorf("%d were slowed down, %d are in the audit log", slow, len(b.facts.audit))
+	}
+	b.login(Operate)
+	b.want(http.StatusOK, "ann: operate", "/", nil)
+	for range 3 * mostLinks {
+		b.srv.LoginLink("http://"+testHost, "ann", Operate)
+	}
+	if n := len(b.srv.logins.links); n != mostLinks {
+		t.Errorf("%d links wait", n)
+	}
+}
+
+// The header of a proxy is believed from its address, and only when it came once.
+func TestProxyLogin(t *testing.T) {
+	b := newBrowser(t, func(o *Options) {
+		o.Proxy = Proxy{
+			From:      []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28")},
+			Header:    "Remote-User",
+			Operators: []string{"eve"},
+		}
+		o.Hosts = []string{"mirrors.example"}
+	})
+	for _, tc := range []struct {
+		from, want string
+		names      []string
+	}{
+		{"192.0.2.5:1", "bob: read", []string{"bob"}},
+		{"192.0.2.5:1", "eve: operate", []string{"eve"}},
+		{"[::ffff:192.0.2.5]:1", "bob: read", []string{"bob"}},
+		{"192.0.2.16:1", "", []string{"bob"}},
+		{"192.0.2.5:1", "", []string{"bob", "eve"}},
+		{"192.0.2.5:1", "", []string{""}},
+		{"192.0.2.5:1", "", []string{strings.Repeat("x", maxUser+1)}},
+		{"192.0.2.5:1", "", nil},
+	} {
+		b.change = func(r *http.Request) {
+			r.RemoteAddr, r.Host = tc.from, "mirrors.example"
+			for _, n := range tc.names {
+				r.Header.Add("Remote-User", n)
+			}
+		}
+		code := http.StatusOK
+		if tc.want == "" {
+			code = http.StatusUnauthorized
+		}
+		b.want(code, tc.want, "/", nil)
+	}
+	if p, err := ParseProxy("10.0.0.5=X-User"); err != nil || p.Header != "X-User" || !p.trusts("10.0.0.5:9") {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, bad := range []string{"", "proxy.example", "10.0.0.5=", "10.0.0.5=a b", "10.0.0.0/40"} {
+		if _, err := ParseProxy(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestCheckAddress(t *testing.T) {
+	proxy := Proxy{From: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}
+	for _, tc := range []struct {
+		address string
+		proxy   Proxy
+		want    bool
+	}{
+		{"127.0.0.1:0", Proxy{}, true}, {"[::1]:9181", Proxy{}, true}, {"localhost:1", Proxy{}, true},
+		{":9181", Proxy{}, false}, {"0.0.0.0:9181", Proxy{}, false}, {"192.0.2.7:9181", Proxy{}, false},
+		{"mirrors.example:9181", Proxy{}, false}, {":9181", proxy, true}, {"9181", proxy, false},
+	} {
+		if err := CheckAddress(tc.address, tc.proxy); (err == nil) != tc.want {
+			t.Errorf("%s, %v: %v", tc.address, tc.proxy.From, err)
+		}
+	}
+}
+
+// Each route needs its role; the routes below are all that there are.
+func TestRolesOfRoutes(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	need := map[Role][]string{}
+	for _, r := range routes() {
+		need[r.need] = append(need[r.need], r.pattern)
+	}
+	path := func(pattern string) (string, url.Values) {
+		method, p, ok := strings.Cut(pattern, " ")
+		p = strings.NewReplacer("{job}", "job0000", "{$}", "").Replace(p)
+		if ok && method == http.MethodPost {
+			return p, url.Values{}
+		}
+		return p, nil
+	}
+	for _, pattern := range append(need[Read], need[Operate]...) {
+		p, form := path(pattern)
+		b.want(http.StatusUnauthorized, "", p, form)
+	}
+	b.login(Read)
+	for _, pattern := range need[Operate] {
+		p, form := path(pattern)
+		b.want(http.StatusForbidden, "your role does not allow that", p, form)
+	}
+	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Nobody]) != 3 {
+		t.Errorf("done: %v; routes: %v", b.daemon.did, need)
+	}
+	if last := b.facts.audit[len(b.facts.audit)-1]; last.Who != "ann" || last.Error == "" {
+		t.Errorf("what was refused is not in the audit log: %+v", last)
+	}
+}

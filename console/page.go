@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/control"
+	"mirrord/mirror"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+//go:embed pages static
+var files embed.FS
+
+func parsePages() (*template.Template, error) {
+	t := template.New("pages").Funcs(template.FuncMap{
+		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"size": mirror.Bytes,
+		"age":  status.Age,
+		"path": jobPath,
+		"add":  func(a, b int) int { return a + b },
+		"last": func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
+	})
+	return t.ParseFS(files, "pages/*.html")
+}
+
+// drawn is what the templates get.
+type drawn struct {
+	Title string
+	Who   account
+	Here  string // path of the page, without its query
+	Now   time.Time
+	Said  string // what the act before came to
+	Data  any
+}
+
+// Operates and the like let templates ask for rights.
+func (a account) Operates() bool { return a.Role >= Operate }
+
+// In reports whether somebody is logged in.
+func (a account) In() bool { return a.Role > Nobody }
+
+// Session reports whether there is a session to end.
+func (a account) Session() bool { return a.via == "session" }
+
+// draw sends a page.
+func (v *visit) draw(code int, name, title string, data any) error {
+	d := drawn{
+		Title: title,
+		Who:   v.who,
+		Here:  v.r.URL.Path,
+		Now:   v.o.Now(),
+		Said:  said(v.r.FormValue("said")),
+		Data:  data,
+	}
+	var b bytes.Buffer
+	if err := v.pages.ExecuteTemplate(&b, name, d); err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	send(v.w, code, "text/html; charset=utf-8", b.Bytes())
+	return nil
+}
+
+func send(w http.ResponseWriter, code int, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	w.Write(body) // an error means that the client has disconnected
+}
+
+// said is what the page after an act says of it, by a word in its address: no text of an address is shown.
+func said(word string) string {
+	return map[string]string{
+		"run":     "The run was requested.",
+		"going":   "A run is under way already; this is it.",
+		"accept":  "What was held back is being published.",
+		"cancel":  "The run ends; what it has is kept, and the next one goes on from there.",
+		"pause":   "The job is paused: no run starts until it is resumed.",
+		"resume":  "The job is resumed.",
+		"saved":   "The job file was saved and is in force.",
+		"refused": "The job file was saved, and the daemon refuses it: see below.",
+	}[word]
+}
+
+// fail sends the page of an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err error) {
+	code, what := http.StatusInternalServerError, ""
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	usage, isUsage := errors.AsType[*app.Error](err)
+	switch {
+	case errors.Is(err, errLogin):
+		code = http.StatusUnauthorized
+		what = "Run the command “mirrord open” on the machine of the daemon: it prints a link that logs you in."
+	case errors.Is(err, errLink):
+		code, what = http.StatusForbidden, "The command “mirrord open” makes a new one."
+	case errors.Is(err, errTries): // no page, which would cost more than what is refused
+		w.Header().Set("Retry-After", strconv.Itoa(int(triesFor.Seconds())))
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin):
+		code = http.StatusForbidden
+	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
+		errors.Is(err, store.ErrNoVersion):
+		code = http.StatusNotFound
+	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged):
+		code = http.StatusConflict
+	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == app.Usage:
+		code = http.StatusBadRequest
+	case large:
+		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", mirror.Bytes(most))
+	default:
+		s.o.Log.Error("console", "path", r.URL.Path, "err", err)
+	}
+	v := &visit{
+		Server: s,
+		w:      w,
+		r:      r,
+		who:    who,
+	}
+	says := struct{ Why, Do string }{app.Remedied(err), what}
+	if code == http.StatusInternalServerError && !who.Operates() { // it may name paths of the machine
+		says.Why = "This cannot be shown now. The operator finds the reason in the log of the daemon."
+	}
+	if derr := v.draw(code, "error.html", http.StatusText(code), says); derr != nil {
+		s.o.Log.Error("console", "err", derr)
+		http.Error(w, http.StatusText(code), code)
+	}
+}
+
+// static adds the style sheet and the script, which need no login.
+func (s *Server) static() error {
+	entries, err := fs.ReadDir(files, "static")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		body, err := files.ReadFile("static/" + e.Name())
+		if err != nil {
+			return err
+		}
+		kind := map[string]string{
+			".css": "text/css; charset=utf-8",
+			".js":  "text/javascript; charset=utf-8",
+		}[path.Ext(e.Name())]
+		s.mux.HandleFunc("GET /static/"+e.Name(), func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=3600")
+			send(w, http.StatusOK, kind, body)
+		})
+	}
+	return nil
+}
+
+// hostOf is an address without its port.
+func hostOf(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"mirrord/app"
+	"mirrord/status"
+)
+
+func testJobs(n int) []status.Job {
+	out := make([]status.Job, n)
+	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for i := range out {
+		out[i] = status.Job{
+			Name:      fmt.Sprintf("job%04d", i),
+			Health:    status.OK,
+			Activity:  status.Idle,
+			Version:   3,
+			Published: &at,
+		}
+	}
+	return out
+}
+
+func parse(t *testing.T, page string) *goquery.Document {
+	t.Helper()
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// The vendored script is the released one: htmx.org 4.0.1, dist/htmx.min.js.
+func TestVendored(t *testing.T) {
+	body, err := files.ReadFile("static/htmx.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(body)
+	const want = "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"
+	if got := hex.EncodeToString(sum[:]); got != want {
+		t.Errorf("htmx.min.js has digest %s", got)
+	}
+	entries, err := files.ReadDir("static")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v: a style sheet and a script are all", entries, err)
+	}
+}
+
+// A thousand mirrors come in pages of a hundred, those that need somebody first for operators.
+func TestList(t *testing.T) {
+	b := newBrowser(t, func(o *Options) { o.Mirrors = "https://mirrors.example/" })
+	b.login(Operate)
+	b.want(http.StatusOK, "mirrord init", "/", nil)
+	b.daemon.jobs = testJobs(1000)
+	b.daemon.jobs[700].Health, b.daemon.jobs[300].Health = status.Damaged, status.Gaps
+	b.daemon.titles = map[string]app.MirrorTitle{"job0700": {Title: "The Seventh", Entry: "a b/index.html"}}
+	doc := parse(t, b.want(http.StatusOK, "1 gaps, 1 damaged", "/", nil))
+	rows := doc.Find("tbody tr")
+	if first := rows.Eq(0).Find("a").First().Text(); rows.Length() != perPage || first != "The Seventh" {
+		t.Errorf("%d rows; the first is %q", rows.Length(), first)
+	}
+	if got := rows.Eq(1).Find("a").First().Text(); got != "job0300" {
+		t.Errorf("the second is %s", got)
+	}
+	to, _ := rows.Eq(0).Find("a").Eq(1).Attr("href")
+	if to != "https://mirrors.example/job0700/a%20b/index.html" {
+		t.Errorf("the mirror is at %s", to)
+	}
+	b.want(http.StatusOK, "Page 10 of 10", "/?page=99&by=name", nil)
+	b.want(http.StatusOK, "Page 1 of 10", "/?page=-4", nil)
+	if n := parse(t, b.want(http.StatusOK, "", "/?q=seventh", nil)).Find("tbody tr").Length(); n != 1 {
+		t.Errorf("%d are named so", n)
+	}
+	b.want(http.StatusOK, "No mirror has that name", "/?q=%3Cscript%3E", nil)
+	b.login(Read)
+	first := parse(t, b.want(http.StatusOK, "", "/", nil)).Find("tbody a").First().Text()
+	if first != "job0000" {
+		t.Errorf("readers see %s first", first)
+	}
+	if n := len(b.do("/", nil).Body.String()); n > 60_000 {
+		t.Errorf("a page of the list has %d bytes", n)
+	}
+}
+
+// What operators do reaches the daemon, leads to a page, and is in the audit log.
+func TestActs(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(2)
+	b.daemon.jobs[1].Activity = status.Running
+	b.login(Operate)
+	const at = "/jobs/job0000"
+	none := url.Values{}
+	b.want(http.StatusSeeOther, at+"?said=run", at+"/run", url.Values{"full": {"1"}, "now": {"1"}})
+	b.want(http.StatusSeeOther, "?said=going", "/jobs/job0001/run", none)
+	b.want(http.StatusSeeOther, at+"?said=cancel", at+"/cancel", none)
+	b.want(http.StatusSeeOther, at+"?said=pause", at+"/pause", none)
+	b.want(http.StatusSeeOther, at+"?said=resume", at+"/resume", none)
+	b.want(http.StatusNotFound, "no job", "/jobs/nosuch/run", none)
+	b.want(http.StatusNotFound, "no such page", "/jobs/a%2f..%2fb/run", none)
+	b.want(http.StatusNotFound, "no such page", at+"/run", nil)
+	want := "run job0000 accept=false full=true now=true; run job0001 accept=false full=false now=false; " +
+		"cancel job0000; pause job0000; resume job0000"
+	if got := strings.Join(b.daemon.did, "; "); got != want {
+		t.Errorf("done: %s", got)
+	}
+	b.want(http.StatusOK, "is paused", at+"?said=pause", nil)
+	if page := b.want(http.StatusOK, "", at+"?said=%3Cb%3Ehello", nil); strings.Contains(page, "hello") {
+		t.Error("a text of the address is shown")
+	}
+	log := parse(t, b.want(http.StatusOK, "refused: no job", "/audit", nil)).Find("tbody tr")
+	if log.Length() != 7 || !strings.Contains(log.Eq(5).Text(), "full, outside of its window too") {
+		t.Errorf("%d entries, %s", log.Length(), log.Text())
+	}
+}
+
+// Accepted is what the page showed, and not what came after it.
+func TestAccept(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	ended := time.Date(2026, 11, 20, 1, 2, 3, 4, time.UTC)
+	j := &b.daemon.jobs[0]
+	j.Health = status.Suspicious
+	j.Last = &status.Run{
+		Ended:   ended,
+		Verdict: status.VerdictSuspicious,
+		Waiting: []string{"900 removed", "docs/<b>"},
+	}
+	b.login(Operate)
+	doc := parse(t, b.want(http.StatusOK, "Held back", "/jobs/job0000", nil))
+	id, _ := doc.Find("form[action$=accept] input[name=run]").Attr("value")
+	if !strings.Contains(doc.Find("pre").Text(), "docs/<b>") || id == "" {
+		t.Errorf("run %q, %s", id, doc.Find("pre").Text())
+	}
+	j.Last.Ended = ended.Add(time.Hour)
+	b.want(http.StatusConflict, "look at it again", "/jobs/job0000/accept", url.Values{"run": {id}})
+	b.want(http.StatusConflict, "look at it again", "/jobs/job0000/accept", url.Values{})
+	j.Last.Ended = ended
+	b.want(http.StatusSeeOther, "?said=accept", "/jobs/job0000/accept", url.Values{"run": {id}})
+	if got := strings.Join(b.daemon.did, ";"); got != "run job0000 accept=true full=false now=false" {
+		t.Errorf("done: %s", got)
+	}
+	b.login(Read)
+	page := parse(t, b.want(http.StatusOK, "Only an operator", "/jobs/job0000", nil))
+	if page.Find("main form").Length() > 0 {
+		t.Error("a reader has a form")
+	}
+	j.Last.Waiting, j.Last.Verdict, j.Last.Gaps = nil, status.VerdictGaps, 2
+	b.login(Operate)
+	b.want(http.StatusOK, "Accept the gaps as known", "/jobs/job0000", nil)
+}
+
+// A run under way is shown, and the part that changes renews itself until the run has ended.
+func TestLive(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	j := &b.daemon.jobs[0]
+	j.Activity, j.Started = status.Running, &b.now
+	j.Progress = &status.Progress{
+		Phase:    status.Retrieving,
+		Elapsed:  10 * time.Second,
+		Bytes:    20_000_000,
+		Requests: 12,
+		Down:     []string{"a.example"},
+	}
+	b.daemon.runs = []status.Run{
+		{Verdict: "complete", Spared: map[string]int64{"rule": 3, "listing": 40, "price": 0}},
+		{Verdict: "partial"},
+	}
+	b.login(Read)
+	doc := parse(t, b.want(http.StatusOK, "2.0 MB/s", "/jobs/job0000", nil))
+	if to, _ := doc.Find("#live").Attr("hx-get"); to != "/jobs/job0000/live" {
+		t.Errorf("renewed from %q", to)
+	}
+	if got := doc.Find("ol.strip li").First().Text(); !strings.HasSuffix(got, "partial") {
+		t.Errorf("the strip begins with %q", got)
+	}
+	if !strings.Contains(doc.Find("#runs ~ .wide").Text(), "40 by listing, 3 by rule") {
+		t.Error(doc.Find("#runs ~ .wide").Text())
+	}
+	b.want(http.StatusOK, "hx-trigger", "/jobs/job0000/live", nil)
+	j.Activity, j.Progress = status.Idle, nil
+	w := b.do("/jobs/job0000/live", nil)
+	if w.Header().Get("HX-Refresh") != "true" || strings.Contains(w.Body.String(), "hx-get") {
+		t.Errorf("after the run: %v %s", w.Header(), w.Body)
+	}
+}
+
+// The feed is XML whatever titles have, and names what was published last first.
+func TestFeed(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(60)
+	at := b.now
+	b.daemon.jobs[7].Published = &at
+	b.daemon.titles = map[string]app.MirrorTitle{"job0007": {Title: "]]><script>&\x01"}}
+	b.login(Read)
+	var feed struct {
+		Entries []struct {
+			Title   string `xml:"title"`
+			Updated string `xml:"updated"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal([]byte(b.want(http.StatusOK, "<feed", "/feed.atom", nil)), &feed); err != nil {
+		t.Fatal(err)
+	}
+	if len(feed.Entries) != feedLength || !strings.HasPrefix(feed.Entries[0].Title, "]]><script>&") {
+		t.Errorf("%d entries, %+v", len(feed.Entries), feed.Entries[0])
+	}
+}

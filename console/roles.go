@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Role is what somebody may do. Each includes those before it.
+type Role int
+
+// The roles.
+const (
+	Nobody  Role = iota
+	Read         // see mirrors, versions and why things are as they are
+	Order        // and order mirrors
+	Operate      // and run, decide and change jobs
+)
+
+// roleNames are the roles as they are written.
+func roleNames() []string { return []string{"", "read", "order", "operate"} }
+
+func (r Role) String() string { return roleNames()[r] }
+
+// ParseRole reads a role.
+func ParseRole(s string) (Role, error) {
+	if i := slices.Index(roleNames(), s); i > 0 {
+		return Role(i), nil
+	}
+	return Nobody, fmt.Errorf("%q is no role: want read, order or operate", s)
+}
+
+// account is whoever makes a request.
+type account struct {
+	Name string
+	Role Role
+	via  string // how the account was authenticated: session or proxy
+}
+
+// Proxy is a reverse proxy that says who its users are. The zero value trusts nobody.
+type Proxy struct {
+	From      []netip.Prefix // addresses from which Header is believed
+	Header    string         // that has the user's name
+	Operators []string       // users with the role operate; all others have read
+}
+
+// ParseProxy reads ADDRESS[=HEADER]: an address or prefix, and the header that is believed from there.
+func ParseProxy(s string) (Proxy, error) {
+	address, header, named := strings.Cut(s, "=")
+	if !named {
+		header = "Remote-User"
+	}
+	p := Proxy{Header: strings.TrimSpace(header)}
+	if p.Header == "" || strings.ContainsAny(p.Header, " \t:\r\n") {
+		return p, fmt.Errorf("%q: %q is no name of a header; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s,
+			header)
+	}
+	prefix, err := netip.ParsePrefix(address)
+	if addr, aerr := netip.ParseAddr(address); aerr == nil {
+		prefix, err = addr.Prefix(addr.BitLen())
+	}
+	if err != nil {
+		return p, fmt.Errorf("%q: %q is no address; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s, address)
+	}
+	p.From = []netip.Prefix{prefix.Masked()}
+	return p, nil
+}
+
+// trusts reports whether a client's address is that of the proxy.
+func (p *Proxy) trusts(remote string) bool {
+	ap, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	addr := ap.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(p.From, func(x netip.Prefix) bool { return x.Contains(addr) })
+}
+
+// account is that of a user whom the proxy names. A header that came twice is believed by nobody: one of them
+// may be the client's.
+func (p *Proxy) account(values []string) (account, bool) {
+	if len(values) != 1 {
+		return account{}, false
+	}
+	name := strings.TrimSpace(values[0])
+	if name == "" || len(name) > maxUser {
+		return account{}, false
+	}
+	role := Read
+	if slices.Contains(p.Operators, name) {
+		role = Operate
+	}
+	return account{Name: name, Role: role, via: "proxy"}, true
+}
+
+// maxUser is how many bytes the name of a user may have.
+const maxUser = 200

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/store"
+)
+
+// visit is a request of somebody who may make it.
+type visit struct {
+	*Server
+	w   http.ResponseWriter
+	r   *http.Request
+	who account
+	job string // of the path; "" without one
+}
+
+// route is an address of the console. An error that its handler returns becomes a page.
+type route struct {
+	pattern string
+	need    Role
+	handle  func(v *visit) error
+}
+
+func routes() []route {
+	return []route{
+		{"GET /{$}", Read, listPage},
+		{"GET /feed.atom", Read, allFeed},
+		{"GET /jobs/{job}", Read, jobPage},
+		{"GET /jobs/{job}/live", Read, liveFragment},
+		{"GET /jobs/{job}/feed.atom", Read, jobFeed},
+		{"GET /jobs/{job}/versions", Read, versionsPage},
+		{"POST /jobs/{job}/run", Operate, runJob},
+		{"POST /jobs/{job}/accept", Operate, acceptHeld},
+		{"POST /jobs/{job}/cancel", Operate, cancelRun},
+		{"POST /jobs/{job}/pause", Operate, pauseJob},
+		{"POST /jobs/{job}/resume", Operate, resumeJob},
+		{"GET /audit", Operate, auditPage},
+		{"GET /login", Nobody, loginPage},
+		{"POST /logout", Nobody, logout},
+		{"/", Nobody, func(*visit) error { return errNoPage }},
+	}
+}
+
+// guarded checks the login and the role before a route.
+func (s *Server) guarded(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who := s.account(r)
+		v := &visit{
+			Server: s,
+			w:      w,
+			r:      r,
+			who:    who,
+			job:    r.PathValue("job"),
+		}
+		err := formOf(r)
+		switch {
+		case err != nil:
+		case rt.need > Nobody && who.Role == Nobody:
+			err = errLogin
+		case who.Role < rt.need:
+			err = errRole
+			s.audit(r, who, act{what: r.Method + " " + r.URL.Path, job: v.job}, err)
+		case v.job != "" && !job.ValidName(v.job):
+			err = errNoPage
+		default:
+			err = rt.handle(v)
+		}
+		if err != nil {
+			s.fail(w, r, who, err)
+		}
+	}
+}
+
+// formOf reads the form of a request. One that is too large, or broken, does nothing.
+func formOf(r *http.Request) error {
+	err := r.ParseForm()
+	if _, large := errors.AsType[*http.MaxBytesError](err); err != nil && !large {
+		return errForm
+	}
+	return err
+}
+
+// account is whoever makes a request: a user of the proxy, else of a session; the zero value is nobody.
+func (s *Server) account(r *http.Request) account {
+	if s.o.Proxy.trusts(r.RemoteAddr) {
+		if who, ok := s.o.Proxy.account(r.Header.Values(s.o.Proxy.Header)); ok {
+			return who
+		}
+	}
+	if c, err := r.Cookie(cookieName(r)); err == nil {
+		if who, ok := s.logins.session(c.Value); ok {
+			return who
+		}
+	}
+	return account{}
+}
+
+// cookieName has the port in it: browsers send the cookies of a host to all of its ports.
+func cookieName(r *http.Request) string {
+	_, port, _ := strings.Cut(r.Host[strings.LastIndexByte(r.Host, ']')+1:], ":")
+	return "mirrord-console-" + port
+}
+
+// act is what somebody did.
+type act struct {
+	what  string
+	job   string
+	about string
+}
+
+// audit appends to the audit log.
+func (s *Server) audit(r *http.Request, who account, a act, err error) {
+	e := store.AuditEntry{
+		At:    s.o.Now().UTC(),
+		Who:   who.Name,
+		From:  r.RemoteAddr,
+		What:  clip(a.what),
+		Job:   a.job,
+		About: clip(a.about),
+	}
+	if err != nil {
+		e.Error = clip(err.Error())
+	}
+	s.o.Log.Info("console", "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err",
+		e.Error)
+	if err := s.o.Facts.AddAudit(e); err != nil {
+		s.o.Log.Error("the audit log was not written", "err", err)
+	}
+}
+
+// clip bounds what is kept of a text.
+func clip(s string) string {
+	const longest = 500
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// done records an act and leads to a page.
+func (v *visit) done(a act, err error, to string) error {
+	a.job = v.job
+	v.audit(v.r, v.who, a, err)
+	if err != nil {
+		return err
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// jobPath is the address of a page of a job.
+func jobPath(name, page string) string {
+	return strings.TrimSuffix("/jobs/"+url.PathEscape(name)+"/"+page, "/")
+}
+
+// Errors of requests.
+var (
+	errNoPage      = errors.New("there is no such page")
+	errLogin       = errors.New("log in first")
+	errRole        = errors.New("your role does not allow that")
+	errCrossOrigin = errors.New("the form came from another site, or the browser does not say from where")
+	errForm        = errors.New("the form cannot be read")
+	errLink        = errors.New("this link was used already, is too old, or wrong")
+	errTries       = errors.New("too many wrong login links; wait a minute")
+)
+
+// loginPage takes the link of mirrord open. GET changes something here: whoever has the key may log in, and
+// nobody else can make one.
+func loginPage(v *visit) error {
+	key := v.r.FormValue("key")
+	switch {
+	case v.r.Method == http.MethodHead: // whoever only looks at a link does not use it up
+		return nil
+	case key == "" && v.who.Role > Nobody:
+		http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
+		return nil
+	case key == "":
+		return errLogin
+	}
+	session, who, ok, slow := v.logins.use(key, hostOf(v.r.RemoteAddr))
+	switch {
+	case slow:
+		return errTries // not in the log, which would be full of it
+	case !ok:
+		v.audit(v.r, v.who, act{what: "login"}, errLink)
+		return errLink
+	}
+	v.audit(v.r, who, act{what: "login", about: "as " + who.Role.String()}, nil)
+	if old, err := v.r.Cookie(cookieName(v.r)); err == nil {
+		v.logins.end(old.Value)
+	}
+	v.setCookie(session, int(sessionFor.Seconds()))
+	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
+	return nil
+}
+
+func (v *visit) setCookie(value string, maxAge int) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name:     cookieName(v.r),
+		Value:    value,
+		Path:     "/",
+		MaxAge:   maxAge,
+		HttpOnly: true,
+		Secure:   v.r.TLS != nil,
+		SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// logout ends the session.
+func logout(v *visit) error {
+	if c, err := v.r.Cookie(cookieName(v.r)); err == nil {
+		v.logins.end(c.Value)
+		v.setCookie("", -1)
+	}
+	if v.who.Role > Nobody {
+		v.audit(v.r, v.who, act{what: "logout"}, nil)
+	}
+	http.Redirect(v.w, v.r, "/login", http.StatusSeeOther)
+	return nil
+}

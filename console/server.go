@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/control"
+	"mirrord/store"
+	"mirrord/web"
+)
+
+// Daemon is what the console asks of the daemon that it belongs to. *app.Daemon has it.
+type Daemon interface {
+	control.API
+	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
+	Titles(names []string) map[string]app.MirrorTitle
+}
+
+// Facts keeps sessions and the audit log; both outlive the process. store.ConsoleFacts has it. Its methods
+// may be called from several goroutines.
+type Facts interface {
+	AddAudit(store.AuditEntry) error
+	Audit(n int) ([]store.AuditEntry, error) // the newest n, newest first
+	SaveSession(digest string, f *store.SessionFact) error
+	Sessions() (map[string]store.SessionFact, error)
+}
+
+// Options are the choices of a console.
+type Options struct {
+	Daemon  Daemon // required
+	App     *app.App
+	Facts   Facts            // required
+	Proxy   Proxy            // that logs users in
+	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
+	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
+	Now     func() time.Time // default: time.Now
+	Log     *slog.Logger     // default: nobody
+}
+
+// Server is the http.Handler of the console.
+type Server struct {
+	o       Options
+	logins  *logins
+	pages   *template.Template
+	mux     *http.ServeMux
+	cross   *http.CrossOriginProtection
+	handler http.Handler // all of it
+}
+
+// New makes a console. It opens no listener.
+func New(o Options) (*Server, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Mirrors = strings.TrimSuffix(o.Mirrors, "/")
+	pages, err := parsePages()
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLogins(o.Facts, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	l.prune()
+	s := &Server{
+		o:      o,
+		logins: l,
+		pages:  pages,
+		mux:    http.NewServeMux(),
+		cross:  http.NewCrossOriginProtection(),
+	}
+	for _, r := range routes() {
+		s.mux.HandleFunc(r.pattern, s.guarded(r))
+	}
+	if err := s.static(); err != nil {
+		return nil, err
+	}
+	s.handler = web.OwnHosts(o.Hosts, "--console-host", http.HandlerFunc(s.serve))
+	return s, nil
+}
+
+// CheckAddress refuses an address that others can reach while nobody could log in from there.
+func CheckAddress(address string, p Proxy) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s is no address such as 127.0.0.1:9181: %w", address, err)
+	}
+	ip := net.ParseIP(host)
+	if host == "localhost" || (ip != nil && ip.IsLoopback()) || len(p.From) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from other machines, and there is no login for them: "+
+		"listen on 127.0.0.1, or name the proxy that logs users in", address)
+}
+
+// LoginLink makes a link that logs in once, for a console that is reached at a base URL.
+func (s *Server) LoginLink(base, user string, role Role) (link string, expires time.Time) {
+	token, expires := s.logins.link(user, role)
+	return strings.TrimSuffix(base, "/") + "/login?key=" + token, expires
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// most is how many bytes the body of a request may have: a job file and its form.
+const most = 1 << 20
+
+// serve is what a request for one of our host names passes before its route.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	isolate(w.Header())
+	if err := s.cross.Check(r); err != nil {
+		s.audit(r, account{}, act{what: r.Method + " " + r.URL.Path}, errCrossOrigin)
+		s.fail(w, r, account{}, errCrossOrigin)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	s.mux.ServeHTTP(w, r)
+}
+
+// isolate sets the headers of every answer.
+func isolate(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// not no-referrer: forms of this origin would come with Origin: null, as those of strangers do
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Origin-Agent-Cluster", "?1")
+	h.Set("Cache-Control", "no-store")
+}
