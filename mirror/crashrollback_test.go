@@ -58,7 +58,7 @@ func TestCrashRollback(t *testing.T) {
 		t.Logf("strace cannot be used here (%v)", err)
 		return
 	}
-	const pages = 30
+	const pages = 10
 	s := newCrashSite(t, pages)
 	learned := func(j *jobs.Job) { j.Policy, j.Adaptive.LearnFor = policy.Adaptive, "0s" }
 	run := func(dir string) *mirror.Summary {

@@ -131,7 +131,8 @@ func startCrash(t *testing.T, dir, url string, prefix ...string) *crashProcess {
 		out:  new(strings.Builder),
 		done: make(chan error, 1),
 	}
-	p.cmd.Env = append(os.Environ(), "MIRRORD_CRASH_STATE="+dir, "MIRRORD_CRASH_URL="+url)
+	p.cmd.Env = append(os.Environ(), "MIRRORD_CRASH_STATE="+dir, "MIRRORD_CRASH_URL="+url,
+		"GORACE=atexit_sleep_ms=0") // else the race detector lets each of them wait a second at its end
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

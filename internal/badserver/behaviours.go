@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,13 +17,16 @@ const Page = "<!DOCTYPE html>\n<title>good</title>\n<p>A page that came through 
 
 // File returns the 1 MiB body of the /range paths: every 8 bytes name their own position, so that a shifted
 // part shows.
-func File() []byte {
+func File() []byte { return bytes.Clone(file()) }
+
+// file makes File once: it is as much work as a run of a small site.
+var file = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < 1<<20; i += 8 {
 		fmt.Fprintf(&b, "%07x\n", i)
 	}
 	return b.Bytes()
-}
+})
 
 const html = "Content-Type: text/html"
 

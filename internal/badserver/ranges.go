@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -15,7 +14,6 @@ import (
 // after ?at=bytes (default 300000) of what is being sent. The paths differ in what they do with Range and
 // If-Range.
 func addRanges(m map[string]Handler) {
-	file := sync.OnceValue(File)
 	type kind struct {
 		validators []string // fields
 		answer     func(from int, whole int) (status string, rangeField string, start int)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -30,9 +31,19 @@ type source struct {
 
 func sources(t *testing.T) []source {
 	t.Helper()
-	var out []source
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// parsed reads the sources once for all tests, which do not change them.
+var parsed = sync.OnceValues(parse)
+
+func parse() (out []source, err error) {
 	fset := token.NewFileSet()
-	err := fs.WalkDir(os.DirFS(top), ".", func(p string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(top), ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -60,10 +71,7 @@ func sources(t *testing.T) []source {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return out, err
 }
 
 func TestImports(t *testing.T) {
