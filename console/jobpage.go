@@ -15,7 +15,6 @@ import (
 	"mirrord/app"
 	"mirrord/mirror"
 	"mirrord/status"
-	"mirrord/store"
 )
 
 // runsShown is how many runs the page of a job shows.
@@ -128,29 +127,6 @@ func liveFragment(v *visit) error {
 	}
 	send(v.w, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
 	return nil
-}
-
-// versionRow is a version with what is remarkable about it.
-type versionRow struct {
-	store.Version
-	Note string
-}
-
-// versionsPage lists the versions of a mirror.
-func versionsPage(v *visit) error {
-	vs, err := app.Versions(v.o.App, v.job)
-	if err != nil {
-		return err
-	}
-	rows := make([]versionRow, 0, len(vs))
-	for i, x := range slices.Backward(vs) {
-		note := app.VersionNote(x, i == len(vs)-1)
-		rows = append(rows, versionRow{x, note})
-	}
-	return v.draw(http.StatusOK, "versions.html", "Versions of "+v.job, struct {
-		Job      string
-		Versions []versionRow
-	}{v.job, rows})
 }
 
 // escapePath escapes a mirror path for an address.

@@ -32,9 +32,11 @@ func parsePages() (*template.Template, error) {
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": mirror.Bytes,
 		"age":  status.Age,
-		"path": jobPath,
-		"add":  func(a, b int) int { return a + b },
-		"last": func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
+
+		"growth": app.Growth,
+		"path":   jobPath,
+		"add":    func(a, b int) int { return a + b },
+		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
 }
@@ -92,6 +94,7 @@ func said(word string) string {
 		"cancel":  "The run ends; what it has is kept, and the next one goes on from there.",
 		"pause":   "The job is paused: no run starts until it is resumed.",
 		"resume":  "The job is resumed.",
+		"back":    "The older version was published again, as a new one. It stays while the site stays as it was rejected.",
 		"saved":   "The job file was saved and is in force.",
 		"refused": "The job file was saved, and the daemon refuses it: see below.",
 	}[word]

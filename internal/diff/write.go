@@ -12,8 +12,8 @@ import (
 // Titles name the two sides of a difference.
 type Titles struct{ Old, New string }
 
-// note says why there are no lines, or that they are not all of the truth; "" when there is nothing to say.
-func (p *Page) note() string {
+// Note says why there are no lines, or that they are not all of the truth; "" when there is nothing to say.
+func (p *Page) Note() string {
 	switch {
 	case p.Binary:
 		return "the files differ; they are no text"
@@ -31,7 +31,7 @@ func (p *Page) note() string {
 func (p *Page) WriteText(w io.Writer, t Titles) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "--- %s\n+++ %s\n", printable(t.Old), printable(t.New))
-	if n := p.note(); n != "" {
+	if n := p.Note(); n != "" {
 		fmt.Fprintf(b, "(%s)\n", n)
 	}
 	for i := range p.Hunks {
@@ -73,7 +73,7 @@ func (p *Page) WriteHTML(w io.Writer, title string, t Titles) error {
 	e := html.EscapeString(printable(title))
 	fmt.Fprintf(b, htmlHead, e, e, html.EscapeString("− "+printable(t.Old)),
 		html.EscapeString("+ "+printable(t.New)))
-	if n := p.note(); n != "" {
+	if n := p.Note(); n != "" {
 		fmt.Fprintf(b, "<p><em>%s</em></p>\n", html.EscapeString(n))
 	}
 	b.WriteString("<table>\n")

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/internal/diff"
+	"mirrord/store"
+)
+
+// versionRow is a version with what is remarkable about it.
+type versionRow struct {
+	store.Version
+	Note   string
+	Before int // the version before it that is kept; 0 for the oldest
+}
+
+// versionsData is what the page of versions shows.
+type versionsData struct {
+	Job      string
+	Current  int
+	Versions []versionRow
+}
+
+// versionsPage lists the versions of a mirror, newest first.
+func versionsPage(v *visit) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	d := versionsData{Job: v.job, Current: vs[len(vs)-1].Number}
+	for i, x := range slices.Backward(vs) {
+		row := versionRow{Version: x, Note: app.VersionNote(x, i == len(vs)-1)}
+		if i > 0 {
+			row.Before = vs[i-1].Number
+		}
+		d.Versions = append(d.Versions, row)
+	}
+	return v.draw(http.StatusOK, "versions.html", "Versions of "+v.job, d)
+}
+
+// diffShown is how many directories, and how many files, a page of differences lists.
+const diffShown = 500
+
+// diffData is what the page of differences shows.
+type diffData struct {
+	*app.Difference
+	Current  int // the version that readers see
+	Up       string
+	Older    int // the pair of versions before and after the one that is shown, when A and B are neighbours
+	Newer    int
+	Dirs     []*diff.Dir
+	Files    []diff.Change
+	MoreDirs int
+	More     int
+	Back     bool // B can be brought back
+}
+
+// In is the address of the same comparison at another path.
+func (d diffData) In(p string) string { return diffPath(d.Job, d.A, d.B, d.Held, p) }
+
+// Between is the address of another comparison at the same path.
+func (d diffData) Between(from, to int) string { return diffPath(d.Job, from, to, false, d.Path) }
+
+func diffPath(name string, from, to int, held bool, p string) string {
+	q := url.Values{}
+	if held {
+		q.Set("held", "1")
+	} else {
+		q.Set("from", strconv.Itoa(from))
+		q.Set("to", strconv.Itoa(to))
+	}
+	if p != "" && p != "." {
+		q.Set("path", p)
+	}
+	return jobPath(name, "diff") + "?" + q.Encode()
+}
+
+// Rows are the lines of a page's difference, with their numbers.
+func (d diffData) Rows() (out []diffRow) {
+	for i := range d.Diff.Hunks {
+		h := &d.Diff.Hunks[i]
+		out = append(out, diffRow{Kind: "h", Head: fmt.Sprintf("@@ −%d +%d @@", h.OldStart, h.NewStart)})
+		old, now := h.OldStart, h.NewStart
+		for _, l := range h.Lines {
+			r := diffRow{Op: l.Op, Spans: l.Spans}
+			if l.Op != "+" {
+				r.Old = old
+				old++
+			}
+			if l.Op != "-" {
+				r.New = now
+				now++
+			}
+			r.Kind = map[string]string{"-": "d", "+": "i"}[l.Op]
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// diffRow is a line of a page's difference, or the head of a stretch.
+type diffRow struct {
+	Kind, Head, Op string
+	Old, New       int
+	Spans          []diff.Span
+}
+
+// diffPage compares two versions, or the current one with what is held back: by directory, or a page line by
+// line.
+func diffPage(v *visit) error {
+	r := app.DiffRequest{
+		Job:   v.job,
+		Held:  v.r.FormValue("held") != "",
+		Path:  v.r.FormValue("path"),
+		Files: true,
+	}
+	var err error
+	if r.From, err = v.number("from"); err != nil {
+		return err
+	}
+	if r.To, err = v.number("to"); err != nil {
+		return err
+	}
+	if since := v.r.FormValue("since"); since != "" && !r.Held {
+		if r.Since, err = time.Parse(time.DateOnly, since); err != nil {
+			return app.Usagef("since: %q is no date such as 2026-03-01", since)
+		}
+	}
+	c, err := app.Diff(v.o.App, r)
+	if errors.Is(err, app.ErrNoneHeld) {
+		return app.Usagef("nothing waits to be accepted any more")
+	}
+	if err != nil {
+		return err
+	}
+	d := diffData{Difference: c}
+	if t := c.Tree; t != nil {
+		d.Dirs, d.MoreDirs = first(t.Dirs)
+		d.Files, d.More = first(t.Files)
+		d.More += t.More
+	}
+	if c.Path != "" {
+		d.Up = path.Dir(c.Path)
+	}
+	if err := d.place(v); err != nil && !c.Held { // a first version that is held back has none before it
+		return err
+	}
+	return v.draw(http.StatusOK, "diff.html", "What changed in "+v.job, d)
+}
+
+// first are as many as a page lists, and how many more there are.
+func first[T any](all []T) ([]T, int) {
+	n := min(len(all), diffShown)
+	return all[:n], len(all) - n
+}
+
+// place finds the versions around those that are compared.
+func (d *diffData) place(v *visit) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	d.Current = vs[len(vs)-1].Number
+	d.Back = v.who.Operates() && !d.Held && d.A == d.Current && d.B < d.A && d.Path == ""
+	at := slices.IndexFunc(vs, func(x store.Version) bool { return x.Number == d.B })
+	if d.Held || at < 1 || vs[at-1].Number != d.A {
+		return nil
+	}
+	if at > 1 {
+		d.Older = vs[at-2].Number
+	}
+	if at+1 < len(vs) {
+		d.Newer = vs[at+1].Number
+	}
+	return nil
+}
+
+// number reads a version of the form; 0 when it is not there.
+func (v *visit) number(field string) (int, error) {
+	text := v.r.FormValue(field)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, app.Usagef("%s: %q is no number of a version", field, clip(text))
+	}
+	return n, nil
+}
+
+// bringBack publishes an older version again, unless another one was published since the page showed what
+// that changes.
+func bringBack(v *visit) error {
+	to, err := v.number("to")
+	seen := 0
+	if err == nil {
+		seen, err = v.number("current")
+	}
+	if err == nil {
+		err = v.rollback(seen, to)
+	}
+	return v.done(act{what: "rollback", about: fmt.Sprintf("from version %d to %d", seen, to)}, err,
+		jobPath(v.job, "versions")+"?said=back")
+}
+
+func (v *visit) rollback(seen, to int) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	if vs[len(vs)-1].Number != seen || to == 0 {
+		return errChanged
+	}
+	// whoever closes the page has wanted it all the same
+	_, err = app.Rollback(context.WithoutCancel(v.r.Context()), v.o.App, v.job, to)
+	return err
+}
+
+// explainData is what the page of an explanation shows.
+type explainData struct {
+	Job, URL string
+	Problem  string // with the URL
+	X        any    // what app.Explain says; nil when nothing was asked for
+}
+
+// explainPage says why a URL is or is not in the mirror.
+func explainPage(v *visit) error {
+	d := explainData{Job: v.job, URL: strings.TrimSpace(v.r.FormValue("url"))}
+	code := http.StatusOK
+	if d.URL != "" {
+		x, err := app.Explain(v.r.Context(), v.o.App, v.job, d.URL, false)
+		if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
+			d.Problem, code = err.Error(), http.StatusBadRequest
+		} else if err != nil {
+			return err
+		} else {
+			d.X = x
+		}
+	}
+	return v.draw(code, "explain.html", "Explain a URL of "+v.job, d)
+}
+
+// planPage says what the next run would request.
+func planPage(v *visit) error {
+	p, err := app.Plan(v.o.App, v.job, v.o.Now())
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := p.WriteText(&b, v.r.FormValue("all") != ""); err != nil {
+		return err
+	}
+	return v.draw(http.StatusOK, "plan.html", "Plan of "+v.job, struct{ Job, Text string }{v.job, b.String()})
+}
