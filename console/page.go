@@ -94,7 +94,7 @@ func said(word string) string {
 		"cancel":  "The run ends; what it has is kept, and the next one goes on from there.",
 		"pause":   "The job is paused: no run starts until it is resumed.",
 		"resume":  "The job is resumed.",
-		"back":    "The older version was published again, as a new one. It stays while the site stays as it was rejected.",
+		"back":    "The older version is published again, and stays while the site is as it was.",
 		"saved":   "The job file was saved and is in force.",
 		"refused": "The job file was saved, and the daemon refuses it: see below.",
 	}[word]
