@@ -5,7 +5,9 @@ package mirror_test
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,15 +207,14 @@ func rollback(t *testing.T, m *mirrortest.Mirror, version int) {
 }
 
 // What plan says that the next run would request is what it requests, when nothing has changed: within 5 % of
-// these requests. Each answer decides on what is worth a request after it, so that the more requests are
-// under way at once, the more are made: the plan is that of one connection.
+// these requests, however many are under way at once.
 func TestPlanIsTheRun(t *testing.T) {
 	t.Parallel()
-	for _, c := range planStates() {
+	for i, c := range planStates() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			m := c.make(t)
-			m.Set("polite.connections", "1")
+			m.Set("polite.connections", []string{"1", "2", "8"}[i%3])
 			p := planOf(t, m)
 			s := m.Run()
 			if math.Abs(float64(int64(p.Asked)-s.Asked)) > 0.05*float64(s.Asked) ||
@@ -225,5 +226,45 @@ func TestPlanIsTheRun(t *testing.T) {
 				t.Errorf("nothing was skipped: %d of %d", s.Asked, s.Known)
 			}
 		})
+	}
+}
+
+// One slow answer does not hold up what the plan has to say after it.
+func TestPlanGoesOnWithoutASlowAnswer(t *testing.T) {
+	t.Parallel()
+	f := oldAndNews(t)
+	m := learned(t, f, 6, `policy = "adaptive"`, "adaptive.price = 0.0001")
+	p := planOf(t, m)
+	if p.Asked < 20 {
+		t.Fatalf("a plan of %d requests shows nothing", p.Asked)
+	}
+	var answered atomic.Int32
+	var slow atomic.Bool
+	enough, never := make(chan struct{}), make(chan struct{})
+	page := mirrortest.Page{Handle: func(w http.ResponseWriter, r *http.Request) {
+		if slow.CompareAndSwap(false, true) {
+			select {
+			case <-enough:
+			case <-r.Context().Done():
+				close(never)
+			}
+		} else if answered.Add(1) == 10 {
+			close(enough)
+		}
+		w.WriteHeader(http.StatusNotModified)
+	}}
+	for d, n := range f.pages {
+		for i := range n {
+			f.w.Set(home+f.path(d, i), page)
+		}
+	}
+	s := m.Run()
+	select {
+	case <-never:
+		t.Errorf("the run gave up on the slow answer after %d others", answered.Load())
+	default:
+	}
+	if s.Asked < int64(p.Asked)/2 {
+		t.Errorf("%d requests, planned were %d", s.Asked, p.Asked)
 	}
 }

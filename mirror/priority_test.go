@@ -18,17 +18,16 @@ func TestPriorityIsNeverOld(t *testing.T) {
 	f := newFolders(t, map[string]int{"old": 100, "news": 10, "notes": 10})
 	m := learned(t, f, 6, `policy = "adaptive"`, "limits.max_skip = 0", `limits.max_skip_time = "0"`,
 		`priority = [{ match = "/news/**" }, { match = ["/notes/*.html"], every = 3 }]`)
-	m.Set("polite.connections", "1")
 	next := weekly(m)
 	f.w.Requests()
-	age := map[string]int{} // in runs
-	old, skipped := 0, int64(0)
+	age := map[string]int{}                  // in runs
+	old, overtook, skipped := 0, 0, int64(0) // requests under way side by side may overtake one another
 	for range 10 {
 		next()
 		p := planOf(t, m)
 		s := m.Run()
 		requests := f.w.Requests()
-		if off := int64(p.Asked) - s.Asked; max(off, -off) > 6 || p.Reasons["priority"] < 10 { // 5 % of 121
+		if off := int64(p.Asked) - s.Asked; max(off, -off) > 1 || p.Reasons["priority"] < 10 {
 			t.Errorf("plan: %d of %d, because %v; run: %d of %d", p.Asked, p.Known, p.Reasons, s.Asked, s.Known)
 		}
 		pages := 0
@@ -38,8 +37,9 @@ func TestPriorityIsNeverOld(t *testing.T) {
 				old++
 			}
 			if path != "/robots.txt" && path != "/" {
-				if pages++; pages <= 10 && !strings.HasPrefix(path, "/news/") && !strings.HasPrefix(path, "/notes/") {
-					t.Errorf("%s is request %d", path, pages)
+				first := strings.HasPrefix(path, "/news/") || strings.HasPrefix(path, "/notes/")
+				if pages++; pages <= 10 && !first {
+					overtook++
 				}
 			}
 		}
@@ -57,8 +57,8 @@ func TestPriorityIsNeverOld(t *testing.T) {
 		}
 		skipped += s.Skipped
 	}
-	if old > 500 || skipped < 500 {
-		t.Errorf("%d requests for old pages, %d skipped", old, skipped)
+	if old > 500 || skipped < 500 || overtook > 40 {
+		t.Errorf("%d requests for old pages, %d of 100 among the first, %d skipped", old, overtook, skipped)
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		After:       s.refill,
 		Stop:        stop,
 	}
-	s.stage = func() { workers.Stage(ctx) }
+	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
 	r.exchange = r.newExchange()
 	s.hear = r.exchange.HearStored
@@ -153,6 +153,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
 			return owed(id) || r.advice.Plan.Due(id)
 		})
+		r.advice.Plan.Await(s.underWay())
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {

@@ -30,10 +30,10 @@ type stages struct {
 
 	motor *crawl.Motor
 
-	stage  func()                      // lets the workers empty the frontier
-	hear   func(*store.Resource) error // takes a stored source as evidence
-	follow func(targets []byte)        // lets enter what an unchanged document names
-	apply  func(*ledger.Finding)
+	workers func()                      // lets the workers empty the frontier
+	hear    func(*store.Resource) error // takes a stored source as evidence
+	follow  func(targets []byte)        // lets enter what an unchanged document names
+	apply   func(*ledger.Finding)
 
 	refilling sync.Mutex // held by the worker that refills the frontier
 }
@@ -178,9 +178,10 @@ func (s *stages) refill() {
 	}
 	s.refilling.Lock() // else what one worker puts into the frontier is missing for another
 	defer s.refilling.Unlock()
-	for b := s.advice.Plan.Refill(s.motor.Front.Short); len(b.IDs) > 0; b = s.advice.Plan.Refill(
-		s.motor.Front.Short) {
-		for _, id := range b.IDs {
+	p, short := s.advice.Plan, s.motor.Front.Short
+	for b := p.Refill(short); len(b.Asks) > 0; b = p.Refill(short) {
+		for _, a := range b.Asks {
+			id := uint32(a.Unit)
 			if b.Listings {
 				s.motor.Entrance.Known(id, crawl.PrioSeed)
 				continue
@@ -189,6 +190,59 @@ func (s *stages) refill() {
 			s.motor.Entrance.Known(id, crawl.PrioKnown)
 		}
 	}
+}
+
+// stage lets the workers empty the frontier.
+func (s *stages) stage() {
+	if s.advice.Plan == nil {
+		s.workers()
+		return
+	}
+	for again := true; again; {
+		end := s.nudge()
+		s.workers()
+		again = end() && !s.motor.Front.IsStopped()
+	}
+}
+
+// nudge lets the plan go on when one slow answer holds it up, until end is called, which reports whether the
+// frontier was given anything for that.
+func (s *stages) nudge() (end func() bool) {
+	var wg sync.WaitGroup
+	done, some := make(chan struct{}), false
+	wg.Go(func() {
+		t := time.NewTicker(nudgeEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				if s.advice.Plan.Nudge() {
+					s.refill()
+					some = true
+				}
+			}
+		}
+	})
+	return func() bool {
+		close(done)
+		wg.Wait()
+		return some
+	}
+}
+
+// nudgeEvery is how often a plan that is held up is looked at: it goes on at the second time.
+const nudgeEvery = time.Second
+
+// underWay returns what is in the frontier before the plan has handed out anything. No worker runs.
+func (s *stages) underWay() (ids []uint32) {
+	for id, is := range s.table.Settled().All() {
+		if is.Given() && is.Queued() && !is.Answered() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor

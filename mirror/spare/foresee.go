@@ -35,7 +35,7 @@ type ForeseeOptions struct {
 }
 
 // Foresee goes through a run as if each request were answered 304, or as it was before: in the stages and
-// batches of a run with one request at a time. The plan is used up. No worker may run.
+// batches of the run itself, of the planner that it has. The plan is used up. No worker may run.
 func Foresee(o ForeseeOptions) Forecast {
 	if o.Sources == nil {
 		o.Sources = new(Sources)
@@ -76,6 +76,7 @@ type forecaster struct {
 	listed map[string][]uint32            // by directory: what its listing shows
 	shown  [ledger.EvidenceKinds][]uint32 // by sources that were requested since the last audits
 	audits Evidence                       // counts the audits
+	queue  []uint32                       // requested and not answered yet
 }
 
 // coveredByDir returns what the listing of each directory shows.
@@ -104,9 +105,7 @@ func (f *forecaster) ask(id uint32) bool {
 
 // answer is the answer to a request: nothing has changed.
 func (f *forecaster) answer(id uint32) {
-	if f.Plan.governs(id) {
-		f.Plan.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-	}
+	f.Plan.Tell(id, ledger.Asked)
 	if f.ForeseeOptions.Sources.Listings.Has(id) {
 		dir := directory(f.Table.URL(id))
 		f.shown[ledger.ByListing] = append(f.shown[ledger.ByListing], f.listed[dir]...)
@@ -128,7 +127,7 @@ func (f *forecaster) sources() {
 		return
 	}
 	if f.Plan.DecidesListings() {
-		f.drain(f.Plan.plan.NextListings)
+		f.listings()
 	}
 	if sitemaps {
 		f.shown[ledger.BySitemap] = slices.Collect(f.ForeseeOptions.Sources.mapped.All())
@@ -162,35 +161,35 @@ func (f *forecaster) settle() {
 				continue
 			}
 			f.Forecast.Covered.Put(id, true)
-			if f.Plan.governs(id) {
-				f.Plan.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-			}
+			f.Plan.Tell(id, ledger.Spared)
 		}
 	}
 }
 
 // owed requests what a run requests whatever its plan says: entry points, and what failed.
 func (f *forecaster) owed() {
+	put := func(id uint32) bool {
+		if !f.ask(id) {
+			return false
+		}
+		f.queue = append(f.queue, id)
+		return true
+	}
 	for _, u := range f.Seeds {
 		if id, ok := f.Table.Find([]byte(u.String())); ok {
 			f.EntryPoints[id] = true
-			if f.ask(id) {
-				f.answer(id)
-			}
+			put(id)
 		}
 	}
 	for id, s := range f.Table.All() {
 		switch {
 		case !s.Given():
 		case f.Plan.Due(id):
-			if f.ask(id) {
+			if put(id) {
 				f.Priority[id] = true
-				f.answer(id)
 			}
 		case s.Outcome() == site.Pending, s.Outcome() == site.Failed && (f.Plan == nil || !f.Broken(id)):
-			if f.ask(id) {
-				f.answer(id)
-			}
+			put(id)
 		}
 	}
 }
@@ -206,40 +205,54 @@ func (f *forecaster) all() {
 
 // planned requests what the plan hands out. The listings among it have stages of their own.
 func (f *forecaster) planned() {
+	f.Plan.Await(slices.Clone(f.queue))
 	for more := true; more; {
-		more = f.drain(f.Plan.plan.Next)
-		if f.Evidence != nil && f.Plan.DecidesListings() {
-			more = f.drain(f.Plan.plan.NextListings) || more
+		f.Plan.Open()
+		f.stage()
+		if more = f.Evidence != nil && f.Plan.DecidesListings(); more {
+			more = f.listings()
 			f.settle()
 		}
 	}
 }
 
-// drain requests what next hands out, with as many answers outstanding as in a run, and reports whether it
-// was any.
-func (f *forecaster) drain(next func(int) []policy.Ask) (some bool) {
-	var queue []uint32
-	for {
-		for len(queue) < f.Plan.low+f.Plan.low/2 { // what waits, and what is in flight
-			batch := next(f.Plan.low)
-			if len(batch) == 0 {
-				break
+// listings requests the listings that the plan handed out with the rest, then those that pay, and reports
+// whether there were any.
+func (f *forecaster) listings() (some bool) {
+	for ids := f.Plan.TakeWanted(); len(ids) > 0; ids = f.Plan.TakeWanted() {
+		for _, id := range ids {
+			if f.ask(id) {
+				f.Planned[id] = f.Plan.Reason(id)
+				f.queue = append(f.queue, id)
 			}
-			for _, a := range batch {
-				if id := uint32(a.Unit); f.ask(id) {
+		}
+		f.stage()
+		some = true
+	}
+	f.Plan.OpenListings()
+	defer f.Plan.Close()
+	return f.stage() || some
+}
+
+// stage requests what is queued and what the plan hands out, and reports whether it was any.
+func (f *forecaster) stage() (some bool) {
+	// what waits, and what is in flight
+	short := func(low int, _ []string) bool { return len(f.queue) < low+low/2 }
+	for {
+		for b := f.Plan.Refill(short); len(b.Asks) > 0; b = f.Plan.Refill(short) {
+			for _, a := range b.Asks {
+				if id := uint32(a.Unit); f.ask(id) { // else it is in the queue
 					f.Planned[id] = a.Why
-					queue = append(queue, id)
-				} else {
-					f.answer(id)
+					f.queue = append(f.queue, id)
 				}
 			}
 		}
-		if len(queue) == 0 {
+		if len(f.queue) == 0 {
 			return some
 		}
 		some = true
-		f.answer(queue[0])
-		queue = queue[1:]
+		f.answer(f.queue[0])
+		f.queue = f.queue[1:]
 	}
 }
 

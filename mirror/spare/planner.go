@@ -5,60 +5,13 @@ package spare
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
-	"time"
 
 	"mirrord/job"
-	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
-	"mirrord/site"
 )
-
-// PlanOptions are what a run is planned from. All fields but Listings and Covered are needed.
-type PlanOptions struct {
-	Job      *job.Job
-	Policies policy.Registry
-	Site     KnownSite
-	Run      int          // number of the run
-	Now      time.Time    // its beginning
-	Listings ledger.IDSet // directory listings of the mirror
-	Covered  ledger.IDSet // URLs that a listing shows
-	Trusted  bool         // what listings say is believed
-	First    admit.Priorities
-
-	PlanTerms
-	Full bool // FullFact is set
-}
-
-// FullFact is where a site notes that its next run must request everything: what its records say may be
-// wrong.
-const FullFact = "ask-all"
-
-// WhyFull says why a run requests everything whatever was observed; "" when it may follow a plan.
-func (o *PlanOptions) WhyFull() string {
-	switch {
-	case !o.Published:
-		return "nothing is published yet"
-	case o.policy().Everything && o.Job.Limits.MaxRequests == 0:
-		return "policy = " + string(o.Job.Policy)
-	case o.NewRules:
-		return "the job's rules have changed"
-	case o.Full:
-		return "the run before was suspicious, or the mirror was rolled back"
-	}
-	return ""
-}
-
-// policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
-// making a plan then fails. A run for a few URLs has none.
-func (o *PlanOptions) policy() policy.Definition {
-	if len(o.Job.Only) > 0 {
-		return policy.Definition{}
-	}
-	p, _ := o.Policies.Find(o.Job.Policy)
-	return p
-}
 
 // Planner lets the job's policy decide which of the known URLs a run requests. It hands out batches of the
 // URLs that pay most while the frontier runs low, takes the outcomes, and ends by itself. What it does not
@@ -83,6 +36,10 @@ type Planner struct {
 	phase  planPhase
 	dry    bool     // this phase had no more batches, and no outcome came since
 	wanted []uint32 // listings for the next stage of listings
+	order  inOrder
+	loose  bool   // outcomes are passed as they come
+	held   bool   // a batch would have been handed out, but outcomes are missing
+	stuck  uint32 // the oldest of them, plus one, at the last call of Nudge
 	found  map[uint32]int
 	asked  [policy.Cheap]int64 // by policy.Why
 	hinted hints
@@ -151,7 +108,7 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 
 // newPlanner returns a planner of a plan, which may be given later.
 func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
-	return &Planner{
+	p := &Planner{
 		o:       o,
 		model:   m,
 		low:     lowWater(o.Job),
@@ -160,6 +117,8 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		found:   map[uint32]int{},
 		hinted:  hints{open: map[uint32]bool{}},
 	}
+	p.loose = len(p.origins) > 1
+	return p
 }
 
 // findDue finds the units whose turn it is by the priorities of the job, and returns how many they are.
@@ -183,32 +142,6 @@ func (p *Planner) findDue() (n int) {
 
 // Due reports whether a URL is requested whatever the policy says, because the job gives it priority.
 func (p *Planner) Due(id uint32) bool { return p != nil && p.due.Has(id) }
-
-// planned says how the policy plans. When too little was observed, why says so: then everything is requested,
-// within the requests that the job allows.
-func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
-	with = policy.Options{
-		Policy:  o.Job.Policy,
-		Now:     o.Now.Unix(),
-		Price:   o.Job.Adaptive.Price,
-		Budget:  int(o.Job.Limits.MaxRequests),
-		MaxSkip: int(o.Job.Limits.MaxSkip),
-		MaxAge:  int64(o.Job.Limits.MaxSkipTime.Seconds()),
-	}
-	if m.Runs() == 0 {
-		return with, "no run has observed the site yet"
-	}
-	if why := o.whyLearning(m.Whole); why != "" {
-		if with.Budget == 0 {
-			return with, why
-		}
-		with.Policy, with.Price = bestFirst, 0
-	}
-	if with.Price == 0 {
-		with.Price = -1
-	}
-	return with, ""
-}
 
 // originsOf returns the origins of the URLs that a policy decides about.
 func originsOf(t ledger.Settled) (out []string) {
@@ -256,6 +189,7 @@ func (p *Planner) Reason(id uint32) policy.Reason {
 
 // Skipped yields the URLs that were neither handed out nor observed, and why. No worker may run.
 func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
+	p.pass(p.order.rest())
 	return func(yield func(uint32, policy.Reason) bool) {
 		for id, why := range p.plan.Spared() {
 			if !yield(uint32(id), why) {
@@ -296,11 +230,21 @@ func (p *Planner) Tell(id uint32, seen ledger.Seen) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	res := resultOf(seen)
-	p.hinted.tell(id, res == policy.Changed || res == policy.Gone)
-	p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: res, New: p.found[id]})
-	delete(p.found, id)
+	o := policy.Outcome{Unit: policy.ID(id), Result: resultOf(seen), New: p.found[id]}
+	if delete(p.found, id); p.loose {
+		p.pass([]policy.Outcome{o})
+	} else {
+		p.order.add(o)
+	}
 	p.dry = false
+}
+
+// pass tells the plan outcomes.
+func (p *Planner) pass(all []policy.Outcome) {
+	for _, o := range all {
+		p.hinted.tell(uint32(o.Unit), o.Result == policy.Changed || o.Result == policy.Gone)
+		p.plan.Tell(o)
+	}
 }
 
 // Named takes the URLs that a document named and that enter the frontier. It counts those that are new.
@@ -328,29 +272,6 @@ func (p *Planner) Hint(id uint32) {
 	p.hinted.ids = append(p.hinted.ids, id)
 }
 
-// retryDead is for how many runs, at most, a planned run does not retry a dead link that only unchanged
-// documents name: for as many as it has been dead, so that what comes back soon is found soon.
-const retryDead = 8
-
-// Leaves reports whether a run does not request a known URL because an unchanged document names it: the plan
-// decides, or a later run. broken says that it has failed for several runs.
-func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
-	switch {
-	case p == nil || !s.Known():
-		return false
-	case s.Governed():
-		return true
-	case broken:
-		return (int(id)+p.o.Run)%retryDead != 0
-	}
-	switch s.Outcome() {
-	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
-		looked := p.model.Looked(id)
-		return looked > 0 && p.o.Run-looked < min(looked-p.model.Died(id), retryDead)
-	}
-	return false
-}
-
 // Under a policy that decides on listings, a directory listing is requested when that pays. It shows all
 // files of its directory, so it is worth what they are together (policy.Model.Vouch). When it does not pay,
 // neither it nor its files are requested. Always requested are the listings that are entry points or the root
@@ -363,8 +284,8 @@ func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 
 // Batch is what a planner hands out at a time.
 type Batch struct {
-	IDs      []uint32
-	Listings bool // it is for the stage of listings, before all else
+	Asks     []policy.Ask // units are URL numbers
+	Listings bool         // it is for the stage of listings, before all else
 }
 
 // Open lets Refill hand out whatever pays.
@@ -382,53 +303,118 @@ func (p *Planner) enter(x planPhase) {
 	p.phase, p.dry = x, false
 }
 
-// Refill returns the next batch while the frontier runs low; an empty one means that it does not, or that the
-// plan has nothing more now. short says whether fewer than low URLs are queued, or none of one of several
-// origins. Call it until it returns nothing whenever the work on a URL ends, before the frontier learns of
-// that end: then no worker stops while the plan has more.
+// Await notes URLs that a run requests although the plan did not hand them out: what it owes. The plan goes
+// on with their outcomes as if it had handed them out before all else.
+func (p *Planner) Await(ids []uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.loose {
+		ids = slices.DeleteFunc(ids, func(id uint32) bool { return !p.governs(id) })
+		slices.Sort(ids)
+		p.order.push(ids)
+	}
+}
+
+// Refill returns the next batch while the frontier runs low; an empty one means that it does not, that the
+// plan has nothing more now, or that outcomes are missing without which it cannot say. short says whether
+// fewer than low URLs are queued, or none of one of several origins. Whenever the work on a URL ends, before
+// the frontier learns of that end, call it until it returns nothing: then no worker stops while the plan has
+// more.
+//
+// For a site of one origin the batches depend on the answers alone, not on when they come (see inOrder), so
+// that Foresee can say which they are. Where there are several, no host waits for the answers of another one.
 func (p *Planner) Refill(short func(low int, origins []string) bool) (b Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(b.IDs) == 0 && p.phase != phaseClosed && !p.dry && short(p.low, p.origins) {
-		if b.Listings = p.phase == phaseListings; b.Listings {
-			b.IDs = p.nextListings()
-		} else {
-			b.IDs = p.next()
+	p.held = false
+	for len(b.Asks) == 0 && p.phase != phaseClosed && !p.dry && short(p.low, p.origins) {
+		if _, p.held = p.order.missing(); p.held {
+			break
 		}
+		p.pass(p.order.pass())
+		b.Listings = p.phase == phaseListings
+		some := false
+		if b.Listings {
+			b.Asks = p.nextListings()
+			some = len(b.Asks) > 0
+		} else {
+			b.Asks, some = p.next()
+		}
+		if !p.loose {
+			p.order.push(unitsOf(b.Asks))
+		}
+		p.dry = !some && p.order.isEmpty()
 	}
 	return b
 }
 
-// next takes a batch of hints, or of the plan. A listing that comes with it waits for the next stage of
-// listings.
-func (p *Planner) next() (ids []uint32) {
-	if ids = p.hinted.take(p.low); len(ids) > 0 {
-		return ids
+func unitsOf(asks []policy.Ask) (ids []uint32) {
+	for _, a := range asks {
+		ids = append(ids, uint32(a.Unit))
 	}
-	asks := p.plan.Next(p.low)
+	return ids
+}
+
+// Nudge is called from time to time. When the plan is held up by an outcome that was missing at the last
+// call, too, it goes on without, and Nudge reports that: call Refill then. One slow answer must not hold up a
+// run.
+func (p *Planner) Nudge() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.stuck
+	p.stuck = 0
+	if id, missing := p.order.missing(); missing && p.held {
+		p.stuck = id + 1
+	}
+	if p.stuck == 0 || p.stuck != was {
+		return false
+	}
+	p.order.giveUp()
+	return true
+}
+
+// most is how many URLs a batch has. Two batches in order are as many as wait in the frontier.
+func (p *Planner) most() int {
+	if p.loose {
+		return p.low
+	}
+	return p.low / 2
+}
+
+// next takes a batch of hints, or of the plan, and reports whether there was any. A listing that comes with
+// it waits for the next stage of listings.
+func (p *Planner) next() (out []policy.Ask, some bool) {
+	for _, id := range p.hinted.take(p.most()) {
+		out = append(out, policy.Ask{Unit: policy.ID(id)})
+	}
+	if len(out) > 0 {
+		return out, true
+	}
+	asks := p.plan.Next(p.most())
 	for _, a := range asks {
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
 		if id := uint32(a.Unit); p.DecidesListings() && p.o.Listings.Has(id) {
 			p.wanted = append(p.wanted, id)
 		} else {
-			ids = append(ids, id)
+			out = append(out, a)
 		}
 	}
-	p.dry = len(asks) == 0
-	return ids
+	return out, len(asks) > 0
 }
 
 // nextListings takes the next listings that pay.
-func (p *Planner) nextListings() (ids []uint32) {
-	if ids, p.wanted = p.wanted, nil; len(ids) > 0 {
-		return ids
+func (p *Planner) nextListings() (out []policy.Ask) {
+	for _, id := range p.wanted {
+		out = append(out, policy.Ask{Unit: policy.ID(id)})
 	}
-	for _, a := range p.plan.NextListings(p.low) {
-		ids = append(ids, uint32(a.Unit))
+	if p.wanted = nil; len(out) > 0 {
+		return out
+	}
+	out = p.plan.NextListings(p.most())
+	for _, a := range out {
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
 	}
-	p.dry = len(ids) == 0
-	return ids
+	return out
 }
 
 // Want adds a listing to the stage that is under way.
@@ -444,24 +430,4 @@ func (p *Planner) TakeWanted() (ids []uint32) {
 	defer p.mu.Unlock()
 	ids, p.wanted = p.wanted, nil
 	return ids
-}
-
-// DecidesOn reports whether the plan decides whether a source of evidence is requested. seeds are the entry
-// points. No worker may run.
-func (p *Planner) DecidesOn(id uint32, seeds []site.URL) bool {
-	if !p.DecidesListings() || !p.o.Listings.Has(id) || !p.governs(id) {
-		return false
-	}
-	t := p.o.Site.Table
-	if t.State(id).Outcome() == site.Failed || p.model.Tree.Of(t.URL(id)) == policy.Root {
-		return false
-	}
-	for _, u := range seeds {
-		if s, ok := t.Find([]byte(u.String())); ok {
-			if f, _ := t.Final(s); s == id || f == id {
-				return false
-			}
-		}
-	}
-	return true
 }

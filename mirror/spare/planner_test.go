@@ -60,8 +60,8 @@ func short(int, []string) bool { return true }
 
 // drain takes all batches. seen is what is found out about each URL.
 func drain(p *Planner, seen func(id uint32) ledger.Seen) (ids []uint32) {
-	for b := p.Refill(short); len(b.IDs) > 0; b = p.Refill(short) {
-		for _, id := range b.IDs {
+	for b := p.Refill(short); len(b.Asks) > 0; b = p.Refill(short) {
+		for _, id := range unitsOf(b.Asks) {
 			ids = append(ids, id)
 			p.Tell(id, seen(id))
 		}
@@ -77,8 +77,8 @@ func TestPlanSkipsWhatDoesNotPay(t *testing.T) {
 		t.Errorf("%d were handed out before the plan was opened", len(ids))
 	}
 	p.Open()
-	if b := p.Refill(func(int, []string) bool { return false }); len(b.IDs) > 0 {
-		t.Errorf("%d were handed out into a frontier that is full", len(b.IDs))
+	if b := p.Refill(func(int, []string) bool { return false }); len(b.Asks) > 0 {
+		t.Errorf("%d were handed out into a frontier that is full", len(b.Asks))
 	}
 	ids := drain(p, asBefore)
 	if n := slices.IndexFunc(ids, func(id uint32) bool { return id < 10 }); n < 0 {
@@ -170,11 +170,11 @@ func TestListingsComeInStages(t *testing.T) {
 	}
 	p.OpenListings()
 	b := p.Refill(short)
-	if !b.Listings || !slices.Equal(b.IDs, []uint32{0}) {
+	if !b.Listings || !slices.Equal(unitsOf(b.Asks), []uint32{0}) {
 		t.Errorf("batch %+v, want the listing of the busy directory", b)
 	}
 	p.Want(50)
-	if b := p.Refill(short); !slices.Equal(b.IDs, []uint32{50}) {
+	if b := p.Refill(short); !slices.Equal(unitsOf(b.Asks), []uint32{50}) {
 		t.Errorf("batch %+v, want the listing that others hint at", b)
 	}
 	p.Close()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
+)
+
+// PlanOptions are what a run is planned from. All fields but Listings and Covered are needed.
+type PlanOptions struct {
+	Job      *job.Job
+	Policies policy.Registry
+	Site     KnownSite
+	Run      int          // number of the run
+	Now      time.Time    // its beginning
+	Listings ledger.IDSet // directory listings of the mirror
+	Covered  ledger.IDSet // URLs that a listing shows
+	Trusted  bool         // what listings say is believed
+	First    admit.Priorities
+
+	PlanTerms
+	Full bool // FullFact is set
+}
+
+// FullFact is where a site notes that its next run must request everything: what its records say may be
+// wrong.
+const FullFact = "ask-all"
+
+// WhyFull says why a run requests everything whatever was observed; "" when it may follow a plan.
+func (o *PlanOptions) WhyFull() string {
+	switch {
+	case !o.Published:
+		return "nothing is published yet"
+	case o.policy().Everything && o.Job.Limits.MaxRequests == 0:
+		return "policy = " + string(o.Job.Policy)
+	case o.NewRules:
+		return "the job's rules have changed"
+	case o.Full:
+		return "the run before was suspicious, or the mirror was rolled back"
+	}
+	return ""
+}
+
+// policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
+// making a plan then fails. A run for a few URLs has none.
+func (o *PlanOptions) policy() policy.Definition {
+	if len(o.Job.Only) > 0 {
+		return policy.Definition{}
+	}
+	p, _ := o.Policies.Find(o.Job.Policy)
+	return p
+}
+
+// planned says how the policy plans. When too little was observed, why says so: then everything is requested,
+// within the requests that the job allows.
+func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
+	with = policy.Options{
+		Policy:  o.Job.Policy,
+		Now:     o.Now.Unix(),
+		Price:   o.Job.Adaptive.Price,
+		Budget:  int(o.Job.Limits.MaxRequests),
+		MaxSkip: int(o.Job.Limits.MaxSkip),
+		MaxAge:  int64(o.Job.Limits.MaxSkipTime.Seconds()),
+	}
+	if m.Runs() == 0 {
+		return with, "no run has observed the site yet"
+	}
+	if why := o.whyLearning(m.Whole); why != "" {
+		if with.Budget == 0 {
+			return with, why
+		}
+		with.Policy, with.Price = bestFirst, 0
+	}
+	if with.Price == 0 {
+		with.Price = -1
+	}
+	return with, ""
+}
