@@ -29,7 +29,17 @@ func (c *Difference) WriteHeld(w io.Writer) error {
 			return err
 		}
 	}
-	return c.WriteTable(w)
+	return c.writeHeldTable(w)
+}
+
+// writeHeldTable is WriteTable of what waits to be accepted, and says what that does not count.
+func (c *Difference) writeHeldTable(w io.Writer) error {
+	err := c.WriteTable(w)
+	if moved := c.Tree.Added + c.Tree.Removed; (err != nil) || (c.A == 0) || (moved == 0) {
+		return err
+	}
+	_, err = fmt.Fprintln(w, "Pages that link to what comes or goes get other links; they are not counted here.")
+	return err
 }
 
 // in is behind what is said of a directory.
@@ -58,7 +68,7 @@ func (c *Difference) heldLines() []string {
 	var b strings.Builder
 	c.Tree.Shorten(shortDirs, shortExamples)
 	fmt.Fprintln(&b, c.heldText())
-	if err := c.WriteTable(&b); err != nil {
+	if err := c.writeHeldTable(&b); err != nil {
 		return nil // a strings.Builder has no errors
 	}
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")

@@ -58,5 +58,22 @@ func viewState(a *App, name string, f func(*store.State, *store.Site) error) err
 		return err
 	}
 	err = view(st, name, func(s *store.Site) error { return f(st, s) })
+	if errors.Is(err, store.ErrNoSite) {
+		if _, jobErr := a.FindJob(name); jobErr == nil {
+			err = notRun{name, err}
+		}
+	}
 	return errors.Join(err, st.Close())
 }
+
+// notRun is the error for a job that has no site yet.
+type notRun struct {
+	job string
+	err error
+}
+
+func (e notRun) Error() string {
+	return fmt.Sprintf("%s has not run yet: mirrord run-now %s makes its first version", e.job, e.job)
+}
+
+func (e notRun) Unwrap() error { return e.err }

@@ -286,6 +286,10 @@ func TestPlannedRunIsResumed(t *testing.T) {
 		t.Fatalf("%v", s.Verdict)
 	}
 	f.asked()
+	var text strings.Builder
+	if p := planOf(t, m); p.WriteText(&text, false) != nil || !strings.Contains(text.String(), "has begun: ") {
+		t.Errorf("plan of an unfinished run:\n%s", text.String())
+	}
 	s = m.Run()
 	if n := f.asked()["old"]; !s.Resumed || n > 2 || s.Verdict != mirror.Complete || s.Skipped < 17 {
 		t.Errorf("resumed %v, %d old pages asked\n%s", s.Resumed, n, mirrortest.Text(s))

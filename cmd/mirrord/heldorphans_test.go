@@ -44,11 +44,17 @@ func TestHeldOrphansAreShown(t *testing.T) {
 	}
 	const lost = "0 added, 1 changed, 15 removed; "
 	do(exitOK, "version 1 published", "run-now", "demo")
+	later := filepath.Join(jobs, "later.toml")
+	if err := os.WriteFile(later, []byte(fmt.Sprintf("url = %q\n", srv.URL+"/later/")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	do(exitError, "later has not run yet: mirrord run-now later ", "versions", "later")
 	links.Store(5)
 	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
 	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo")
 	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo")
 	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo", "--held")
+	do(exitOK, "\nPages that link to what comes or goes get other links", "diff", "demo", "--held")
 	do(exitOK, "15", "diff", "demo", "docs/", "--held")
 	do(exitOK, lost, "accept", "demo")
 	do(exitOK, "demo: from version 1 to 2: "+lost, "diff", "demo")

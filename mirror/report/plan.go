@@ -21,6 +21,9 @@ import (
 type PlanReport struct {
 	Job string `json:"job"`
 	Run int    `json:"run"` // that would come next
+	// Unfinished: run Run has begun. It is under way, or goes on from where it stopped; the plan is that of all
+	// of it.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// At is the time for which the plan is made: what is expected grows with the time since the last run.
 	// When says in words which time that is; the caller does.
 	At      time.Time `json:"at"`
@@ -61,13 +64,14 @@ func (v *View) Plan() (*PlanReport, error) {
 		return nil, err
 	}
 	rep := &PlanReport{
-		Job:     v.Site.Name,
-		Run:     v.run.Number,
-		At:      v.At,
-		Policy:  string(v.Job.Policy),
-		Full:    why,
-		Reasons: map[string]int{},
-		Dirs:    []PlanDir{},
+		Job:        v.Site.Name,
+		Run:        v.run.Number,
+		Unfinished: v.begun,
+		At:         v.At,
+		Policy:     string(v.Job.Policy),
+		Full:       why,
+		Reasons:    map[string]int{},
+		Dirs:       []PlanDir{},
 	}
 	if p != nil {
 		rep.Runs = p.Model().Runs()

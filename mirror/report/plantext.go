@@ -21,6 +21,9 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
 		return err
 	}
+	if p.Unfinished {
+		fmt.Fprintf(w, "  run %d has begun: it is under way, or goes on from where it stopped\n", p.Run)
+	}
 	if len(p.Without) > 0 {
 		fmt.Fprintf(w, "  not in this plan: %s\n", strings.Join(p.Without, "; "))
 	}

@@ -31,6 +31,7 @@ type View struct {
 	down    *admit.TakeDowns // nil: the site was never retrieved
 	live    *store.Version   // the published one; nil: there is none
 	run     store.Run        // the unfinished run, or the one that would come next
+	begun   bool             // run is unfinished
 	table   ledger.Settled
 	primary string // the origin whose directories begin at the root
 	advice  *spare.Advice
@@ -103,7 +104,7 @@ func (v *View) findRun() error {
 		return err
 	}
 	if state != nil { // it goes on
-		v.run = *state
+		v.run, v.begun = *state, true
 		return nil
 	}
 	return v.Site.Records.Observations(func(o *store.Observation) error {
