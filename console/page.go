@@ -120,7 +120,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound
-	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged):
+	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
+		errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict
 	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == app.Usage:
 		code = http.StatusBadRequest

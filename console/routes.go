@@ -45,6 +45,8 @@ func routes() []route {
 		{"POST /jobs/{job}/cancel", Operate, cancelRun},
 		{"POST /jobs/{job}/pause", Operate, pauseJob},
 		{"POST /jobs/{job}/resume", Operate, resumeJob},
+		{"GET /jobs/{job}/file", Operate, editPage},
+		{"POST /jobs/{job}/file", Operate, editJob},
 		{"GET /audit", Operate, auditPage},
 		{"GET /login", Nobody, loginPage},
 		{"POST /logout", Nobody, logout},

@@ -53,6 +53,7 @@ type Server struct {
 	pages   *template.Template
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
+	saver   *saver
 	handler http.Handler // all of it
 }
 
@@ -78,6 +79,7 @@ func New(o Options) (*Server, error) {
 		pages:  pages,
 		mux:    http.NewServeMux(),
 		cross:  http.NewCrossOriginProtection(),
+		saver:  new(saver),
 	}
 	for _, r := range routes() {
 		s.mux.HandleFunc(r.pattern, s.guarded(r))

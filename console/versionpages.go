@@ -88,10 +88,13 @@ func diffPath(name string, from, to int, held bool, p string) string {
 	return jobPath(name, "diff") + "?" + q.Encode()
 }
 
-// Rows are the lines of a page's difference, with their numbers.
-func (d diffData) Rows() (out []diffRow) {
-	for i := range d.Diff.Hunks {
-		h := &d.Diff.Hunks[i]
+// Rows are the lines of a page's difference.
+func (d diffData) Rows() []diffRow { return rowsOf(d.Diff) }
+
+// rowsOf are the lines of a difference, with their numbers.
+func rowsOf(p *diff.Page) (out []diffRow) {
+	for i := range p.Hunks {
+		h := &p.Hunks[i]
 		out = append(out, diffRow{Kind: "h", Head: fmt.Sprintf("@@ −%d +%d @@", h.OldStart, h.NewStart)})
 		old, now := h.OldStart, h.NewStart
 		for _, l := range h.Lines {

@@ -132,9 +132,17 @@ const settled = 2 * time.Second
 
 // ReadFile reads and checks one job file. It refuses what Dir.Read refuses of a single file.
 func ReadFile(path string) (*job.Job, error) {
+	text, err := ReadText(path)
+	if err != nil {
+		return nil, err
+	}
+	return job.Parse(strings.TrimSuffix(filepath.Base(path), Suffix), path, text)
+}
+
+// ReadText is ReadFile without looking into the file.
+func ReadText(path string) ([]byte, error) {
 	dir, base := filepath.Split(path)
-	name, ok := strings.CutSuffix(base, Suffix)
-	if !ok {
+	if !strings.HasSuffix(base, Suffix) {
 		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + Suffix}}
 	}
 	if dir == "" {
@@ -152,7 +160,7 @@ func ReadFile(path string) (*job.Job, error) {
 	if err != nil {
 		return nil, refusal(path, err)
 	}
-	return job.Parse(name, path, text)
+	return text, nil
 }
 
 func refusal(path string, err error) error {

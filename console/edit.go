@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"mirrord/app"
+	"mirrord/control"
+)
+
+// saver keeps two people from writing job files at the same moment.
+type saver struct{ mu sync.Mutex }
+
+func (s *saver) save(a *app.App, e app.JobEdit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return app.SaveEdit(a, e)
+}
+
+// editData is what the editor shows.
+type editData struct {
+	Job, File, Text, Tag string
+	Checked              *app.EditedJob // nil before it was looked at
+	Rows                 []diffRow      // what it changes
+	Bad                  []badLine
+}
+
+// badLine is a line of the text with what is wrong there.
+type badLine struct {
+	N       int
+	Text    string
+	Message string
+}
+
+// editPage shows a job file in an editor.
+func editPage(v *visit) error {
+	t, err := app.ReadJobText(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("ETag", `"`+t.Tag+`"`)
+	return v.edit(http.StatusOK, editData{
+		Job:  v.job,
+		File: t.File,
+		Text: string(t.Text),
+		Tag:  t.Tag,
+	})
+}
+
+func (v *visit) edit(code int, d editData) error {
+	return v.draw(code, "edit.html", "Job file of "+v.job, d)
+}
+
+// editJob checks a new text and shows what it changes, or saves it. What cannot be saved is shown again, with
+// the reason: no text is lost.
+func editJob(v *visit) error {
+	e := app.JobEdit{Job: v.job, Text: []byte(v.r.PostFormValue("text")), Tag: v.r.PostFormValue("tag")}
+	if v.r.PostFormValue("do") == "save" {
+		err := v.saver.save(v.o.App, e)
+		usage, isUsage := errors.AsType[*app.Error](err)
+		if !errors.Is(err, app.ErrJobMoved) && (!isUsage || usage.Kind != app.Usage) {
+			return v.saved(err)
+		}
+		v.audit(v.r, v.who, act{what: "change the job file", job: v.job}, err)
+	}
+	c, err := app.CheckEdit(v.o.App, e)
+	if err != nil {
+		return err
+	}
+	d := editData{
+		Job:     v.job,
+		File:    c.Now.File,
+		Text:    string(e.Text),
+		Tag:     c.Now.Tag,
+		Checked: c,
+		Rows:    rowsOf(c.Diff),
+		Bad:     badLines(string(e.Text), c.Errors),
+	}
+	code := http.StatusOK
+	switch {
+	case len(c.Errors) > 0:
+		code = http.StatusUnprocessableEntity
+	case c.Moved:
+		code = http.StatusConflict
+	}
+	return v.edit(code, d)
+}
+
+// saved puts the file in force and leads to the job.
+func (v *visit) saved(err error) error {
+	to := "saved"
+	if err == nil {
+		re, rerr := v.o.Daemon.Reload()
+		refused := func(ch control.Change) bool { return ch.Job == v.job }
+		if rerr != nil || slices.ContainsFunc(re.Refused, refused) {
+			to = "refused"
+		}
+	}
+	return v.done(act{what: "change the job file"}, err, jobPath(v.job, "")+"?said="+to)
+}
+
+// badLines are the lines at which something is wrong.
+func badLines(text string, all []app.JobFileError) (out []badLine) {
+	lines := strings.Split(text, "\n")
+	for _, e := range all {
+		b := badLine{N: e.Line, Message: e.Message}
+		if e.Key != "" {
+			b.Message = e.Key + ": " + b.Message
+		}
+		if e.Hint != "" {
+			b.Message += "; " + e.Hint
+		}
+		if e.Line > 0 && e.Line <= len(lines) {
+			b.Text = strings.TrimRight(lines[e.Line-1], "\r")
+		}
+		out = append(out, b)
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestMachineKeys(t *testing.T) {
+	base := "url = \"https://a.example/\"\n"
+	was, err := Parse("a", "a.toml", []byte(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]string{
+		base + "title = \"x\"\nschedule = \"@daily\"\n[limits]\nmax_depth = 3\n": nil,
+		base + "[hooks]\nafter = \"/bin/sh\"\n":                                  {"hooks.after"},
+		base + "[notify]\ncommand = \"id\"\n":                                    {"notify.command"},
+		base + "[notify]\nemail = [\"a@a.example\"]\n":                           nil,
+		base + "[auth.headers]\nX = { file = \"/etc/shadow\" }\n":                {"auth.headers"},
+		base + "[tls]\ninsecure = true\n":                                        {"tls.insecure"},
+		base + "[publish]\ndir = \"/srv/www\"\nkeep = \"all\"\n":                 {"publish.dir"},
+		base + "[polite]\nallow_private = true\n":                                {"polite.allow_private"},
+	} {
+		j, err := Parse("a", "a.toml", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := MachineKeys(was, j); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	for _, k := range Keys() {
+		if k.Type == "path" && !k.ofMachine() {
+			t.Errorf("%s names a file", k.Name)
+		}
+	}
+}
