@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mirrord/internal/badserver"
@@ -17,18 +18,32 @@ import (
 	"mirrord/mirror"
 )
 
-// impatient are settings under which no misbehaviour takes long.
-const impatient = `
-polite.header_timeout = "300ms"
-polite.idle_timeout = "300ms"
-polite.total_timeout = "1s"
-limits.max_body = "2MB"
-limits.max_time = "30s"
-`
+// waits lists the behaviours that only a timeout ends.
+func waits() []string {
+	return []string{"/silent", "/slow-header", "/slow-body", "/stalled-body", "/stalled-404"}
+}
 
-// badSite is a site of three good pages and one at /target that does what name says.
-func badSite(t *testing.T, name string) (*badserver.Server, *mirrortest.Mirror) {
-	srv := badserver.Start(t)
+// onBadSite calls f with a site of three good pages and one at /target that does what name says. Sites that
+// will make their client wait are in a bubble of time.
+func onBadSite(
+	t *testing.T, name string, patient bool, f func(*testing.T, *badserver.Server, *mirrortest.Mirror),
+) {
+	if patient {
+		srv := badserver.Start(t)
+		f(t, srv, badSite(t, srv, name))
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		pipes := badserver.NewPipes()
+		srv := badserver.StartInMemory(t, pipes)
+		m := badSite(t, srv, name)
+		m.World.Network = pipes
+		f(t, srv, m)
+	})
+}
+
+func badSite(t *testing.T, srv *badserver.Server, name string) *mirrortest.Mirror {
+	t.Helper()
 	srv.Handle("/", func(c *badserver.Conn, _ *http.Request) bool {
 		c.Answer("200 OK",
 			[]byte(`<title>home</title><a href="/good1">1</a> <a href="/target">target</a> <a href="/good2">2</a>`),
@@ -42,7 +57,8 @@ func badSite(t *testing.T, name string) (*badserver.Server, *mirrortest.Mirror) 
 		})
 	}
 	srv.Alias("/target", name)
-	return srv, mirrortest.New(t, nil, fmt.Sprintf("url = %q\nobey_robots = false\n%s", srv.URL+"/", impatient))
+	return mirrortest.New(t, nil,
+		fmt.Sprintf("url = %q\nobey_robots = false\nlimits.max_body = \"2MB\"\n", srv.URL+"/"))
 }
 
 // whole are the bodies that a behaviour may leave in the mirror. Everything else is a part of one, or not
@@ -73,40 +89,49 @@ func TestBadAnswers(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimPrefix(name, "/"), func(t *testing.T) {
 			t.Parallel()
+			patient := !slices.Contains(waits(), name)
 			t.Run("new", func(t *testing.T) {
-				_, m := badSite(t, name)
-				s := m.Run()
-				if !s.Published {
-					t.Fatalf("the good pages are not published:\n%s", mirrortest.Text(s))
-				}
-				checkTarget(t, m, name)
+				onBadSite(t, name, patient, func(t *testing.T, _ *badserver.Server, m *mirrortest.Mirror) {
+					s := m.Run()
+					if !s.Published {
+						t.Fatalf("the good pages are not published:\n%s", mirrortest.Text(s))
+					}
+					checkTarget(t, m, name)
+				})
 			})
 			t.Run("known", func(t *testing.T) {
-				srv, m := badSite(t, "/ok")
-				wantVerdict(t, m.Run(), mirror.Complete, true)
-				before, urls := m.Tree(), m.ByURL()
-				m.Set("limits.max_delete", "0%") // a site this small may lose three files otherwise
-				srv.Alias("/target", name)
-				s := m.Run()
-				after := m.ByURL()
-				for u := range urls { // its file may have another name, of another type
-					if _, ok := after[u]; !ok {
-						t.Errorf("%s was dropped:\n%s", u, mirrortest.Text(s))
-					}
-				}
-				checkTarget(t, m, name)
-				if name == "/redirect-grow" {
-					return // its targets are pages of their own by now
-				}
-				srv.Alias("/target", "/ok")
-				m.Set("limits.max_delete", "0.9") // for where it redirected to
-				s = m.Run()
-				wantVerdict(t, s, mirror.Complete, s.Published)
-				if after := m.Tree(); !maps.Equal(after, before) {
-					t.Errorf("when the site is well again the mirror is not: %d files, %q", len(after), after["target.html"])
-				}
+				onBadSite(t, "/ok", patient, func(t *testing.T, srv *badserver.Server, m *mirrortest.Mirror) {
+					turnsBad(t, srv, m, name)
+				})
 			})
 		})
+	}
+}
+
+// turnsBad makes a run of a good site, one while /target does what name says, and one when it is good again.
+func turnsBad(t *testing.T, srv *badserver.Server, m *mirrortest.Mirror, name string) {
+	t.Helper()
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before, urls := m.Tree(), m.ByURL()
+	m.Set("limits.max_delete", "0%") // a site this small may lose three files otherwise
+	srv.Alias("/target", name)
+	s := m.Run()
+	after := m.ByURL()
+	for u := range urls { // its file may have another name, of another type
+		if _, ok := after[u]; !ok {
+			t.Errorf("%s was dropped:\n%s", u, mirrortest.Text(s))
+		}
+	}
+	checkTarget(t, m, name)
+	if name == "/redirect-grow" {
+		return // its targets are pages of their own by now
+	}
+	srv.Alias("/target", "/ok")
+	m.Set("limits.max_delete", "0.9") // for where it redirected to
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, s.Published)
+	if after := m.Tree(); !maps.Equal(after, before) {
+		t.Errorf("when the site is well again the mirror is not: %d files, %q", len(after), after["target.html"])
 	}
 }
 
@@ -141,7 +166,8 @@ func TestBrokenAnswerIsAskedForOnceMore(t *testing.T) {
 		for _, retries := range []string{"0", "3"} {
 			t.Run(name[1:]+" "+retries, func(t *testing.T) {
 				t.Parallel()
-				srv, m := badSite(t, name)
+				srv := badserver.Start(t)
+				m := badSite(t, srv, name)
 				m.Set("limits.retries", retries)
 				wantVerdict(t, m.Run(), mirror.Complete, true)
 				if n := srv.Hits("/target"); n != 2 {
@@ -152,7 +178,8 @@ func TestBrokenAnswerIsAskedForOnceMore(t *testing.T) {
 	}
 	t.Run("once", func(t *testing.T) {
 		t.Parallel()
-		srv, m := badSite(t, "/ok")
+		srv := badserver.Start(t)
+		m := badSite(t, srv, "/ok")
 		srv.Handle("/target", func(c *badserver.Conn, _ *http.Request) bool {
 			if c.Nth == 1 {
 				return false // hangs up

@@ -53,9 +53,20 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, l, l.Addr().String())
+}
+
+// StartInMemory runs a server that is reached at pipes as bad.example.org, until the test ends. What floods
+// its client needs a real connection.
+func StartInMemory(t testing.TB, pipes *Pipes) *Server {
+	t.Helper()
+	return serve(t, pipes, "bad.example.org")
+}
+
+func serve(t testing.TB, l net.Listener, addr string) *Server {
 	s := &Server{
-		URL:      "http://" + l.Addr().String(),
-		Addr:     l.Addr().String(),
+		URL:      "http://" + addr,
+		Addr:     addr,
 		l:        l,
 		done:     make(chan struct{}),
 		conns:    map[net.Conn]bool{},

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"mirrord/internal/badserver"
 )
 
 // takes is how long a connection, and how long an answer takes.
@@ -26,7 +28,7 @@ const takes = 20 * time.Millisecond
 // Net serves a site in memory. It is a fetch.Network, and safe for concurrent use.
 type Net struct {
 	site  *Site
-	conns chan net.Conn // to the server
+	pipes *badserver.Pipes // to the server
 
 	mu    sync.Mutex
 	run   int
@@ -49,7 +51,7 @@ type Contact struct {
 func Serve(s *Site) (*Net, func()) {
 	n := &Net{
 		site:  s,
-		conns: make(chan net.Conn),
+		pipes: badserver.NewPipes(),
 		names: map[string]netip.Addr{},
 		hosts: map[netip.Addr]string{},
 	}
@@ -61,7 +63,7 @@ func Serve(s *Site) (*Net, func()) {
 	}
 	go func() {
 		defer close(done)
-		srv.Serve(&listener{conns: n.conns, closed: make(chan struct{})})
+		srv.Serve(n.pipes)
 	}()
 	return n, func() {
 		srv.Close()
@@ -190,8 +192,7 @@ func (n *Net) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) 
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	client, pipe := net.Pipe()
-	server := net.Conn(newOutbox(pipe))
+	client, server := badserver.Pipe()
 	switch {
 	case f == Silent:
 		go func() {
@@ -205,12 +206,10 @@ func (n *Net) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) 
 	case secure && f != NotTLS:
 		server = tls.Server(server, serverTLS(host, f == BadCert))
 	}
-	select {
-	case n.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := n.pipes.Offer(ctx, server); err != nil {
+		return nil, err
 	}
+	return client, nil
 }
 
 // originAt is the origin that listens at a port of a host, and whether it is one of https.
@@ -238,29 +237,6 @@ func dialError(to netip.AddrPort, errno syscall.Errno) error {
 		Err:  os.NewSyscallError("connect", errno),
 	}
 }
-
-// listener hands connections to the server.
-type listener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *listener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // ServeHTTP answers a request as the site does.
 func (n *Net) ServeHTTP(w http.ResponseWriter, r *http.Request) {
