@@ -17,6 +17,7 @@ import (
 type Repaired struct {
 	Job      string           `json:"job"`
 	Database bool             `json:"database"` // it was damaged, and was made again from its log
+	Shared   bool             `json:"shared"`   // mirror.db was, and was made again from what the sites know
 	Files    []string         `json:"files"`    // of the published tree, that were made again
 	Bodies   []string         `json:"bodies"`   // URLs of which a damaged stored body was replaced
 	Lost     []store.LostBody `json:"lost"`     // of which there is no good copy here
@@ -58,8 +59,13 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 	if err := mendSite(ctx, st, out, drop); err != nil {
 		return nil, err
 	}
-	out.After, _, err = verifyView(ctx, st, name, verifyAll)
-	return out, err
+	if out.Shared, err = st.MendShared(); err != nil {
+		return nil, err
+	}
+	if out.After, _, err = verifyView(ctx, st, name, verifyAll); err != nil {
+		return nil, err
+	}
+	return out, out.After.addShared(st)
 }
 
 // mendSite does the work on the site, which is open for writing meanwhile.

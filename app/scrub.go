@@ -42,8 +42,9 @@ type scrubber struct {
 	pause func(ctx context.Context, d time.Duration) error
 	heals *heals
 
-	notes map[string]*scrubNote
-	later map[string]time.Time // sites that could not be read: when to try again
+	shared time.Time // when mirror.db was last read
+	notes  map[string]*scrubNote
+	later  map[string]time.Time // sites that could not be read: when to try again
 }
 
 // Scrub reads all stored bytes once in a time, 0 for never, until ctx ends. Its thread is the last to get
@@ -105,6 +106,7 @@ func (s *scrubber) round(ctx context.Context) (more bool) {
 		s.app.Log.Error("scrub", "err", err)
 		return false
 	}
+	s.readShared()
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return false
@@ -115,6 +117,18 @@ func (s *scrubber) round(ctx context.Context) (more bool) {
 		more = s.site(ctx, name, s.notes[name]) || more
 	}
 	return more && ctx.Err() == nil
+}
+
+// readShared reads mirror.db, once a day, and makes it again when it is damaged.
+func (s *scrubber) readShared() {
+	now := s.st.Now()
+	if s.every == 0 || now.Sub(s.shared) < min(lookEvery, s.every) {
+		return
+	}
+	s.shared = now
+	if _, err := s.st.MendShared(); err != nil {
+		s.app.Log.Warn("scrub: mirror.db cannot be read; it is read again tomorrow", "err", err)
+	}
 }
 
 // site does what is to be done of one site, and reports whether another part is due.

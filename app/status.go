@@ -167,12 +167,19 @@ func judgeTree(s *status.Job, st *store.State, now time.Time) {
 		return
 	}
 	s.WithScrub(scrubOf(st, s.Name))
-	if p := st.TreeProblem(s.Name); (p != "") && !publishing(st, s.Name) {
-		s.Health, s.Problems = Broken, append(s.Problems, p)
-		s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"
-		if _, denied := status.TroubleOf(p); denied {
-			s.Fix = status.AgainHint(s.Name, p)
-		}
+	p := st.LookAtTree(s.Name, true)
+	if (p.Text == "") || publishing(st, s.Name) {
+		return
+	}
+	if p.File == "" {
+		s.Health = Broken
+	} else if status.Damaged.Worse(s.Health) {
+		s.Health = status.Damaged
+	}
+	s.Problems = append(s.Problems, p.Text)
+	s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"
+	if _, denied := status.TroubleOf(p.Text); denied {
+		s.Fix = status.AgainHint(s.Name, p.Text)
 	}
 }
 

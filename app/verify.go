@@ -54,11 +54,11 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	return out, err
 }
 
-// TreeIsWrong reports whether something is wrong with the published tree of a job, which is made of what is
-// kept besides.
-func (r *Verified) TreeIsWrong() bool {
+// CanBeMade reports whether something is wrong that is made of what is kept besides: of the published tree of
+// a job, or mirror.db.
+func (r *Verified) CanBeMade() bool {
 	return slices.ContainsFunc(r.KeptProblems, func(p store.Problem) bool {
-		return p.Kind == store.BadTree || p.Kind == store.BadCurrent
+		return p.Kind == store.BadTree || p.Kind == store.BadCurrent || p.Kind == store.BadShared
 	})
 }
 
@@ -112,17 +112,34 @@ func verifySite(ctx context.Context, a *App, name string, check siteCheck) (*Ver
 		return nil, err
 	}
 	defer st.Close()
-	first, stale, err := verifyView(ctx, st, name, check)
-	if (err != nil) || !stale || first.Count() == 0 {
-		return first, err
+	out, stale, err := verifyView(ctx, st, name, check)
+	if (err == nil) && stale && out.Count() > 0 {
+		// Bodies and files that went while they were checked look like damage, but not to a second check, which
+		// misses others.
+		first := out
+		if out, stale, err = verifyView(ctx, st, name, check); (err == nil) && stale {
+			out.keepCommon(first)
+		}
 	}
-	// Bodies and files that went while they were checked look like damage, but not to a second check, which
-	// misses others.
-	again, stale, err := verifyView(ctx, st, name, check)
-	if (err == nil) && stale {
-		again.keepCommon(first)
+	if err != nil {
+		return nil, err
 	}
-	return again, err
+	return out, out.addShared(st)
+}
+
+// addShared adds what is wrong with mirror.db, which belongs to no site.
+func (r *Verified) addShared(st *store.State) error {
+	err := st.CheckShared()
+	if _, damaged := errors.AsType[*store.DatabaseError](err); !damaged {
+		return err
+	}
+	r.KeptProblems = append(r.KeptProblems, store.Problem{
+		Kind:    store.BadShared,
+		Subject: "mirror.db",
+		Detail:  err.Error(),
+	})
+	r.Kept.Problems++
+	return nil
 }
 
 // siteCheck checks a site, and fills in how much it looked at.

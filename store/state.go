@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"mirrord/phm"
 )
 
 // FormatVersion is the version of the on-disk format.
@@ -315,20 +313,3 @@ func seqKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // PublicNames returns the memory.
 func (s *State) PublicNames() *PublicNames { return &s.names }
-
-// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when
-// nothing is: a few calls of the system, without a lock.
-func (s *State) TreeProblem(name string) string {
-	for _, file := range []string{phm.MetaName, phm.FilesName} {
-		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return fmt.Sprintf("the published tree cannot be read: %v", err)
-		case err != nil:
-			return fmt.Sprintf("the published tree is missing or damaged: %v", err)
-		case !fi.Mode().IsRegular() || fi.Size() == 0:
-			return fmt.Sprintf("the published tree is damaged: %s is empty or not a file", file)
-		}
-	}
-	return ""
-}

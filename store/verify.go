@@ -31,6 +31,7 @@ const (
 	BadCurrent  ProblemKind = "current" // the link to the published tree
 	BadTree     ProblemKind = "tree"    // the published tree itself
 	BadLog      ProblemKind = "log"     // what a damaged database is made of again
+	BadShared   ProblemKind = "shared"  // mirror.db, which belongs to no site
 )
 
 // Problem is one thing that Verify found.

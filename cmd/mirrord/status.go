@@ -132,7 +132,7 @@ func printStatuses(a *cli, all status.All) error {
 		if s.Version > 0 {
 			version, files, size = fmt.Sprint(s.Version), fmt.Sprint(s.Files), bytesText(s.Bytes)
 		}
-		if (s.Verified != nil) && s.Health != app.Broken {
+		if wasVerified(&s) {
 			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
 		}
 		t = append(t, []string{
@@ -172,7 +172,7 @@ func printStatus(a *cli, s status.Job) error {
 		}
 		a.printf(": %d files, %s\n", s.Files, bytesText(s.Bytes))
 	}
-	if (s.Verified != nil) && s.Health != app.Broken {
+	if wasVerified(&s) {
 		a.printf("  all of it was verified within the last %s\n",
 			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
@@ -286,3 +286,8 @@ func orDash(s string) string {
 }
 
 func bytesText(n int64) string { return mirror.Bytes(n) }
+
+// wasVerified reports whether it can be said how old the mirror is at most: not of one that is damaged.
+func wasVerified(s *status.Job) bool {
+	return (s.Verified != nil) && s.Health != app.Broken && s.Health != status.Damaged
+}

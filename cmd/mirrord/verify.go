@@ -116,7 +116,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 			return p.Kind == store.BadDatabase
 		}) {
 			a.printf("%s: the database is damaged; %s\n", what, status.RebuildHint(what))
-		} else if report.TreeIsWrong() || len(report.Damaged) > 0 {
+		} else if report.CanBeMade() || len(report.Damaged) > 0 {
 			a.printf("mirrord verify --repair %s repairs what it can without a request; mirrord run-now %s "+
 				"requests the rest\n", what, what)
 		}

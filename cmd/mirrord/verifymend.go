@@ -64,6 +64,9 @@ func sayMended(a *cli, out *app.Repaired) {
 	if out.Database {
 		a.printf("%s: its database was made again from its log, and nothing is lost\n", name)
 	}
+	if out.Shared {
+		a.printf("mirror.db was made again from the sites\n")
+	}
 	if n := len(out.Files); n > 0 {
 		a.printf("%s: of the published tree was made again: %s\n", name, app.Joined(some(out.Files), "and"))
 	}

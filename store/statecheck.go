@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// CheckShared reads all of mirror.db as of its last commit. A *DatabaseError says that it is damaged, or that
+// it is missing beside sites. It changes nothing, and who may not read it finds nothing.
+func (s *State) CheckShared() error {
+	o := s.dbOptions(stateDB)
+	o.readOnly, o.known, o.wait, o.scratch = true, nil, viewWait, []string{os.TempDir(), s.Dir}
+	err := tryDoor(o, func(db *database) error {
+		return db.View(func(t *transaction) error {
+			if err := t.checkSums(); err != nil {
+				return o.damaged(err)
+			}
+			return nil
+		})
+	})
+	if errors.Is(err, errNoStateDB) {
+		names, lerr := s.Sites()
+		if (lerr != nil) || len(names) == 0 {
+			return lerr
+		}
+		return o.damaged(err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// MendShared makes mirror.db again from what the sites know when it is damaged or missing, and reports
+// whether it did.
+func (s *State) MendShared() (made bool, err error) {
+	err = s.CheckShared()
+	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+		return false, err
+	}
+	return true, s.replaceDB(err)
+}
