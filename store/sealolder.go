@@ -5,7 +5,6 @@ package store
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,16 +26,27 @@ func sealOlder(old *database) (*database, error) {
 	if (err != nil) || !needs {
 		return old, errors.Join(err, closeIf(err, old))
 	}
+	made, _, err := sealedCopy(old)
+	if err != nil {
+		return nil, errors.Join(err, old.Close())
+	}
+	made.redo = old.redo
+	old.redo = nil
+	return made, old.Close()
+}
+
+// sealedCopy puts a sealed copy of a database in its place, and returns it, open and locked. The old one stays
+// open, and locked. named says that the copy has its name already, also when there is an error.
+func sealedCopy(old *database) (made *database, named bool, err error) {
 	dir, name := filepath.Split(old.path)
 	o := old.doorOptions
 	o.path, o.fresh, o.known = filepath.Join(dir, "."+name+".sealed"), true, nil
 	err = os.Remove(o.path) // of a process that was killed
 	if (err != nil) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(diskErr("seal "+name, err), old.Close())
+		return nil, false, diskErr("seal "+name, err)
 	}
-	made, err := openDatabase(o)
-	if err != nil {
-		return nil, errors.Join(err, old.Close())
+	if made, err = openDatabase(o); err != nil {
+		return nil, false, err
 	}
 	made.bolt.NoSync = true // until all of it is there
 	err = made.copyOf(old)
@@ -45,19 +55,22 @@ func sealOlder(old *database) (*database, error) {
 	}
 	if err == nil {
 		err = os.Rename(made.path, old.path)
+		named = err == nil
 	}
-	if (err == nil) && !made.volatile {
+	if named && !made.volatile {
 		err = syncDir(dir)
 	}
 	if err != nil {
-		return nil, errors.Join(diskErr("seal "+name, err), made.Close(), old.Close())
+		if !named {
+			err = errors.Join(err, os.Remove(made.path))
+		}
+		return nil, named, errors.Join(diskErr("seal "+name, err), made.Close())
 	}
-	made.path, made.redo = old.path, old.redo
-	old.redo = nil
+	made.path = old.path
 	if fi, err := made.file.Stat(); err == nil {
 		made.size = fi.Size()
 	}
-	return made, old.Close()
+	return made, true, nil
 }
 
 // closeIf closes a database when there was an error.
@@ -130,7 +143,11 @@ func (d *database) copyPart(old *database, name, from []byte) (next []byte, err 
 					v = binary.BigEndian.AppendUint32(nil, FormatVersion)
 				}
 				if v == nil {
-					return fmt.Errorf("bucket %q in %q: %w", k, name, errValue)
+					n, err := dst.copyBucket(k, src.Bucket(k))
+					if size += n; err != nil {
+						return err
+					}
+					continue
 				}
 				if err := dst.Put(k, v); err != nil {
 					return err
@@ -142,70 +159,23 @@ func (d *database) copyPart(old *database, name, from []byte) (next []byte, err 
 	return next, err
 }
 
-// sealInPlace seals a database of an older version by one transaction, so that a crash leaves it as it was or
-// sealed. One of more than sealBytes is left as it is: whoever waits for it would wait for long. keep is
-// called before.
-func (d *database) sealInPlace(keep func() error) error {
-	needs := false
-	err := d.View(func(t *transaction) error {
-		needs = !t.sealed && !d.volatile && !t.isFresh() && t.Size() <= sealBytes
-		return nil
-	})
-	if (err != nil) || !needs {
-		return err
+// copyBucket makes a bucket in this one, with what another one has, and returns how many bytes that is.
+func (b *bucket) copyBucket(name []byte, from *bucket) (size int, err error) {
+	to, err := b.CreateBucket(name)
+	if err != nil {
+		return 0, err
 	}
-	if err := keep(); err != nil {
-		return err
+	if err := to.b.SetSequence(from.b.Sequence()); err != nil {
+		return 0, err
 	}
-	return d.Update((*transaction).seal)
-}
-
-// seal gives each value its checksum, and each bucket its tally.
-func (t *transaction) seal() error {
-	var names [][]byte
-	err := t.tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
-		names = append(names, []byte(string(name)))
-		return nil
-	})
-	if err == nil {
-		_, err = t.tx.CreateBucket(bSums)
-	}
-	t.sealed = true
-	for _, name := range names {
-		if err == nil {
-			err = t.Bucket(name).seal()
-		}
-	}
-	return err
-}
-
-// seal gives each value of a bucket, and of those in it, its checksum.
-func (b *bucket) seal() error {
-	var keys, values [][]byte // nothing may change below a cursor
-	c := b.b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		keys = append(keys, []byte(string(k)))
+	err = from.ForEach(func(k, v []byte) error {
+		size += len(k) + len(v)
 		if v != nil {
-			v = sealed(b.name, k, v)
+			return to.Put(k, v)
 		}
-		values = append(values, v)
-	}
-	if !b.inner {
-		b.tally = new(tally)
-	}
-	for i, k := range keys {
-		if values[i] == nil {
-			if err := b.Bucket(k).seal(); err != nil {
-				return err
-			}
-			continue
-		}
-		if b.tally != nil {
-			b.tally.add(k, values[i])
-		}
-		if err := b.b.Put(k, values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+		n, err := to.copyBucket(k, from.Bucket(k))
+		size += n
+		return err
+	})
+	return size, err
 }

@@ -3,16 +3,20 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 )
 
 // A mirror.db of an older version gets checksums when it is first written, with all that it has; from then on
 // a value that is not what was written is found.
-func TestStateDatabaseIsSealedInPlace(t *testing.T) {
+func TestStateDatabaseIsSealed(t *testing.T) {
 	dir := t.TempDir()
 	write := func(o Options, n int) *State {
 		st, err := OpenState(dir, o)
@@ -94,5 +98,110 @@ func TestStateDatabaseIsSealedInPlace(t *testing.T) {
 	}
 	if _, ok, err := st.LoadHost("https://h1"); err != nil || ok {
 		t.Errorf("a value that was not written is read: %v, %v", ok, err)
+	}
+}
+
+// A mirror.db of an older version is sealed whatever its size, beside what a killed process left, and one that
+// cannot be copied goes on as it is.
+func TestLargeStateDatabaseIsSealed(t *testing.T) {
+	dir := t.TempDir()
+	st, err := OpenState(dir, Options{Volatile: true}) // which seals nothing, like older versions
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hosts = 20
+	body := random(1<<20, 3)
+	err = st.updateDB("test", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bHosts)
+		for i := range hosts {
+			err = errors.Join(err, b.Put(fmt.Appendf(nil, "https://h%02d", i), body))
+		}
+		return errors.Join(err, addRun(tx, "x", []byte(`{"site":"x","verdict":"complete"}`)))
+	})
+	if err := errors.Join(err, st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, "."+stateDB+".sealed")
+	if err := os.MkdirAll(filepath.Join(left, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for n, sealed := range []bool{false, true} {
+		if n == 1 {
+			if err := errors.Join(os.RemoveAll(left), os.WriteFile(left, body, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if st, err = OpenState(dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.AddRun(RunRecord{Site: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		err := st.withDB(updateWait, func(db *database) error {
+			return db.View(func(tx *transaction) error {
+				count := 0
+				err := tx.Bucket(bHosts).ForEach(func(_, v []byte) error {
+					if count++; !bytes.Equal(v, body) {
+						t.Error("a value is another one")
+					}
+					return nil
+				})
+				if (tx.sealed != sealed) || count != hosts {
+					t.Errorf("sealed %v, want %v, %d values", tx.sealed, sealed, count)
+				}
+				return errors.Join(err, tx.checkSums())
+			})
+		})
+		runs, rerr := st.Runs("x", 9)
+		if len(runs) != n+2 {
+			t.Errorf("%d runs", len(runs))
+		}
+		if err := errors.Join(err, rerr, st.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what the killed process left is still there: %v", err)
+	}
+}
+
+// BenchmarkSealState measures the sealing of a mirror.db of an older version of 100 MB, for docs/design.md.
+func BenchmarkSealState(b *testing.B) {
+	value := random(1000, 3)
+	for b.Loop() {
+		b.StopTimer()
+		dir := b.TempDir()
+		st, err := OpenState(dir, Options{Volatile: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		err = st.updateDB("test", func(tx *transaction) error {
+			for site := range 100 {
+				for range keptRuns {
+					if err := addRun(tx, fmt.Sprint("site", site), value); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err := errors.Join(err, st.Close()); err != nil {
+			b.Fatal(err)
+		}
+		if st, err = OpenState(dir, Options{}); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := st.SaveHost("https://h", HostFact{}); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if fi, err := os.Stat(filepath.Join(dir, stateDB+".format-7")); err == nil {
+			b.ReportMetric(float64(fi.Size())/1e6, "MB")
+		}
+		if err := st.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
 	}
 }
