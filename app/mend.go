@@ -59,7 +59,7 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 	if err := mendSite(ctx, st, out, drop); err != nil {
 		return nil, err
 	}
-	if out.Shared, err = st.MendShared(); err != nil {
+	if out.Shared, err = store.MendShared(st); err != nil {
 		return nil, err
 	}
 	if out.After, _, err = verifyView(ctx, st, name, verifyAll); err != nil {

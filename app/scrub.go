@@ -126,7 +126,7 @@ func (s *scrubber) readShared() {
 		return
 	}
 	s.shared = now
-	if _, err := s.st.MendShared(); err != nil {
+	if _, err := store.MendShared(s.st); err != nil {
 		s.app.Log.Warn("scrub: mirror.db cannot be read; it is read again tomorrow", "err", err)
 	}
 }

@@ -261,7 +261,7 @@ func (s *scrubber) readersSee(ctx context.Context, name string, n *scrubNote) (c
 	if j.Version == 0 || j.Activity == status.Running || j.Activity == status.Ending {
 		return false
 	}
-	p := s.st.LookAtTree(name, false).Text
+	p := store.LookAtTree(s.st, name, false).Text
 	if p == "" || publishing(s.st, name) {
 		return false
 	}

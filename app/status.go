@@ -167,7 +167,7 @@ func judgeTree(s *status.Job, st *store.State, now time.Time) {
 		return
 	}
 	s.WithScrub(scrubOf(st, s.Name))
-	p := st.LookAtTree(s.Name, true)
+	p := store.LookAtTree(st, s.Name, true)
 	if (p.Text == "") || publishing(st, s.Name) {
 		return
 	}

@@ -129,7 +129,7 @@ func verifySite(ctx context.Context, a *App, name string, check siteCheck) (*Ver
 
 // addShared adds what is wrong with mirror.db, which belongs to no site.
 func (r *Verified) addShared(st *store.State) error {
-	err := st.CheckShared()
+	err := store.CheckShared(st)
 	if _, damaged := errors.AsType[*store.DatabaseError](err); !damaged {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -192,7 +193,7 @@ func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
 	}
 	if _, err := io.Copy(w, f); err != nil {
 		w.Abort()
-		return diskErr("store blob", err)
+		return readErr("store blob", err)
 	}
 	return b.adopt(w, d, fi.ModTime())
 }
@@ -210,19 +211,28 @@ func (b *Blobs) Open(d [32]byte, from, n int64) (io.ReadCloser, error) {
 		}
 	}
 	if n < 0 {
-		return f, nil
+		n = math.MaxInt64
 	}
 	return &fileRange{io.LimitedReader{R: f, N: n}, f}, nil
 }
 
-// fileRange is a part of a file.
+// fileRange is a part of a file. What the disk has lost of it is damage.
 type fileRange struct {
 	io.LimitedReader
 	io.Closer
 }
 
+// Read implements io.Reader.
+func (r *fileRange) Read(p []byte) (int, error) {
+	n, err := r.LimitedReader.Read(p)
+	return n, lostBytes(err)
+}
+
 // AsFile implements BodyFiler.
-func (b *Blobs) AsFile(d [32]byte) (*os.File, error) { return b.dir.root.Open(blobName(d)) }
+func (b *Blobs) AsFile(d [32]byte) (*os.File, error) {
+	f, err := b.dir.root.Open(blobName(d))
+	return f, Unreadable(err)
+}
 
 // LinkTo implements BodyLinker.
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {

@@ -48,6 +48,19 @@ type BodyFiler interface {
 	AsFile(digest [32]byte) (*os.File, error)
 }
 
+// knownFile is a body that is a file. What the disk has lost of it is damage. It hides how *os.File copies
+// itself, which would call it an error of writing.
+type knownFile struct{ f *os.File }
+
+func (k knownFile) Read(p []byte) (int, error) {
+	n, err := k.f.Read(p)
+	return n, lostBytes(err)
+}
+
+func (k knownFile) Seek(offset int64, whence int) (int64, error) { return k.f.Seek(offset, whence) }
+func (k knownFile) Stat() (fs.FileInfo, error)                   { return k.f.Stat() }
+func (k knownFile) Close() error                                 { return k.f.Close() }
+
 // OpenBody opens a body as a file: the file itself where there is one, else a reader that can seek.
 func OpenBody(b Bodies, digest [32]byte) (fs.File, error) {
 	if files, ok := b.(BodyFiler); ok {
@@ -55,7 +68,7 @@ func OpenBody(b Bodies, digest [32]byte) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return f, nil
+		return knownFile{f}, nil
 	}
 	fi, err := b.Stat(digest)
 	if err != nil {

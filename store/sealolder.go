@@ -35,8 +35,8 @@ func sealOlder(old *database) (*database, error) {
 	return made, old.Close()
 }
 
-// sealedCopy puts a sealed copy of a database in its place, and returns it, open and locked. The old one stays
-// open, and locked. named says that the copy has its name already, also when there is an error.
+// sealedCopy puts a sealed copy of a database in its place, and returns it, open and locked. The old one
+// stays open, and locked. named says that the copy has its name already, also when there is an error.
 func sealedCopy(old *database) (made *database, named bool, err error) {
 	dir, name := filepath.Split(old.path)
 	o := old.doorOptions

@@ -101,8 +101,8 @@ func TestStateDatabaseIsSealed(t *testing.T) {
 	}
 }
 
-// A mirror.db of an older version is sealed whatever its size, beside what a killed process left, and one that
-// cannot be copied goes on as it is.
+// A mirror.db of an older version is sealed whatever its size, beside what a killed process left, and one
+// that cannot be copied goes on as it is.
 func TestLargeStateDatabaseIsSealed(t *testing.T) {
 	dir := t.TempDir()
 	st, err := OpenState(dir, Options{Volatile: true}) // which seals nothing, like older versions

@@ -9,8 +9,9 @@ import (
 )
 
 // CheckShared reads all of mirror.db as of its last commit. A *DatabaseError says that it is damaged, or that
-// it is missing beside sites. It changes nothing, and who may not read it finds nothing.
-func (s *State) CheckShared() error {
+// it is missing although sites know what was in it. It changes nothing, and who may not read it finds
+// nothing.
+func CheckShared(s *State) error {
 	o := s.dbOptions(stateDB)
 	o.readOnly, o.known, o.wait, o.scratch = true, nil, viewWait, []string{os.TempDir(), s.Dir}
 	err := tryDoor(o, func(db *database) error {
@@ -23,10 +24,12 @@ func (s *State) CheckShared() error {
 	})
 	if errors.Is(err, errNoStateDB) {
 		names, lerr := s.Sites()
-		if (lerr != nil) || len(names) == 0 {
-			return lerr
+		for _, name := range names {
+			if run, job := s.recall(name); (run != nil) || job != nil {
+				return o.damaged(err)
+			}
 		}
-		return o.damaged(err)
+		return lerr
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -36,8 +39,8 @@ func (s *State) CheckShared() error {
 
 // MendShared makes mirror.db again from what the sites know when it is damaged or missing, and reports
 // whether it did.
-func (s *State) MendShared() (made bool, err error) {
-	err = s.CheckShared()
+func MendShared(s *State) (made bool, err error) {
+	err = CheckShared(s)
 	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
 		return false, err
 	}

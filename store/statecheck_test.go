@@ -38,19 +38,19 @@ func TestCheckShared(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if made, err := st.MendShared(); made || err != nil {
+			if made, err := MendShared(st); made || err != nil {
 				t.Fatalf("of a good one: %v, %v", made, err)
 			}
 			if err := harm(st, filepath.Join(dir, stateDB)); err != nil {
 				t.Fatal(err)
 			}
-			if err := st.CheckShared(); !errors.Is(err, ErrDamaged) {
+			if err := CheckShared(st); !errors.Is(err, ErrDamaged) {
 				t.Errorf("found: %v", err)
 			}
-			if made, err := st.MendShared(); !made || err != nil {
+			if made, err := MendShared(st); !made || err != nil {
 				t.Errorf("mended: %v, %v", made, err)
 			}
-			if err := st.CheckShared(); err != nil {
+			if err := CheckShared(st); err != nil {
 				t.Errorf("after it: %v", err)
 			}
 			runs, err := st.Runs(s.Name, 9)

@@ -31,11 +31,11 @@ type TreeProblem struct {
 // LookAtTree looks at what readers see of a site that has a version, without a lock and without its database:
 // phm.json and phm.files are there. With files also: phm.files is what phm.json says, and files are there in
 // their sizes, all of them or a sample of many. Bytes of files are for Verify.
-func (s *State) LookAtTree(name string, files bool) (p TreeProblem) {
+func LookAtTree(s *State, name string, files bool) (p TreeProblem) {
 	current := "sites/" + name + "/" + currentLink
 	for range lookTries {
 		before, _ := s.root.Readlink(current)
-		if p = s.lookAt(current, files); p.Text == "" {
+		if p = lookAt(s.root, current, files); p.Text == "" {
 			break
 		}
 		after, _ := s.root.Readlink(current)
@@ -46,8 +46,8 @@ func (s *State) LookAtTree(name string, files bool) (p TreeProblem) {
 	return p
 }
 
-func (s *State) lookAt(current string, files bool) TreeProblem {
-	tree, err := s.root.OpenRoot(current)
+func lookAt(root *os.Root, current string, files bool) TreeProblem {
+	tree, err := root.OpenRoot(current)
 	if err != nil {
 		return gone(err)
 	}

@@ -112,7 +112,12 @@ func TestLookAtTree(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(tree, p), []byte("text"), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				files = append(files, phm.File{Path: p, URL: u, Size: 4, SHA256: sum("text")})
+				files = append(files, phm.File{
+					Path:   p,
+					URL:    u,
+					Size:   4,
+					SHA256: sum("text"),
+				})
 			}
 			writePHM(t, tree, 1, files)
 			if c.harm != nil {
@@ -120,7 +125,7 @@ func TestLookAtTree(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := st.LookAtTree("x", true)
+			got := LookAtTree(st, "x", true)
 			if !strings.Contains(got.Text, c.want) || !strings.HasPrefix(got.File, c.file) {
 				t.Errorf("%+v", got)
 			}
@@ -128,7 +133,7 @@ func TestLookAtTree(t *testing.T) {
 				t.Errorf("of a good tree: %+v", got)
 			}
 			whole := c.file == "" && c.want != ""
-			if brief := st.LookAtTree("x", false); (brief.Text != "") != whole {
+			if brief := LookAtTree(st, "x", false); (brief.Text != "") != whole {
 				t.Errorf("without files: %+v", brief)
 			}
 		})

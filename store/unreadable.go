@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,6 +67,14 @@ func Unreadable(err error) error {
 		return &UnreadableError{File: filepath.Clean(path.Path), Err: err}
 	}
 	return err
+}
+
+// lostBytes is Unreadable for a reader, which mostly has no error.
+func lostBytes(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return Unreadable(err)
 }
 
 // isLoss reports whether the system says that the disk, or a checksum of the file system, failed.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -84,6 +85,19 @@ func TestUnreadablePack(t *testing.T) {
 	}
 	if len(h.Lost) == 0 || h.Lost[0].URL != urls[0] {
 		t.Errorf("lost: %v", h.Lost)
+	}
+}
+
+// Who reads a body that is a file is told that the disk has lost it, and not of a failing call of the system.
+func TestUnreadableBody(t *testing.T) {
+	for what, r := range map[string]io.Reader{
+		"a range": &fileRange{io.LimitedReader{R: badDisk(t), N: 100}, io.NopCloser(nil)},
+		"a file":  knownFile{badDisk(t)},
+	} {
+		_, err := io.Copy(io.Discard, r)
+		if u, ok := errors.AsType[*UnreadableError](err); !ok || !strings.Contains(u.Error(), "smartctl") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

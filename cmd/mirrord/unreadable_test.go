@@ -67,9 +67,17 @@ func newBadSector(t *testing.T) *badSector {
 // in copies the mirror and runs a command there that cannot read what is named.
 func (b *badSector) in(t *testing.T, dir, what string, code int, words ...string) string {
 	t.Helper()
-	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=read,pread64,copy_file_range,sendfile",
-		"-e", "inject=read,pread64,copy_file_range,sendfile:error=EIO"}
-	for _, f := range b.files[what] {
+	return b.failing(t, dir, what, "read,pread64,copy_file_range,sendfile", b.files[what], code, words...)
+}
+
+// failing runs a command in which calls of the system fail for some files of the state.
+func (b *badSector) failing(
+	t *testing.T, dir, what, calls string, files []string, code int, words ...string,
+) string {
+	t.Helper()
+	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + calls,
+		"-e", "inject=" + calls + ":error=EIO"}
+	for _, f := range files {
 		args = append(args, "-P", filepath.Join(dir, "state", f))
 	}
 	args = append(append(args, "mirrord"), b.args(dir, words...)...)
@@ -112,6 +120,7 @@ func TestUnreadableSectors(t *testing.T) {
 		{"phm.files", []string{"export", "a", "--version", "1", "-o", "OUT"}, exitOK, false},
 		{"blob", []string{"verify", "a"}, exitError, true},
 		{"blob", []string{"export", "a", "-o", "OUT"}, exitError, true},
+		{"blob", []string{"export", "a", "--version", "1", "-o", "OUT"}, exitError, true},
 		{"page", []string{"run-now", "a", "--full"}, exitOK, true}, // of a new version, which would link it
 	} {
 		t.Run(tc.what+" "+strings.Join(tc.words, " "), func(t *testing.T) {
@@ -137,6 +146,42 @@ func TestUnreadableSectors(t *testing.T) {
 			}
 			b.do(t, dir, exitOK, "run-now", "a")
 			b.do(t, dir, exitOK, "verify", "a")
+		})
+	}
+}
+
+// A frame that cannot be written because the sector that it would share with the frame before is lost goes
+// into the next pack, whether that shows when the pack is opened or when the frame is written.
+func TestUnwritableEndOfPack(t *testing.T) {
+	b := newBadSector(t)
+	pack := "sites/a/packs/000001.pack"
+	for call, before := range map[string]func(dir string){
+		"pwrite64": func(string) {},
+		"ftruncate": func(dir string) { // of a frame that was never committed
+			f, err := os.OpenFile(filepath.Join(dir, "state", pack), os.O_WRONLY|os.O_APPEND, 0)
+			if err == nil {
+				_, err = f.WriteString("torn")
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(call, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "copy")
+			if out, err := exec.Command("cp", "-a", b.ready, dir).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			before(dir)
+			b.version.Add(1)
+			b.failing(t, dir, call, call, []string{pack}, exitOK, "run-now", "a", "--full")
+			next := filepath.Join(dir, "state/sites/a/packs/000002.pack")
+			if fi, err := os.Stat(next); err != nil || fi.Size() == 0 {
+				t.Errorf("the next pack: %v", err)
+			}
+			b.do(t, dir, exitOK, "verify", "a")
+			b.do(t, dir, exitOK, "export", "a", "--version", "1", "-o", filepath.Join(dir, "out.phm"))
 		})
 	}
 }
