@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build browser
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"mirrord/app"
+	"mirrord/status"
+)
+
+// chromium is a real browser that uses a console.
+type chromium struct {
+	*browser
+	ctx  context.Context
+	base string
+
+	mu   sync.Mutex // guards the console, what is behind it, and seen
+	seen []string   // host and path of each request
+}
+
+// page answers a request; the fakes behind a console serve one at a time.
+func (c *chromium) page(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = append(c.seen, r.Host+r.URL.Path)
+	c.srv.ServeHTTP(w, r)
+}
+
+// with changes what is behind the console.
+func (c *chromium) with(f func(*fakeDaemon)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c.daemon)
+}
+
+func newChromium(t *testing.T, o func(*Options)) *chromium {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("this test drives a browser: %v", err)
+	}
+	c := &chromium{browser: newBrowser(t, o)}
+	srv := httptest.NewServer(http.HandlerFunc(c.page))
+	t.Cleanup(srv.Close)
+	c.base = srv.URL
+	alloc, cancel := chromedp.NewExecAllocator(t.Context(),
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+			chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(10*time.Minute))...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(alloc)
+	t.Cleanup(cancel)
+	c.ctx = ctx
+	link, _ := c.srv.LoginLink(c.base, "ann", Operate)
+	c.goTo(strings.TrimPrefix(link, c.base))
+	return c
+}
+
+func (c *chromium) goTo(path string) {
+	c.Helper()
+	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.base+path)); err != nil {
+		c.Fatalf("%s: %v", path, err)
+	}
+}
+
+// ask evaluates an expression in the page.
+func (c *chromium) ask(expression string) string {
+	c.Helper()
+	got, err := chromedp.Run(c.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		c.Fatalf("%s: %v", expression, err)
+	}
+	return got
+}
+
+// wait waits until the text of the page has a string, however long that takes on a busy machine.
+func (c *chromium) wait(want string) {
+	c.Helper()
+	late := time.Now().Add(10 * time.Minute)
+	got := ""
+	for time.Now().Before(late) {
+		var err error
+		got, err = chromedp.Run(c.ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+		if err == nil && strings.Contains(got, want) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond) // a page may be on its way
+	}
+	c.Fatalf("the page never says %q:\n%s", want, got)
+}
+
+func (c *chromium) emulate(do func(ctx context.Context, t *chromedp.Target) error) {
+	c.Helper()
+	step := func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
+		return v, do(ctx, t)
+	}
+	if err := chromedp.Do(c.ctx, step); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// scripts allows or forbids scripts.
+func (c *chromium) scripts(on bool) {
+	c.Helper()
+	c.emulate(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	})
+}
+
+// running is a daemon with a run under way.
+func running(d *fakeDaemon) {
+	d.jobs = testJobs(2)
+	d.jobs[0].Activity, d.jobs[0].Progress = status.Running, &status.Progress{Phase: status.Retrieving, Done: 17}
+	d.titles = map[string]app.MirrorTitle{"job0000": {Title: "A Title"}}
+}
+
+// TestBrowser holds a real browser to what docs/console.md promises: flows work with and without scripts,
+// nothing leaves the origin, and a mirrored page reaches nothing.
+func TestBrowser(t *testing.T) {
+	c := newChromium(t, nil)
+	c.with(running)
+	c.goTo("/jobs/job0000")
+	c.wait("17 answered")
+	c.with(func(d *fakeDaemon) { d.jobs[0].Progress = &status.Progress{Phase: status.Relocating, Done: 18} })
+	c.wait("18 answered") // without a reload
+	c.with(func(d *fakeDaemon) { d.jobs[0].Activity, d.jobs[0].Progress = status.Idle, nil })
+	c.wait("Run now") // the whole page is another one after the run
+	for i, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/jobs/job0001")
+		c.press("Run now")
+		c.wait("The run was requested.")
+		c.press("Pause the job")
+		c.wait("The job is paused")
+		c.with(func(d *fakeDaemon) {
+			if len(d.did) != 2*(i+1) {
+				t.Errorf("with scripts %v: %v", on, d.did)
+			}
+			d.jobs[1].Activity = status.Idle
+		})
+	}
+	c.scripts(true)
+	c.attacked()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range c.seen {
+		if !strings.HasPrefix("http://"+at, c.base+"/") {
+			t.Errorf("a request for %s", at)
+		}
+	}
+}
+
+// press presses a button by the keyboard.
+func (c *chromium) press(button string) {
+	c.Helper()
+	find := fmt.Sprintf(`(() => { const b = [...document.querySelectorAll("button")].find(
+		b => b.textContent == %q); b.focus(); return document.activeElement == b ? "yes" : "no" })()`, button)
+	if got := c.ask(find); got != "yes" {
+		c.Fatalf("%s cannot have the focus", button)
+	}
+	if err := chromedp.Do(c.ctx, chromedp.KeyEvent("\r")); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// attacked opens a page of another port of this host, as mirrord serve shows mirrored pages, which tries to
+// read the console and to send its forms.
+func (c *chromium) attacked() {
+	c.Helper()
+	c.with(func(d *fakeDaemon) { d.did = nil })
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<title>evil</title><body>evil")
+	}))
+	defer evil.Close()
+	if err := chromedp.Do(c.ctx, chromedp.Navigate(evil.URL)); err != nil {
+		c.Fatal(err)
+	}
+	to, err := json.Marshal(c.base)
+	if err != nil {
+		c.Fatal(err)
+	}
+	got := c.ask(`(async base => {
+		const got = []
+		const tried = async (what, f) => { try { const x = await f(); if (x) got.push(what + ": " + x) } catch (e) {} }
+		await tried("read", async () => (await fetch(base + "/", {credentials: "include"})).text())
+		await tried("post", async () => (await fetch(base + "/jobs/job0001/run",
+			{method: "POST", mode: "no-cors", credentials: "include"})).status)
+		await tried("frame", () => new Promise(done => {
+			const f = document.createElement("iframe")
+			f.onload = () => { try { done(f.contentDocument.body.innerText) } catch (e) { done("") } }
+			f.src = base + "/"
+			document.body.append(f)
+		}))
+		await tried("form", () => new Promise(done => {
+			const f = document.createElement("form"), t = document.createElement("iframe")
+			t.name = "t"
+			t.onload = () => done("")
+			f.method = "post"
+			f.target = "t"
+			f.action = base + "/jobs/job0001/run"
+			document.body.append(t, f)
+			f.submit()
+		}))
+		return got.join("; ")
+	})(` + string(to) + ")")
+	if got != "" {
+		c.Errorf("a mirrored page got %s", got)
+	}
+	// what was still on its way has come before the answer to this
+	if resp, err := http.Get(c.base + "/static/console.css"); err != nil {
+		c.Error(err)
+	} else {
+		resp.Body.Close()
+	}
+	c.with(func(d *fakeDaemon) {
+		if len(d.did) > 0 {
+			c.Errorf("a mirrored page did %v", d.did)
+		}
+	})
+}
+
+// TestOracleAxe lets axe-core look at every page, in light and dark, at two widths. With MIRRORD_SHOTS it
+// leaves pictures of them there.
+func TestOracleAxe(t *testing.T) {
+	dir := os.Getenv("MIRRORD_ORACLES")
+	if dir == "" {
+		t.Skip("MIRRORD_ORACLES is not set: run .ci/run oracles")
+	}
+	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mirrored(t)
+	c := newChromium(t, func(o *Options) { o.App, o.Mirrors = a, "https://mirrors.example" })
+	c.with(func(d *fakeDaemon) {
+		running(d)
+		site := testJobs(1)[0]
+		site.Name, site.Health, site.Version = "site", status.Suspicious, 2
+		site.Fix = "mirrord accept site"
+		site.Reasons = []string{"8 of 9 files would be removed"}
+		site.File = filepath.Join(a.Jobs, "site.toml")
+		site.Last = &status.Run{Waiting: []string{"0 added, 0 changed, 8 removed"}, Ended: c.now}
+		d.jobs = append(d.jobs, site)
+		for i, v := range []string{"suspicious", "complete", "gaps", "partial", "error", "complete"} {
+			d.runs = append(d.runs, status.Run{
+				Verdict:  v,
+				Requests: int64(9 * i),
+				Started:  c.now,
+				Ended:    c.now,
+			})
+		}
+	})
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{360, 1280} {
+			c.look(scheme, width)
+			for i, path := range []string{
+				"/", "/jobs/job0000", "/jobs/site", "/jobs/site/versions", "/jobs/site/diff?from=1&to=2",
+				"/jobs/site/diff?held=1", "/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=2&to=1",
+				"/jobs/site/explain?url=docs/1.html", "/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch",
+			} {
+				c.goTo(path)
+				c.ask(string(axe) + `; "loaded"`)
+				for _, v := range c.findings() {
+					t.Errorf("%s, %s, %d px: %s", path, scheme, width, v)
+				}
+				c.shot(fmt.Sprintf("%02d-%s-%d.png", i, scheme, width))
+			}
+		}
+	}
+}
+
+// look sets the colours and the width of the screen.
+func (c *chromium) look(scheme string, width int64) {
+	c.Helper()
+	c.emulate(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(width, 900)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// findings are what axe-core says of the page, and what is wider than the screen.
+func (c *chromium) findings() (out []string) {
+	c.Helper()
+	got := c.ask(`axe.run(document).then(r => JSON.stringify(r.violations.map(
+		v => v.id + ": " + v.nodes.map(n => n.html).slice(0, 3).join(" "))))`)
+	if err := json.Unmarshal([]byte(got), &out); err != nil {
+		c.Fatal(err)
+	}
+	wide := c.ask(`String(document.documentElement.scrollWidth - innerWidth)`)
+	if !strings.HasPrefix(wide, "-") && wide != "0" {
+		out = append(out, "the page is "+wide+" px wider than the screen")
+	}
+	return out
+}
+
+// shot keeps a picture of the page.
+func (c *chromium) shot(name string) {
+	c.Helper()
+	dir := os.Getenv("MIRRORD_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(c.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), png, 0o644)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
