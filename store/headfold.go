@@ -157,3 +157,21 @@ func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
 	}
 	return f.add(url, h, was)
 }
+
+// knows reports whether place would keep the head of a record after an answer that found the body as it was.
+// The record may have no sum of such an answer: learning one is no reason to write each record of a site
+// again.
+func (f *headFiles) knows(r *Resource, h *heads.Head) bool {
+	if r.Head.IsZero() && h.Code() == http.StatusNotModified {
+		return true
+	}
+	prev, _, err := f.read(r.URL.String(), r.Head)
+	switch {
+	case err != nil:
+		return false
+	case h.Code() == http.StatusNotModified:
+		_, changed := prev.Freshened(h)
+		return !changed
+	}
+	return prev.Same(h)
+}

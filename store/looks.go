@@ -93,6 +93,7 @@ func setOf(ids []uint32) (s IDs) {
 // looks are the looks of a site. Reading is safe for concurrent use.
 type looks struct {
 	*home
+	heads   *headFiles
 	written idBits     // numbers of the records in the journal; nil: not known yet
 	mu      sync.Mutex // of what follows
 	known   bool

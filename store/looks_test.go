@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -269,6 +270,45 @@ func TestLookIsNothingElse(t *testing.T) {
 	for _, r := range l.single() {
 		if r.ID == 4 && (r.Outcome != site.Unchanged || r.Failures != 0) {
 			t.Errorf("after a failure and a second request: %+v", r)
+		}
+	}
+}
+
+// The first answer without a body is a look as long as its head says nothing new, and so is a 304 where no
+// head is stored. It is none when the head is to change, or the one of a failure is to go.
+func TestFirst304IsALook(t *testing.T) {
+	const not = "HTTP/1.1 304 Not Modified\nServer: s\nDate: Sun, 22 Nov 2026 18:11:13 GMT\n"
+	_, s := openHeads(t, t.TempDir())
+	failed := answered(1, 1, headOf(t, plainHead))
+	commit(t, s, 0, newURLs(0, 3), answered(0, 1, headOf(t, plainHead)), failed, answered(2, 1, nil))
+	foldAll(t, s, 1)
+	failed.Outcome, failed.Run, failed.Checked = site.Failed, 2, 2000
+	failed.Answer = headOf(t, "HTTP/1.1 500 Internal Server Error\nServer: s\n")
+	commit(t, s, 3, nil, failed)
+	foldAll(t, s, 2)
+	for _, c := range []struct {
+		name, text string
+		id         int
+		look       bool
+	}{
+		{"the first 304", not, 0, true},
+		{"another field", not + "Cache-Control: max-age=70\n", 0, false},
+		{"the body again", strings.Replace(plainHead, "Fri, 20", "Sat, 21", 1), 0, true},
+		{"the body with a field less", strings.Replace(plainHead, "Server: s\n", "", 1), 0, false},
+		{"after a failure", not, 1, false},
+		{"no head is stored", not, 2, true},
+		{"the first head", plainHead, 2, false},
+	} {
+		r, _, err := s.Records.Get(testURL(c.id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.looked(3, 3000)
+		r.Answer = headOf(t, c.text)
+		s.Records.looks.written = nil
+		rest, look, err := s.Records.looks.split([]*Done{{Resource: r}})
+		if got := look.ids.Len() == 1; got != c.look || (len(rest) == 1) == c.look || err != nil {
+			t.Errorf("%s: it is a look: %v, want %v, %v", c.name, got, c.look, err)
 		}
 	}
 }

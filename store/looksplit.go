@@ -19,11 +19,10 @@ func (l *looks) split(done []*Done) (rest []*Done, out look, err error) {
 		if err != nil {
 			return err
 		}
-		res := tx.Bucket(bResources)
 		for _, d := range done {
 			is := false
 			if d.Outcome == site.Unchanged && !l.written.has(d.ID) {
-				if is, err = d.isLook(res, list); err != nil {
+				if is, err = l.isLook(tx, d, list); err != nil {
 					return err
 				}
 			}
@@ -65,11 +64,11 @@ func (l *looks) readWritten() error {
 }
 
 // isLook reports whether a result says of the stored record only that the URL was looked at.
-func (d *Done) isLook(res *bucket, list []look) (bool, error) {
+func (l *looks) isLook(tx *transaction, d *Done, list []look) (bool, error) {
 	if d.Linked {
 		return false, nil
 	}
-	v := res.Get(d.URL.Key(nil))
+	v := tx.Bucket(bResources).Get(d.URL.Key(nil))
 	if v == nil {
 		return false, nil
 	}
@@ -78,13 +77,23 @@ func (d *Done) isLook(res *bucket, list []look) (bool, error) {
 		return false, err
 	}
 	apply(list, &after)
-	if d.Run <= after.Run || (d.Answer == nil && d.HeadSum != 0) || (d.Answer != nil && !d.saysNothingNew()) {
+	if d.Run <= after.Run || !after.LastHead.IsZero() || (d.Answer == nil && d.HeadSum != 0) {
 		return false, nil
 	}
+	was := after
 	after.looked(d.Run, d.Checked)
 	now := d.Resource
 	now.Answer = nil
-	return after == now, nil
+	if after != now {
+		return false, nil
+	}
+	if d.Answer == nil || d.saysNothingNew() {
+		return true, nil
+	}
+	if err := l.heads.begin(tx); err != nil {
+		return false, err
+	}
+	return l.heads.knows(&was, d.Answer), nil
 }
 
 // idBits is a set of URL numbers in a bit each.

@@ -72,7 +72,7 @@ func (s *Site) makeParts() {
 		packs:     s.packs,
 		heads:     s.heads,
 		foldItems: foldItems,
-		looks:     &looks{home: s.home},
+		looks:     &looks{home: s.home, heads: s.heads},
 	}
 	s.Frames = &Frames{packs: s.packs, quick: s.volatile}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
