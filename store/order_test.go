@@ -5,6 +5,7 @@ package store
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -257,9 +258,13 @@ func (o *order) rename(from, to string) {
 			}
 		}
 	}
-	if o.dirty[from] {
-		delete(o.dirty, from)
-		o.dirty[to] = true
+	for _, names := range []map[string]bool{o.dirty, o.known} {
+		for p := range maps.Clone(names) { // what is below it goes with it
+			if below, is := strings.CutPrefix(p+"/", from+"/"); is {
+				delete(names, p)
+				names[path.Join(to, below)] = true
+			}
+		}
 	}
 	o.change(from)
 	o.change(to)

@@ -91,6 +91,8 @@ type Tree struct {
 	lock *os.File // of a tree that was taken; nil: there is none
 	Root *os.Root // of the tree that is built
 	Live *os.Root // of the published tree; nil when there is none
+
+	changes touched
 }
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
@@ -141,6 +143,7 @@ func (t *Tree) open() (err error) {
 	if err := t.s.root.MkdirAll(name, 0o755); err != nil {
 		return diskErr("make tree", err)
 	}
+	t.changes.note(".")
 	t.Root, err = t.s.root.OpenRoot(name)
 	return diskErr("open tree", err)
 }
@@ -195,6 +198,7 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, diskErr("publish "+path, err)
 	}
+	t.changes.file(path)
 	f, err := t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, diskErr("publish "+path, err)
@@ -204,6 +208,7 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
+	t.changes.gone(path)
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskErr("unpublish "+path, err)
 	}
@@ -213,18 +218,6 @@ func (t *Tree) Remove(path string) error {
 		}
 	}
 	return nil
-}
-
-// sync makes the whole tree survive loss of power.
-func (t *Tree) sync() error {
-	if t.s.volatile {
-		return nil
-	}
-	f, err := t.Root.Open(".")
-	if err == nil {
-		err = errors.Join(syncFS(int(f.Fd())), f.Close())
-	}
-	return diskErr("sync tree", err)
 }
 
 // Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash

@@ -113,12 +113,15 @@ func (t *Tree) Replace(paths, remove []string) error {
 		return err
 	}
 	s.at("noted beside")
+	var changes touched
 	for _, p := range remove {
+		changes.gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
 			return diskErr("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
+		changes.gone(p)
 		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
 			return diskErr("replace "+p, err)
 		}
@@ -126,9 +129,9 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if s.volatile {
 		return nil
 	}
-	f, err := s.root.Open(treesFolder + "/" + live)
+	tree, err := s.root.OpenRoot(treesFolder + "/" + live)
 	if err == nil {
-		err = errors.Join(syncFS(int(f.Fd())), f.Close())
+		err = errors.Join(changes.sync(tree), tree.Close())
 	}
 	return diskErr("sync tree", err)
 }

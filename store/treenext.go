@@ -169,6 +169,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 		s.at("tree taken")
 	}
 	for _, p := range next.old.Doubt {
+		t.changes.gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
 			return diskErr("remove "+p, err)
 		}

@@ -52,6 +52,7 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 
 // Stream is Write for a file that write makes in pieces.
 func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
+	w.t.changes.file(path)
 	d, name, err := w.dst.of(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
@@ -71,6 +72,7 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
 // links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
+	w.t.changes.file(path)
 	d, name, err := w.dst.of(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
@@ -126,6 +128,7 @@ func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
 
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.
 func (w *TreeWriter) LinkLive(path string) error {
+	w.t.changes.file(path)
 	d, name, err := w.dst.of(path)
 	if err != nil {
 		return diskErr("publish "+path, err)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+)
+
+// manyTouched is how many files and folders of a tree are synced one by one. One call for the whole file
+// system is faster for more, but waits for what all other programs have written.
+const manyTouched = 48
+
+// touched is what was changed in a tree since it was last synced. Safe for concurrent use; the zero value is
+// ready.
+type touched struct {
+	mu    sync.Mutex
+	names map[string]struct{} // files that were written, and folders whose names changed
+	many  bool                // they are too many
+}
+
+// file notes that the file at a mirror path was written or linked.
+func (c *touched) file(p string) { c.note(p, path.Dir(p)) }
+
+// gone notes that what was at a mirror path is there no more.
+func (c *touched) gone(p string) { c.note(path.Dir(p)) }
+
+// note notes names, and the folders above them, any of which may be new.
+func (c *touched) note(names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.names == nil {
+		c.names = map[string]struct{}{}
+	}
+	for _, p := range names {
+		for !c.many {
+			if _, known := c.names[p]; known {
+				break
+			}
+			c.names[p] = struct{}{}
+			c.many = len(c.names) > manyTouched
+			if p == "." {
+				break
+			}
+			p = path.Dir(p)
+		}
+	}
+	if c.many {
+		c.names = nil
+	}
+}
+
+// sync makes what was changed below a root survive loss of power.
+func (c *touched) sync(root *os.Root) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.syncNames(root)
+	if err == nil {
+		c.names, c.many = nil, false
+	}
+	return err
+}
+
+func (c *touched) syncNames(root *os.Root) error {
+	if c.many {
+		f, err := root.Open(".")
+		if err != nil {
+			return err
+		}
+		return errors.Join(syncFS(int(f.Fd())), f.Close())
+	}
+	for p := range c.names {
+		f, err := root.Open(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is gone again, which the folder above it says
+		}
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sync makes the whole tree survive loss of power, with its name and those of the links to trees.
+func (t *Tree) sync() error {
+	if t.s.volatile {
+		return nil
+	}
+	if err := t.changes.sync(t.Root); err != nil {
+		return diskErr("sync tree", err)
+	}
+	for _, dir := range [...]string{treesFolder, versionsFolder, "."} {
+		if err := t.s.syncIn(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+)
+
+// What is synced one by one is each file and folder that changed, with the folders above it; more than a few
+// names are synced by one call.
+func TestTouched(t *testing.T) {
+	var c touched
+	c.file("a/b/c.html")
+	c.file("a/b/c.html")
+	c.gone("a/old.html")
+	want := []string{".", "a", "a/b", "a/b/c.html"}
+	if got := slices.Sorted(maps.Keys(c.names)); !slices.Equal(got, want) || c.many {
+		t.Errorf("%q, want %q", got, want)
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := c.sync(root); err != nil || len(c.names) > 0 { // what is gone again is in nobody's way
+		t.Errorf("%q are left, %v", c.names, err)
+	}
+	for i := range manyTouched {
+		c.file(fmt.Sprint(i))
+	}
+	if !c.many || c.names != nil {
+		t.Errorf("%d names, many: %v", len(c.names), c.many)
+	}
+	if err := c.sync(root); err != nil || c.many {
+		t.Errorf("many: %v, %v", c.many, err)
+	}
+}
