@@ -38,6 +38,7 @@ const (
 	digestsMagic = "mDg1"
 	digestsHead  = 16
 	digestEntry  = 4 + 8 + 4 + 16 + 8 + 4 + text.Bins + 4
+	digestsTail  = 64 << 10 // bytes of entries that are written at once
 )
 
 // PageDigest is what a body of a page says.
@@ -64,10 +65,10 @@ type Digests struct {
 	f        *os.File // nil: there is none, and none can be made
 	readOnly bool
 
-	mu     sync.Mutex
-	n      uint32
-	coming map[uint32]PageDigest // have a number, and are not in the file yet
-	buf    [digestEntry]byte     // of one entry
+	mu   sync.Mutex
+	n    uint32
+	tail []byte            // the last entries, which are not in the file yet
+	one  [digestEntry]byte // an entry that is read or written by itself
 }
 
 // Digests opens the digests. A site that is open for reading has them for writing too, unless it was being
@@ -130,57 +131,60 @@ func (d *Digests) Len() uint32 {
 	return d.n
 }
 
-// Append adds an entry and returns its number.
+// Append adds an entry and returns its number. It is written with those that follow.
 func (d *Digests) Append(p *PageDigest) (uint32, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.write(d.n, p); err != nil {
-		return 0, err
-	}
-	d.n++
-	return d.n - 1, nil
-}
-
-// Reserve is Append for an entry that Set completes soon: only then is it written.
-func (d *Digests) Reserve(p *PageDigest) (uint32, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.readOnly {
 		return 0, diskErr("write digests", fs.ErrPermission)
 	}
-	if d.coming == nil {
-		d.coming = map[uint32]PageDigest{}
-	}
-	d.coming[d.n] = *p
+	d.tail = p.append(d.tail)
 	d.n++
-	return d.n - 1, nil
+	if len(d.tail) < digestsTail {
+		return d.n - 1, nil
+	}
+	return d.n - 1, d.writeTail()
 }
 
 // Set replaces an entry.
 func (d *Digests) Set(n uint32, p *PageDigest) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.coming, n)
-	return d.write(n, p)
-}
-
-// flush writes the entries that nothing completed.
-func (d *Digests) flush() (err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for n, p := range d.coming {
-		err = errors.Join(err, d.write(n, &p))
-	}
-	d.coming = nil
-	return err
-}
-
-func (d *Digests) write(n uint32, p *PageDigest) error {
 	if d.readOnly {
 		return diskErr("write digests", fs.ErrPermission)
 	}
-	_, err := d.f.WriteAt(p.append(d.buf[:0]), digestsHead+int64(n)*digestEntry)
+	if e := d.waiting(n); e != nil {
+		p.append(e[:0])
+		return nil
+	}
+	_, err := d.f.WriteAt(p.append(d.one[:0]), d.offset(n))
 	return diskErr("write digests", err)
+}
+
+func (d *Digests) offset(n uint32) int64 { return digestsHead + int64(n)*digestEntry }
+
+// waiting returns an entry that is not in the file yet, nil for any other. The caller holds mu.
+func (d *Digests) waiting(n uint32) []byte {
+	if first := d.n - uint32(len(d.tail)/digestEntry); n >= first && n < d.n {
+		return d.tail[(n-first)*digestEntry:][:digestEntry]
+	}
+	return nil
+}
+
+// writeTail writes what is not in the file yet. The caller holds mu.
+func (d *Digests) writeTail() error {
+	if len(d.tail) == 0 {
+		return nil
+	}
+	_, err := d.f.WriteAt(d.tail, d.offset(d.n)-int64(len(d.tail)))
+	d.tail = d.tail[:0]
+	return diskErr("write digests", err)
+}
+
+func (d *Digests) flush() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writeTail()
 }
 
 // At returns an entry; ok is false for one that is spoilt.
@@ -190,15 +194,16 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 	if d.f == nil {
 		return p, false, nil
 	}
-	if p, ok := d.coming[n]; ok {
-		return p, true, nil
+	if e := d.waiting(n); e != nil {
+		ok = p.decode(e)
+		return p, ok, nil
 	}
-	if _, err := d.f.ReadAt(d.buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) || isLoss(err) {
+	if _, err := d.f.ReadAt(d.one[:], d.offset(n)); errors.Is(err, io.EOF) || isLoss(err) {
 		return p, false, nil
 	} else if err != nil {
 		return p, false, diskErr("read digests", err)
 	}
-	ok = p.decode(d.buf[:])
+	ok = p.decode(d.one[:])
 	return p, ok, nil
 }
 
@@ -207,7 +212,7 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 	return func(yield func(uint32, *PageDigest) bool) {
 		n := d.Len()
-		if d.f == nil {
+		if d.f == nil || d.flush() != nil {
 			return
 		}
 		r := bufio.NewReaderSize(io.NewSectionReader(d.f, digestsHead, int64(n)*digestEntry), 64<<10)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"mirrord/replica/text"
@@ -108,38 +107,51 @@ func TestDigests(t *testing.T) {
 	want(odd)
 }
 
-// An entry that is completed is written once; until then it is known to this process alone. What nothing
-// completes is written at the end.
-func TestDigestsReserve(t *testing.T) {
+// Entries are written many at a time, and may be completed before that and after it. What nothing completes
+// is written too.
+func TestDigestsAreWrittenTogether(t *testing.T) {
+	const n = 2*digestsTail/digestEntry + 3
 	_, s := openTest(t, t.TempDir(), Options{})
 	d := openDigests(t, s)
-	for i := range uint32(3) {
-		if n, err := d.Reserve(digestOf(i, 10)); n != i || err != nil {
-			t.Fatal(n, err)
+	writes := 0
+	for i := range uint32(n) {
+		waiting := len(d.tail)
+		if at, err := d.Append(digestOf(i, 10)); at != i || err != nil {
+			t.Fatal(at, err)
+		}
+		if len(d.tail) < waiting {
+			writes++
+		}
+		if i >= 5 { // some are in the file by then
+			if err := d.Set(i-5, digestOf(i-5, 11)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p, ok, err := d.At(i); !ok || err != nil || p != *digestOf(i, 10) {
+			t.Fatal(p, ok, err)
 		}
 	}
-	if p, ok, err := d.At(2); !ok || err != nil || p != *digestOf(2, 10) {
-		t.Error(p, ok, err)
-	}
-	if err := d.Set(1, digestOf(1, 11)); err != nil {
-		t.Fatal(err)
-	}
-	words := func(d *Digests) (out []uint32) {
-		for n, p := range d.All() {
-			out = append(out, n, p.Digest.Words)
-		}
-		return out
-	}
-	if got := words(d); !slices.Equal(got, []uint32{1, 11}) || d.Len() != 3 {
-		t.Errorf("the file has %d", got)
+	if writes != 2 {
+		t.Errorf("%d writes", writes)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d = openDigests(t, s)
 	defer d.Close()
-	if got := words(d); !slices.Equal(got, []uint32{0, 10, 1, 11, 2, 10}) {
-		t.Errorf("after the end the file has %d", got)
+	seen := uint32(0)
+	for i, p := range d.All() {
+		words := uint32(11)
+		if i >= n-5 {
+			words = 10
+		}
+		if i != seen || *p != *digestOf(i, words) {
+			t.Fatalf("entry %d after %d: %v", i, seen, p.Digest.Words)
+		}
+		seen++
+	}
+	if seen != n {
+		t.Errorf("%d entries of %d", seen, n)
 	}
 }
 

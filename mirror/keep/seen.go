@@ -73,9 +73,9 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 	return said
 }
 
-// add keeps the digest of a page, which is written when the page is stored. The caller holds mu.
+// add keeps the digest of a page, which is complete when the page is stored. The caller holds mu.
 func (s *contentSeen) add(said *pageText, like bool) error {
-	n, err := s.kept.Reserve(&said.page)
+	n, err := s.kept.Append(&said.page)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,15 @@ package ledger
 import (
 	"time"
 
+	"mirrord/site"
 	"mirrord/store"
 )
 
-// A batch is committed when it has this many results or is this old: what a kill can cost.
+// A batch is committed when it is this old, its bodies have so many bytes, or it has so many results: what a
+// kill can cost, and the memory that results take.
 const (
-	BatchItems = 256
+	BatchItems = 2048
+	batchBytes = 8 << 20
 	batchAge   = 250 * time.Millisecond
 )
 
@@ -46,6 +49,7 @@ type Committer struct {
 
 	known uint32 // numbers that the journal has; this and what follows is of the goroutine
 	batch []*store.Done
+	bytes int64 // of the bodies that came with it
 	news  []store.NewURL
 	err   error
 }
@@ -85,8 +89,11 @@ func (c *Committer) work() error {
 				return c.err
 			}
 			c.batch = append(c.batch, d)
+			if d.Outcome == site.Fetched {
+				c.bytes += d.Size
+			}
 			large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
-			if large || len(c.batch) >= BatchItems {
+			if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
 				c.flush()
 			}
 		case <-tick.C:
@@ -98,6 +105,7 @@ func (c *Committer) work() error {
 
 // flush commits the batch.
 func (c *Committer) flush() {
+	c.bytes = 0
 	if c.err != nil || len(c.batch) == 0 {
 		c.batch = c.batch[:0]
 		return

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -30,8 +31,8 @@ func (j *journal) Commit(first uint32, news []store.NewURL, done []*store.Done) 
 
 func doneOf(id uint32) *store.Done { return &store.Done{Resource: store.Resource{ID: id}} }
 
-// Results come in batches of a size, of an age, or up to a large file, with the URLs that are new since the
-// last one.
+// Results come in batches of a number, of an age, of so many bytes, or up to a large file, with the URLs that
+// are new since the last one.
 func TestCommitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := admitted(5)
@@ -56,11 +57,18 @@ func TestCommitter(t *testing.T) {
 		large.Body, large.Size = store.BlobBody, 1000
 		c.Add(large)
 		synctest.Wait()
+		for _, outcome := range []site.Outcome{site.Unchanged, site.Fetched} { // the first brought nothing
+			page := doneOf(5)
+			page.Outcome, page.Size = outcome, batchBytes
+			c.Add(page)
+		}
+		synctest.Wait()
 		c.Add(doneOf(4))
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if got, want := fmt.Sprint(j.batches), fmt.Sprintf("[2+3:2 5+1:%d 6+0:2 6+0:1]", BatchItems); got != want {
+		want := fmt.Sprintf("[2+3:2 5+1:%d 6+0:2 6+0:2 6+0:1]", BatchItems)
+		if got := fmt.Sprint(j.batches); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
