@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mirrord/internal/badserver"
@@ -341,42 +342,46 @@ func TestConnectTimeout(t *testing.T) {
 
 // With one connection allowed the second request waits for it, longer than a connection may take.
 func TestMaxConnsPerHost(t *testing.T) {
-	s := badserver.Start(t)
-	started, release := make(chan bool), make(chan bool)
-	s.Handle("/held", func(c *badserver.Conn, _ *http.Request) bool {
-		started <- true
-		<-release
-		c.Answer("200 OK", []byte("late"))
-		return true
-	})
-	c := newClient(t, Options{
-		Reach:           reach.Policy{All: true},
-		Retries:         -1,
-		MaxConnsPerHost: 1,
-		ConnectTimeout:  500 * time.Millisecond,
-	})
-	done := make(chan error)
-	for _, path := range []string{"/held", "/ok"} {
-		go func() {
-			_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, nil)
-			done <- err
-		}()
-		if path == "/held" {
-			select {
-			case <-started:
-			case err := <-done:
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		pipes := badserver.NewPipes()
+		s := badserver.StartInMemory(t, pipes)
+		started, release := make(chan bool), make(chan bool)
+		s.Handle("/held", func(c *badserver.Conn, _ *http.Request) bool {
+			started <- true
+			<-release
+			c.Answer("200 OK", []byte("late"))
+			return true
+		})
+		c := newClient(t, Options{
+			Reach:           reach.Policy{All: true},
+			Retries:         -1,
+			MaxConnsPerHost: 1,
+			ConnectTimeout:  500 * time.Millisecond,
+			Network:         pipes,
+		})
+		done := make(chan error)
+		for _, path := range []string{"/held", "/ok"} {
+			go func() {
+				_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, nil)
+				done <- err
+			}()
+			if path == "/held" {
+				select {
+				case <-started:
+				case err := <-done:
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	<-time.After(2100 * time.Millisecond) // the limit is two ConnectTimeouts and a second
-	if s.Hits("/ok") != 0 {
-		t.Error("a second connection")
-	}
-	release <- true
-	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
+		time.Sleep(2100 * time.Millisecond) // the limit is two ConnectTimeouts and a second
+		if s.Hits("/ok") != 0 {
+			t.Error("a second connection")
 		}
-	}
+		release <- true
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -12,9 +12,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/badserver"
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/status"
@@ -109,15 +111,7 @@ func pagesOf(n int, edition *atomic.Int64) http.HandlerFunc {
 // An origin that is down is found out within five requests, whatever is wrong with it, also when its robots
 // rules are known. How long that takes is in TestOutageTime.
 func TestOutageFoundFast(t *testing.T) {
-	for name, c := range map[string]struct {
-		fails   http.HandlerFunc // nil: nobody listens
-		tls     bool             // the site has it in the first run
-		noTLS   bool             // plain text where TLS was
-		stale   bool             // the robots rules that are known are too old
-		unknown bool             // no robots rules are known
-		keys    string
-		within  time.Duration
-	}{
+	for name, c := range map[string]foundFast{
 		"refused":            {},
 		"refused, old rules": {stale: true},
 		"refused, no rules":  {unknown: true},
@@ -133,68 +127,94 @@ func TestOutageFoundFast(t *testing.T) {
 		"silent, no rules": {
 			unknown: true,
 			fails:   func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			keys:    `polite.header_timeout = "2s"`,
 		},
 		"503": {
 			fails: func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) },
 		},
 		"silent": {
 			fails: func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			keys:  `polite.header_timeout = "2s"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var edition, requests atomic.Int64
-			var failing atomic.Bool
-			pages := pagesOf(34, &edition)
-			site := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-				requests.Add(1)
-				if failing.Load() {
-					c.fails(rw, r)
-					return
+			if c.tls || (c.fails == nil) { // what the system says is wanted
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
 				}
-				pages(rw, r)
-			}))
-			if c.tls {
-				site.StartTLS()
-			} else {
-				site.Start()
+				c.play(t, l, l.Addr().String(), nil)
+				return
 			}
-			addr := site.Listener.Addr().String()
-			defer func() { site.Close() }()
-			fast := "polite.allow_private = true\npolite.delay = \"0s\"\ntls.insecure = true\n"
-			m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", site.URL+"/")+fast+c.keys)
-			rules := new(robotsOnDisk)
-			s, _ := outageRun(t, m, rules)
-			wantVerdict(t, s, mirror.Complete, true)
-			m.SetJob(nil, fmt.Sprintf("url = %q\npolite.allow_private = true\n", site.URL+"/")+defaults+c.keys)
-			requests.Store(0)
-			rules.age(c.stale, c.unknown)
-			switch {
-			case c.noTLS:
-				site.Close()
-				site = httptest.NewUnstartedServer(http.NotFoundHandler())
-				site.Listener.Close()
-				site.Listener = relisten(t, addr)
-				site.Start()
-			case c.fails == nil:
-				site.Close()
-			default:
-				failing.Store(true)
-			}
-			s, down := outageRun(t, m, rules)
-			wantVerdict(t, s, mirror.Partial, false)
-			if s.Requests > 5 || requests.Load() > 5 {
-				t.Errorf("%d requests, %d came", s.Requests, requests.Load())
-			}
-			if len(down) != 1 || !strings.HasSuffix(down[0], addr) {
-				t.Errorf("progress says that %q are down", down)
-			}
-			if len(m.Paths()) != 35 {
-				t.Errorf("%d files", len(m.Paths()))
-			}
+			synctest.Test(t, func(t *testing.T) {
+				pipes := badserver.NewPipes()
+				c.play(t, pipes, "down.example.org", pipes)
+			})
 		})
+	}
+}
+
+// foundFast is an origin that is up in one run and down in the next.
+type foundFast struct {
+	fails   http.HandlerFunc // nil: nobody listens
+	tls     bool             // the site has it in the first run
+	noTLS   bool             // plain text where TLS was
+	stale   bool             // the robots rules that are known are too old
+	unknown bool             // no robots rules are known
+}
+
+func (c *foundFast) play(t *testing.T, l net.Listener, addr string, network fetch.Network) {
+	t.Helper()
+	var edition, requests atomic.Int64
+	var failing atomic.Bool
+	pages := pagesOf(34, &edition)
+	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if failing.Load() {
+			c.fails(rw, r)
+			return
+		}
+		pages(rw, r)
+	})
+	site := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}}
+	url := "http://" + addr + "/"
+	if c.tls {
+		site.StartTLS()
+		url = "https://" + addr + "/"
+	} else {
+		site.Start()
+	}
+	defer func() { site.Close() }()
+	fast := "polite.allow_private = true\npolite.delay = \"0s\"\ntls.insecure = true\n"
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", url)+fast)
+	m.World.Network = network
+	rules := new(robotsOnDisk)
+	s, _ := outageRun(t, m, rules)
+	wantVerdict(t, s, mirror.Complete, true)
+	m.SetJob(nil, fmt.Sprintf("url = %q\npolite.allow_private = true\n", url)+defaults)
+	requests.Store(0)
+	rules.age(c.stale, c.unknown)
+	switch {
+	case c.noTLS:
+		site.Close()
+		site = httptest.NewUnstartedServer(http.NotFoundHandler())
+		site.Listener.Close()
+		site.Listener = relisten(t, addr)
+		site.Start()
+	case c.fails == nil:
+		site.Close()
+	default:
+		failing.Store(true)
+	}
+	s, down := outageRun(t, m, rules)
+	wantVerdict(t, s, mirror.Partial, false)
+	if s.Requests > 5 || requests.Load() > 5 {
+		t.Errorf("%d requests, %d came", s.Requests, requests.Load())
+	}
+	if len(down) != 1 || !strings.HasSuffix(down[0], addr) {
+		t.Errorf("progress says that %q are down", down)
+	}
+	if len(m.Paths()) != 35 {
+		t.Errorf("%d files", len(m.Paths()))
 	}
 }
 
@@ -211,32 +231,37 @@ func relisten(t *testing.T, addr string) net.Listener {
 // A site that turns silent in the middle of a run is found down within five requests, by a resumed run as
 // well.
 func TestOutageInTheMiddle(t *testing.T) {
-	var edition, requests atomic.Int64
-	pages := pagesOf(40, &edition)
-	most := int64(1000)
-	site := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if requests.Add(1) > most {
-			<-r.Context().Done()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		var edition, requests atomic.Int64
+		pages := pagesOf(40, &edition)
+		most := int64(1000)
+		pipes := badserver.NewPipes()
+		handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) > most {
+				<-r.Context().Done()
+				return
+			}
+			pages(rw, r)
+		})
+		site := &httptest.Server{Listener: pipes, Config: &http.Server{Handler: handler}}
+		site.Start()
+		defer site.Close()
+		const url = "url = \"http://down.example.org/\"\n"
+		m := mirrortest.New(t, nil, url+"polite.delay = \"0s\"\n")
+		m.World.Network = pipes
+		rules := new(robotsOnDisk)
+		s, _ := outageRun(t, m, rules)
+		wantVerdict(t, s, mirror.Complete, true)
+		m.SetJob(nil, url+strings.Replace(defaults, "250ms", "10ms", 1))
+		for most = 10; most >= 0; most -= 10 {
+			requests.Store(0)
+			s, _ = outageRun(t, m, rules)
+			wantVerdict(t, s, mirror.Partial, false)
+			if n := requests.Load() - most; n > 5 {
+				t.Errorf("%d requests after the site turned silent", n)
+			}
 		}
-		pages(rw, r)
-	}))
-	defer site.Close()
-	keys := `polite.header_timeout = "3s"`
-	url := fmt.Sprintf("url = %q\n", site.URL+"/")
-	m := mirrortest.New(t, nil, url+"polite.delay = \"0s\"\n"+keys)
-	rules := new(robotsOnDisk)
-	s, _ := outageRun(t, m, rules)
-	wantVerdict(t, s, mirror.Complete, true)
-	m.SetJob(nil, url+strings.Replace(defaults, "250ms", "10ms", 1)+keys)
-	for most = 10; most >= 0; most -= 10 {
-		requests.Store(0)
-		s, _ = outageRun(t, m, rules)
-		wantVerdict(t, s, mirror.Partial, false)
-		if n := requests.Load() - most; n > 5 {
-			t.Errorf("%d requests after the site turned silent", n)
-		}
-	}
+	})
 }
 
 // inOutage is inBubble with the default politeness.

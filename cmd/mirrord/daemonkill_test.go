@@ -33,7 +33,7 @@ func TestDaemonKilled(t *testing.T) {
 		sites = 10
 	}
 	var asked atomic.Int64
-	next := make(chan struct{}, 1) // a token: some hundred requests have come
+	next := make(chan struct{}, 1) // a token: a hundred requests have come
 	slow := atomic.Bool{}
 	slow.Store(long > 0)
 	handler := func() http.Handler {
@@ -45,7 +45,7 @@ func TestDaemonKilled(t *testing.T) {
 				case <-r.Context().Done():
 				}
 			}
-			if asked.Add(1)%150 == 0 {
+			if asked.Add(1)%100 == 0 {
 				select {
 				case next <- struct{}{}:
 				default:
