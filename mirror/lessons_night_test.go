@@ -135,7 +135,7 @@ func TestLesson14Traps(t *testing.T) {
 
 func TestLesson15ManyURLs(t *testing.T) {
 	w := mirrortest.NewWeb()
-	const pages, each = 24, 250
+	const pages, each = 12, 250
 	var top strings.Builder
 	for p := range pages {
 		fmt.Fprintf(&top, "<a href=/p%d/>%d</a>\n", p, p)

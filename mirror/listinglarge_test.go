@@ -102,7 +102,7 @@ func (s *folderSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (
 // A directory of very many files, 200 000 with MIRRORD_LONG: its listing is read whole, costs one request,
 // and stands for all of them.
 func TestListingOfManyEntries(t *testing.T) {
-	entries := sized(12_000, 200_000)
+	entries := sized(7_000, 200_000)
 	s := &folderSite{files: entries, newer: map[string]time.Time{}}
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // A page whose edits no line of the file table has room for does not spoil the table.
 func TestManyDeclaredEdits(t *testing.T) {
 	w := mirrortest.Start(t)
-	w.Set(home+"/", mirrortest.HTML("Home", strings.Repeat(`<img crossorigin src=a.png>`, 200_000)))
+	w.Set(home+"/", mirrortest.HTML("Home", strings.Repeat(`<img crossorigin src=a.png>`, 55_000)))
 	w.Set(home+"/a.png", mirrortest.Page{Body: "png"})
 	m := mirrortest.New(t, w, job(""))
 	s := m.Run()

@@ -239,12 +239,12 @@ func TestPoliciesOverHTTP(t *testing.T) {
 	t.Parallel()
 	t.Run("ours", func(t *testing.T) {
 		h := ourHistory(t)
-		k := keepAll(t, "a site of ours", sized(16, 31), func() subject { return newHistoryServer(h) })
+		k := keepAll(t, "a site of ours", sized(12, 31), func() subject { return newHistoryServer(h) })
 		wantWorth(t, k, 0.9, 0.9)
 	})
 	t.Run("demonstration", func(t *testing.T) {
 		paths := demoPaths(t)
-		k := keepAll(t, "the demonstration site", sized(16, 30), func() subject {
+		k := keepAll(t, "the demonstration site", sized(12, 30), func() subject {
 			d := &demo{Handler: demosite.New(), paths: paths}
 			d.SetVersion(1)
 			return d

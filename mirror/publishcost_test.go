@@ -149,7 +149,7 @@ func (b *bigSite) statuses() (out map[uint64]int64, names int) {
 // else of the site.
 func TestPublishTouchesOnlyWhatChanged(t *testing.T) {
 	for _, trees := range []int{2, 4} {
-		b := newBigSite(t, 3000)
+		b := newBigSite(t, 400)
 		b.job.Publish.Grace, b.job.Publish.Trees = time.Hour, int64(trees)
 		for v := 2; v <= trees; v++ { // fills the other trees
 			b.change(v, v)

@@ -78,8 +78,11 @@ type Handler struct {
 }
 
 // New returns the site at version 1.
-func New() *Handler {
-	h, b := &Handler{version: 1}, newBuilder()
+func New() *Handler { return &Handler{version: 1, versions: versions()} }
+
+// versions are the same for all handlers of a process, with the pictures that were drawn for one of them.
+var versions = sync.OnceValue(func() (out []map[string]*file) {
+	b := newBuilder()
 	var last map[string]*file
 	for v := 1; v <= Versions(); v++ {
 		files := b.build(v)
@@ -92,11 +95,11 @@ func New() *Handler {
 			sitemap.body = bytes.ReplaceAll(sitemap.body, []byte(lastmodOf(path)), []byte(when))
 		}
 		sitemap.tag(v, last[sitemapPath])
-		h.versions = append(h.versions, files)
+		out = append(out, files)
 		last = files
 	}
-	return h
-}
+	return out
+})
 
 const sitemapPath = "/sitemap.xml"
 
