@@ -277,7 +277,8 @@ func TestOracleAxe(t *testing.T) {
 			for i, path := range []string{
 				"/", "/jobs/job0000", "/jobs/site", "/jobs/site/versions", "/jobs/site/diff?from=1&to=2",
 				"/jobs/site/diff?held=1", "/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=2&to=1",
-				"/jobs/site/explain?url=docs/1.html", "/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch",
+				"/jobs/site/changes", "/jobs/site/explain?url=docs/1.html",
+				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch",
 			} {
 				c.goTo(path)
 				c.ask(string(axe) + `; "loaded"`)

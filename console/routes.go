@@ -37,6 +37,7 @@ func routes() []route {
 		{"GET /jobs/{job}/feed.atom", Read, jobFeed},
 		{"GET /jobs/{job}/versions", Read, versionsPage},
 		{"GET /jobs/{job}/diff", Read, diffPage},
+		{"GET /jobs/{job}/changes", Read, heatPage},
 		{"GET /jobs/{job}/explain", Read, explainPage},
 		{"GET /jobs/{job}/plan", Read, planPage},
 		{"POST /jobs/{job}/rollback", Operate, bringBack},

@@ -107,6 +107,13 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusBadRequest, "is no date", at+"/diff?since=x", nil)
 	b.want(http.StatusOK, "Nothing differs", at+"/diff?from=2&to=2", nil)
 
+	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))
+	row := doc.Find("tbody tr").Eq(1).Text()
+	if !strings.Contains(row, "in 1 of 1 runs") || doc.Find("svg.heat > path").Length() == 0 {
+		t.Errorf("the row of docs: %s; %d paths", row, doc.Find("svg.heat > path").Length())
+	}
+	b.want(http.StatusOK, "Up</a>", at+"/changes?path=docs&all=1", nil)
+	b.want(http.StatusBadRequest, "never such a directory", at+"/changes?path=nosuch", nil)
 	b.want(http.StatusOK, "URL, or path in the mirror", at+"/explain", nil)
 	b.want(http.StatusOK, "docs/1.html", at+"/explain?url=docs/1.html", nil)
 	b.want(http.StatusBadRequest, "nothing in the mirror", at+"/explain?url=%3Cb%3E", nil)

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/evolution"
+)
+
+// Measures of the heat map, in pixels, and how much it shows.
+const (
+	heatSteps  = 104 // runs
+	heatRows   = 400
+	heatLabel  = 260 // width of the names
+	heatCell   = 8
+	heatHeight = 18  // of a row
+	heatHead   = 24  // of the dates
+	heatDate   = 90  // least distance of two dates
+	heatName   = 38  // characters of a name
+	heatAll    = 900 // largest width of the cells
+)
+
+// heatPath is all that has one shade, drawn at once.
+type heatPath struct {
+	Shade evolution.Shade
+	D     string
+}
+
+// heatText is a text of the drawing.
+type heatText struct {
+	X, Y     int
+	Text     string
+	To, Full string // where it leads, and what it is in full; ""
+}
+
+// heatRow is a row of the table, the twin of the drawing.
+type heatRow struct {
+	evolution.HeatRow
+	Name  string // with a slash at its end
+	Steps int
+	Last  string
+	Rule  string
+	To    string // where its directories are shown; "" for one that has none
+}
+
+// heatData is what the page of the heat map shows.
+type heatData struct {
+	Job, Top, Up  string // Up is where the directory above is shown; ""
+	All           bool
+	Times         []int64
+	Since, Until  time.Time
+	Width, Height int
+	Paths         []heatPath
+	Texts         []heatText
+	Rows          []heatRow
+	More          int // rows that are left out
+}
+
+// heatPage shows how the directories of a mirror changed: a drawing, and the same as a table.
+func heatPage(v *visit) error {
+	r := app.HeatRequest{
+		Job:  v.job,
+		Path: v.r.FormValue("path"),
+		All:  v.r.FormValue("all") != "",
+		Most: heatSteps,
+	}
+	m, err := app.HeatMap(v.o.App, r)
+	if err != nil {
+		return err
+	}
+	d := heatOf(v.job, m.Top, r.All, m.HeatMap)
+	for i := range d.Rows {
+		if rule, ok := m.Rules[d.Rows[i].Path]; ok && rule.Skipped {
+			d.Rows[i].Rule = fmt.Sprintf("support %.2f, confidence %.2f: %s", rule.Support, rule.Confidence, rule.Why)
+		}
+	}
+	return v.draw(http.StatusOK, "heat.html", "How "+v.job+" changes", &d)
+}
+
+// heatOf is the page of a map: its table, and the drawing.
+func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
+	d := heatData{
+		Job:   name,
+		Top:   top,
+		All:   all,
+		Times: m.Times,
+	}
+	if n := len(m.Times); n > 0 {
+		d.Since, d.Until = time.Unix(m.Times[0], 0), time.Unix(m.Times[n-1], 0)
+	}
+	if top != "" {
+		above, _ := cutLast(top)
+		d.Up = heatAddress(name, above)
+	}
+	rows := m.Rows
+	if len(rows) > heatRows {
+		d.More, rows = len(rows)-heatRows, rows[:heatRows]
+	}
+	for _, x := range rows {
+		row := heatRow{HeatRow: x, Name: x.Path + "/", Steps: len(m.Times)}
+		if x.Last > 0 {
+			row.Last = time.Unix(x.Last, 0).UTC().Format(time.DateOnly)
+		}
+		if x.Inner && x.Path != top {
+			row.To = heatAddress(name, x.Path)
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	d.drawMap()
+	return d
+}
+
+func heatAddress(name, dir string) string {
+	to := jobPath(name, "changes")
+	if dir != "" {
+		to += "?path=" + url.QueryEscape(dir)
+	}
+	return to
+}
+
+// cutLast cuts a path before its last name.
+func cutLast(p string) (above, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(0, i)], p[i+1:]
+}
+
+// drawMap computes the drawing: a path for each shade, in which neighbouring cells are one rectangle.
+func (d *heatData) drawMap() {
+	if len(d.Times) == 0 {
+		return
+	}
+	cell := max(heatCell, min(3*heatCell, heatAll/len(d.Times)))
+	d.Width = heatLabel + max(cell*len(d.Times), heatDate) + heatCell
+	d.Height = heatHead + heatHeight*len(d.Rows) + heatCell
+	shades := make([]strings.Builder, evolution.Degrees+evolution.MostDegrees+1)
+	for i, r := range d.Rows {
+		y := heatHead + heatHeight*i
+		for from := 0; from < len(r.Shades); {
+			to := from
+			for to < len(r.Shades) && r.Shades[to] == r.Shades[from] {
+				to++
+			}
+			if s := r.Shades[from]; s != evolution.Unchanged {
+				w, h := cell*(to-from), heatHeight-2
+				fmt.Fprintf(&shades[s], "M%d %dh%dv%dh-%dz", heatLabel+cell*from, y, w, h, w)
+			}
+			from = to
+		}
+		d.Texts = append(d.Texts, heatText{
+			Y:    y + heatHeight - 5,
+			Text: shortName(r.Name),
+			To:   r.To,
+			Full: r.Name,
+		})
+	}
+	for s := range shades {
+		if shades[s].Len() > 0 {
+			d.Paths = append(d.Paths, heatPath{evolution.Shade(s), shades[s].String()})
+		}
+	}
+	last := -heatDate
+	for i, at := range d.Times {
+		if x := heatLabel + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
+			day := time.Unix(at, 0).UTC().Format(time.DateOnly)
+			d.Texts = append(d.Texts, heatText{X: x, Y: heatHead - 8, Text: day})
+			last = x
+		}
+	}
+}
+
+// Legend says what the shades mean.
+func (d *heatData) Legend() []heatPath {
+	return []heatPath{
+		{evolution.Absent, "not there"}, {evolution.Unseen, "not looked at"},
+		{evolution.PartlySeen, "unchanged as far as it was looked at"},
+		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
+		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
+		{evolution.Degrees + 4, "60 % and more"},
+	}
+}
+
+// shortName keeps the end of a path, which tells it from others.
+func shortName(name string) string {
+	if r := []rune(name); len(r) > heatName {
+		return "…" + string(r[len(r)-heatName+1:])
+	}
+	return name
+}

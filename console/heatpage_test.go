@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/evolution"
+)
+
+// largeHistory is that of a site whose directories change at different rates, and are not always looked at.
+func largeHistory(tb testing.TB, dirs, weeks int) *evolution.History {
+	tb.Helper()
+	h := new(evolution.History)
+	for week := range weeks + 1 {
+		r := h.Record(int64(1_500_000_000 + week*7*86400))
+		for d := range dirs {
+			dir := r.Dir(fmt.Sprintf("part%d/chapter%d/%d", d%30, d%300, d))
+			switch {
+			case week == 0:
+				r.Insert(dir, 4)
+			case (d*7+week*13)%(3+d%40) == 0:
+				r.Update(dir, 1+d%4)
+			case (d+week)%9 == 0:
+				r.Miss(dir, 4)
+			}
+		}
+		if err := r.Commit(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return h
+}
+
+// drawHeat draws the page of a history.
+func drawHeat(b *browser, h *evolution.History, all bool) string {
+	b.Helper()
+	w := httptest.NewRecorder()
+	v := &visit{
+		Server: b.srv,
+		w:      w,
+		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
+		job:    "site",
+	}
+	d := heatOf("site", "", all, h.HeatMap(evolution.HeatOptions{All: all, Most: heatSteps}))
+	if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
+		b.Fatal(err)
+	}
+	return w.Body.String()
+}
+
+// A large site has a page that is small, whether its directories are folded or not; in the long run it has
+// 2791 directories and 80 weeks.
+func TestHeatOfALargeSite(t *testing.T) {
+	b := newBrowser(t, nil)
+	dirs, weeks := 450, 20
+	if os.Getenv("MIRRORD_LONG") != "" {
+		dirs, weeks = 2790, 80
+	}
+	h := largeHistory(t, dirs, weeks)
+	for _, all := range []bool{false, true} {
+		page := drawHeat(b, h, all)
+		var small bytes.Buffer
+		z := gzip.NewWriter(&small)
+		z.Write([]byte(page))
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		doc := parse(t, page)
+		rows, paths := doc.Find("tbody tr").Length(), doc.Find("svg.heat > path").Length()
+		if want := map[bool]int{false: 31, true: heatRows}[all]; rows != want {
+			t.Errorf("all %v: %d rows, want %d", all, rows, want)
+		}
+		if paths > int(evolution.Degrees)+evolution.MostDegrees+1 || paths < 3 {
+			t.Errorf("all %v: %d paths", all, paths)
+		}
+		if small.Len() > 60_000 {
+			t.Errorf("all %v: %d bytes, compressed %d", all, len(page), small.Len())
+		}
+	}
+}
+
+// The dates above the columns do not overlap, and a long name keeps its end.
+func TestHeatDrawing(t *testing.T) {
+	for _, n := range []int{1, 2, 11, 80, heatSteps} {
+		d := heatData{Job: "site"}
+		for i := range n {
+			d.Times = append(d.Times, time.Date(2026, 1, i, 0, 0, 0, 0, time.UTC).Unix())
+		}
+		d.drawMap()
+		last := -heatDate
+		for _, x := range d.Texts {
+			if x.X-last < heatDate || x.X+heatDate > d.Width+heatDate {
+				t.Errorf("%d columns, width %d: %+v after %d", n, d.Width, x, last)
+			}
+			last = x.X
+		}
+		if len(d.Texts) == 0 {
+			t.Errorf("%d columns have no date", n)
+		}
+	}
+	long := strings.Repeat("a/", 40) + "end/"
+	if got := shortName(long); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
+		t.Errorf("%q", got)
+	}
+}
+
+func BenchmarkHeat(b *testing.B) {
+	h := largeHistory(b, 2790, 80)
+	for b.Loop() {
+		d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{Most: heatSteps}))
+		if len(d.Paths) == 0 {
+			b.Fatal("nothing was drawn")
+		}
+	}
+}
