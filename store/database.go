@@ -45,6 +45,7 @@ type database struct {
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release
 	wrote   atomic.Bool
+	sealed  atomic.Bool // a committed transaction has seen that it is; saves each of the others a look
 }
 
 // doorOptions say which database is opened, and how.
@@ -306,7 +307,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	logged := false
 	body := func(t *bolt.Tx) error {
 		tx = t
-		x, err := begin(t, !d.volatile)
+		x, err := begin(t, !d.volatile, d.sealed.Load())
 		if err == nil && (d.lost != nil) && !x.sealed {
 			err = d.damaged(d.lost)
 		}
@@ -315,6 +316,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		}
 		if write {
 			x.redo = d.redo
+		} else if x.sealed {
+			d.sealed.Store(true)
 		}
 		if err := f(x); (err != nil) || !write {
 			return err

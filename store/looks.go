@@ -118,12 +118,14 @@ func apply(list []look, r *Resource) (changed bool) {
 // folded returns the looks of the runs before, for who only reads also those of the journal. Nobody
 // changes what it returns.
 func (l *looks) folded(tx *transaction) ([]look, error) {
-	b, j := tx.Bucket(bLooks), tx.Bucket(bJournal)
+	b := tx.Bucket(bLooks)
 	if b == nil {
 		return nil, nil // of an older format
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
+	var j *bucket
 	if l.readOnly {
+		j = tx.Bucket(bJournal)
 		seqs[1] = j.Sequence()
 	}
 	l.mu.Lock()

@@ -45,18 +45,21 @@ type transaction struct {
 // badSeal is what a transaction panics with when a value is not what was written; the door recovers.
 type badSeal struct{ err error }
 
-// begin wraps a transaction of bbolt. The first one that writes a new database seals it, if seals says so.
-func begin(tx *bolt.Tx, seals bool) (*transaction, error) {
-	t := &transaction{tx: tx}
+// begin wraps a transaction of bbolt. The first one that writes a new database seals it, if seals says so. A
+// database that is known to be sealed stays so.
+func begin(tx *bolt.Tx, seals, known bool) (*transaction, error) {
+	t := &transaction{tx: tx, sealed: known}
 	if tx.Writable() {
 		t.top = map[string]*bucket{}
-		if k, _ := tx.Cursor().First(); (k == nil) && seals {
+		if k, _ := tx.Cursor().First(); (k == nil) && seals && !known {
 			if _, err := tx.CreateBucket(bSums); err != nil {
 				return nil, err
 			}
 		}
 	}
-	t.sealed = tx.Bucket(bSums) != nil
+	if !known {
+		t.sealed = tx.Bucket(bSums) != nil
+	}
 	return t, nil
 }
 
