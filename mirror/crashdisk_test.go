@@ -3,9 +3,15 @@
 package mirror_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,11 +46,9 @@ func TestCrashIOError(t *testing.T) {
 		}
 		tracer := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(p.cmd.Process.Pid), "-e",
 			"trace="+call, "-e", "inject="+call+":error=EIO")
-		if err := tracer.Start(); err != nil {
-			t.Fatal(err)
-		}
+		err := traceStopped(t, p.cmd.Process, tracer)
 		code := p.wait(t)
-		if err := tracer.Wait(); err != nil && code == exitComplete {
+		if err := errors.Join(err, tracer.Wait()); err != nil && code == exitComplete {
 			t.Logf("strace may not trace a running process here (%v): the store's own test of I/O errors must do", err)
 			return
 		}
@@ -64,6 +68,53 @@ func TestCrashIOError(t *testing.T) {
 		verifyClean(t, dir)
 		sameTree(t, publishedTree(t, dir), want)
 	}
+}
+
+// traceStopped stops a process until the tracer has all its threads: without that a tracer that starts late
+// finds nothing left to do. It fails when the tracer has ended before.
+func traceStopped(t *testing.T, p *os.Process, tracer *exec.Cmd) error {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Signal(syscall.SIGCONT)
+	out, err := tracer.StderrPipe() // ends with the tracer
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tracer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		io.Copy(io.Discard, out)
+	}()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 60_000 {
+		if isTraced(p.Pid) {
+			return nil
+		}
+		select {
+		case <-ended:
+			return errors.New("the tracer has ended")
+		case <-tick.C:
+		}
+	}
+	return errors.New("no tracer after five minutes")
+}
+
+// isTraced reports whether each thread of a process has a tracer.
+func isTraced(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, name := range threads {
+		status, readErr := os.ReadFile(name)
+		if (readErr != nil) || strings.Contains(string(status), "TracerPid:\t0\n") {
+			return false
+		}
+	}
+	return (err == nil) && (len(threads) > 0)
 }
 
 // The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is
