@@ -16,17 +16,11 @@ import (
 // What another run would only meet again is told once and tried again by the schedule alone, or when the
 // file of the job is another one.
 func TestLastingIsNotRetried(t *testing.T) {
-	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
-	run.ends = func(_ *job.Job, n int) status.Run {
-		if n <= 4 {
-			return status.Run{
-				Verdict: status.VerdictError,
-				Error:   "job daily: auth.password: read secret: environment variable P is not set",
-				Lasting: true,
-			}
-		}
-		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
-	}
+	run := endsWellAfter(4, status.Run{
+		Verdict: status.VerdictError,
+		Error:   "job daily: auth.password: read secret: environment variable P is not set",
+		Lasting: true,
+	})
 	tell := &fakeTeller{}
 	const notify = "notify = { command = \"true\" }\n"
 	inBubble(t, Options{

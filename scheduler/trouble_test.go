@@ -18,15 +18,26 @@ import (
 	"mirrord/status"
 )
 
+// endsWellAfter is a runner whose first n runs of a job end in a bad way, and all others well, after a minute
+// each.
+func endsWellAfter(n int, bad status.Run) *fakeRunner {
+	return &fakeRunner{
+		takes: func(*job.Job) time.Duration { return time.Minute },
+		ends: func(_ *job.Job, nth int) status.Run {
+			if nth <= n {
+				return bad
+			}
+			return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
+		},
+	}
+}
+
 // A job that does not end well is tried again with growing pauses, and never shown as well.
 func TestRetry(t *testing.T) {
-	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
-	run.ends = func(_ *job.Job, n int) status.Run {
-		if n <= 8 {
-			return status.Run{Verdict: status.VerdictPartial, Reasons: []string{"the host does not answer"}}
-		}
-		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
-	}
+	run := endsWellAfter(8, status.Run{
+		Verdict: status.VerdictPartial,
+		Reasons: []string{"the host does not answer"},
+	})
 	files := []File{makeJob(t, "weekly", "0 13 1,8,15 * *", "UTC", "")}
 	inBubble(t, Options{Runner: run}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 15, 0)

@@ -43,6 +43,12 @@ func sample(t testing.TB, o Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return closed(t, w, f)
+}
+
+// closed closes a writer and returns what it wrote.
+func closed(t testing.TB, w *Writer, f *os.File) []byte {
+	t.Helper()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -357,12 +363,5 @@ func sampleOf(t testing.TB) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return closed(t, w, f)
 }
