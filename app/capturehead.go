@@ -14,13 +14,13 @@ import (
 
 // capturedHead is the head of an answer for a web archive, in which the body stands as it is stored: without
 // encodings and chunks. The fields that speak of those are kept under names that begin with X-Orig-.
-// Cookies are left out unless they are wanted.
-func capturedHead(h *heads.Head, size int64, cookies bool) []byte {
+// Cookies are left out unless they are wanted. added says that the head had no Content-Length.
+func capturedHead(h *heads.Head, size int64, cookies bool) (head []byte, added bool) {
 	var b headWriter
 	b.line(h.Status)
 	length := strconv.FormatInt(size, 10)
 	coded := len(h.Values("Content-Encoding"))+len(h.Values("Transfer-Encoding")) > 0
-	said := false
+	said, renamed := false, false
 	for _, f := range h.Fields {
 		name := f.Name
 		switch strings.ToLower(name) {
@@ -28,7 +28,7 @@ func capturedHead(h *heads.Head, size int64, cookies bool) []byte {
 			name = "X-Orig-" + name
 		case "content-length":
 			if coded || f.Value != length {
-				name = "X-Orig-" + name
+				name, renamed = "X-Orig-"+name, true
 			} else {
 				said = true
 			}
@@ -42,7 +42,7 @@ func capturedHead(h *heads.Head, size int64, cookies bool) []byte {
 	if !said {
 		b.field("Content-Length", length)
 	}
-	return b.end()
+	return b.end(), !said && !renamed
 }
 
 // madeHead is a head for a body of which no head is stored: what the record knows of it.

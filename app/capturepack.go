@@ -135,13 +135,16 @@ func (c *planned) annotate(out *archive.Capture) {
 		out.Fields = append(out.Fields, warc.HeaderField{Name: name, Value: value})
 	}
 	if c.Made {
-		add(archive.FieldHead, archive.HeadMade)
+		add(warc.FieldHead, warc.HeadMade)
+	}
+	if c.Added {
+		add(warc.FieldHead, warc.HeadLength)
 	}
 	if c.Source != "" {
-		add(archive.FieldSource, c.Source)
+		add(warc.FieldSource, c.Source)
 	}
 	if c.Kept > 0 {
-		add(archive.FieldKept, time.Unix(c.Kept, 0).UTC().Format(time.RFC3339))
+		add(warc.FieldKept, time.Unix(c.Kept, 0).UTC().Format(time.RFC3339))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/warc"
 )
 
 // planned is a capture of an export whose body was not read yet.
@@ -22,6 +23,7 @@ type planned struct {
 	Date    int64 // Unix seconds
 	Head    []byte
 	Made    bool // the head is
+	Added   bool // Content-Length was added to the head
 	Size    int64
 	Digest  [32]byte
 	MIME    string
@@ -66,12 +68,22 @@ type seenCapture struct {
 	state  [32]byte // of body or redirect; zero: there is none
 	date   int64    // of its capture
 	seen   int64    // when it was last known to be so
+	upTo   int64    // date of the last version that has it
 	asked  int64    // when it was last requested
 	shown  int64    // of its last revisit
 	head   store.HeadPlace
 	digest [32]byte
 	size   int64
 	made   []byte // the head, when it is none that is stored
+}
+
+// until is when it was last known to be so, for a record that is written once the version of a date is read:
+// of what that version does not have, no later than the last one that has it.
+func (c *seenCapture) until(date int64) int64 {
+	if c.upTo < date {
+		return min(c.seen, c.upTo)
+	}
+	return c.seen
 }
 
 // plan reads the versions, the oldest first.
@@ -96,7 +108,7 @@ func (p *capturePlanner) plan(ctx context.Context, versions []store.Version) err
 		if rec.ID >= known {
 			return nil
 		}
-		return p.revisit(rec, &p.now[rec.ID], p.now[rec.ID].seen, 0)
+		return p.revisit(rec, &p.now[rec.ID], p.now[rec.ID].until(p.date), 0)
 	})
 }
 
@@ -171,10 +183,10 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 	}
 	if p.history {
 		old := &p.now[rec.ID]
-		if old.state == state {
+		if old.state == state && old.upTo == p.before {
 			return p.again(rec, old)
 		}
-		if err := p.revisit(rec, old, old.seen, 0); err != nil {
+		if err := p.revisit(rec, old, old.until(p.date), 0); err != nil {
 			return err
 		}
 		asked := max(rec.Checked, c.Date)
@@ -183,13 +195,13 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 			date:   c.Date,
 			asked:  asked,
 			seen:   asked,
+			upTo:   p.date,
 			head:   head,
 			digest: c.Digest,
 			size:   c.Size,
 		}
 	}
-	var err error
-	if c.Head, c.Made, err = p.head(rec, head, c.Size); err != nil {
+	if err := p.head(&c, rec, head, c.Size); err != nil {
 		return err
 	}
 	if p.history && c.Made {
@@ -220,7 +232,7 @@ func (p *capturePlanner) add(c *planned) error {
 // last found to be so, which may be after that version; one that was not requested for a version was shown by
 // it all the same. An entry point has a record for each version.
 func (p *capturePlanner) again(rec *store.Resource, c *seenCapture) error {
-	c.asked = max(rec.Checked, rec.Fetched)
+	c.asked, c.upTo = max(rec.Checked, rec.Fetched), p.date
 	if c.seen = c.asked; c.asked <= p.before {
 		c.seen = p.date
 	}
@@ -243,12 +255,11 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 		Digest: c.digest,
 		Listed: listed,
 	}
-	if c.asked != at {
+	if c.asked < at {
 		out.Kept = c.asked
 	}
 	if out.Head, out.Made = c.made, c.made != nil; !out.Made {
-		var err error
-		if out.Head, out.Made, err = p.head(rec, c.head, c.size); err != nil {
+		if err := p.head(&out, rec, c.head, c.size); err != nil {
 			return err
 		}
 	}
@@ -256,22 +267,24 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 	return p.add(&out)
 }
 
-// head returns the head of a capture, and whether it was made.
-func (p *capturePlanner) head(rec *store.Resource, at store.HeadPlace, size int64) ([]byte, bool, error) {
+// head sets the head of a capture, and whether it was made.
+func (p *capturePlanner) head(c *planned, rec *store.Resource, at store.HeadPlace, size int64) error {
 	var h *heads.Head
 	if !at.IsZero() {
 		var err error
 		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.Stale() {
-			return nil, false, err // it may only have been moved
+			return err // it may only have been moved
 		}
 	}
 	if h != nil {
-		return capturedHead(h, size, p.cookies), false, nil
+		c.Head, c.Added = capturedHead(h, size, p.cookies)
+		return nil
 	}
+	c.Head, c.Made = madeHead(rec), true
 	if isRedirect(rec) {
-		return madeRedirect(rec.Status, p.targets[rec.Target-1]), true, nil
+		c.Head = madeRedirect(rec.Status, p.targets[rec.Target-1])
 	}
-	return madeHead(rec), true, nil
+	return nil
 }
 
 // isPage reports whether people read what is of a type.
@@ -302,6 +315,7 @@ func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[st
 	a.Text = m.Abstract
 	for i, o := range m.Origins {
 		seeds[o] = true
+		a.Fields = append(a.Fields, warc.HeaderField{Name: warc.FieldEntry, Value: o})
 		if i == 0 {
 			a.MainURL, a.MainDate = o, a.Created
 		}

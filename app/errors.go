@@ -48,13 +48,15 @@ type RequestField string
 
 // The fields that errors are about.
 const (
-	FieldState    RequestField = "state"  // App.State: it has no mirrors
-	FieldJobs     RequestField = "jobs"   // App.Jobs: it does not exist
-	FieldFormat   RequestField = "format" // ExportRequest.Format; the text begins with the name of the field
-	FieldMask     RequestField = "mask"   // ExportRequest.Mask; the text begins with the name of the field
-	FieldSince    RequestField = "since"  // ExportRequest.Since; the text begins with the name of the field
-	FieldImported RequestField = "as"     // the name of the mirror or job that Import or Init makes
-	FieldReason   RequestField = "reason" // why PlanForget is to take something out of a mirror
+	FieldState    RequestField = "state"   // App.State: it has no mirrors
+	FieldJobs     RequestField = "jobs"    // App.Jobs: it does not exist
+	FieldFormat   RequestField = "format"  // ExportRequest.Format; the text begins with the name of the field
+	FieldMask     RequestField = "mask"    // ExportRequest.Mask; the text begins with the name of the field
+	FieldSince    RequestField = "since"   // ExportRequest.Since; the text begins with the name of the field
+	FieldImported RequestField = "as"      // the name of the mirror or job that Import or Init makes
+	FieldDamaged  RequestField = "lenient" // ImportRequest.Lenient would leave out what is damaged
+	FieldURL      RequestField = "url"     // ImportRequest.URL; the text begins with the name of the field
+	FieldReason   RequestField = "reason"  // why PlanForget is to take something out of a mirror
 )
 
 // Error is an error of a known kind.

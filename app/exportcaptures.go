@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -17,6 +18,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/store"
 	"mirrord/wacz"
+	"mirrord/warc"
 )
 
 // captureExport is an export in a form of captures: what the site answered, not what is published.
@@ -121,6 +123,14 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 			emit:     x.plan.add,
 		}
 		x.about, p.seeds = aboutVersion(s, newest)
+		for i := range x.versions {
+			v := &x.versions[i]
+			date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
+			x.about.Fields = append(x.about.Fields, warc.HeaderField{
+				Name:  warc.FieldVersion,
+				Value: fmt.Sprintf("%d %s", v.Number, date),
+			})
+		}
 		if err := p.plan(ctx, x.versions); err != nil {
 			return errors.Join(err, file.Close())
 		}

@@ -31,19 +31,8 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 		return nil, err
 	}
 	defer st.Close()
-	switch s, err := st.ViewSite(as); {
-	case errors.Is(err, store.ErrNoSite):
-	case err != nil:
+	if err := freeName(st, as); err != nil {
 		return nil, err
-	case s.Busy():
-		return nil, errors.Join(fmt.Errorf("import as %s: %w", as, store.ErrLocked), s.Close())
-	case abandoned(s):
-		if err := errors.Join(s.Close(), st.RemoveSite(as)); err != nil {
-			return nil, err
-		}
-	default:
-		taken := &Error{Field: FieldImported, Err: fmt.Errorf("import: there is a mirror of %s already", as)}
-		return nil, errors.Join(taken, s.Close())
 	}
 	s, err := st.OpenSite(as)
 	if err != nil {

@@ -45,22 +45,27 @@ func Init(a *App, r InitRequest) (*NewJobFile, error) {
 	if !job.ValidName(r.Job) {
 		return nil, Usagef("%q cannot name a job", r.Job)
 	}
-	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
-		return nil, fmt.Errorf("init: %w", err)
-	}
 	out := &NewJobFile{
 		Job:      r.Job,
 		File:     filepath.Join(a.Jobs, r.Job+scheduler.Suffix),
 		Schedule: r.Schedule,
 	}
-	if _, err := os.Lstat(out.File); err == nil {
-		return nil, jobThere(r.Job, out.File)
-	}
 	text := job.Template(u.String(), r.Schedule)
-	if err := acceptedBeside(a.Jobs, out, text); err != nil {
+	if err := mayWriteJob(a, out, text); err != nil {
 		return nil, err
 	}
 	return out, writeNewJob(out, text)
+}
+
+// mayWriteJob makes the jobs directory when it is missing, and returns why a new file cannot be written.
+func mayWriteJob(a *App, f *NewJobFile, text []byte) error {
+	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
+		return fmt.Errorf("new job: %w", err)
+	}
+	if _, err := os.Lstat(f.File); err == nil {
+		return jobThere(f.Job, f.File)
+	}
+	return acceptedBeside(a.Jobs, f, text)
 }
 
 // jobThere says that a name of a job is taken.

@@ -33,16 +33,6 @@ type Capture struct {
 	Title  string
 }
 
-// Fields of records that are ours; docs/archives.md says what they mean.
-const (
-	FieldHead   = "WARC-Mirrord-Head"
-	FieldSource = "WARC-Mirrord-Source"
-	FieldKept   = "WARC-Mirrord-Requested"
-
-	// HeadMade is the value of FieldHead for a head that is not that of the answer.
-	HeadMade = "made"
-)
-
 // About is what an archive of captures says of itself.
 type About struct {
 	Title    string

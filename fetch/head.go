@@ -76,6 +76,8 @@ type Result struct {
 	Total     time.Duration // of the last attempt
 	Remote    netip.Addr    // who answered: the proxy, if there is one
 	HTTPMajor int
+	At        time.Time // when the answer came, if it was recorded earlier; else zero
+	Seen      time.Time // with At: when the URL was last known to answer so
 }
 
 // Attempt is one that was not the last.

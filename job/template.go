@@ -24,10 +24,15 @@ func templateKeys() []string {
 // jobs need are comments, with what they do and their defaults. Parse accepts it, also when any of the
 // comments is put in force.
 func Template(url, schedule string) []byte {
-	inForce := map[string]string{"url": quote(url)}
+	inForce := map[string]string{"url": url}
 	if schedule != "" {
-		inForce["schedule"] = quote(schedule)
+		inForce["schedule"] = schedule
 	}
+	return TemplateOf(inForce)
+}
+
+// TemplateOf is Template with the text values of any of its keys in force.
+func TemplateOf(inForce map[string]string) []byte {
 	byName := map[string]Key{}
 	for _, k := range Keys() {
 		byName[k.Name] = k
@@ -50,7 +55,7 @@ func Template(url, schedule string) []byte {
 		}
 		switch def := k.Default(); {
 		case inForce[name] != "":
-			fmt.Fprintf(&b, "%s = %s\n", leaf, inForce[name])
+			fmt.Fprintf(&b, "%s = %s\n", leaf, quote(inForce[name]))
 		case def == "" || def == `""` || def == "[]":
 			fmt.Fprintf(&b, "# %s = %s\n", leaf, k.Example)
 		default:

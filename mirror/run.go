@@ -50,7 +50,7 @@ func runOnce(
 		return nil, false, err
 	}
 	sum, err = conduct(ctx, s, first, closing.New(s, repairs))
-	if sum != nil && o.State != nil {
+	if sum != nil && o.State != nil && !o.Imports {
 		data, jerr := json.Marshal(sum)
 		if jerr == nil {
 			rec := store.RunRecord{

@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // BlobsFreed says what CollectBlobs did, or would do.
@@ -38,7 +40,10 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	if s.opt.Bodies != nil {
 		return f, nil
 	}
-	names, err := s.Sites()
+	names, err := siteFolders(s)
+	if err == nil && !dry {
+		names, err = dropAside(s, names)
+	}
 	if err != nil {
 		return f, err
 	}
@@ -77,6 +82,26 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 		return f, err
 	}
 	return s.Blobs.sweep(ctx, open, false)
+}
+
+// asideAge is after what time a site that was made aside is one that a killed process has left.
+const asideAge = 24 * time.Hour
+
+// dropAside removes sites that killed processes have left aside, and returns the names of the others.
+func dropAside(s *State, names []string) (left []string, err error) {
+	for _, name := range names {
+		fi, serr := s.root.Lstat("sites/" + name + "/" + siteDB)
+		old := serr == nil && s.opt.Now().Sub(fi.ModTime()) > asideAge
+		if strings.HasPrefix(name, asideMark) && old {
+			if rerr := s.RemoveSite(name); rerr == nil {
+				continue
+			} else if !errors.Is(rerr, ErrLocked) {
+				err = errors.Join(err, rerr)
+			}
+		}
+		left = append(left, name)
+	}
+	return left, err
 }
 
 // sweep deletes what no site refers to. Unless dry, nobody else may write blobs.

@@ -103,7 +103,10 @@ func (s *Site) Volatile() bool { return s.volatile }
 // Dir is the site's folder.
 func (s *Site) Dir() string { return s.dir }
 
+// maxName is how long the name of a site is at most.
+const maxName = 64
+
 // ValidName reports whether name can be a site's folder.
 func ValidName(name string) bool {
-	return name != "" && len(name) <= 64 && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
+	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -133,8 +134,21 @@ func (s *State) Close() error {
 	return errors.Join(err, s.root.Close())
 }
 
-// Sites lists the names of the sites that exist, sorted.
+// Sites lists the names of the sites that exist, sorted. One that is being made aside is none yet.
 func (s *State) Sites() ([]string, error) {
+	names, err := siteFolders(s)
+	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, asideMark) }), err
+}
+
+// asideMark begins the name of a site that is being made aside: no job has such a name.
+const asideMark = "~"
+
+// AsideName is the name under which a site is made that nobody is to see before it is whole, see
+// HeldSite.Rename.
+func AsideName(name string) string { return asideMark + name[:min(len(name), maxName-len(asideMark))] }
+
+// siteFolders lists the names of all sites, sorted.
+func siteFolders(s *State) ([]string, error) {
 	d, err := s.root.Open("sites")
 	if err != nil {
 		return nil, diskErr("list sites", err)

@@ -161,16 +161,16 @@ func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, erro
 		}
 	}
 	var all warc.Surveyed
-	var records, lines pointers
+	var records Pointers
 	for _, f := range c.Records() {
 		r, err := f.Open()
 		if err != nil {
 			wrong(f.Name, err)
 			continue
 		}
+		add := records.Of(f.Name)
 		t, err := warc.Survey(r, func(e warc.Entry) error {
-			e.File = path.Base(f.Name)
-			records.add(e)
+			add(e)
 			return nil
 		}, func(err error) { wrong(f.Name, err) })
 		if err != nil {
@@ -182,27 +182,75 @@ func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, erro
 		all.Revisits += t.Revisits
 		all.Bytes += t.Bytes
 	}
-	if err := c.Index(func(e warc.Entry) error {
-		e.File = path.Base(e.File)
-		lines.add(e)
-		return nil
-	}); err != nil {
+	if err := c.Leads(records); err != nil {
 		wrong("indexes/", err)
-	} else if lines != records {
-		wrong("indexes/", fmt.Errorf("its %d lines do not lead to the %d records", lines.n, records.n))
 	}
 	return all, nil
 }
 
-// pointers is where lines lead, without an order.
-type pointers struct {
+// Leads returns an error unless the index leads to the records that were found, and to nothing else.
+func (c *Reader) Leads(records Pointers) error {
+	var lines Pointers
+	if err := c.Index(func(e warc.Entry) error {
+		lines.Of(e.File)(e)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if lines != records {
+		return fmt.Errorf("index: its %d lines do not lead to the %d records", lines.n, records.n)
+	}
+	return nil
+}
+
+// Pointers is where lines lead, without an order.
+type Pointers struct {
 	n   int
 	sum uint64
 }
 
-func (p *pointers) add(e warc.Entry) {
-	p.n++
-	p.sum += xxh3.HashString(fmt.Sprintf("%s\n%d\n%s\n%s", e.File, e.Place.Offset, e.Time, e.URL))
+// Of returns what takes in the lines of a file of records.
+func (p *Pointers) Of(file string) func(warc.Entry) {
+	file = path.Base(file)
+	return func(e warc.Entry) {
+		p.n++
+		p.sum += xxh3.HashString(fmt.Sprintf("%s\n%d\n%s\n%s", file, e.Place.Offset, e.Time, e.URL))
+	}
+}
+
+// mostPages is how many pages of the list are read.
+const mostPages = 1000
+
+// Pages returns the beginning of the list of pages: those that somebody chose, if it says which.
+func (c *Reader) Pages() (pages []Listed, err error) {
+	file := c.file(pagesName)
+	if file == nil {
+		return nil, nil
+	}
+	var seeds []Listed
+	err = eachLine(file, func(line string) error {
+		var p struct {
+			URL  string `json:"url"`
+			Seed bool   `json:"seed"`
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			return err
+		}
+		if p.URL != "" && len(pages) < mostPages {
+			pages = append(pages, Listed{URL: p.URL})
+		}
+		if p.Seed && len(seeds) < mostPages {
+			seeds = append(seeds, Listed{URL: p.URL})
+		}
+		return nil
+	})
+	if len(seeds) > 0 {
+		pages = seeds
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", pagesName, err)
+	}
+	return pages, err
 }
 
 func (c *Reader) verifyDescription(wrong func(name string, err error)) {

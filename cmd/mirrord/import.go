@@ -3,39 +3,92 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
 )
 
 func importCommand(a *cli) *cobra.Command {
-	var as string
+	var r app.ImportRequest
 	cmd := &cobra.Command{
-		Use:   "import FILE --as JOB",
+		Use:   "import FILE... --as JOB",
 		Short: "Make a mirror of an archive",
-		Long: `Make a PHM archive (.phm), a tar of one (.tar.zst, .tar.gz or .tar), a ZIM file of mirrord or a directory the first version of a job's mirror.
-It may come from anybody: names, sizes, digests and addresses are checked before and while it is unpacked, and nothing is left of it when something is wrong. The next
-run of the job brings the mirror up to date; what was flattened or masked is whole again after it.`,
+		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
+
+  PHM archive, tar, ZIM file of mirrord, directory  the first version of a job's mirror
+  WARC and WACZ files, or a directory of them       a version of each crawl that they hold
+  project of HTTrack, by hts-cache/new.zip          the first version; hts-cache/doit.log names the entry point
+  folder of wget -r, with --url                     the first version, of the originals that -K kept
+
+It may come from anybody: names, sizes, digests and addresses are checked, and nothing is left of it when something is wrong.
+
+WARC and WACZ files are read as one archive. Their pages are scanned and relocated as in a run, by the rules of the job; without a job file, by those of one that --job writes. The next run requests
+everything with the imported validators, so that what has not changed is not sent again.`,
 		Example: `  mirrord import samba.phm --as samba
-  mirrord import /media/usb/samba --as samba
-  mirrord verify samba.tar.zst && mirrord import samba.tar.zst --as samba`,
-		Args: cobra.ExactArgs(1),
+  mirrord import crawl-*.warc.gz --as samba --job
+  mirrord verify samba.wacz && mirrord import samba.wacz --as samba`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as == "" {
+			if r.As == "" {
 				return app.Usagef("import: --as JOB is missing")
 			}
-			m, err := app.Import(cmd.Context(), a.app(), args[0], as)
+			r.Files = args
+			m, err := app.ImportAny(cmd.Context(), a.app(), r)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(m)
-			}
-			a.printf("%s: version %d is %s: %d files, %s\n", as, app.ImportedVersion(m), args[0], m.Files,
-				bytesText(m.Bytes))
-			return nil
+			return printImported(a, args[0], m)
 		},
 	}
-	cmd.Flags().StringVar(&as, "as", "", "`JOB` that the mirror is for")
+	f := cmd.Flags()
+	f.StringVar(&r.As, "as", "", "`JOB` that the mirror is for")
+	f.BoolVar(&r.Job, "job", false, "write a job file for the mirror, of other programs")
+	f.StringVar(&r.URL, "url", "", "entry point of the mirror when there is no job file: `URL`")
+	f.BoolVar(&r.Lenient, "lenient", false, "leave out records that are damaged")
 	return cmd
+}
+
+// printImported says what was imported.
+func printImported(a *cli, name string, m *app.Imported) error {
+	switch {
+	case a.json && m.Meta != nil:
+		return a.printJSON(m.Meta)
+	case a.json:
+		return a.printJSON(m)
+	case m.Meta != nil:
+		a.printf("%s: version %d is %s: %d files, %s\n", m.Job, app.ImportedVersion(m.Meta), name, m.Meta.Files,
+			bytesText(m.Meta.Bytes))
+		return nil
+	}
+	for _, v := range m.Versions {
+		a.printf("%s: version %d is the crawl of %s: %d files, %s\n", m.Job, v.Version,
+			v.Time.UTC().Format(time.DateTime), v.Files, bytesText(v.Bytes))
+	}
+	c := m.Counted
+	a.printf("%d records: %d answers, %d of them the same as before\n", c.Records, c.Answers, c.Revisit)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{
+		{int64(c.Other), "answers left out: to other requests than GET, or parts of bodies"},
+		{int64(c.Damaged), "damaged records left out"},
+		{int64(m.Unused), "URLs of the archive are outside of the job's scope, or unwanted by its rules"},
+		{int64(m.Lost), "answers left out, whose files are missing or have another size"},
+		{int64(m.Changed), "pages without an original (.orig): links that wget changed are taken back to the " +
+			"site's addresses by the names of the files, until the next run has the pages as they are"},
+		{m.Missing, "URLs that pages need or link to are not in the archive; the next run requests them"},
+	} {
+		if x.n > 0 {
+			a.printf("%d %s\n", x.n, x.what)
+		}
+	}
+	switch {
+	case m.File != "":
+		a.printf("job file: %s\n", m.File)
+	case m.NoJob():
+		a.printf("there is no job file yet: mirrord init %s --as %s\n", m.URL, m.Job)
+	}
+	return nil
 }

@@ -129,7 +129,9 @@ func withFlag(err error) string {
 		return text + "; choose another name with --as"
 	case app.FieldReason:
 		return text + ": set --reason"
-	case app.FieldFormat, app.FieldMask, app.FieldSince:
+	case app.FieldDamaged:
+		return text + "; --lenient leaves out what is damaged"
+	case app.FieldFormat, app.FieldMask, app.FieldSince, app.FieldURL:
 		return "--" + text
 	}
 	return text

@@ -45,10 +45,12 @@ func rows() map[string]Row {
 
 		"fetch": 4, "store": 4, "replay": 4, "notify": 4,
 
-		"job": 3, "replica": 3, "archive": 3,
+		"archive/captured": 5,
+
+		"job": 3, "replica": 3, "archive": 3, "archive/crawls": 3,
 
 		"archive/kiwix": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
-		"internal/diff": 2, "wacz": 2,
+		"internal/diff": 2, "wacz": 2, "archive/projects": 2,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
 		"status": 1, "replica/text": 1, "mirror/result": 1, "zim": 1, "warc": 1,

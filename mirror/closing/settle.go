@@ -77,8 +77,11 @@ func (c *Closing) requestedAll(j *judge.Judgement) bool { return (j.Left == 0) &
 
 // allRequested ends the obligation of FullFact.
 func (c *Closing) allRequested() error {
-	if c.Options.NoFetch {
+	switch {
+	case c.Options.NoFetch:
 		return nil
+	case c.Options.Imports:
+		return c.requestAllNext()
 	}
 	if v, err := c.Site.Notes.Fact(spare.FullFact); err != nil || len(v) == 0 {
 		return err

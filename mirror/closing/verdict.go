@@ -70,7 +70,7 @@ func (c *Closing) judgeParts(j *judge.Judgement) error {
 		return err
 	}
 	known.Why = c.Notes.Reason
-	known.Sitemaps = c.Traits.Sitemaps()
+	known.Sitemaps = listed(c)
 	known.Parts.Began, known.Parts.Now = time.Unix(c.Run.Started, 0), c.Now()
 	known.Parts.Covers, known.Parts.Refused = c.Rules.Scope.Covers, c.Traits.IsRefused
 	_, err := c.judgeAt(judge.Folded, known, j)
@@ -86,7 +86,7 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	texts := newPageTexts(c.Site)
 	defer texts.close()
 	known.Texts = texts
-	known.Sitemaps = c.Traits.Sitemaps()
+	known.Sitemaps = listed(c)
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
 	_, known.Foreign = c.Provenance.FromReplicas(c.Now().Add(-hosts.TestedFor))
@@ -142,6 +142,17 @@ func (c *Closing) newCase() *judge.Case {
 		Records: c.Site.Records,
 		Refuses: c.refuses,
 	}
+}
+
+// listed are the sitemaps, and what was requested beside the entry points.
+func listed(c *Closing) []uint32 {
+	ids, t := c.Traits.Sitemaps(), c.Table.Settled()
+	for _, u := range c.Options.Also {
+		if id, ok := t.Find([]byte(c.Rules.Main(u).String())); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // refuses is judge.Case.Refuses.

@@ -106,6 +106,9 @@ func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource
 	if h := c.Head; a.From == source.FromOrigin {
 		now.ETag, now.LastModified = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now())
 		now.Expires = spare.Expires(r.job.Evidence, h.Header, r.now())
+		if at := a.Result.At; !at.IsZero() {
+			now.Fetched = at.Unix()
+		}
 		return now
 	}
 	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()

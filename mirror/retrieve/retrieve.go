@@ -144,6 +144,11 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		}
 		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)
 	}
+	for _, u := range r.Options.Also {
+		if u = r.Rules.Main(u); r.isWanted(u) {
+			r.motor.Entrance.New(u, ledger.Named, crawl.PrioNew)
+		}
+	}
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
 		check(err)
@@ -166,6 +171,12 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	r.skips, err = s.skipRest(ctx)
 	check(err)
 	check(r.openCircles(s.stage))
+}
+
+// isWanted reports whether a URL that no document names is one of the site.
+func (r *Retrieval) isWanted(u site.URL) bool {
+	ok, _ := r.Rules.Allow(u, admit.Page)
+	return ok
 }
 
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports

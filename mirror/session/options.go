@@ -11,12 +11,14 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/policy"
 	"mirrord/policy/known"
+	"mirrord/site"
 	"mirrord/status"
 	"mirrord/store"
 )
 
 // Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Turn,
-// Restores and Policies are needed.
+// Also,
+// Imports, Restores and Policies are needed.
 type Options struct {
 	Job     *job.Job
 	State   *store.State
@@ -32,6 +34,8 @@ type Options struct {
 	Accept   bool                  // publish even if the run is suspicious, and make gaps known
 	NoFetch  bool                  // only relocate and publish what is stored
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
+	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
+	Also     []site.URL            // what is requested beside the entry points, and reached as these are
 	Restores int                   // the older version that comes back, of whose gaps nothing is said; 0 is none
 	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
 	// mirror; default 5 minutes, negative: the second request is made at the end of the run.

@@ -42,6 +42,9 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 		return a, errors.Join(fetch.ErrCanceled, a.Err)
 	}
 	a.Status, a.Checked = a.Result.Status, o.Now().Unix()
+	if seen := a.Result.Seen; !seen.IsZero() {
+		a.Checked = seen.Unix()
+	}
 	if a.Refused = body.refused; a.Refused != "" {
 		a.Err = nil
 	}

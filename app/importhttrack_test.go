@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/http/httptest"
+	"os/exec"
+	"testing"
+)
+
+// What a real HTTrack mirrored becomes a mirror whose next run gets 304 and asks for nothing new.
+func TestImportHTTrack(t *testing.T) {
+	httrack, err := exec.LookPath("httrack")
+	if err != nil {
+		t.Skip("httrack is not installed: only projects in its form that tests make are tried")
+	}
+	g := new(growing)
+	g.version.Store(1)
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), httrack, srv.URL+"/", "-O", dir, "-q", "-%v0", "-s0", "-r4")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	a := testApp(t.TempDir())
+	a.Jobs = t.TempDir()
+	g.full.Store(0)
+	g.notModified.Store(0)
+	m, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{dir}, As: "old", Job: true})
+	if err != nil || len(m.Versions) != 1 || m.URL != srv.URL+"/" || m.Lost != 0 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	set := []string{"polite.delay=0s", "polite.factor=0"}
+	sum, err := RunNow(t.Context(), a, RunRequest{Job: "old", Choices: Choices{Set: set}})
+	if err != nil || sum.Published || sum.Fetched != 0 || g.notModified.Load() < 5 {
+		t.Fatalf("%+v, %v, %d answers 304", sum, err, g.notModified.Load())
+	}
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/archive"
+	"mirrord/archive/crawls"
+	"mirrord/archive/projects"
+	"mirrord/job"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+	"mirrord/wacz"
+	"mirrord/warc"
+)
+
+// ImportRequest asks for a mirror of an archive.
+type ImportRequest struct {
+	Files   []string // one archive; several files of records are read as one
+	As      string   // the job that the mirror is for
+	Lenient bool     // leave out what is damaged
+	Job     bool     // write a job file
+	URL     string   // the entry point of a job that is made; "" is what the archive begins with
+
+	known bool // there is a job file
+}
+
+// Imported is what was imported.
+type Imported struct {
+	Meta *phm.Meta `json:"-"` // of a PHM; all else is empty then
+
+	Job      string          `json:"job"`
+	URL      string          `json:"url"` // entry point
+	Versions []ImportedCrawl `json:"versions"`
+	Counted  crawls.Counted  `json:"records"`
+	Unused   int             `json:"unused,omitempty"`  // URLs of the archive that are no part of the mirror
+	Missing  int64           `json:"missing,omitempty"` // URLs of the site that the archive lacks
+	Lost     int             `json:"lost,omitempty"`    // answers whose bodies the folder lacks
+	Changed  int             `json:"changed,omitempty"` // pages of the folder whose links may have been changed
+	File     string          `json:"job_file,omitempty"`
+
+	made bool // there is no job file
+}
+
+// NoJob reports whether the mirror has no job yet.
+func (m *Imported) NoJob() bool { return m.made }
+
+// ImportedCrawl is a version that came of a crawl.
+type ImportedCrawl struct {
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+}
+
+// ImportAny makes a mirror of an archive in any form. Nothing is left when something is wrong with it.
+func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) {
+	if !job.ValidName(r.As) {
+		return nil, Usagef("%q cannot name a job", r.As)
+	}
+	in, err := r.openInputs()
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	if len(in.files) > 0 {
+		return importCrawls(ctx, a, r, in)
+	}
+	switch {
+	case len(r.Files) > 1:
+		return nil, Usagef("import: %s is imported by itself: only files of records (WARC, WACZ) go together",
+			r.Files[0])
+	case r.Job, r.Lenient, r.URL != "":
+		return nil, Usagef("import: %s holds no records of crawls: none can be left out, and it needs no entry "+
+			"point or job file", r.Files[0])
+	}
+	m, err := Import(ctx, a, r.Files[0], r.As)
+	return &Imported{Meta: m, Job: r.As}, err
+}
+
+// importInputs are the files of records of an import.
+type importInputs struct {
+	files []crawls.RecordFile
+	size  int64
+	open  []*os.File
+	spill *fileSpill
+
+	lost, guessed int // see projects.Taken
+}
+
+// openInputs opens the files if all of them hold records of crawls; else there are none.
+func (r *ImportRequest) openInputs() (in *importInputs, err error) {
+	names := r.Files
+	in = &importInputs{spill: &fileSpill{}}
+	if in.spill.root, err = os.OpenRoot(os.TempDir()); err != nil {
+		return in, err
+	}
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	for _, name := range names {
+		files, err := recordFiles(name)
+		if err != nil {
+			return in, err
+		}
+		if taken, err := in.project(name, files, r.URL); err != nil {
+			return in, fmt.Errorf("import %s: %w", name, err)
+		} else if taken {
+			continue
+		}
+		if files == nil {
+			if len(in.files) > 0 {
+				return in, Usagef("import: %s holds no records of a crawl, and is imported by itself", name)
+			}
+			return in, nil
+		}
+		for _, file := range files {
+			if err := in.add(file); err != nil {
+				return in, err
+			}
+		}
+	}
+	return in, nil
+}
+
+// project reads a folder of HTTrack, or one of files that were fetched from below a URL, into a file of
+// records; taken is false for anything else.
+func (in *importInputs) project(name string, records []string, from string) (taken bool, err error) {
+	fi, err := os.Stat(name)
+	if err != nil || !fi.IsDir() || len(records) > 0 {
+		return false, err
+	}
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	_, perr := root.Lstat(phm.MetaName)
+	isHTTrack := projects.IsHTTrack(root.FS())
+	if !isHTTrack && (perr == nil || from == "") {
+		return false, nil
+	}
+	to, err := in.scratch()
+	if err != nil {
+		return false, err
+	}
+	w := bufio.NewWriterSize(to, 1<<20)
+	var t projects.Taken
+	if isHTTrack {
+		t, err = projects.HTTrack(root.FS(), warc.NewWriter(w))
+	} else {
+		base, _, perr := site.Parse(from)
+		if perr != nil {
+			return false, &Error{Kind: Usage, Field: FieldURL, Err: fmt.Errorf("url: %w", perr)}
+		}
+		t, err = projects.Wget(root.FS(), base, warc.NewWriter(w))
+	}
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return false, err
+	}
+	in.lost += t.Lost
+	in.guessed += t.Guessed
+	size, err := in.open[len(in.open)-1].Seek(0, io.SeekCurrent)
+	in.files = append(in.files, crawls.RecordFile{Name: name, R: to, Size: size})
+	in.size += size
+	return true, err
+}
+
+// recordFiles lists the files of records that a name stands for; nil when it is of another form.
+func recordFiles(name string) ([]string, error) {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		form, err := archive.FormOf(f, fi.Size())
+		if err != nil || form.Verify == nil {
+			return nil, err
+		}
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		known := slices.ContainsFunc([]string{".warc", ".warc.gz", ".warc.zst", ".wacz"}, func(end string) bool {
+			return strings.HasSuffix(e.Name(), end)
+		})
+		if known && e.Type().IsRegular() {
+			files = append(files, filepath.Join(name, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+func (in *importInputs) add(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	in.open = append(in.open, f)
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	in.files = append(in.files, crawls.RecordFile{Name: name, R: f, Size: fi.Size()})
+	in.size += fi.Size()
+	return nil
+}
+
+// scratch makes a file without a name.
+func (in *importInputs) scratch() (wacz.Scratch, error) {
+	f, err := in.spill.Create()
+	if err != nil {
+		return nil, err
+	}
+	file, ok := f.(*os.File)
+	if !ok {
+		return nil, errors.New("a temporary file is none")
+	}
+	in.open = append(in.open, file)
+	return file, nil
+}
+
+func (in *importInputs) close() {
+	for _, f := range in.open {
+		f.Close() // they were only read
+	}
+	if in.spill.root != nil {
+		in.spill.root.Close()
+	}
+}
+
+// freeName returns an error unless a mirror of that name can be made. What a killed import of a PHM has left
+// under it goes.
+func freeName(st *store.State, as string) error {
+	switch s, err := st.ViewSite(as); {
+	case errors.Is(err, store.ErrNoSite):
+		return nil
+	case err != nil:
+		return err
+	case s.Busy():
+		return errors.Join(fmt.Errorf("import as %s: %w", as, store.ErrLocked), s.Close())
+	case abandoned(s):
+		return errors.Join(s.Close(), st.RemoveSite(as))
+	default:
+		taken := &Error{Field: FieldImported, Err: fmt.Errorf("import: there is a mirror of %s already", as)}
+		return errors.Join(taken, s.Close())
+	}
+}

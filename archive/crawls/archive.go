@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawls
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/site"
+	"mirrord/warc"
+)
+
+// Recordings are what files were found to hold. It is not changed any more, and safe for concurrent use.
+type Recordings struct {
+	Crawls  []Crawl
+	Counted Counted
+
+	files    []*file
+	urls     []string
+	captures []capture
+	order    []int32 // of captures: by URL, then by date
+	starts   []int32 // of the captures of a URL in order, by number; one more at the end
+	ids      map[string]uint32
+	infos    []info
+	listed   []site.URL // pages that an archive names as those to begin with
+	windows  []int64    // ends of the versions of an archive of mirrord; nil for others
+}
+
+// kind is how a capture was made.
+type kind uint8
+
+const (
+	response kind = iota
+	revisit       // the body is that of another one
+	verbatim      // a body without a head
+)
+
+// The status codes that matter here (RFC 9110 §15).
+const (
+	statusOK              = 200
+	statusPartialContent  = 206
+	statusNotModified     = 304
+	statusTooManyRequests = 429
+)
+
+const noURL = ^uint32(0)
+
+// capture is one answer of a URL.
+type capture struct {
+	url, crawl        uint32
+	file, info, body  int32 // body: the capture that has it
+	date, asked       int64 // Unix seconds; asked: when the request was made
+	at, end           int64
+	id, payload, pair uint64
+	status            int16
+	kind              kind
+	made, lengthAdded bool
+}
+
+// usable reports whether a capture is an answer that another one of the same crawl does not replace: one that
+// says to come back later is none.
+func (c *capture) usable() bool { return c.status < 500 && c.status != statusTooManyRequests }
+
+// settle finds bodies and crawls.
+func (a *Recordings) settle(r *reading) error {
+	kept := a.captures[:0]
+	moved := make([]int32, len(a.captures))
+	for i := range a.captures {
+		c := a.captures[i]
+		if (c.id != 0 && r.posts[c.id]) || (c.pair != 0 && r.posts[c.pair]) {
+			moved[i] = -1
+			a.Counted.Other++
+			a.Counted.Answers--
+			continue
+		}
+		moved[i] = int32(len(kept))
+		c.body = moved[i]
+		kept = append(kept, c)
+	}
+	a.captures, a.ids = kept, r.ids
+	if len(kept) == 0 {
+		return ErrEmpty
+	}
+	a.sort()
+	if err := a.resolve(r, moved); err != nil {
+		return err
+	}
+	a.group()
+	return nil
+}
+
+// sort orders the captures of each URL.
+func (a *Recordings) sort() {
+	a.order = make([]int32, len(a.captures))
+	for i := range a.order {
+		a.order[i] = int32(i)
+	}
+	slices.SortStableFunc(a.order, func(x, y int32) int {
+		c, d := &a.captures[x], &a.captures[y]
+		return cmp.Or(cmp.Compare(c.url, d.url), cmp.Compare(c.date, d.date))
+	})
+	a.starts = make([]int32, len(a.urls)+1)
+	for _, i := range a.order {
+		a.starts[a.captures[i].url+1]++
+	}
+	for u := range a.urls {
+		a.starts[u+1] += a.starts[u]
+	}
+}
+
+// of returns the captures of a URL by date.
+func (a *Recordings) of(url uint32) []int32 { return a.order[a.starts[url]:a.starts[url+1]] }
+
+// resolve finds the bodies of revisits: by the record that they name, by URL and date, by the digest.
+func (a *Recordings) resolve(r *reading, moved []int32) error {
+	byID, byPayload := map[uint64]int32{}, map[uint64]int32{}
+	for i := range r.refs {
+		byID[r.refs[i].id], byPayload[r.refs[i].payload] = -1, -1
+	}
+	for i := range a.captures {
+		c := &a.captures[i]
+		if c.kind == revisit {
+			continue
+		}
+		if _, wanted := byID[c.id]; wanted {
+			byID[c.id] = int32(i)
+		}
+		if _, wanted := byPayload[c.payload]; wanted {
+			byPayload[c.payload] = int32(i)
+		}
+	}
+	for i := range r.refs {
+		ref := &r.refs[i]
+		at := moved[ref.capture]
+		if at < 0 {
+			continue
+		}
+		c := &a.captures[at]
+		if c.body = a.target(ref, c, byID, byPayload); c.body >= 0 {
+			continue
+		}
+		f := a.files[c.file]
+		err := &FileError{f.name, &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errNoTarget,
+			a.urls[c.url])}}
+		if !r.o.Lenient {
+			return err
+		}
+		r.wrong(err)
+	}
+	return nil
+}
+
+// target finds the capture that has the body of a revisit; -1 for none.
+func (a *Recordings) target(ref *reference, c *capture, byID, byPayload map[uint64]int32) int32 {
+	if i, ok := byID[ref.id]; ref.id != 0 && ok && i >= 0 {
+		return i
+	}
+	url := ref.url
+	if url == noURL {
+		url = c.url
+	}
+	before := int32(-1)
+	for _, i := range a.of(url) {
+		d := &a.captures[i]
+		switch {
+		case d.kind == revisit:
+		case ref.date != 0 && d.date == ref.date:
+			return i
+		case d.date <= c.date && (ref.payload == 0 || d.payload == 0 || d.payload == ref.payload):
+			before = i
+		}
+	}
+	if before >= 0 {
+		return before
+	}
+	if i, ok := byPayload[ref.payload]; ref.payload != 0 && ok {
+		return i
+	}
+	return -1
+}
+
+// Recording is what a URL answered.
+type Recording struct {
+	At     time.Time // when
+	Seen   time.Time // when the URL was last known to answer so; of a revisit the time of that
+	Head   []byte    // status line and fields, with the empty line
+	Made   bool      // the head is not that of the answer
+	Added  bool      // its Content-Length is not
+	Cut    bool      // whoever made the record did not keep all of the body
+	Body   io.Reader // without chunks
+	Length int64     // of Body; -1 when it is not known
+
+	from []*warc.Reader
+}
+
+// Close lets go of the body.
+func (x *Recording) Close() {
+	for _, r := range x.from {
+		r.Close()
+	}
+}
+
+// Answer returns what a URL answered in a crawl, by its place in Crawls: the last answer of that crawl, else
+// the last one before it. nil: there is none. Gone says that the archive shows that the URL was not part of
+// the site then.
+func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err error) {
+	id, ok := a.ids[u.String()]
+	if !ok {
+		return nil, a.windows != nil, nil
+	}
+	i, asked := a.pick(uint32(crawl), id)
+	if i < 0 {
+		return nil, a.windows != nil, nil
+	}
+	c := &a.captures[i]
+	x = &Recording{
+		At:     time.Unix(c.date, 0).UTC(),
+		Seen:   time.Unix(asked, 0).UTC(),
+		Made:   c.made,
+		Added:  c.lengthAdded,
+		Length: -1,
+	}
+	if err := x.read(a, c); err != nil {
+		x.Close()
+		return nil, false, &FileError{a.files[c.file].name, err}
+	}
+	return x, false, nil
+}
+
+// pick chooses the capture of a URL for a crawl, and says when the URL was looked at; -1 for none.
+func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
+	if a.windows != nil {
+		return a.shown(crawl, url)
+	}
+	best = -1
+	for _, i := range a.of(url) {
+		c := &a.captures[i]
+		if c.crawl > crawl || c.body < 0 {
+			continue
+		}
+		if best >= 0 {
+			old := &a.captures[best]
+			if c.crawl == old.crawl && old.usable() && !c.usable() {
+				continue
+			}
+		}
+		best, asked = i, c.asked
+	}
+	return best, asked
+}
+
+// read opens head and body of a capture.
+func (x *Recording) read(a *Recordings, c *capture) error {
+	rec, r, err := a.record(c)
+	if err != nil {
+		return err
+	}
+	x.from = append(x.from, r)
+	m, err := rec.Message()
+	if err != nil {
+		return err
+	}
+	status := 0
+	if m != nil {
+		x.Head, status = m.Raw, m.Status()
+	}
+	if c.kind == revisit {
+		d := &a.captures[c.body]
+		if rec, r, err = a.record(d); err != nil {
+			return err
+		}
+		x.from = append(x.from, r)
+		if m, err = rec.Message(); err != nil {
+			return err
+		}
+		if m != nil && (status == 0 || status == statusNotModified) {
+			x.Head, x.Made, x.Added = m.Raw, d.made, d.lengthAdded
+		}
+	}
+	x.Cut = rec.Header.Get("WARC-Truncated") != ""
+	if x.Head == nil {
+		x.Head, x.Made = madeHead(rec), true
+	}
+	if m == nil {
+		x.Body, x.Length = rec, rec.Length
+		return nil
+	}
+	if x.Body, err = rec.Payload(); err == nil && x.Body == io.Reader(rec) {
+		x.Length = rec.Length - int64(len(m.Raw))
+	}
+	return err
+}
+
+// madeHead is the head of a record that is a body alone.
+func madeHead(rec *warc.Record) []byte {
+	head := "HTTP/1.1 200 OK\r\n"
+	if mime := rec.Header.Get("Content-Type"); mime != "" {
+		head += "Content-Type: " + strings.NewReplacer("\r", " ", "\n", " ").Replace(mime) + "\r\n"
+	}
+	return []byte(head + "\r\n")
+}
+
+// record opens the record of a capture.
+func (a *Recordings) record(c *capture) (*warc.Record, *warc.Reader, error) {
+	r, err := a.files[c.file].reader(c.at, c.end)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := r.Next()
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return rec, r, nil
+}
+
+// URLs calls f for each URL that gave a page or a file in a crawl, and not only redirects and errors.
+func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
+	for id, text := range a.urls {
+		i, _ := a.pick(uint32(crawl), uint32(id))
+		if i < 0 {
+			continue
+		}
+		c := &a.captures[i]
+		if a.windows == nil && c.crawl != uint32(crawl) {
+			continue
+		}
+		if d := &a.captures[c.body]; d.status >= 200 && d.status < 300 {
+			f(site.Canonical(text))
+		}
+	}
+}
+
+// Each calls f for each URL that gave a page, a file or a redirect in some crawl.
+func (a *Recordings) Each(f func(url string)) {
+	for id, text := range a.urls {
+		if slices.ContainsFunc(a.of(uint32(id)), func(i int32) bool {
+			c := &a.captures[i]
+			return c.body >= 0 && a.captures[c.body].status >= 200 && a.captures[c.body].status < 400
+		}) {
+			f(text)
+		}
+	}
+}
+
+// mostFirst is how many answers are looked at to find the first page.
+const mostFirst = 200
+
+// Entry returns where the archive begins: what it names as its pages to begin with, else the first page of
+// its first crawl.
+func (a *Recordings) Entry() (site.URL, error) {
+	for _, u := range a.listed {
+		if _, ok := a.ids[u.String()]; ok {
+			return u, nil
+		}
+	}
+	byDate := slices.Clone(a.order)
+	slices.SortStableFunc(byDate, func(x, y int32) int {
+		c, d := &a.captures[x], &a.captures[y]
+		return cmp.Or(cmp.Compare(c.date, d.date), cmp.Compare(c.file, d.file), cmp.Compare(c.at, d.at))
+	})
+	for _, i := range byDate[:min(len(byDate), mostFirst)] {
+		c := &a.captures[i]
+		u := site.Canonical(a.urls[c.url])
+		if c.body < 0 || c.status >= 400 || u.Path() == "/robots.txt" {
+			continue
+		}
+		x := new(Recording)
+		if err := x.read(a, c); err != nil {
+			x.Close()
+			return site.URL{}, &FileError{a.files[c.file].name, err}
+		}
+		mime := warc.Essence(warc.ParseMessage(x.Head).Header)
+		x.Close()
+		if c.status >= 300 || strings.Contains(mime, "html") {
+			return u, nil
+		}
+	}
+	return site.Canonical(a.urls[a.captures[byDate[0]].url]), nil
+}

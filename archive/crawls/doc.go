@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crawls reads web archives as what they are made of: crawls of a site, one after the other.
+//
+// [Read] goes through all records of WARC and WACZ files once, checks them, and notes what each URL answered,
+// when, and where the record lies. Then [Recordings.Answer] gives what a URL answered in a crawl: the last
+// answer of that crawl, else the last one before it. A revisit is resolved to the record that has its body.
+//
+// Records belong to a crawl by the warcinfo record that they name or follow. Files of one crawler overlap in
+// time, or go on where the one before ended; they are the same crawl unless they hold again what it has. A
+// pause of twelve hours begins another crawl. Archives that mirrord wrote name their versions, see
+// [warc.FieldVersion].
+//
+// What is no answer to a GET request of an http or https URL is counted and left out.
+package crawls
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"mirrord/wacz"
+)
+
+// RecordFile is one file. R is read at several places, by several goroutines once the archive is read.
+type RecordFile struct {
+	Name string // for messages
+	R    io.ReaderAt
+	Size int64
+}
+
+// Options say how files are read.
+type Options struct {
+	Lenient bool                         // leave out what is damaged
+	Scratch func() (wacz.Scratch, error) // makes room for what is packed as a whole; the caller closes it
+	Wrong   func(err error)              // receives what was left out; nil: nobody wants to know
+	Read    func(bytes int64)            // receives how much was read of all inputs, now and then; nil likewise
+	Stopped func() error                 // is called now and then; an error ends the reading
+}
+
+// FileError says in which file something is wrong.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Of the messages.
+var (
+	errNoDate   = errors.New("the record has no WARC-Date that can be read")
+	errNoTarget = errors.New("a revisit refers to a body that is in none of the files")
+	errBomb     = errors.New("it unpacks to too many bytes")
+
+	// ErrEmpty says that files hold no answer of a web server.
+	ErrEmpty = errors.New("there is no answer of a web server in it")
+)
+
+// Counted is what an archive was found to hold.
+type Counted struct {
+	Records int `json:"records"`
+	Answers int `json:"answers"`           // responses, and revisits of them
+	Revisit int `json:"revisits"`          //
+	Other   int `json:"other,omitempty"`   // answers to other requests than GET, parts of bodies, other schemes
+	Damaged int `json:"damaged,omitempty"` // that were left out
+}
+
+// Crawl is one crawl of an archive.
+type Crawl struct {
+	First, Last time.Time // of its answers
+	Answers     int
+	Version     int // that mirrord gave it; 0 for others
+}

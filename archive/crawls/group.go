@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawls
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// pause is how long a crawler does nothing between two crawls, in seconds.
+const pause = 12 * 60 * 60
+
+// span is a part of a crawl: answers of one warcinfo without a pause.
+type span struct {
+	first, last int64
+	info        int32
+	urls        map[uint32]bool
+	crawl       uint32
+	answers     int
+}
+
+// group finds out which captures are of one crawl.
+func (a *Recordings) group() {
+	if a.ownVersions() {
+		return
+	}
+	byDate := slices.Clone(a.order)
+	slices.SortStableFunc(byDate, func(x, y int32) int {
+		return cmp.Compare(a.captures[x].date, a.captures[y].date)
+	})
+	var spans []*span
+	now := map[int32]*span{} // of each info
+	of := make([]*span, len(a.captures))
+	for _, i := range byDate {
+		c := &a.captures[i]
+		s := now[c.info]
+		if s == nil || c.date-s.last > pause {
+			s = &span{first: c.date, info: c.info, urls: map[uint32]bool{}}
+			now[c.info] = s
+			spans = append(spans, s)
+		}
+		s.last = c.date
+		s.answers++
+		s.urls[c.url] = true
+		of[i] = s
+	}
+	a.join(spans)
+	for i, s := range of {
+		a.captures[i].crawl = s.crawl
+	}
+}
+
+// join makes crawls of spans, which are in the order of their beginnings.
+func (a *Recordings) join(spans []*span) {
+	var urls map[uint32]bool // of the last crawl
+	for _, s := range spans {
+		n := len(a.Crawls)
+		if n == 0 || s.begins(&a.Crawls[n-1], urls) {
+			a.Crawls = append(a.Crawls, Crawl{First: time.Unix(s.first, 0).UTC()})
+			urls = map[uint32]bool{}
+			n++
+		}
+		s.crawl = uint32(n - 1)
+		c := &a.Crawls[n-1]
+		c.Answers += s.answers
+		if last := time.Unix(s.last, 0).UTC(); last.After(c.Last) {
+			c.Last = last
+		}
+		for u := range s.urls {
+			urls[u] = true
+		}
+		s.urls = nil
+	}
+}
+
+// begins reports whether a span that comes after a crawl with some URLs begins another one.
+func (s *span) begins(c *Crawl, urls map[uint32]bool) bool {
+	switch before := s.first - c.Last.Unix(); {
+	case before < 0: // two writers of one crawler
+		return false
+	case before > pause:
+		return true
+	}
+	again := 0
+	for u := range s.urls {
+		if urls[u] {
+			again++
+		}
+	}
+	return 2*again >= len(s.urls)
+}
+
+// ownVersions makes a crawl of each version when all captures are of archives that mirrord wrote.
+func (a *Recordings) ownVersions() bool {
+	numbers := map[int64]int{}
+	for i := range a.captures {
+		n := a.captures[i].info
+		if n < 0 || len(a.infos[n].versions) == 0 {
+			return false
+		}
+	}
+	for i := range a.infos {
+		vs := a.infos[i].versions
+		slices.SortFunc(vs, func(x, y version) int { return cmp.Compare(x.date, y.date) })
+		for _, v := range vs {
+			numbers[v.date] = v.number
+		}
+	}
+	for date, number := range numbers {
+		at := time.Unix(date, 0).UTC()
+		a.Crawls = append(a.Crawls, Crawl{First: at, Last: at, Version: number})
+		a.windows = append(a.windows, date)
+	}
+	slices.SortFunc(a.Crawls, func(x, y Crawl) int { return x.Last.Compare(y.Last) })
+	slices.Sort(a.windows)
+	for k := range a.Crawls {
+		for u := range a.urls {
+			if i, _ := a.shown(uint32(k), uint32(u)); i >= 0 {
+				a.Crawls[k].Answers++
+			}
+		}
+	}
+	return true
+}
+
+// window returns the time of a version in an archive of mirrord: after one date, up to another. The newest
+// one was looked at later, too. ok is false when the archive does not have the version.
+func (in *info) window(date int64) (after, upTo int64, ok bool) {
+	i, ok := slices.BinarySearchFunc(in.versions, date, func(v version, d int64) int {
+		return cmp.Compare(v.date, d)
+	})
+	if !ok {
+		return 0, 0, false
+	}
+	after, upTo = -1<<62, date
+	if i > 0 {
+		after = in.versions[i-1].date
+	}
+	if i == len(in.versions)-1 {
+		upTo = 1 << 62
+	}
+	return after, upTo, true
+}
+
+// shown chooses the capture of a URL that a version of mirrord showed, and says when that was last looked at
+// up to then; -1 for none. A body was shown from when it came to its last revisit.
+func (a *Recordings) shown(crawl, url uint32) (best int32, asked int64) {
+	best = -1
+	for _, i := range a.of(url) {
+		c := &a.captures[i]
+		after, upTo, ok := a.infos[c.info].window(a.windows[crawl])
+		if !ok || c.date > upTo || c.body < 0 {
+			continue
+		}
+		if c.kind != revisit && c.date > after {
+			best, asked = i, a.lastAsked(url, i, upTo)
+		}
+	}
+	if best >= 0 {
+		return best, asked
+	}
+	for _, i := range a.of(url) { // what came before and was shown again later
+		c := &a.captures[i]
+		after, upTo, ok := a.infos[c.info].window(a.windows[crawl])
+		if !ok || c.kind != revisit || c.body < 0 || c.date <= after {
+			continue
+		}
+		if d := &a.captures[c.body]; d.date <= upTo && d.url == url && d.info == c.info {
+			if best < 0 || d.date >= a.captures[best].date {
+				best, asked = c.body, min(c.asked, upTo)
+			}
+		}
+	}
+	return best, asked
+}
+
+// lastAsked is when a body was last looked at up to a date.
+func (a *Recordings) lastAsked(url uint32, body int32, upTo int64) (asked int64) {
+	for _, i := range a.of(url) {
+		if c := &a.captures[i]; c.body == body && c.date <= upTo {
+			asked = max(asked, c.asked)
+		}
+	}
+	return asked
+}

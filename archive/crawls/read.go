@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawls
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/site"
+	"mirrord/wacz"
+	"mirrord/warc"
+)
+
+// reading is an archive while it is read.
+type reading struct {
+	a     *Recordings
+	o     Options
+	ids   map[string]uint32 // of the URLs
+	posts map[uint64]bool   // ids of records that answer no GET
+	refs  []reference       // of revisits
+	info  int32             // of the warcinfo that is in force; -1 before one
+	infos map[uint64]int32  // by their ids
+	done  int64             // bytes of the inputs before this one
+}
+
+// reference is what a revisit says of the record that has its body.
+type reference struct {
+	capture     int32
+	url         uint32 // of its target; noURL when that is unknown
+	date        int64
+	id, payload uint64
+}
+
+// Read reads files as one archive, in their order. The archive reads them until its user closes them.
+func Read(inputs []RecordFile, o Options) (*Recordings, error) {
+	r := &reading{
+		a:     new(Recordings),
+		o:     o,
+		ids:   map[string]uint32{},
+		posts: map[uint64]bool{},
+		infos: map[uint64]int32{},
+	}
+	for _, in := range inputs {
+		if err := r.input(in); err != nil {
+			return nil, err
+		}
+		r.done += in.Size
+	}
+	if err := r.a.settle(r); err != nil {
+		return nil, err
+	}
+	return r.a, nil
+}
+
+// input reads a file in any form.
+func (r *reading) input(in RecordFile) error {
+	head := make([]byte, 4)
+	n, err := in.R.ReadAt(head[:min(in.Size, 4)], 0)
+	if err != nil && err != io.EOF {
+		return &FileError{in.Name, err}
+	}
+	if !strings.HasPrefix(string(head[:n]), "PK") {
+		return r.records(in, nil)
+	}
+	c, err := wacz.Open(in.R, in.Size)
+	if err != nil {
+		return &FileError{in.Name, err}
+	}
+	return r.collection(in, c)
+}
+
+// collection reads a WACZ. Its index is only compared with the records.
+func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
+	var found wacz.Pointers
+	for _, f := range c.Records() {
+		data, err := r.member(in, f)
+		if err != nil {
+			return &FileError{in.Name + ": " + f.Name, err}
+		}
+		if err := r.records(data, found.Of(f.Name)); err != nil {
+			return err
+		}
+	}
+	if err := c.Leads(found); err != nil {
+		err = &FileError{in.Name, fmt.Errorf("%w; the records themselves are good", err)}
+		if !r.o.Lenient {
+			return err
+		}
+		r.wrong(err)
+	}
+	pages, err := c.Pages()
+	if err != nil && !r.o.Lenient {
+		return &FileError{in.Name, err}
+	}
+	if u := c.About.MainURL; u != "" {
+		pages = append([]wacz.Listed{{URL: u}}, pages...)
+	}
+	for _, p := range pages {
+		if u, _, err := site.Parse(p.URL); err == nil {
+			r.a.listed = append(r.a.listed, u)
+		}
+	}
+	return nil
+}
+
+// wrong reports what is left out.
+func (r *reading) wrong(err error) {
+	r.a.Counted.Damaged++
+	if r.o.Wrong != nil {
+		r.o.Wrong(err)
+	}
+}
+
+// records reads a file of records. each gets the index line of every record, with its place; it may be nil.
+func (r *reading) records(in RecordFile, each func(warc.Entry)) error {
+	from := int64(0)
+	file, err := r.a.open(in)
+	if err != nil {
+		return &FileError{in.Name, err}
+	}
+	for damaged := 0; from < in.Size; damaged++ {
+		err := r.pass(file, from, each)
+		if err == nil {
+			return nil
+		}
+		if many, ok := errors.AsType[*manyInOne](err); ok {
+			if from, err = r.unpack(file, many.at); err != nil {
+				return err
+			}
+			continue
+		}
+		bad, isRecord := errors.AsType[*warc.RecordError](err)
+		if isRecord {
+			bad.Offset += from
+			bad.Record += file.before
+		}
+		if !isRecord || !r.o.Lenient || damaged > mostDamaged {
+			return &FileError{in.Name, err}
+		}
+		r.wrong(&FileError{in.Name, err})
+		file.before = bad.Record
+		if from = file.resync(bad.Offset + 1); from < 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// mostDamaged is after how many damaged places a file is not worth reading.
+const mostDamaged = 10_000
+
+// manyInOne says that a compressed member holds several records, so that those cannot be read from where they
+// lie.
+type manyInOne struct{ at int64 }
+
+func (e *manyInOne) Error() string { return "several records in one compressed member" }
+
+// unpack reads the records of a member that holds several, from a file to which it is unpacked, and returns
+// the offset behind it.
+func (r *reading) unpack(f *file, at int64) (end int64, err error) {
+	for n := len(r.a.captures); n > 0 && r.a.captures[n-1].file == f.number && r.a.captures[n-1].at >= at; n-- {
+		r.drop(n - 1)
+	}
+	if r.o.Scratch == nil {
+		return 0, &FileError{f.name, &manyInOne{at}}
+	}
+	to, err := r.o.Scratch()
+	if err != nil {
+		return 0, err
+	}
+	end, size, err := f.unpack(at, to)
+	if err != nil && !(r.o.Lenient && size > 0) {
+		return 0, &FileError{f.name, &warc.RecordError{Record: f.before + 1, Offset: at, Err: err}}
+	}
+	return end, r.records(RecordFile{Name: f.name + ", unpacked", R: to, Size: size}, nil)
+}
+
+// drop takes the last capture back.
+func (r *reading) drop(n int) {
+	if r.a.captures[n].kind == revisit {
+		r.refs = r.refs[:len(r.refs)-1]
+		r.a.Counted.Revisit--
+	}
+	r.a.captures = r.a.captures[:n]
+	r.a.Counted.Answers--
+	r.a.Counted.Records--
+}
+
+// pass reads records from an offset on. What is wrong with one record alone ends it only when nothing may be
+// left out.
+func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
+	in, err := f.reader(from, f.size)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if from == 0 {
+		r.info = -1
+	}
+	for n := 0; ; n++ {
+		rec, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%256 == 0 {
+			err = r.pause(from + rec.Offset)
+		}
+		if err == nil && rec.Shared {
+			err = &manyInOne{from + rec.Offset}
+		}
+		if err == nil && rec.Length > leastBomb+bombRatio*f.size {
+			err = &warc.RecordError{Record: rec.Number, Offset: rec.Offset, Err: errBomb}
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.record(f, in, rec, from, each); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reading) pause(at int64) error {
+	if r.o.Read != nil {
+		r.o.Read(r.done + at)
+	}
+	if r.o.Stopped != nil {
+		return r.o.Stopped()
+	}
+	return nil
+}
+
+// record takes one record in.
+func (r *reading) record(
+	f *file, in *warc.Reader, rec *warc.Record, from int64, each func(warc.Entry),
+) error {
+	var c capture
+	entry, err := rec.Entry()
+	wanted := false
+	if err == nil {
+		c, wanted, err = r.capture(rec)
+	}
+	if err == nil && rec.Type() != warc.Info { // which was read
+		err = rec.Verify()
+	}
+	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, errNoDate)
+	if err != nil && !(single && r.o.Lenient) {
+		return err
+	}
+	end, eerr := in.End()
+	if eerr != nil {
+		return eerr
+	}
+	r.a.Counted.Records++
+	if err != nil {
+		r.wrong(&FileError{f.name, err})
+		return nil
+	}
+	if each != nil && rec.Indexed() {
+		entry.Place = warc.Extent{Offset: from + rec.Offset, Length: end - rec.Offset}
+		each(entry)
+	}
+	if wanted {
+		c.file, c.at, c.end = f.number, from+rec.Offset, from+end
+		r.add(rec, c)
+	}
+	return nil
+}
+
+// maxInfo is how many bytes of a warcinfo record are read.
+const maxInfo = 1 << 20
+
+// capture reads what a record says beside its body; wanted is false for one that is no answer to a GET of a
+// web page.
+func (r *reading) capture(rec *warc.Record) (c capture, wanted bool, err error) {
+	switch rec.Type() {
+	case warc.Info:
+		return c, false, r.warcinfo(rec)
+	case warc.Request:
+		m, err := rec.Message()
+		if err == nil && m != nil && !strings.HasPrefix(m.Start, "GET ") {
+			r.posts[idOf(rec.Header.Get("WARC-Concurrent-To"))] = true
+			r.posts[idOf(rec.Header.Get("WARC-Record-ID"))] = true
+		}
+		return c, false, err
+	case warc.Response, warc.Revisit, warc.Verbatim:
+	default:
+		return c, false, nil
+	}
+	u := rec.URL()
+	if !strings.HasPrefix(u, "http:") && !strings.HasPrefix(u, "https:") {
+		return c, false, nil
+	}
+	m, err := rec.Message()
+	if err != nil {
+		return c, false, err
+	}
+	date := rec.Date()
+	if date.IsZero() {
+		return c, false, &warc.RecordError{Record: rec.Number, Offset: rec.Offset, Err: errNoDate}
+	}
+	c = capture{date: date.Unix(), status: statusOK, info: r.infoOf(rec)}
+	if m != nil {
+		c.status = int16(min(m.Status(), 999))
+	}
+	switch rec.Type() {
+	case warc.Revisit:
+		c.kind = revisit
+		if m == nil {
+			c.status = 0
+		}
+	case warc.Verbatim:
+		c.kind = verbatim
+	default:
+		if m == nil {
+			return c, false, nil
+		}
+	}
+	return c, true, nil
+}
+
+// idOf is a short form of an identifier, 0 for none.
+func idOf(s string) uint64 {
+	s = strings.Trim(strings.TrimSpace(s), "<>")
+	if s == "" {
+		return 0
+	}
+	return xxh3.HashString(s)
+}
+
+// payloadOf is a short form of the digest of a body, 0 for none.
+func payloadOf(rec *warc.Record) uint64 {
+	label, value, ok := strings.Cut(rec.Header.Get("WARC-Payload-Digest"), ":")
+	if !ok {
+		return 0
+	}
+	return idOf(strings.ToLower(strings.ReplaceAll(label, "-", "")) + ":" + strings.ToLower(value))
+}
+
+// add takes in a capture whose place is known.
+func (r *reading) add(rec *warc.Record, c capture) {
+	u, _, err := site.Parse(rec.URL())
+	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
+	if err != nil || partial || len(u.String()) > maxURL {
+		r.a.Counted.Other++
+		return
+	}
+	c.url = r.url(u)
+	c.id, c.payload = idOf(rec.Header.Get("WARC-Record-ID")), payloadOf(rec)
+	c.pair = idOf(rec.Header.Get("WARC-Concurrent-To"))
+	c.asked = c.date
+	c.readFields(rec.Header)
+	if c.kind == revisit {
+		ref := reference{
+			capture: int32(len(r.a.captures)),
+			url:     noURL,
+			id:      idOf(rec.Header.Get("WARC-Refers-To")),
+			payload: c.payload,
+		}
+		if t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI")); err == nil {
+			ref.url = r.url(t)
+		}
+		ref.date = dateOf(rec.Header.Get("WARC-Refers-To-Date"))
+		r.refs = append(r.refs, ref)
+		r.a.Counted.Revisit++
+	}
+	r.a.captures = append(r.a.captures, c)
+	r.a.Counted.Answers++
+}
+
+// maxURL is how long a URL may be, as in package store.
+const maxURL = 32<<10 - 64
+
+// url numbers a URL.
+func (r *reading) url(u site.URL) uint32 {
+	s := u.String()
+	id, ok := r.ids[s]
+	if !ok {
+		id = uint32(len(r.a.urls))
+		s = strings.Clone(s)
+		r.ids[s] = id
+		r.a.urls = append(r.a.urls, s)
+	}
+	return id
+}

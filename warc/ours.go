@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package warc
+
+// Fields of records that are ours; docs/archives.md says what they mean.
+const (
+	FieldHead   = "WARC-Mirrord-Head"
+	FieldSource = "WARC-Mirrord-Source"
+	FieldKept   = "WARC-Mirrord-Requested"
+
+	// HeadMade is the value of FieldHead for a head that is not that of the answer, HeadLength for one to which
+	// only Content-Length was added.
+	HeadMade   = "made"
+	HeadLength = "Content-Length added"
+
+	// In the warcinfo record: a version with its number and date, and a URL to begin with. Both may occur more
+	// than once.
+	FieldVersion = "mirrord-version"
+	FieldEntry   = "mirrord-url"
+)
