@@ -46,6 +46,9 @@ type Form struct {
 	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
 	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)
 
+	// Seeks says that the files of an opened tree are read in any order, not from the beginning to the end.
+	Seeks bool
+
 	// Replaceable returns an error unless a file that stands where one is to be written is one of this form.
 	// Nil: any regular file is.
 	Replaceable func(r io.ReaderAt, size int64) error

@@ -19,6 +19,7 @@ func (forms) PHM() Form {
 			return phm.Pack(w, tree, phm.PackOptions{})
 		},
 		Open:   phm.Open,
+		Seeks:  true,
 		Claims: begins("PK"),
 		Unpack: phm.Unpack,
 

@@ -28,6 +28,7 @@ func (forms) Zim() Form {
 			}
 			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Go: o.Go})
 		},
+		Seeks: true,
 		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
 			return kiwix.Open(r, size, l)
 		},

@@ -165,22 +165,7 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 			return nil, fmt.Errorf("open version %d of mirror %s: %w", number, st.name, err)
 		}
 	}
-	m := t.meta
-	return &Snapshot{
-		Version: t.version(),
-		Primary: m.Primary,
-		Entry:   m.Entry,
-		Title:   m.Title,
-		Authors: m.Authors,
-
-		Copyright: m.Copyright,
-		Abstract:  m.Abstract,
-
-		Files:   m.Files,
-		Bytes:   m.Bytes,
-		Table:   t,
-		Release: sync.OnceFunc(t.release),
-	}, nil
+	return t.snapshot(), nil
 }
 
 // current returns the published tree; the caller releases it. A tree is read again when another table lies

@@ -38,15 +38,17 @@ type serveFlags struct {
 func serveCommand(a *cli) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [JOB…]",
+		Use:   "serve [JOB… | FILE…]",
 		Short: "Serve mirrors over HTTP",
-		Long: `Serve the published version of the mirrors named, or of all, for reading only.
+		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory or a
+ZIM file of mirrord: it is served as it is, without being imported.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
 queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
 are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward
+  mirrord serve ~/samba-12.phm
   mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,6 +69,9 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 }
 
 func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
+	if app.AreFiles(names) {
+		return serveFiles(ctx, a, names, f)
+	}
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
 		if !job.ValidName(names[i]) {
@@ -116,6 +121,31 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		o.Forward = fw
 	}
 	srv, err := web.New(o)
+	if err != nil {
+		return &app.Error{Kind: app.Usage, Err: err}
+	}
+	return listenAndServe(ctx, a, srv, f)
+}
+
+// serveFiles serves archives.
+func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error {
+	if f.forward {
+		return app.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
+	}
+	files, err := app.OpenFiles(names)
+	if err != nil {
+		return fmt.Errorf("serve %w", err)
+	}
+	defer files.Close()
+	srv, err := web.New(web.Options{
+		Sites:    files,
+		Base:     f.base,
+		Hosts:    f.hosts,
+		Aliases:  f.alias,
+		HTTPS:    f.https,
+		StayHere: f.stay,
+		Log:      a.log(),
+	})
 	if err != nil {
 		return &app.Error{Kind: app.Usage, Err: err}
 	}

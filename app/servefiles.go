@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"mirrord/archive"
+	"mirrord/phm"
+	"mirrord/web"
+)
+
+// AreFiles reports whether names are those of files and directories, not of jobs: the first one decides. The
+// name of a directory in the place where one is has a slash, else it is that of a job.
+func AreFiles(names []string) bool {
+	if len(names) == 0 {
+		return false
+	}
+	fi, err := os.Stat(names[0])
+	return err == nil && (fi.Mode().IsRegular() || strings.ContainsRune(names[0], os.PathSeparator))
+}
+
+// OpenFiles opens archives to be served, each under a name made of its own.
+func OpenFiles(names []string) (_ *web.Files, err error) {
+	files := new(web.Files)
+	defer func() {
+		if err != nil {
+			files.Close()
+		}
+	}()
+	for _, name := range names {
+		tree, err := openFile(name)
+		if err == nil {
+			err = files.Add(servedName(name), tree)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return files, nil
+}
+
+// openedTree is a tree with the file that it is read from.
+type openedTree struct {
+	fs.FS
+	io.Closer
+}
+
+// openFile opens an archive, or a directory, as a tree.
+func openFile(name string) (web.KeptTree, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if fi.IsDir() {
+		root, err := os.OpenRoot(name)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		return openedTree{root.FS(), root}, nil
+	}
+	form, err := archive.FormOf(f, fi.Size())
+	switch {
+	case err != nil:
+	case form.Open == nil:
+		err = fmt.Errorf("it is %s, which holds what a site sent and no tree to browse: import it", form.Doc)
+	case !form.Seeks:
+		err = fmt.Errorf("it is %s, which is read from its beginning only: import it, or unpack it", form.Doc)
+	}
+	var tree fs.FS
+	if err == nil {
+		tree, err = form.Open(f, fi.Size(), phm.Limits{})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return openedTree{&readAtOnce{tree: tree}, f}, nil
+}
+
+// readAtOnce is a tree that may not be safe for concurrent use: its files are read whole, one at a time.
+type readAtOnce struct {
+	mu   sync.Mutex
+	tree fs.FS
+}
+
+// Open reads a file.
+func (t *readAtOnce) Open(name string) (fs.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, err := t.tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	var b []byte
+	if err == nil && fi.Mode().IsRegular() {
+		b, err = io.ReadAll(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return &wholeFile{bytes.NewReader(b), fi}, nil
+}
+
+// wholeFile is a file in memory.
+type wholeFile struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+// Stat describes the file.
+func (f *wholeFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close does nothing.
+func (f *wholeFile) Close() error { return nil }
+
+// servedName makes a name for a host of that of a file.
+func servedName(name string) string {
+	base := strings.ToLower(filepath.Base(filepath.Clean(name)))
+	for _, f := range archive.Forms() {
+		if rest, ok := strings.CutSuffix(base, "."+f.Name); ok && rest != "" {
+			base = rest
+			break
+		}
+	}
+	base = strings.Map(func(c rune) rune {
+		if (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') {
+			return c
+		}
+		return '-'
+	}, base)
+	if base = strings.Trim(base[:min(len(base), 60)], "-"); base == "" {
+		return "mirror"
+	}
+	return base
+}

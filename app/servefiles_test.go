@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"mirrord/web"
+)
+
+// PHM archives, directories and ZIM files are served as they are, to several readers at a time; other forms
+// say why not.
+func TestServeFiles(t *testing.T) {
+	a, _, _, _ := mirrorGrowing(t, 1)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	files := []string{in("One site.phm"), in("two.zim"), in("three")}
+	for i, form := range []string{"phm", "zim", "dir"} {
+		x := ExportRequest{Job: "site", Out: files[i]}
+		x.Format = form
+		if _, err := Export(t.Context(), a, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !AreFiles(files) || AreFiles(nil) || AreFiles([]string{"site"}) {
+		t.Error("files are not told from jobs")
+	}
+	sites, err := OpenFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sites.Close()
+	srv, err := web.New(web.Options{Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, host := range []string{"one-site.localhost", "two.localhost", "three.localhost"} {
+		for path, want := range map[string]string{
+			"/": "Edition 1", "/same.html": "stays as it is", "/i.png": "PNG picture", "/p3.html": "Page 3",
+		} {
+			wg.Go(func() {
+				r := httptest.NewRequest(http.MethodGet, "http://"+host+path, nil)
+				w := httptest.NewRecorder()
+				srv.ServeHTTP(w, r)
+				if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+					t.Errorf("%s%s: %d %s", host, path, w.Code, w.Body)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for form, want := range map[string]string{
+		"warc.gz": "import it", "tar.zst": "beginning only", "phm": "portable hypermedia",
+	} {
+		name := in("x." + form)
+		if form == "phm" {
+			put(t, dir, "x.phm", "none")
+		} else if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: name}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenFiles([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", form, err, want)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
