@@ -132,9 +132,11 @@ func (s *state) cancel(name string) error {
 
 // noted takes in a run that somebody made beside the scheduler, unless it is known.
 func (s *state) noted(name string, run status.Run) {
-	e, err := s.find(name)
-	known := (err == nil) && (e.rec.Last != nil) && !run.Ended.After(e.rec.Last.Ended)
-	if (err != nil) || (e.run != nil) || known {
+	e := s.jobs[name] // not find, which looks for the name that was meant: mirrors may have no job
+	if e == nil || e.cfg == nil || e.run != nil {
+		return
+	}
+	if e.rec.Last != nil && !run.Ended.After(e.rec.Last.Ended) {
 		return
 	}
 	e.rec.Note(run)

@@ -62,6 +62,14 @@ func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	return p, nil
 }
 
+// names are the host names by which the console is reached.
+func (f *consoleFlags) names() []string {
+	if host, _, err := net.SplitHostPort(f.listen); err == nil && host != "" {
+		return append([]string{host}, f.hosts...)
+	}
+	return f.hosts
+}
+
 // consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
 // asks for it. It is the control.Opener of the daemon.
 type consoleDoor struct {
@@ -101,7 +109,7 @@ func (d *consoleDoor) open() error {
 		App:     d.app,
 		Facts:   store.NewConsoleFacts(d.st),
 		Proxy:   proxy,
-		Hosts:   d.flags.hosts,
+		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
 		Now:     d.st.Now,
 		Log:     d.log,
