@@ -24,9 +24,13 @@ type fakeDaemon struct {
 	runs   []status.Run
 	titles map[string]app.MirrorTitle
 	did    []string
+	looks  int // calls of Status
 }
 
-func (d *fakeDaemon) Status() status.All { return status.All{Jobs: append([]status.Job{}, d.jobs...)} }
+func (d *fakeDaemon) Status() status.All {
+	d.looks++
+	return status.All{Jobs: append([]status.Job{}, d.jobs...)}
+}
 
 func (d *fakeDaemon) Job(name string) (status.Job, error) {
 	for _, j := range d.jobs {

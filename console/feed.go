@@ -84,7 +84,7 @@ func (v *visit) sendFeed(title, id string, entries []atomEntry) error {
 
 // allFeed is what was published last, of all mirrors.
 func allFeed(v *visit) error {
-	jobs := slices.DeleteFunc(v.o.Daemon.Status().Jobs, func(j status.Job) bool { return j.Published == nil })
+	jobs := slices.DeleteFunc(v.fresh.get().Jobs, func(j status.Job) bool { return j.Published == nil })
 	slices.SortStableFunc(jobs, func(x, y status.Job) int { return y.Published.Compare(*x.Published) })
 	jobs = jobs[:min(len(jobs), feedLength)]
 	titles := v.o.Daemon.Titles(names(jobs))

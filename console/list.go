@@ -56,7 +56,7 @@ const (
 
 // listPage lists the mirrors: worst first for operators, else by name.
 func listPage(v *visit) error {
-	all := v.o.Daemon.Status()
+	all := v.fresh.get()
 	m := mirrors{
 		Daemon: all.Daemon,
 		All:    len(all.Jobs),

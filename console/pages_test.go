@@ -96,6 +96,24 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Many who look at the list ask the daemon once, until somebody changes something.
+func TestListIsKept(t *testing.T) {
+	b := newBrowser(t, func(o *Options) { o.Keep = time.Hour })
+	b.daemon.jobs = testJobs(3)
+	b.login(Operate)
+	for range 20 {
+		b.want(http.StatusOK, "job0002", "/?by=worst", nil)
+		b.want(http.StatusOK, "job0002", "/feed.atom", nil)
+	}
+	looks := b.daemon.looks
+	b.daemon.jobs[1].Health = status.Failed
+	b.do("/jobs/job0001/pause", url.Values{})
+	b.want(http.StatusOK, "1 failed", "/", nil)
+	if looks != 1 || b.daemon.looks != 2 {
+		t.Errorf("%d and %d looks", looks, b.daemon.looks)
+	}
+}
+
 // What operators do reaches the daemon, leads to a page, and is in the audit log.
 func TestActs(t *testing.T) {
 	b := newBrowser(t, nil)

@@ -155,6 +155,7 @@ func clip(s string) string {
 func (v *visit) done(a act, err error, to string) error {
 	a.job = v.job
 	v.audit(v.r, v.who, a, err)
+	v.fresh.drop()
 	if err != nil {
 		return err
 	}

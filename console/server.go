@@ -42,6 +42,7 @@ type Options struct {
 	Proxy   Proxy            // that logs users in
 	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
 	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
+	Keep    time.Duration    // how old the list of all jobs may be
 	Now     func() time.Time // default: time.Now
 	Log     *slog.Logger     // default: nobody
 }
@@ -54,6 +55,7 @@ type Server struct {
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
 	saver   *saver
+	fresh   *freshStatus
 	handler http.Handler // all of it
 }
 
@@ -80,6 +82,7 @@ func New(o Options) (*Server, error) {
 		mux:    http.NewServeMux(),
 		cross:  http.NewCrossOriginProtection(),
 		saver:  new(saver),
+		fresh:  &freshStatus{daemon: o.Daemon, keep: o.Keep},
 	}
 	for _, r := range routes() {
 		s.mux.HandleFunc(r.pattern, s.guarded(r))

@@ -111,6 +111,7 @@ func (d *consoleDoor) open() error {
 		Proxy:   proxy,
 		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
+		Keep:    time.Second,
 		Now:     d.st.Now,
 		Log:     d.log,
 	})
