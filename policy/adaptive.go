@@ -33,6 +33,8 @@ type adaptive struct {
 	first []uint32
 	heap  [heaps][]uint32 // groups by worth
 
+	quiet silence
+	alone alone
 	names names
 	due   []ID // not observed for too long: before all others
 	early []ID // that soon will be: after what pays
@@ -79,6 +81,8 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.believe()
 	a.lists.find(a.m)
 	a.group()
+	a.alone = newAlone(m)
+	a.quiet.find(a)
 	a.names = newNames(m)
 	a.late()
 	a.revalue()
@@ -167,6 +171,13 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 			r.Why = New
 		}
 		return u, r, true
+	}
+	if !listings { // listings that come before all else come before hubs
+		if u, ok := a.pop(&a.quiet.ask); ok {
+			r := a.reason(u)
+			r.Why = Hub
+			return u, r, true
+		}
 	}
 	for i, ok := a.top(listings); ok; i, ok = a.top(listings) {
 		g := &a.gs[i]
@@ -257,6 +268,10 @@ func (a *adaptive) Tell(o Outcome) {
 		like = 1 - like
 	}
 	g.tell(hit)
+	if a.quiet.tell(u, hit) {
+		a.stale += 1 << 20
+		a.news++
+	}
 	a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	for _, v := range a.names.tell(a.m, u, hit, a.state) {
 		a.promote(v)

@@ -284,9 +284,12 @@ func TestPriceRisesWithWhatIsFound(t *testing.T) {
 func TestQuietIsNotCertain(t *testing.T) {
 	f := newFake(t, 20, 20)
 	for w := range 20 {
-		if w%2 == 0 {
-			f.full(append(ids(0, 20), ID(20+w%6))...)
-		} else {
+		switch w % 3 {
+		case 0:
+			f.full(ids(0, 20)...)
+		case 1:
+			f.full(ID(20 + w%5))
+		default:
 			f.full()
 		}
 	}
@@ -299,9 +302,55 @@ func TestQuietIsNotCertain(t *testing.T) {
 		p.Tell(Outcome{Unit: u})
 	}
 	p.Next(1) // thinks again
-	if after := p.Reason(22).Expected; after > before/2 || after < before/20 {
+	if after := p.Reason(22).Expected; after > before || after < before/5 {
 		t.Errorf("expected %v before, %v after 20 pages that change in every publication were as they were",
 			before, after)
+	}
+}
+
+// A front page changes whenever anything does. When it is silent, hardly anything else is requested: not the
+// pages that change together with it, and not as many others as it takes to see that they are silent too.
+func TestSilenceOfTheHub(t *testing.T) {
+	f := newFake(t, 1, 100, 100, 100)
+	for w := range 24 {
+		var changed []ID
+		if w%2 == 0 { // the front page, and one directory or two of three
+			changed = append(ids(0, 1), ids(ID(1+w/2%3*100), ID(101+w/2%3*100))...)
+		}
+		f.full(changed...)
+	}
+	asked := f.run()
+	if asked[0].Unit != 0 || asked[0].Why.Why != Hub {
+		t.Errorf("%v comes first, want the front page", asked[0])
+	}
+	if len(asked) > 15 {
+		t.Errorf("%d of 301 pages were requested in a week without changes, and the front page says so", len(asked))
+	}
+	if n := count(f.run(append(ids(0, 1), ids(1, 101)...)...), 1, 101); n < 95 {
+		t.Errorf("%d of 100 changes were found in a week with some", n)
+	}
+}
+
+// Where pages changed as often while the hubs were silent, their silence means nothing.
+func TestSilenceThatMeansNothing(t *testing.T) {
+	f := newFake(t, 1, 40)
+	for w := range 24 {
+		changed := ids(ID(1+w%20), ID(2+w%20))
+		if w%3 == 0 {
+			changed = append(changed, 0)
+		}
+		f.full(changed...)
+	}
+	p, err := Standard().Plan(f.m, f.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := p.Reason(5).Expected
+	hub := p.Next(1)[0]
+	p.Tell(Outcome{Unit: hub.Unit})
+	p.Next(1) // thinks again
+	if after := p.Reason(5).Expected; hub.Why.Why != Hub || after < before/2 {
+		t.Errorf("expected %v before, %v after %v was silent", before, after, hub)
 	}
 }
 
@@ -361,6 +410,9 @@ func TestFailedTellsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := p.Next(1)[0]
+	for a.Why.Why == Hub {
+		a = p.Next(1)[0]
+	}
 	mate := ID(400) // of the same group
 	before := p.Reason(mate)
 	if a.Unit < 10 {

@@ -17,9 +17,9 @@ const (
 	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and
 	// this share of the rest.
 	usualShare = 0.08
-	// Chance that a change keeps to no pattern: however quiet the run is, a unit keeps this part of the chance
-	// that it had before.
-	stray = 0.1
+	// Units change together less strictly than the chain has it: whatever was told, a directory keeps this part
+	// of the chance that it had before.
+	doubt = 0.03
 	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as
 	// usualShare.
 	shareShrink = 20
@@ -122,7 +122,7 @@ func (a *adaptive) activity(d Dir) {
 		return
 	}
 	l := math.Exp(n.like)
-	n.act = max(up*n.alpha*l/(1-n.alpha+n.alpha*l), stray*n.before)
+	n.act = max(up*n.alpha*l/(1-n.alpha+n.alpha*l), doubt*n.before)
 }
 
 // evidence passes what was told of a unit, as a log likelihood if its directory is active, up to the root,

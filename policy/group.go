@@ -21,7 +21,8 @@ const (
 	weight = 0.2
 	// Part of a directory's rate that is supposed of runs in which it was not seen to change.
 	unseen = 0.1
-	// Changes in a usual interval of a unit of which nothing at all is known. It keeps the silent from starving.
+	// Changes by itself in a usual interval of a unit of which nothing at all is known, and the least of any. It
+	// keeps the silent from starving.
 	floor = 0.00003
 	// The same of a unit of which a listing tells. In directories of 8 files or more in which nothing had
 	// changed for 20 weeks, 11 to 32 of a million files changed in a week on the recorded sites, when less than
@@ -32,7 +33,8 @@ const (
 // group is what is left of a group in this run.
 type group struct {
 	dir      Dir
-	next, to uint32 // of adaptive.order: what was not handed out
+	begin    uint32 // of adaptive.order: where it begins
+	next, to uint32 // what was not handed out
 	front    uint32 // so many of next are there because of their names
 	outcomes uint32 // told of it,
 	hits     uint32 // of them changes
@@ -102,6 +104,7 @@ func (a *adaptive) group() {
 			a.gs = append(a.gs, group{
 				dir:    Dir(d),
 				kind:   k,
+				begin:  start[d] + uint32(i),
 				next:   start[d] + uint32(i),
 				to:     start[d] + uint32(j),
 				place:  -1,
@@ -143,8 +146,17 @@ func (a *adaptive) quota(u ID, g *group) float64 {
 
 // chance is the chance that a unit differs from what the mirror has, after all that was told.
 func (a *adaptive) chance(u ID, g *group) float64 {
+	p, alone := a.parts(u, g)
+	return a.names.raise(1-(1-p)*(1-alone), a.m.name[u])
+}
+
+// parts are the chances that a unit changed with others, and by itself.
+func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
 	q := a.quota(u, g)
-	p := q * a.activeNow(g)
+	p = q * a.activeNow(g)
+	if a.quiet.now {
+		p = a.quiet.chance(a, u, g)
+	}
 	// What changed before the last run and was not seen.
 	m := a.m
 	x, last := &m.dirs[g.dir], m.last[u]
@@ -160,15 +172,10 @@ func (a *adaptive) chance(u ID, g *group) float64 {
 		}
 		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*times)
 	}
-	least := floor
-	if g.listed {
-		least = listedFloor
-	}
-	p = 1 - (1-p)*math.Exp(-least*(steps+a.gap))
 	if g.outcomes > 0 {
 		p = g.expect(p)
 	}
-	return a.names.raise(p, m.name[u])
+	return p, a.alone.chance(a, u, g, steps)
 }
 
 // expected is how many changes a request for a unit is expected to find.
@@ -179,7 +186,7 @@ func (a *adaptive) expected(u ID, g *group) float64 {
 		// Each page that came costs a request of its own.
 		n := max(1, float64(x.finds/x.times))
 		return p * n / (1 + p*(n-1))
-	case a.m.flags[u]&hub != 0:
+	case a.m.flags[u]&brought != 0:
 		return p * 2 // and the new pages that it names
 	}
 	return p
@@ -201,8 +208,9 @@ func (a *adaptive) value(i uint32) {
 	u := a.order[g.next]
 	p := a.expected(u, g)
 	if rest := float64(g.to - g.next - 1); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
-		after := (weight*p + 1) / (weight + 1 + float64(g.outcomes))
-		p = max(p, p*(1+rest*after)/(1+p*rest))
+		with, _ := a.parts(u, g)
+		after := (weight*with + 1) / (weight + 1 + float64(g.outcomes))
+		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}
 	if g.kind == Listing && a.lists.tells(a.m, u) {
 		if p = a.sum(u, p); p < 10*a.o.Price {

@@ -59,10 +59,11 @@ func (m *Model) Learn(r *Run) {
 	m.look(r.Asked, false)
 	m.look(r.Spared, false)
 	m.look(r.Changed, true)
+	m.tides()
 	m.come(r.Entered, first)
 	m.leave(r.Left)
 	for u := range m.spans(r.Brought) {
-		m.flags[u] |= hub
+		m.flags[u] |= brought
 	}
 }
 
@@ -103,7 +104,8 @@ func (m *Model) mark(d Dir, b bits) {
 	for {
 		x := &m.dirs[d]
 		if x.run != now {
-			x.recent, x.run, x.bits = shift(x.recent, now-x.run), now, 0
+			x.recent, x.tide = shift(x.recent, now-x.run), shift(x.tide, now-x.run)
+			x.run, x.bits, x.looked, x.moved = now, 0, 0, 0
 			m.touched = append(m.touched, d)
 		}
 		if x.bits&b == b {
@@ -157,11 +159,15 @@ func (m *Model) look(s []Span, changed bool) {
 					}
 					m.c[u] *= f
 					m.n[u] = m.n[u]*f + k
+					m.looks[u], m.moves[u] = shift(m.looks[u], now-l)|1, shift(m.moves[u], now-l)
 				}
 				m.last[u] = now
+				m.dirs[m.dir[u]].looked++
 			}
 			if changed {
+				m.dirs[m.dir[u]].moved++
 				m.c[u]++
+				m.moves[u] |= 1
 				m.past[u] = m.past[u]*2654435761 + uint32(now)
 			}
 		}
@@ -173,6 +179,7 @@ func (m *Model) come(s []Span, first bool) {
 	for u := range m.spans(s) {
 		m.flags[u] |= present
 		m.last[u], m.c[u], m.n[u], m.past[u] = int32(m.runs), 0, 0, uint32(m.runs)
+		m.looks[u], m.moves[u] = 0, 0
 		if !first {
 			m.dirs[m.dir[u]].count++
 		}

@@ -43,7 +43,7 @@ func KindOf(name string) Kind {
 	return Page
 }
 
-// Model is what all runs so far have observed of a site: 25 bytes for each unit, 48 for each directory.
+// Model is what all runs so far have observed of a site: 41 bytes for each unit, 64 for each directory.
 type Model struct {
 	dirs []directory
 
@@ -54,6 +54,8 @@ type Model struct {
 	c, n  []float32 // changes, and runs in which its directory changed that observed it; discounted as of last
 	past  []uint32  // of the runs in which it changed, a hash: units with the same one changed together
 	name  []uint32  // of its last path segment, a hash; 0: none
+	looks []uint64  // runs that observed it after the one in which it came: bit i is last-i
+	moves []uint64  // of them, those that found another content
 
 	clock clock
 	times []int64 // by run, from 1: Unix seconds; 0: unknown
@@ -72,9 +74,12 @@ type directory struct {
 	act    float32 // runs that found a change in it,
 	obs    float32 // of so many that found one in its parent and observed it
 	recent uint64  // runs that found a change in it: bit i is run-i
+	tide   uint64  // runs in which much of it changed, or of one above it: bit i is run-i
 	finds  float32 // pages that came or went directly in it,
 	times  float32 // in so many runs
 	count  uint32  // of them in the run that is being learned
+	looked uint32  // units in it and below it that the run being learned observed,
+	moved  uint32  // and of which it found another content
 }
 
 type bits uint8
@@ -89,7 +94,7 @@ type flags uint8
 const (
 	kindMask flags = 3
 	present  flags = 4
-	hub      flags = 8  // it named URLs that nobody knew of
+	brought  flags = 8  // it named URLs that nobody knew of
 	vouched  flags = 16 // see Vouch
 )
 
@@ -133,6 +138,7 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	m.dir, m.flags, m.last, m.past, m.name = append(m.dir, d), append(m.flags, f), append(m.last, 0),
 		append(m.past, 0), append(m.name, hash(name))
 	m.c, m.n = append(m.c, 0), append(m.n, 0)
+	m.looks, m.moves = append(m.looks, 0), append(m.moves, 0)
 	return ID(len(m.dir) - 1), nil
 }
 
@@ -144,6 +150,7 @@ func (m *Model) Grow(units, dirs int) {
 		append(make([]int32, 0, n), m.last...)
 	m.past, m.name = append(make([]uint32, 0, n), m.past...), append(make([]uint32, 0, n), m.name...)
 	m.c, m.n = append(make([]float32, 0, n), m.c...), append(make([]float32, 0, n), m.n...)
+	m.looks, m.moves = append(make([]uint64, 0, n), m.looks...), append(make([]uint64, 0, n), m.moves...)
 }
 
 // hash is FNV-1a of a name; 0 for none.

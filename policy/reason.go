@@ -18,6 +18,7 @@ const (
 	Audit                 // of a skipped directory, to hold the rule to account
 	Refuted               // an audit of its directory found a change
 	Expired               // its rule is not followed in this run
+	Hub                   // it changed in nearly all runs in which anything did: its silence says most
 )
 
 // Reasons to spare.
@@ -53,6 +54,8 @@ func (w Why) String() string {
 		return "refuted"
 	case Expired:
 		return "expired"
+	case Hub:
+		return "hub"
 	case Cheap:
 		return "price"
 	case Budget:
@@ -101,6 +104,8 @@ func (r Reason) String() string {
 		return fmt.Sprintf("asked: an audit refuted rule %d", r.Rule)
 	case Expired:
 		return fmt.Sprintf("asked: rule %d is not followed in this run", r.Rule)
+	case Hub:
+		return "asked: hub: its silence tells whether the site is quiet"
 	case Cheap:
 		return fmt.Sprintf("spared: expected %.2g changes, price %.2g", r.Expected, r.Price)
 	case Budget:

@@ -48,6 +48,7 @@ type Total struct {
 	CR      *float64 `json:"cr"`       // macro: mean over the steps in which something changed
 	CRMicro *float64 `json:"cr_micro"` // pooled: Found / Changes
 	Stale   float64  `json:"stale"`
+	Quiet   *float64 `json:"quiet"` // Requests / Full of the steps in which nothing changed
 }
 
 // ratio is a/b; nil when b is 0.
@@ -117,7 +118,11 @@ func (m *mean) defined() *float64 {
 func (r *Result) total() {
 	t := &r.Total
 	var br, op, or, cr, stale mean
+	var quiet Step
 	for _, s := range r.Steps {
+		if s.Changes == 0 {
+			quiet.Requests, quiet.Full = quiet.Requests+s.Requests, quiet.Full+s.Full
+		}
 		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
 			t.Found+s.Found
 		br.add(s.BR)
@@ -127,13 +132,14 @@ func (r *Result) total() {
 		stale.add(s.Stale)
 	}
 	t.Req, t.CRMicro = share(t.Requests, t.Full), ratio(t.Found, t.Changes)
+	t.Quiet = ratio(quiet.Requests, quiet.Full)
 	t.BR, t.OP, t.OR, t.CR, t.Stale = br.value(), op.defined(), or.defined(), cr.defined(), stale.value()
 }
 
 // Mean is the mean over sites: each counts the same. What is undefined on a site is left out there.
 func Mean(results []*Result) Total {
 	var t Total
-	var req, br, op, or, cr, micro, stale mean
+	var req, br, op, or, cr, micro, stale, quiet mean
 	for _, r := range results {
 		s := r.Total
 		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
@@ -145,7 +151,9 @@ func Mean(results []*Result) Total {
 		cr.addIf(s.CR)
 		micro.addIf(s.CRMicro)
 		stale.add(s.Stale)
+		quiet.addIf(s.Quiet)
 	}
+	t.Quiet = quiet.defined()
 	t.Req, t.BR, t.OP, t.OR, t.CR, t.CRMicro, t.Stale = req.value(), br.value(), op.defined(), or.defined(),
 		cr.defined(), micro.defined(), stale.value()
 	return t

@@ -29,7 +29,7 @@ scope takes in, and how much that is at least. Nothing is kept. Exit code 1 when
 The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more,
 and new URLs are always fetched. Requests of replicas, what reuse saves and guesses from scripts are not in it; jobs that have them say so.
 
-Reasons to request: rate, probe, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
+Reasons to request: rate, probe, hub, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
 but not in the mirror). Reasons to skip: price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all

@@ -78,7 +78,7 @@ func replayCommand(a *cli) *cobra.Command {
 site history; of a JOB the history is what its own runs observed. No site is contacted. The first --train versions are
 full syncs; each later one is a step.
 
-docs/evolution.md defines the figures (OF FULL, BR, OP, OR, CR, POOLED, STALE), costs, policies and the file format,
+docs/evolution.md defines the figures (OF FULL, QUIET, BR, OP, OR, CR, POOLED, STALE), costs, policies and the file format,
 docs/json.md the JSON.`,
 		Example: `  mirrord replay kafka.history.tsv.gz
   mirrord replay kafka.history.tsv.gz --policy near --alpha 0.1 --zero strict --json
@@ -325,10 +325,14 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 			a.printf("\n")
 		}
 	}
-	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
+	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tQUIET\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
 	row := func(name, steps string, t *replay.Total) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
-			percent(t.Req),
+		quiet := "-"
+		if t.Quiet != nil {
+			quiet = percent(*t.Quiet)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
+			percent(t.Req), quiet,
 			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro),
 			percent(t.Stale))
 	}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math"
+	mathbits "math/bits"
+	"slices"
+)
+
+// Changes that keep to no pattern, such as the correction of a word in one page, are no part of the chain:
+// that the neighbours are as they were says nothing of them. How often a unit changes by itself is learned
+// from the runs in which little changed in its directory and in those above, shrunk to what is usual in its
+// directory, and this to what is usual above.
+
+const (
+	// From so many changes on, when they are so large a share of what was observed in a directory, a run is a
+	// tide there and everywhere below it: its changes came together.
+	tideLeast, tideShare = 3, 0.01
+	// Changes of a unit by itself, and of a kind of units in a directory, as which the usual rate counts. Less
+	// than one, since few pages have most of the corrections.
+	aloneShrink, aloneDirShrink = 0.05, 0.1
+)
+
+// tides takes note of the directories of which much has changed in the run that is being learned.
+func (m *Model) tides() {
+	slices.Sort(m.touched) // children have higher numbers than their parents
+	for _, d := range slices.Backward(m.touched) {
+		if x := &m.dirs[d]; d != Root {
+			up := &m.dirs[x.parent]
+			up.looked, up.moved = up.looked+x.looked, up.moved+x.moved
+		}
+	}
+	for _, d := range m.touched {
+		x := &m.dirs[d]
+		above := d != Root && m.dirs[x.parent].tide&1 != 0
+		if above || (x.moved >= tideLeast && float64(x.moved) >= tideShare*float64(x.looked)) {
+			x.tide |= 1
+		}
+	}
+}
+
+// calm are the runs that were no tide in a directory: bit i is Model.runs-i.
+func (m *Model) calm(d Dir) uint64 {
+	x := &m.dirs[d]
+	return ^shift(x.tide, int32(m.runs)-x.run)
+}
+
+// edits counts the changes of a unit in runs, of so many that observed it.
+func (m *Model) edits(u ID, runs uint64) (changes, looks float64) {
+	l := m.at(m.looks[u], u) & runs
+	return float64(mathbits.OnesCount64(l & m.at(m.moves[u], u))), float64(mathbits.OnesCount64(l))
+}
+
+// alone is how often the units of each directory and kind change by themselves in a run.
+type alone [][kinds]float32
+
+func newAlone(m *Model) alone {
+	below := make([][kinds]share, m.Dirs())
+	for u, f := range m.flags {
+		if f&present != 0 {
+			changes, looks := m.edits(ID(u), m.calm(m.dir[u]))
+			x := &below[m.dir[u]][f&kindMask]
+			x.changes, x.looks = x.changes+float32(changes), x.looks+float32(looks)
+		}
+	}
+	for d := m.Dirs() - 1; d > 0; d-- {
+		up := &below[m.dirs[d].parent]
+		for k, x := range below[d] {
+			up[k].changes, up[k].looks = up[k].changes+x.changes, up[k].looks+x.looks
+		}
+	}
+	rates := make(alone, m.Dirs())
+	for d := range below {
+		for k, x := range below[d] {
+			usual := float32(floor)
+			if d > 0 {
+				usual = rates[m.dirs[d].parent][k]
+			}
+			rates[d][k] = (x.changes + aloneDirShrink) / (x.looks + aloneDirShrink/usual)
+		}
+	}
+	return rates
+}
+
+// chance is the chance that a unit has changed by itself since it was last observed, so many usual intervals
+// before the last run.
+func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
+	switch { // of listings and what they tell of cohorts know more
+	case g.listed:
+		return -math.Expm1(-listedFloor * (steps + a.gap))
+	case a.lists.tells(a.m, u):
+		return -math.Expm1(-floor * (steps + a.gap))
+	}
+	calm := a.m.calm(g.dir)
+	changes, looks := a.m.edits(u, calm)
+	rate := (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
+	now := rate
+	if a.quiet.now {
+		changes, looks = a.m.edits(u, calm&a.quiet.runs)
+		now = (changes + silentShrink*rate) / (looks + silentShrink)
+	}
+	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.gap)
+}
