@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
@@ -11,16 +13,19 @@ import (
 func explainCommand(a *cli) *cobra.Command {
 	var head bool
 	cmd := &cobra.Command{
-		Use:   "explain JOB URL|PATH",
+		Use:   "explain JOB|FILE URL|PATH",
 		Short: "Explain why a URL is mirrored or not",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
 and by which documents it was found. A PATH is that of a file in the mirror. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
-No site is contacted.`,
+Of a FILE, such as a PHM, ZIM, WARC or WACZ file, it says what that has of the URL. No site is contacted.`,
 		Example: `  mirrord explain samba https://www.samba.org/samba/docs/
   mirrord explain samba samba/docs/index.html --head`,
 		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if app.AreFiles(args[:1]) {
+				return explainFile(cmd.Context(), a, args[0], args[1], head)
+			}
 			x, err := app.Explain(cmd.Context(), a.app(), args[0], args[1], head)
 			if err != nil {
 				return err
@@ -34,4 +39,15 @@ No site is contacted.`,
 	cmd.Flags().BoolVar(&head, "head", false,
 		"show the head of the stored answer, and that of the last one when it was a redirect or an error")
 	return cmd
+}
+
+func explainFile(ctx context.Context, a *cli, name, url string, head bool) error {
+	x, err := app.ExplainFile(ctx, a.app(), name, url, head)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(x)
+	}
+	return x.WriteText(a.stdout)
 }

@@ -47,6 +47,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"forgetaddress.go forgetAddressCommand": {"forget-address", app.Forgotten{}},
 		"gc.go gcCommand":                       {"gc", app.Collected{}},
 		"golden.go golden":                      {"near-golden", goldenResult{}},
+		"explain.go explainFile":                {"explain", app.FileExplanation{}},
 		"import.go printImported":               {"import", app.Imported{}},
 		"init.go initCommand":                   {"init", app.NewJobFile{}},
 		"joblife.go removeCommand":              {"remove", app.Removal{}},

@@ -50,7 +50,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
   mirrord serve samba --listen 127.0.0.1:8081 --forward
   mirrord serve ~/samba-12.phm
   mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serve(cmd.Context(), a, args, f)
 		},

@@ -35,6 +35,17 @@ func (a *cli) completeJob(
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeJobOrFile completes names of jobs, and those of files where no job has such a name.
+func completeJobOrFile(a *cli) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		names, rest := a.completeJob(cmd, args, prefix)
+		if len(args) == 0 && len(names) == 0 {
+			rest = cobra.ShellCompDirectiveDefault
+		}
+		return names, rest
+	}
+}
+
 // complete lets a flag be completed.
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {

@@ -37,7 +37,7 @@ that had them. If the log is damaged too, --rebuild uses the published version; 
   mirrord verify --sample 5% samba
   mirrord verify --rebuild samba`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rebuild {
 				return runRebuild(cmd.Context(), a, args[0])

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/archive"
+	"mirrord/archive/crawls"
+	"mirrord/phm"
+	"mirrord/site"
+)
+
+// FileExplanation says what an archive has of a URL.
+type FileExplanation struct {
+	File      string                  `json:"file"`
+	Form      string                  `json:"form"`
+	URL       string                  `json:"url"`
+	Version   int                     `json:"version,omitempty"`  // of a mirror
+	Retrieved time.Time               `json:"retrieved,omitzero"` // end of the retrieval of that
+	Entry     *phm.File               `json:"entry,omitempty"`    // of a mirror: the line of its file table
+	Crawls    int                     `json:"crawls,omitempty"`   // of a web archive
+	Answers   []crawls.CapturedAnswer `json:"answers,omitempty"`  // likewise: of the URL
+	Head      string                  `json:"head,omitempty"`     // of the last answer, when it is wanted
+}
+
+// ExplainFile says what an archive has of a URL, or at a mirror path; with head also the head of its last
+// answer. The table of a mirror is read, and all of a web archive.
+func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*FileExplanation, error) {
+	u, _, err := site.Parse(url)
+	if err != nil && !isPath(url) {
+		return nil, Usagef("explain: %w", err)
+	}
+	x := &FileExplanation{File: name, URL: u.String()}
+	if err != nil {
+		x.URL = url
+	}
+	r := ImportRequest{Files: []string{name}}
+	in, err := r.openInputs()
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	if len(in.files) == 0 {
+		return x, x.fromTree(url)
+	}
+	x.Form = "web archive"
+	if u.IsZero() {
+		return nil, Usagef("explain: %s has URLs, and no mirror path %s", name, url)
+	}
+	arch, err := r.read(ctx, a, in)
+	if err != nil {
+		return nil, err
+	}
+	x.Crawls, x.Answers = len(arch.Crawls), arch.List(u)
+	if !head || len(x.Answers) == 0 {
+		return x, nil
+	}
+	last, _, err := arch.Answer(len(arch.Crawls)-1, u)
+	if err != nil || last == nil {
+		return x, err
+	}
+	defer last.Close()
+	x.Head = string(last.Head)
+	return x, nil
+}
+
+// fromTree reads the table of a mirror in a file or directory.
+func (x *FileExplanation) fromTree(url string) (err error) {
+	f, err := os.Open(x.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	x.Form = "directory"
+	var tree fs.FS
+	if fi.IsDir() {
+		root, err := os.OpenRoot(x.File)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		tree = root.FS()
+	} else {
+		form, err := archive.FormOf(f, fi.Size())
+		if err != nil {
+			return err
+		}
+		x.Form = form.Name
+		if tree, err = archive.Open(f, fi.Size(), phm.Limits{}); err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		}
+	}
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.File, err)
+	}
+	x.Version, x.Retrieved = m.Version, m.Retrieved
+	table, err := phm.OpenRegular(tree, phm.FilesName)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.File, err)
+	}
+	defer func() { err = errors.Join(err, table.Close()) }()
+	for line, err := range phm.Files(table) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		}
+		if line.URL == x.URL || line.Path == url || slices.Contains(line.Also(), x.URL) {
+			x.Entry, x.URL = line, line.URL
+			return nil
+		}
+	}
+	return nil
+}
+
+// WriteText writes the explanation for people.
+func (x *FileExplanation) WriteText(w io.Writer) error {
+	var b strings.Builder
+	line := func(name string, value any) { fmt.Fprintf(&b, "%-12s %v\n", name, value) }
+	line("url", x.URL)
+	switch e := x.Entry; {
+	case e != nil:
+		line("in", fmt.Sprintf("%s (%s), version %d of %s", x.File, x.Form, x.Version,
+			x.Retrieved.UTC().Format(time.DateTime)))
+		line("path", e.Path)
+		line("type", e.Type)
+		line("size", e.Size)
+		line("sha256", e.SHA256)
+		if !e.Modified.IsZero() {
+			line("modified", e.Modified.UTC().Format(time.DateTime))
+		}
+	case len(x.Answers) > 0:
+		line("in", fmt.Sprintf("%s (%s), %d crawls", x.File, x.Form, x.Crawls))
+	default:
+		line("in", fmt.Sprintf("nothing: %s (%s) has no such URL", x.File, x.Form))
+	}
+	for _, l := range x.Answers {
+		what := fmt.Sprintf("status %d", l.Status)
+		if l.Revisit {
+			what = "the same as before"
+		}
+		line("answer", fmt.Sprintf("%s crawl %d, %s, %s at offset %d", l.At.Format(time.DateTime), l.Crawl, what,
+			l.File, l.Offset))
+	}
+	b.WriteString(strings.ReplaceAll(x.Head, "\r\n", "\n"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
