@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,6 +29,7 @@ var ErrBadKey = errors.New("not a URL key")
 // store takes keys over 32 KiB, so longer URLs must be refused before (Traps does).
 func (u URL) Key(dst []byte) []byte {
 	host, port := u.splitHost()
+	dst = slices.Grow(dst, len(u.s))
 	dst = appendReversed(dst, host)
 	dst = append(dst, ' ', 'h')
 	if u.s[4] == 's' {

@@ -19,10 +19,11 @@ func (l *looks) split(done []*Done) (rest []*Done, out look, err error) {
 		if err != nil {
 			return err
 		}
+		stored := tx.Bucket(bResources)
 		for _, d := range done {
 			is := false
 			if d.Outcome == site.Unchanged && !l.written.has(d.ID) {
-				if is, err = l.isLook(tx, d, list); err != nil {
+				if is, err = l.isLook(stored, d, list); err != nil {
 					return err
 				}
 			}
@@ -64,11 +65,11 @@ func (l *looks) readWritten() error {
 }
 
 // isLook reports whether a result says of the stored record only that the URL was looked at.
-func (l *looks) isLook(tx *transaction, d *Done, list []look) (bool, error) {
+func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 	if d.Linked {
 		return false, nil
 	}
-	v := tx.Bucket(bResources).Get(d.URL.Key(nil))
+	v := stored.Get(d.URL.Key(nil))
 	if v == nil {
 		return false, nil
 	}
@@ -90,7 +91,7 @@ func (l *looks) isLook(tx *transaction, d *Done, list []look) (bool, error) {
 	if d.Answer == nil || d.saysNothingNew() {
 		return true, nil
 	}
-	if err := l.heads.begin(tx); err != nil {
+	if err := l.heads.begin(stored.t); err != nil {
 		return false, err
 	}
 	return l.heads.knows(&was, d.Answer), nil
