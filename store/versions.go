@@ -160,6 +160,10 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 // then, of which r has only URL and ID. f must not keep r.
 func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 	var r Resource
+	list, err := p.s.looks.all()
+	if err != nil {
+		return err
+	}
 	return p.s.each(bResources, func(k, v []byte) error {
 		u, err := urlOfKey(k)
 		if err != nil {
@@ -175,6 +179,9 @@ func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 		if changed && len(old) == 0 {
 			r = Resource{ID: r.ID, URL: u}
 			return f(&r, false)
+		}
+		if !changed { // what is of the history had its looks when it was replaced
+			apply(list, &r)
 		}
 		return f(&r, true)
 	})
