@@ -234,6 +234,7 @@ func (r *Retrieval) betweenPhases() {
 	r.exchange, r.admission, r.keeper = nil, nil, nil
 	r.variants.Drop()
 	r.motor.Front.Drop()
+	r.advice.Plan.Drop()
 	debug.FreeOSMemory()
 }
 

@@ -161,6 +161,7 @@ func (l *learner) before() ([]bool, error) {
 // addUnits adds the URLs to the model.
 func (l *learner) addUnits(in []bool) error {
 	t, m := l.known.Table, l.m
+	m.Grow(int(t.Len()), 0)
 	mimes, docs := t.MIMEs(), ledger.DocumentTypes(t.MIMEs())
 	for id, s := range t.All() {
 		d, k, name := policy.Root, policy.Page, ""

@@ -199,6 +199,13 @@ func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
 	}
 }
 
+// Drop gives the memory of the plan back. Only HandedOut may be called then. No worker may run.
+func (p *Planner) Drop() {
+	if p != nil {
+		p.model, p.plan, p.rules, p.due, p.found, p.hinted = nil, nil, nil, ledger.IDSet{}, nil, hints{}
+	}
+}
+
 // HandedOut counts what was handed out by reason. No worker may run.
 func (p *Planner) HandedOut() map[string]int64 {
 	out := map[string]int64{}
