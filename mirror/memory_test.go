@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/fetch"
 	jobfile "mirrord/job"
@@ -59,12 +60,10 @@ func rss(tb testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// peak is the most memory that a full run over n pages takes beyond what the process has before.
-func peak(tb testing.TB, n int) int64 {
-	debug.FreeOSMemory()
-	before := rss(tb)
-	most := before
-	st, err := store.OpenState(tb.TempDir(), store.Options{Volatile: true})
+// treeRun makes a run over a site of n pages.
+func treeRun(tb testing.TB, dir string, n int, o store.Options, change func(*mirror.Options)) {
+	tb.Helper()
+	st, err := store.OpenState(dir, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -76,30 +75,80 @@ func peak(tb testing.TB, n int) int64 {
 	defer s.Close()
 	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
-	sum, err := mirror.Run(context.Background(), mirror.Options{
-		Confirm:  -1,
-		Job:      j,
-		State:    st,
-		Site:     s,
-		Fetcher:  treeSite{n},
-		Hosts:    new(fetch.Hosts),
-		Progress: func(status.Progress) { most = max(most, rss(tb)) },
-	})
+	with := mirror.Options{
+		Confirm: -1,
+		Job:     j,
+		State:   st,
+		Site:    s,
+		Fetcher: treeSite{n},
+		Hosts:   new(fetch.Hosts),
+	}
+	if change != nil {
+		change(&with)
+	}
+	sum, err := mirror.Run(context.Background(), with)
 	if err != nil || sum.Verdict != mirror.Complete || sum.Files != n {
 		tb.Fatalf("run over %d pages: %v, %+v", n, err, sum)
 	}
-	return max(most, rss(tb)) - before
 }
 
-// BenchmarkMemoryPerURL says by how much a full run's memory grows with each URL: the difference of a large
-// and a small site.
+// peak is the most memory that a full run over n pages takes beyond what the process has before; planned is
+// that of the run after it, in which a plan skips nearly all of them.
+func peak(tb testing.TB, n int) (full, planned int64) {
+	dir, now := tb.TempDir(), time.Now()
+	run := func(change func(*mirror.Options)) int64 {
+		debug.FreeOSMemory()
+		before := rss(tb)
+		most := before
+		treeRun(tb, dir, n, store.Options{Volatile: true}, func(o *mirror.Options) {
+			o.Progress = func(status.Progress) { most = max(most, rss(tb)) }
+			change(o)
+		})
+		return max(most, rss(tb)) - before
+	}
+	full = run(func(o *mirror.Options) { o.Now = func() time.Time { return now } })
+	planned = run(func(o *mirror.Options) {
+		o.Now = func() time.Time { return now.Add(time.Hour) }
+		o.Job.FullRuns = 1
+		if err := o.Job.Set("adaptive.learn_for", "0s"); err != nil {
+			tb.Fatal(err)
+		}
+	})
+	return full, planned
+}
+
+// BenchmarkMemoryPerURL says by how much the memory of a full run, and of a planned one, grows with each URL:
+// the difference of a large and a small site.
 func BenchmarkMemoryPerURL(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // as cmd/mirrord does
 	for b.Loop() {
 		small, large := 20_000, 200_000
-		p, q := peak(b, small), peak(b, large)
-		b.ReportMetric(float64(q-p)/float64(large-small), "bytes/URL")
+		p, q := peak(b, small)
+		x, y := peak(b, large)
+		b.ReportMetric(float64(x-p)/float64(large-small), "bytes/URL")
+		b.ReportMetric(float64(y-q)/float64(large-small), "planned-bytes/URL")
 		b.ReportMetric(float64(p)/1e6, "MB-small")
-		b.ReportMetric(float64(q)/1e6, "MB-large")
+		b.ReportMetric(float64(x)/1e6, "MB-large")
+	}
+}
+
+// The memory of runs over a hundred thousand URLs stays below a line, for each of them.
+func TestMemoryPerURL(t *testing.T) {
+	if !long() {
+		return
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	small, large := 10_000, 110_000
+	p, q := peak(t, small)
+	x, y := peak(t, large)
+	for _, c := range []struct {
+		name      string
+		got, most int64
+	}{{"a full run", x - p, 330}, {"a planned run", y - q, 330}} {
+		got := c.got / int64(large-small)
+		t.Logf("%s: %d bytes a URL", c.name, got)
+		if got > c.most {
+			t.Errorf("%s takes %d bytes a URL, %d at most", c.name, got, c.most)
+		}
 	}
 }

@@ -3,12 +3,15 @@
 package mirror_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/store"
 )
 
 // stateSize is the bytes of the files of a site that match a pattern.
@@ -51,5 +54,42 @@ func TestNothingChangedWritesNoRecord(t *testing.T) {
 	}
 	if now := stateSize(t, m, "heads.*"); now > heads {
 		t.Errorf("the heads have %d bytes, %d after the first run", now, heads)
+	}
+}
+
+// written is how many bytes this process has passed to calls that write; false where the kernel does not say.
+func written(t testing.TB) (n int64, ok bool) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Logf("%v: the bytes that are written are not counted", err)
+		return 0, false
+	}
+	if _, err := fmt.Sscanf(string(data), "rchar: %d\nwchar: %d", new(int64), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n, true
+}
+
+// A first run writes so many bytes a page in all, and one in which nothing changed hardly any, although each
+// body comes again. In a bubble no batch ends because the machine is slow.
+func TestBytesWrittenPerPage(t *testing.T) {
+	n := sized(2_000, 100_000)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name string
+		most int64
+	}{{"the first run", 2000}, {"nothing changed", 80}} {
+		before, ok := written(t)
+		if !ok {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) { treeRun(t, dir, n, store.Options{}, nil) })
+		after, _ := written(t)
+		got := (after - before) / int64(n)
+		t.Logf("%s: %d bytes a page", c.name, got)
+		if got > c.most {
+			t.Errorf("%s: %d bytes a page are written, %d at most", c.name, got, c.most)
+		}
 	}
 }

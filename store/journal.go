@@ -17,7 +17,7 @@ import (
 //	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
 //	uvarint count     of documents done; each: string URL, bytes record, bytes targets
 //	bytes             heads of the answers, see headfold.go; absent when there are none and no look follows
-//	look              of documents that are as they were, see looks.go; absent when there are none
+//	looks             of documents that are as they were, see looks.go; absent when there are none
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
 
@@ -97,11 +97,11 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	if !s.volatile {
 		buf = s.zip.append(buf, done)
 	}
-	if len(looked.ids) > 0 {
-		if len(buf) == bare {
-			buf = append(buf, 0) // no heads
-		}
-		buf = looked.append(buf)
+	if len(looked) > 0 && len(buf) == bare {
+		buf = append(buf, 0) // no heads
+	}
+	for i := range looked {
+		buf = looked[i].append(buf)
 	}
 	num, size := s.packs.where()
 	if !s.volatile {
@@ -182,7 +182,7 @@ type batch struct {
 	news  []NewURL
 	done  []rawDone
 	heads []byte // of done, packed
-	looks []look // at most one
+	looks []look
 }
 
 type rawDone struct {
@@ -212,8 +212,8 @@ func (b *batch) decode(v []byte) error {
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
 	}
-	if b.looks = nil; len(d.Rest) > 0 && !d.Bad {
-		b.looks = []look{readLook(&d)}
+	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
+		b.looks = append(b.looks, readLook(&d))
 	}
 	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)

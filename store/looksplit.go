@@ -2,18 +2,23 @@
 
 package store
 
-import "mirrord/site"
+import (
+	"net/http"
 
-// split takes what is a look out of a batch. A URL of which the journal has a record is none: the record
+	"mirrord/site"
+)
+
+// split takes what is looks out of a batch. A URL of which the journal has a record is in none: the record
 // would count, and not the look.
-func (l *looks) split(done []*Done) (rest []*Done, out look, err error) {
+func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
 	if l.volatile {
-		return done, out, nil
+		return done, nil, nil
 	}
 	if err := l.readWritten(); err != nil {
-		return nil, out, err
+		return nil, nil, err
 	}
-	var ids []uint32
+	var ids [2][]uint32
+	kinds := [2]look{1: {whole: true}}
 	err = l.db.View(func(tx *transaction) error {
 		list, err := l.folded(tx)
 		if err != nil {
@@ -32,13 +37,22 @@ func (l *looks) split(done []*Done) (rest []*Done, out look, err error) {
 				rest = append(rest, d)
 				continue
 			}
-			if ids = append(ids, d.ID); out.time == 0 || d.Checked < out.time {
-				out.run, out.time = d.Run, d.Checked
+			k := 0
+			if d.Status == http.StatusOK {
+				k = 1
+			}
+			kind := &kinds[k]
+			if ids[k] = append(ids[k], d.ID); kind.time == 0 || d.Checked < kind.time {
+				kind.run, kind.time = d.Run, d.Checked
 			}
 		}
 		return nil
 	})
-	out.ids = setOf(ids)
+	for k := range kinds {
+		if kinds[k].ids = setOf(ids[k]); len(ids[k]) > 0 {
+			out = append(out, kinds[k])
+		}
+	}
 	return rest, out, err
 }
 
@@ -82,7 +96,7 @@ func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 		return false, nil
 	}
 	was := after
-	after.looked(d.Run, d.Checked)
+	after.looked(&look{run: d.Run, whole: d.Status == http.StatusOK, time: d.Checked})
 	now := d.Resource
 	now.Answer = nil
 	if after != now {
