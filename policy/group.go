@@ -33,8 +33,7 @@ const (
 // group is what is left of a group in this run.
 type group struct {
 	dir      Dir
-	begin    uint32 // of adaptive.order: where it begins
-	next, to uint32 // what was not handed out
+	next, to uint32 // of adaptive.order: what was not handed out
 	front    uint32 // so many of next are there because of their names
 	outcomes uint32 // told of it,
 	hits     uint32 // of them changes
@@ -42,6 +41,7 @@ type group struct {
 	place    int32  // in the heap; -1: not there
 	worth    float32
 	kind     Kind
+	class    class
 	listed   bool // the listing of the directory tells of it
 }
 
@@ -104,7 +104,7 @@ func (a *adaptive) group() {
 			a.gs = append(a.gs, group{
 				dir:    Dir(d),
 				kind:   k,
-				begin:  start[d] + uint32(i),
+				class:  classOf(m, units[i], j-i),
 				next:   start[d] + uint32(i),
 				to:     start[d] + uint32(j),
 				place:  -1,

@@ -27,11 +27,13 @@ const (
 	generated = 10
 )
 
-// Classes of groups in which silence means different things.
+// class is a class of groups in which silence means different things.
+type class uint8
+
 const (
-	constant = iota // never seen to change
-	kept            // by hand
-	together        // generated together
+	constant class = iota // never seen to change
+	kept                  // by hand
+	together              // generated together
 	classes
 )
 
@@ -91,9 +93,8 @@ func (q *silence) learn(a *adaptive) {
 	var changed, usual [classes]float64
 	for i := range a.gs {
 		g := &a.gs[i]
-		c := classOf(a, g)
-		size := float64(g.to - g.begin)
-		for _, u := range a.order[g.begin:g.to] {
+		c, size := g.class, float64(g.to-g.next)
+		for _, u := range a.order[g.next:g.to] {
 			looks := m.at(m.looks[u], u) & q.runs
 			if looks == 0 || slices.Contains(q.hubs, u) {
 				continue
@@ -109,12 +110,12 @@ func (q *silence) learn(a *adaptive) {
 	}
 }
 
-// classOf is the class of a group.
-func classOf(a *adaptive, g *group) int {
+// classOf is the class of a group of so many units, of which u is one.
+func classOf(m *Model, u ID, size int) class {
 	switch {
-	case a.m.moves[a.order[g.begin]] == 0:
+	case m.moves[u] == 0:
 		return constant
-	case g.to-g.begin < generated:
+	case size < generated:
 		return kept
 	}
 	return together
@@ -139,7 +140,7 @@ func (q *silence) tell(u ID, hit bool) bool {
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
 func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
 	n := float64(mathbits.OnesCount64(a.m.at(a.m.looks[u], u) & q.runs))
-	usual := q.part[classOf(a, g)] * q.prior(a, u, g)
+	usual := q.part[g.class] * q.prior(a, u, g)
 	x := &a.nodes[g.dir]
 	return usual * silentShrink / (n + silentShrink) * min(1, x.act/max(x.before, 1e-9))
 }

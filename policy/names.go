@@ -24,7 +24,7 @@ type tally struct{ outcomes, hits int }
 
 func newNames(m *Model) names {
 	n := names{heads: make([]uint32, 1), next: make([]uint32, m.Units()), seen: map[uint32]tally{}}
-	for len(n.heads) < m.Units()/2 {
+	for len(n.heads) < m.Units()/32 { // a chain is walked at the first hit of a name only
 		n.heads = make([]uint32, len(n.heads)*2)
 	}
 	for u := m.Units() - 1; u >= 0; u-- {
