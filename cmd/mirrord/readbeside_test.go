@@ -78,8 +78,9 @@ func besideRun(t *testing.T) (s *slowSite, cmd *exec.Cmd, common []string) {
 	t.Helper()
 	s = newSlowSite(t)
 	jobs, state := t.TempDir(), t.TempDir()
-	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n",
-		s.URL+"/"))
+	const polite = "[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n" +
+		"header_timeout = \"1h\"\n" // the answers wait for commands, which take their time on a busy machine
+	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n%s", s.URL+"/", polite))
 	common = []string{"--jobs", jobs, "--state", state}
 	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
 		t.Fatalf("%d: %s%s", code, out, errs)
@@ -219,7 +220,7 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.let(10)
-	awaitCommit(t, s, common, committed+5) // were the run held up, these would not come
+	awaitCommit(t, s, common, committed+2) // half of them changed; were the run held up, none would come
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
