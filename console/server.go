@@ -98,7 +98,7 @@ func New(o Options) (*Server, error) {
 func CheckAddress(address string, p Proxy) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%s is no address such as 127.0.0.1:9181: %w", address, err)
+		return fmt.Errorf("%s is not an address such as 127.0.0.1:9181: %w", address, err)
 	}
 	ip := net.ParseIP(host)
 	if host == "localhost" || (ip != nil && ip.IsLoopback()) || len(p.From) > 0 {

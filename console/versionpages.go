@@ -139,7 +139,7 @@ func diffPage(v *visit) error {
 	}
 	if since := v.r.FormValue("since"); since != "" && !r.Held {
 		if r.Since, err = time.Parse(time.DateOnly, since); err != nil {
-			return app.Usagef("since: %q is no date such as 2026-03-01", since)
+			return app.Usagef("since: %q is not a date such as 2026-03-01", since)
 		}
 	}
 	c, err := app.Diff(v.o.App, r)

@@ -104,7 +104,7 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "From version 1 to 2", at+"/diff?since=2000-01-01", nil)
 	b.want(http.StatusNotFound, "no version 9", at+"/diff?from=9&to=2", nil)
 	b.want(http.StatusBadRequest, "is no number", at+"/diff?from=x", nil)
-	b.want(http.StatusBadRequest, "is no date", at+"/diff?since=x", nil)
+	b.want(http.StatusBadRequest, "is not a date", at+"/diff?since=x", nil)
 	b.want(http.StatusOK, "Nothing differs", at+"/diff?from=2&to=2", nil)
 
 	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))

@@ -4,34 +4,12 @@ package warc
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-)
-
-// packing is how a file is compressed.
-type packing uint8
-
-const (
-	plainFile packing = iota
-	gzipFile
-	zstdFile
-)
-
-// The first bytes of a gzip member and of a zstd frame (RFC 8878 §3.1.1), and of the frame in which a
-// dictionary stands: https://iipc.github.io/warc-specifications/specifications/warc-zstd/.
-const (
-	gzipMagic = "\x1f\x8b"
-	zstdMagic = "\x28\xb5\x2f\xfd"
-	dictMagic = "\x5d\x2a\x4d\x18"
-
-	maxDictionary = 16 << 20
-	zstdWindow    = 128 << 20 // the largest that decompressors accept by default
 )
 
 // source gives the bytes of records, and knows where compressed members begin. A member holds one record; a
@@ -64,25 +42,35 @@ func (c *counted) Read(p []byte) (int, error) {
 func newSource(r io.Reader) (*source, error) {
 	s := &source{read: &counted{r: r}}
 	s.buf = bufio.NewReaderSize(s.read, 64<<10)
-	head, err := s.buf.Peek(4)
-	if err != nil && err != io.EOF {
+	p, err := packingIn(s.buf)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte(gzipMagic)):
-		s.kind, s.gz = gzipFile, new(gzip.Reader)
-	case bytes.HasPrefix(head, []byte(zstdMagic)), bytes.HasPrefix(head, []byte(dictMagic)):
-		s.kind, s.frame = zstdFile, &frameReader{from: s.buf}
-		err = s.startZstd()
-	default:
-		s.rec, err = s.buf, nil
-		return s, err
+	return s, s.start(p)
+}
+
+// start makes the source one of a file that is packed in a way.
+func (s *source) start(p *Compression) (err error) {
+	s.kind, s.rec = p.kind, s.buf
+	if s.kind == plainFile {
+		return nil
 	}
 	s.rec = bufio.NewReaderSize(nil, 64<<10)
-	if err == io.EOF {
-		err = nil
+	if s.kind == gzipFile {
+		s.gz = new(gzip.Reader)
+		return nil
 	}
-	return s, err
+	s.frame = &frameReader{from: s.buf}
+	options := []zstd.DOption{
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(zstdWindow),
+	}
+	if p.dict != nil {
+		options = append(options, zstd.WithDecoderDicts(p.dict))
+	}
+	s.zs, err = zstd.NewReader(nil, options...)
+	return err
 }
 
 func (s *source) close() {
@@ -190,52 +178,6 @@ func (s *source) ended() (int64, error) {
 	}
 	s.open = false
 	return s.offset(), nil
-}
-
-// startZstd makes the decoder, with the dictionary at the beginning of the file if there is one.
-func (s *source) startZstd() error {
-	options := []zstd.DOption{
-		zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(zstdWindow),
-	}
-	dict, err := s.dictionary()
-	if err != nil {
-		return fmt.Errorf("dictionary: %w", err)
-	}
-	if dict != nil {
-		options = append(options, zstd.WithDecoderDicts(dict))
-	}
-	s.zs, err = zstd.NewReader(nil, options...)
-	return err
-}
-
-// dictionary reads the frame that holds one, which may be compressed itself.
-func (s *source) dictionary() ([]byte, error) {
-	head, err := s.buf.Peek(8)
-	if err != nil || string(head[:4]) != dictMagic {
-		return nil, nil // a file that is too short fails later
-	}
-	n := binary.LittleEndian.Uint32(head[4:])
-	if n > maxDictionary {
-		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrNotWARC, n, maxDictionary)
-	}
-	if _, err := s.buf.Discard(8); err != nil {
-		return nil, err
-	}
-	dict := make([]byte, n)
-	if _, err := io.ReadFull(s.buf, dict); err != nil {
-		return nil, noEnd(err)
-	}
-	if !bytes.HasPrefix(dict, []byte(zstdMagic)) {
-		return dict, nil
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDictionary))
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	return dec.DecodeAll(dict, nil)
 }
 
 // frameReader reads one zstd frame, to its last byte and no further: it follows the headers of the blocks

@@ -104,7 +104,7 @@ func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 	if ad := v.r.Header.Get("Accept-Datetime"); ad != "" {
 		if want, err = http.ParseTime(ad); err != nil {
 			// §4.5.3
-			http.Error(v.w, "Accept-Datetime is no date as in Thu, 31 May 2007 20:35:00 GMT", http.StatusBadRequest)
+			http.Error(v.w, "Accept-Datetime is not a date as in Thu, 31 May 2007 20:35:00 GMT", http.StatusBadRequest)
 			return true, nil
 		}
 	}

@@ -209,7 +209,7 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Hosts gives turns at once: nobody is requested.
+// Hosts gives turns at once: no request is made.
 type Hosts struct{}
 
 // Acquire always gives a turn.

@@ -244,7 +244,8 @@ func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
 		}
 		if best >= 0 {
 			old := &a.captures[best]
-			if c.crawl == old.crawl && old.usable() && !c.usable() {
+			earlier := c.crawl < old.crawl // of the same second
+			if earlier || (c.crawl == old.crawl && old.usable() && !c.usable()) {
 				continue
 			}
 		}

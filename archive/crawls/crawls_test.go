@@ -101,6 +101,17 @@ func zst(t *testing.T, recs ...rec) (s string) {
 	return s
 }
 
+// zstdFrame is one frame of several records.
+func zstdFrame(t *testing.T, recs ...rec) string {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	return string(w.EncodeAll([]byte(plain(recs...)), nil))
+}
+
 // memory is a scratch file.
 type memory struct{ b []byte }
 
@@ -161,12 +172,19 @@ func TestForms(t *testing.T) {
 	for name, file := range map[string]string{
 		"plain": plain(recs...), "gzip": members(recs...), "zstd": zst(t, recs...),
 		"one gzip stream":      gz(plain(recs...)),
-		"one zstd frame":       zst(t, recs[0]) + strings.Repeat("", 1) + zst(t, recs[1:]...),
+		"one zstd frame":       zstdFrame(t, recs...),
+		"two in each member":   gz(plain(recs[:2]...)) + gz(plain(recs[2:]...)),
+		"two in each frame":    zstdFrame(t, recs[:2]...) + zstdFrame(t, recs[2:]...),
 		"stream after members": members(recs[:2]...) + gz(plain(recs[2], page("http://h.test/c", day1, "three"))),
 	} {
-		a, err := Read(inputs(file), options())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		o, scratches := options(), 0
+		o.Scratch = func() (wacz.Scratch, error) {
+			scratches++
+			return new(memory), nil
+		}
+		a, err := Read(inputs(file), o)
+		if err != nil || scratches > 1 {
+			t.Errorf("%s: %d scratch files, %v", name, scratches, err)
 			continue
 		}
 		want := "/ 200 one; /b 200 two; "
@@ -207,6 +225,11 @@ func TestCrawls(t *testing.T) {
 		"files in the wrong order": {
 			[]string{plain(info(day2), page("http://h.test/", day2, "2")), first},
 			[]string{"/ 200 1; /b 200 b; ", "/ 200 2; /b 200 b; "},
+		},
+		"two crawls of one second in the wrong order": {
+			[]string{plain(info(soon), page("http://h.test/", soon, "2")),
+				first + plain(page("http://h.test/", soon, "1 again"))},
+			[]string{"/ 200 1 again; /b 200 b; ", "/ 200 2; /b 200 b; "},
 		},
 		"an answer that says to come back is none": {
 			[]string{first + plain(of("response", "http://h.test/b", soon, "", "HTTP/1.1 503 Busy\r\n\r\n"))},
