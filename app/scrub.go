@@ -18,15 +18,19 @@ import (
 // ScrubEvery is the time in which the daemon reads all stored bytes once.
 const ScrubEvery = 30 * 24 * time.Hour
 
-// How fast a scrub reads: this much in a second, or twice what is needed to be done in time. Each body costs
-// scrubSeek besides, so that a disk with a head has time for others. It sleeps for at least scrubNap.
+// How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
+// so that the run does not feel it; but never less than twice what is needed to be done in time. Each body
+// costs scrubSeek besides, so that a disk with a head has time for others. It sleeps for at least scrubNap,
+// and looks whether a run is under way every scrubDoze.
 const (
-	scrubRate  = 4 << 20
-	scrubSeek  = 32 << 10
-	scrubNap   = 50 * time.Millisecond
-	scrubTick  = time.Minute      // between two looks at what is due
-	scrubAgain = 10 * time.Minute // after a site that could not be read
-	lookEvery  = 24 * time.Hour   // between two looks at all published files of a site
+	scrubRate   = 4 << 20
+	scrubBeside = 256 << 10
+	scrubSeek   = 32 << 10
+	scrubNap    = 50 * time.Millisecond
+	scrubDoze   = time.Second
+	scrubTick   = time.Minute      // between two looks at what is due
+	scrubAgain  = 10 * time.Minute // after a site that could not be read
+	lookEvery   = 24 * time.Hour   // between two looks at all published files of a site
 )
 
 // scrubber reads what is stored, a part of each site after the other, heals what it can and tells people. It
@@ -37,6 +41,7 @@ type scrubber struct {
 	every time.Duration // 0: it reads nothing, and only tells of databases that were made again
 	// what is known of a job and its run; ok is false for a mirror without a job
 	job  func(name string) (j *job.Job, s status.Job, ok bool)
+	busy func() bool // whether a run of any job is under way
 	tell func(kind status.Kind, j *job.Job, s status.Job)
 	// pause waits, and returns an error when ctx ends before
 	pause func(ctx context.Context, d time.Duration) error
@@ -56,6 +61,7 @@ func (d *Daemon) Scrub(ctx context.Context, every time.Duration) {
 		st:    d.st,
 		every: max(every, 0),
 		job:   d.scrubbed,
+		busy:  func() bool { return d.sched.Active() > 0 },
 		tell:  d.tellScrub,
 		pause: pauseFor,
 		heals: &d.heals,
@@ -215,23 +221,40 @@ type scrubLook struct {
 
 // paced returns a look that reads as fast as it may, and waits while a run of the site publishes.
 func (s *scrubber) paced(ctx context.Context, name string, n *scrubNote) *scrubLook {
+	owed := 0.0 // bytes that have been read and not been waited for
+	return &scrubLook{spend: func(bytes int64) error {
+		owed += float64(bytes + scrubSeek)
+		for ctx.Err() == nil {
+			rate := s.rate(n)
+			wait := time.Duration(owed / rate * float64(time.Second))
+			if wait < scrubNap {
+				break
+			}
+			wait = min(wait, scrubDoze)
+			if err := s.pause(ctx, wait); err != nil {
+				return err
+			}
+			owed -= rate * wait.Seconds()
+		}
+		for ctx.Err() == nil && s.publishes(name) {
+			if err := s.pause(ctx, scrubDoze); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}}
+}
+
+// rate is how fast a site may be read now, in bytes a second.
+func (s *scrubber) rate(n *scrubNote) float64 {
 	rate := float64(scrubRate)
+	if s.busy() {
+		rate = scrubBeside
+	}
 	if s.every > 0 {
 		rate = max(rate, 2*float64(n.Size)/s.every.Seconds())
 	}
-	var owed time.Duration
-	return &scrubLook{spend: func(bytes int64) error {
-		owed += time.Duration(float64(bytes+scrubSeek) / rate * float64(time.Second))
-		if owed < scrubNap {
-			return ctx.Err()
-		}
-		err := s.pause(ctx, owed)
-		owed = 0
-		for err == nil && s.publishes(name) {
-			err = s.pause(ctx, time.Second)
-		}
-		return err
-	}}
+	return rate
 }
 
 // publishes reports whether a run of a site makes a version.

@@ -23,13 +23,14 @@ import (
 // scrubWorld is a mirror, a clock that goes on when the scrub waits, and what people are told.
 type scrubWorld struct {
 	*scrubber
-	t     *testing.T
-	web   *pagesSite
-	job   *job.Job
-	clock atomic.Int64 // Unix nanoseconds
-	about status.Job   // what the scheduler says of the job
-	told  []string
-	waits func() // called when the scrub waits for its pace; may be nil
+	t      *testing.T
+	web    *pagesSite
+	job    *job.Job
+	clock  atomic.Int64 // Unix nanoseconds
+	about  status.Job   // what the scheduler says of the job
+	others bool         // whether a run of another job is under way
+	told   []string
+	waits  func() // called when the scrub waits for its pace; may be nil
 }
 
 func newScrubWorld(t *testing.T, pages int) *scrubWorld {
@@ -69,6 +70,7 @@ func (w *scrubWorld) restart(st *store.State) {
 			m := status.NewMessage(kind, "host", s, st.Now())
 			w.told = append(w.told, m.Subject+"\n"+m.Text)
 		},
+		busy:  func() bool { return w.others || w.about.Activity == status.Running },
 		heals: new(heals),
 		notes: map[string]*scrubNote{},
 		later: map[string]time.Time{},
@@ -342,6 +344,34 @@ func TestScrubHeals(t *testing.T) {
 				t.Errorf("told again %q", w.told)
 			}
 		})
+	}
+}
+
+// While a run of any site is under way the scrub reads at a sixteenth of its pace, so that the run does not
+// feel it; it goes on at its own pace as soon as the run has ended.
+func TestScrubPace(t *testing.T) {
+	w := newScrubWorld(t, 40)
+	w.every = 24 * time.Hour // one part
+	pass := func() time.Duration {
+		t.Helper()
+		w.restart(w.st)
+		w.every = 24 * time.Hour
+		put(t, w.path("."), "scrub.json", "{}")
+		began := w.st.Now()
+		if w.round(t.Context()); w.status().Scrub == nil || w.status().Scrub.Last.Before(began) {
+			t.Fatalf("nothing was read: %+v", w.status().Scrub)
+		}
+		return w.st.Now().Sub(began)
+	}
+	alone := pass()
+	w.others = true
+	beside := pass()
+	if factor := float64(beside) / float64(alone); factor < 14 || factor > 18 {
+		t.Errorf("%v alone, %v beside a run: %.1f times", alone, beside, factor)
+	}
+	w.waits = func() { w.others = false } // it ends at the first wait
+	if ended := pass(); ended > alone+2*scrubDoze {
+		t.Errorf("%v alone, %v beside a run that ended at once", alone, ended)
 	}
 }
 

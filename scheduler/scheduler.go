@@ -192,6 +192,13 @@ func (s *Scheduler) Job(name string) (status.Job, error) {
 	return s.state.job(name)
 }
 
+// Active returns how many runs are under way.
+func (s *Scheduler) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.running
+}
+
 // Wanted returns the job in force under a name.
 func (s *Scheduler) Wanted(name string) (*job.Job, error) {
 	s.mu.Lock()

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -90,12 +91,12 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 }
 
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
-// missing, or that the disk does not give back, is ErrDamaged.
-func (w *TreeWriter) CheckBlob(path string, digest [32]byte) error {
+// missing, or that the disk does not give back, is ErrDamaged. When ctx ends, so does the reading.
+func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte) error {
 	f, err := OpenBody(w.t.s.bodies.kept, digest)
 	right := false
 	if err == nil {
-		right, err = hasDigest(f, digest)
+		right, err = hasDigest(untilDone{ctx, f}, digest)
 		f.Close()
 	}
 	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
@@ -105,11 +106,16 @@ func (w *TreeWriter) CheckBlob(path string, digest [32]byte) error {
 }
 
 // LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in
-// hexadecimal digits. A file that is missing, or that the disk does not give back, has not.
-func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
+// hexadecimal digits. A file that is missing, or that the disk does not give back, has not. When ctx ends, so
+// does the reading.
+func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, error) {
 	d, name, err := w.live.of(path)
 	if err != nil {
 		return false, diskErr("publish "+path, err)
+	}
+	want, err := hex.DecodeString(digest)
+	if err != nil || len(want) != sha256.Size {
+		return false, nil
 	}
 	f, err := d.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,11 +125,22 @@ func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
 		return false, readErr("publish "+path, err)
 	}
 	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return false, readErr("publish "+path, err)
+	right, err := hasDigest(untilDone{ctx, f}, [32]byte(want))
+	return right, readErr("publish "+path, err)
+}
+
+// untilDone is a reader that ends in the error of a context that is done: a file may be as large as a disk.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
+	return u.r.Read(p)
 }
 
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.

@@ -184,7 +184,7 @@ func (e *edition) finish(d *Draft, was map[uint32]*phm.File) map[uint32]*phm.Fil
 	lines := map[uint32]*phm.File{}
 	for i := len(d.plan.Files) - 1; i >= 0; i-- {
 		id := d.plan.Files[i]
-		f, err := p.Place(Placing{ID: id, Was: was[id]})
+		f, err := p.Place(e.t.Context(), Placing{ID: id, Was: was[id]})
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -27,10 +28,6 @@ func (d *Draft) Placer() *Placer {
 // Close lets go of the Placer's folders.
 func (p *Placer) Close() { p.w.Close() }
 
-// maxRead bounds the files that are read before they are linked, in bytes: a version of a mirror of disk
-// images must not read all of them. The scrub does.
-const maxRead = 32 << 20
-
 // Placing is one file to be made, and what stands at its path already. Without that, the file is rendered
 // from the stored body.
 type Placing struct {
@@ -44,12 +41,12 @@ type Placing struct {
 // Place makes the file of one resource at its mirror path, and returns its line of the file table. It links
 // to the published file where that is the same. A stored body that is missing or damaged is
 // store.ErrDamaged.
-func (p *Placer) Place(t Placing) (phm.File, error) {
+func (p *Placer) Place(ctx context.Context, t Placing) (phm.File, error) {
 	table := p.d.plan.Table
 	path := table.Path(t.ID)
 	clean := t.Was != nil && !p.d.plan.Dirty(t.ID) && !t.wrong
 	if clean && p.shared(&t) {
-		if kept, err := p.keep(&t, path); kept || (err != nil) {
+		if kept, err := p.keep(ctx, &t, path); kept || (err != nil) {
 			return *t.Was, err
 		}
 		t.wrong = true
@@ -67,18 +64,18 @@ func (p *Placer) Place(t Placing) (phm.File, error) {
 		return f, err
 	}
 	if rec.Body == store.PackBody {
-		return p.document(&t, &rec, f)
+		return p.document(ctx, &t, &rec, f)
 	}
 	if render.SameFile(t.Was, &f) && !t.wrong {
-		if kept, err := p.keep(&t, path); kept || (err != nil) {
+		if kept, err := p.keep(ctx, &t, path); kept || (err != nil) {
 			return p.lineOf(&t, f), err
 		}
 	}
 	if render.SameFile(t.Old, &f) && p.stands(t.Old) {
 		return f, nil
 	}
-	if t.wrong { // the published file may be another name of the blob
-		if err := p.w.CheckBlob(path, rec.Digest); err != nil {
+	if came := rec.Changed >= p.d.plan.Meta.Version; !came || t.wrong { // it was last read when it came
+		if err := p.w.CheckBlob(ctx, path, rec.Digest); err != nil {
 			return f, err
 		}
 	}
@@ -86,10 +83,12 @@ func (p *Placer) Place(t Placing) (phm.File, error) {
 }
 
 // document places a document, of which f is the line so far.
-func (p *Placer) document(t *Placing, rec *store.Resource, f phm.File) (phm.File, error) {
+func (p *Placer) document(
+	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
+) (phm.File, error) {
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {
-		if kept, kerr := p.keep(t, f.Path); kept || kerr != nil {
+		if kept, kerr := p.keep(ctx, t, f.Path); kept || kerr != nil {
 			p.d.kept.note(t.ID, err)
 			return *t.Was, kerr
 		}
@@ -99,7 +98,7 @@ func (p *Placer) document(t *Placing, rec *store.Resource, f phm.File) (phm.File
 	}
 	defer doc.Close()
 	if render.SameFile(t.Was, &f) && render.SameRepairs(t.Was, &f) && !t.wrong {
-		if kept, err := p.keep(t, f.Path); kept || (err != nil) {
+		if kept, err := p.keep(ctx, t, f.Path); kept || (err != nil) {
 			return p.lineOf(t, f), err
 		}
 	}
@@ -127,23 +126,24 @@ func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
 
 // keep makes the file the one that is published already. It reads the file before it links it: when the
 // published bytes are not those of its line, kept is false and the file is to be made from the stored body.
-// A file that already stands in the tree is not read, nor is a large one that is no document.
-func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
+// A file that already stands in the tree is not read.
+func (p *Placer) keep(ctx context.Context, t *Placing, path string) (kept bool, err error) {
 	there := t.Old != nil && t.Old.SHA256 == t.Was.SHA256 && t.Old.Modified.Equal(t.Was.Modified)
 	if there && p.stands(t.Old) {
 		return true, nil
 	}
-	if t.Was.Size <= maxRead || render.Linked(t.Was) {
-		right, err := p.w.LiveHas(path, t.Was.SHA256)
-		if err != nil || !right {
-			p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
-			if errors.Is(err, store.ErrDamaged) { // the disk has lost it
-				err = nil
-			}
-			return false, err
-		}
+	right, err := p.w.LiveHas(ctx, path, t.Was.SHA256)
+	if err == nil && right {
+		return true, p.w.LinkLive(path)
 	}
-	return true, p.w.LinkLive(path)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
+	if errors.Is(err, store.ErrDamaged) { // the disk has lost it
+		err = nil
+	}
+	return false, err
 }
 
 // stands reports whether a file of the draft's tree is there as the tree's table says, as far as its folder

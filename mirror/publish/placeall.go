@@ -113,7 +113,7 @@ func (p *Placer) chunk(ctx context.Context, c *chunk) {
 		if c.err = ctx.Err(); c.err != nil {
 			return
 		}
-		f, err := p.Place(t)
+		f, err := p.Place(ctx, t)
 		if isDamage(err) {
 			p.d.damage.note(t.ID, err)
 		} else if err != nil {
