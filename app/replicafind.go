@@ -195,7 +195,8 @@ func (r *replicaPages) hostLevels(
 	for some := range slices.Chunk(v.Pairs(), pairsAtOnce) {
 		files := map[hosts.TestRequest]replicaFile{}
 		for _, p := range some {
-			for _, ask := range hosts.Asks(hosts.StageTwo{}.Plan(samples[p.Host1], samples[p.Host2])) {
+			_, needed := planOf(samples[p.Host1], samples[p.Host2])
+			for _, ask := range needed {
 				files[ask] = replicaFile{}
 			}
 		}
@@ -209,8 +210,8 @@ func (r *replicaPages) hostLevels(
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			tests := hosts.StageTwo{}.Plan(samples[p.Host1], samples[p.Host2])
-			verdict, err := testHosts(tests, files, o.Paper)
+			tests, needed := planOf(samples[p.Host1], samples[p.Host2])
+			verdict, err := testHosts(tests, needed, files, o.Paper)
 			if err != nil {
 				return err
 			}
@@ -222,12 +223,19 @@ func (r *replicaPages) hostLevels(
 	return nil
 }
 
+// planOf returns the tests of two hosts, and what is needed of them: also pages around those that are tested.
+func planOf(a, b hosts.HostSample) (tests []hosts.Test, needed []hosts.TestRequest) {
+	tests = hosts.StageTwo{}.Plan(a, b)
+	needed = append(hosts.Asks(tests), hosts.Around(a, tests)...)
+	return tests, append(needed, hosts.Around(b, tests)...)
+}
+
 // testHosts answers the tests of two hosts from files; what has none fails.
 func testHosts(
-	tests []hosts.Test, files map[hosts.TestRequest]replicaFile, paper bool,
+	tests []hosts.Test, needed []hosts.TestRequest, files map[hosts.TestRequest]replicaFile, paper bool,
 ) (hosts.PairVerdict, error) {
 	answers := map[hosts.TestRequest]hosts.TestAnswer{}
-	for _, ask := range hosts.Asks(tests) {
+	for _, ask := range needed {
 		answers[ask] = hosts.TestAnswer{Kind: hosts.GotFailure}
 		file := files[ask]
 		if file.fsys == nil {
@@ -273,11 +281,23 @@ func suggestHosts(v *hosts.PairVerdict) string {
 	case v.Interchangeable():
 		return "either may stand for the other"
 	case v.Level == hosts.Level5:
-		return "related, as translations are: keep both"
+		return "the same paths, some of the same words: translations, or one template: keep both"
+	case v.Cut[0]+v.Cut[1] > 0:
+		return cutPages(v) + ": use single paths after looking"
 	case v.Good >= 0.5:
 		return "much is the same: use single paths after looking"
 	}
 	return "little is the same: see the collections"
+}
+
+// cutPages says of which host pages lack a part of what the other's say.
+func cutPages(v *hosts.PairVerdict) string {
+	host, n := v.Host1, v.Cut[0]
+	if v.Cut[1] > n {
+		host, n = v.Host2, v.Cut[1]
+	}
+	const form = "%d of %d pages that were compared lack a part on %s, or are cut off"
+	return fmt.Sprintf(form, n, v.Answered, host)
 }
 
 func clusterOf(c *collections.DirCluster) ReplicaCollection {

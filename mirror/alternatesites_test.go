@@ -30,6 +30,7 @@ func TestListingOfAnAlternateIsNoEvidence(t *testing.T) {
 	there.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow:\n"})
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow:\n"})
 	top, sub := archive(30)
+	sub.files["f004.txt"] = file{mirrortest.Words(4, 60), longAgo}
 	for _, f := range []*folder{top, sub} {
 		f.serve(w)
 		f.serve(there)
@@ -46,14 +47,15 @@ func TestListingOfAnAlternateIsNoEvidence(t *testing.T) {
 	}
 	w.Remove(home + "/robots.txt")
 	later := sub.files["f004.txt"]
-	sub.files["f004.txt"] = file{"what the replica has\n", longAgo.Add(time.Hour)}
+	edition := mirrortest.Words(4, 60) + " what the replica has\n"
+	sub.files["f004.txt"] = file{edition, longAgo.Add(time.Hour)}
 	gone := sub.files["f009.txt"]
 	delete(sub.files, "f009.txt")
 	sub.serve(there)
 	there.Remove(sub.url + "f009.txt")
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if s.Foreign != 2 || s.Removed != 0 || m.Tree()["pub/sub/f004.txt"] != "what the replica has\n" ||
+	if s.Foreign != 2 || s.Removed != 0 || m.Tree()["pub/sub/f004.txt"] != edition ||
 		m.Tree()["pub/sub/f009.txt"] == "" || s.Spared["listing"] != 0 {
 		t.Fatalf("%d foreign, want a listing and a file; %d removed, spared %v\n%s", s.Foreign, s.Removed, s.Spared,
 			mirrortest.Text(s))

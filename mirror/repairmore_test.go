@@ -303,3 +303,33 @@ func TestRepairOfManyLinksOfOnePage(t *testing.T) {
 		}
 	})
 }
+
+// A shop of the same template has other products at the paths that the first one loses.
+func TestRepairByAnotherProduct(t *testing.T) {
+	w := startOffsite(t)
+	frame := mirrortest.Words(7, 400)
+	for i := range 8 {
+		p, own := fmt.Sprintf("p%02d.html", i), mirrortest.Words(uint32(i+1)*7919, 60)
+		w.Set(manualBase+p, product(frame, own))
+		if i != 4 {
+			own = mirrortest.Words(uint32(i+1)*104729, 60)
+		}
+		w.Set(twinBase+p, product(frame, own+" of this shop"))
+	}
+	w.runManual(t)
+	wantVerdict(t, w.runTwin(t), mirror.Complete, true)
+	for _, p := range []string{"p03", "p04"} {
+		w.Set(manualBase+p+".html", mirrortest.Status(404))
+	}
+	for range 2 {
+		w.at = w.at.Add(time.Hour)
+		w.runManual(t)
+	}
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	tree := w.m.Tree()
+	for p, want := range map[string]bool{"p03": false, "p04": true} {
+		if got := strings.Contains(tree["a.html"]+tree["b.html"], twinBase+p+".html"); got != want {
+			t.Errorf("the link to %s is repaired: %v", p, got)
+		}
+	}
+}

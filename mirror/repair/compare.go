@@ -4,8 +4,11 @@ package repair
 
 import (
 	"crypto/sha256"
+	"errors"
+	"strings"
 
 	"mirrord/replica/hosts"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -39,7 +42,50 @@ func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour,
 		return false
 	}
 	how, _ := one.Compare(two)
-	return (how == hosts.FullMatch) || (how == hosts.FullSimilar) || (how == hosts.HighSimilar)
+	if how != hosts.HighSimilar {
+		return (how == hosts.FullMatch) || (how == hosts.FullSimilar)
+	}
+	kin := one.Kin(two, hosts.Template(k.around(m, its)), likeness)
+	return (kin == hosts.Alike) || (kin == hosts.Grown)
+}
+
+const (
+	likeness   = 0.5 // least resemblance of what the broken page and the copy say themselves
+	aroundCopy = 8   // pages around the copy that tell its template
+)
+
+// errEnough ends the reading of records.
+var errEnough = errors.New("enough was read")
+
+// around returns pages of a mirror that lie around one, in its directory or the one above.
+func (k *neighbours) around(m *neighbour, rec *store.Resource) (out []hosts.PageBody) {
+	dir := rec.URL.String()
+	had := map[uint32]bool{rec.ID: true}
+	for range 2 {
+		up := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/') + 1
+		if dir = dir[:up]; strings.HasSuffix(dir, "://") || len(out) == aroundCopy {
+			break
+		}
+		u, _, err := site.Parse(dir)
+		if err != nil {
+			break
+		}
+		// what cannot be read tells nothing, and verify reports it
+		_ = m.Records.ResourcesUnder(u, func(r *store.Resource) error {
+			if len(out) == aroundCopy {
+				return errEnough
+			}
+			if had[r.ID] || !r.InSet || !isComparable(r) || !strings.HasPrefix(r.MIME, "text/") {
+				return nil
+			}
+			had[r.ID] = true
+			if p, ok := k.page(m, r); ok {
+				out = append(out, p)
+			}
+			return nil
+		})
+	}
+	return out
 }
 
 // isComparable reports whether the text of a resource can be compared.

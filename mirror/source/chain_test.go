@@ -45,6 +45,8 @@ func (t troubles) Failed(u site.URL, _ string, how source.FailureKind) {
 type place struct {
 	fake     mirrortest.Fake
 	held     map[string]string
+	table    *ledger.Table
+	records  map[string]store.Resource // what the mirror holds, by URL
 	troubles troubles
 	pairs    *store.State
 	chain    source.Chain
@@ -52,6 +54,30 @@ type place struct {
 
 // newPlace returns the sources of a site with one replica, tested as equal says.
 func newPlace(t *testing.T, equal bool) *place {
+	t.Helper()
+	p := newUntested(t)
+	p.tested(t, equal)
+	return p
+}
+
+// tested keeps a test of the replica.
+func (p *place) tested(t *testing.T, equal bool) {
+	t.Helper()
+	pair := store.PairRecord{
+		Base1:   home,
+		Base2:   there,
+		Tested:  time.Now(),
+		Level:   "1",
+		Mirrors: true,
+		Equal:   equal,
+	}
+	if err := p.pairs.SavePair(pair); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newUntested returns the sources of a site with one replica that was not tested yet.
+func newUntested(t *testing.T) *place {
 	t.Helper()
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {
@@ -62,18 +88,13 @@ func newPlace(t *testing.T, equal bool) *place {
 			t.Error(err)
 		}
 	})
-	pair := store.PairRecord{
-		Base1:   home,
-		Base2:   there,
-		Tested:  time.Now(),
-		Level:   "1",
-		Mirrors: true,
-		Equal:   equal,
+	p := &place{
+		held:     map[string]string{},
+		table:    ledger.New(),
+		records:  map[string]store.Resource{},
+		troubles: troubles{},
+		pairs:    st,
 	}
-	if err := st.SavePair(pair); err != nil {
-		t.Fatal(err)
-	}
-	p := &place{held: map[string]string{}, troubles: troubles{}, pairs: st}
 	p.fake.Web = mirrortest.NewWeb()
 	log := slog.New(slog.DiscardHandler)
 	bodies := source.NewBodyPool(source.BodyOptions{
@@ -103,13 +124,16 @@ func newPlace(t *testing.T, equal bool) *place {
 			Bodies:     bodies,
 			Pairs:      st,
 			Troubles:   p.troubles,
-			Table:      ledger.New(),
+			Table:      p.table,
 			Provenance: provenance,
-			Record:     func(site.URL) (rec store.Resource, ok bool, err error) { return rec, false, nil },
-			Body:       p.body,
-			Product:    "mirrord",
-			Now:        time.Now,
-			Log:        log,
+			Record: func(u site.URL) (rec store.Resource, ok bool, err error) {
+				rec, ok = p.records[u.String()]
+				return rec, ok, nil
+			},
+			Body:    p.body,
+			Product: "mirrord",
+			Now:     time.Now,
+			Log:     log,
 		}),
 	}
 	return p

@@ -19,16 +19,15 @@ import (
 
 const (
 	pageShingle    = 4   // words
-	pageHigh       = 0.4 // least resemblance of what the two say themselves
+	pageHigh       = 0.7 // least resemblance of what the two say themselves
 	pageNeighbours = 8   // pages around it that tell the template
-	templateFew    = 3   // with fewer of them each one's text is template, else what two of them say
 )
 
-// neighbours are some pages of the mirror by directory, those of the directories below included. It is safe
+// neighbours are some pages of the mirror by directory: those that lie in it, and those below it. It is safe
 // for concurrent use.
 type neighbours struct {
-	once  sync.Once
-	below map[string][]uint32
+	once      sync.Once
+	in, below map[string][]uint32
 }
 
 // of returns the numbers of pages around one, nearest first. base is the directory of the site.
@@ -36,10 +35,12 @@ func (n *neighbours) of(rec *store.Resource, t *ledger.Table, base string) (out 
 	n.once.Do(func() { n.list(t, base) })
 	had := map[uint32]bool{rec.ID: true}
 	eachDir(rec.URL.String(), base, func(dir string) bool {
-		for _, id := range n.below[dir] {
-			if !had[id] && len(out) < pageNeighbours {
-				had[id] = true
-				out = append(out, id)
+		for _, ids := range [2][]uint32{n.in[dir], n.below[dir]} {
+			for _, id := range ids {
+				if !had[id] && len(out) < pageNeighbours {
+					had[id] = true
+					out = append(out, id)
+				}
 			}
 		}
 		return len(out) < pageNeighbours
@@ -49,16 +50,18 @@ func (n *neighbours) of(rec *store.Resource, t *ledger.Table, base string) (out 
 
 // list reads the table while other workers go on.
 func (n *neighbours) list(t *ledger.Table, base string) {
-	n.below = map[string][]uint32{}
+	n.in, n.below = map[string][]uint32{}, map[string][]uint32{}
 	for id := range t.Len() {
 		u, s := t.Get(id)
 		if !s.Given() || !s.InSet() || !strings.HasPrefix(t.MIME(id), "text/") {
 			continue
 		}
+		of := n.in // the nearest directory is that of the page
 		eachDir(u.String(), base, func(dir string) bool {
-			if len(n.below[dir]) <= pageNeighbours { // one more: a page is not its own neighbour
-				n.below[dir] = append(n.below[dir], id)
+			if len(of[dir]) <= pageNeighbours { // one more: a page is not its own neighbour
+				of[dir] = append(of[dir], id)
 			}
+			of = n.below
 			return true
 		})
 	}
@@ -101,30 +104,34 @@ func (x *ReplicaSource) isThatPage(rec *store.Resource, res *fetch.Result, sink 
 	if !is.IsText() && !was.IsText() {
 		return mime == rec.MIME
 	}
-	others := x.around(rec)
-	least := 2
-	if len(others) < templateFew {
-		least = 1
-	}
-	return was.Agrees(is, hosts.Shared(others, least), pageHigh)
+	kin := was.Kin(is, hosts.Template(x.around(rec, pageOf)), pageHigh)
+	return kin == hosts.Alike || kin == hosts.Grown
 }
 
+// prepared makes a body of a resource ready for a comparison.
+type prepared func(rec *store.Resource, mime string, body []byte) hosts.PageBody
+
 // around returns the bodies of pages around one.
-func (x *ReplicaSource) around(rec *store.Resource) (others []hosts.PageBody) {
+func (x *ReplicaSource) around(rec *store.Resource, prepare prepared) (others []hosts.PageBody) {
 	for _, id := range x.neighbours.of(rec, x.o.Table, x.base) {
 		o, ok, err := x.o.Record(x.o.Table.URL(id))
 		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
 			continue
 		}
 		if b, err := x.o.Body(&o); err == nil {
-			others = append(others, pageOf(&o, o.MIME, b))
+			others = append(others, prepare(&o, o.MIME, b))
 		}
 	}
 	return others
 }
 
-// pageOf prepares a body for the comparison.
+// pageOf prepares a body to be compared word for word, as far as that can be told.
 func pageOf(rec *store.Resource, mime string, body []byte) hosts.PageBody {
 	html := relocate.Detect(mime, rec.URL, body[:min(len(body), 1024)]) == relocate.HTML
 	return hosts.NewBody(body, html || strings.HasPrefix(mime, "text/"), html, pageShingle)
+}
+
+// answerOf prepares a body to be compared with answers to tests.
+func answerOf(rec *store.Resource, mime string, body []byte) hosts.PageBody {
+	return hosts.AnswerBody(mime, rec.URL, body)
 }

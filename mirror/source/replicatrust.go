@@ -61,11 +61,58 @@ func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 	if err == nil {
 		a.probe, err = a.ask.page(ctx, u, x.base)
 	}
+	if err == nil {
+		a.why, err = x.turned(ctx, a)
+	}
 	if err != nil { // the run ends
 		a.tested = false
 		return false
 	}
-	return true
+	a.trusted = a.why == ""
+	return a.trusted
+}
+
+// provePages is how many pages of the mirror are requested of a replica before anything of it is taken in a
+// run: since it was tested, its host may have been sold, or another site may be there.
+const provePages = 3
+
+// turned says that a replica is not what it was when it was tested: none of some pages of the mirror is there
+// any more. It is "" when one is, or when the mirror has none to compare. The only error is that the run
+// ends.
+func (x *ReplicaSource) turned(ctx context.Context, a *replica) (string, error) {
+	others := 0
+	for _, p := range x.testPaths(provePages) {
+		u, _, err := site.Parse(a.base.String() + p[1:])
+		if err != nil {
+			continue
+		}
+		rec, ok, err := x.o.Record(site.Canonical(x.base + p[1:]))
+		if err != nil || !ok || !rec.InSet || rec.Source != "" {
+			continue
+		}
+		got, err := a.ask.page(ctx, u, x.base)
+		if err != nil {
+			return "", err
+		}
+		held, err := x.o.Body(&rec)
+		if err != nil || got.Kind != hosts.GotPage {
+			continue // verify reports the one; the other is missing, or its host is trouble
+		}
+		if !got.Body.Alike(a.probe.Body) || a.probe.Kind != hosts.GotPage {
+			template := hosts.Template(x.around(&rec, answerOf))
+			was := answerOf(&rec, rec.MIME, held)
+			if kin := was.Kin(got.Body, template, pageHigh); kin == hosts.Alike || kin == hosts.Grown {
+				return "", nil
+			}
+		}
+		others++
+	}
+	if others == 0 {
+		return "", nil
+	}
+	const form = "%s is not what it was when it was tested: " +
+		"only what the mirror holds already is taken from it"
+	return fmt.Sprintf(form, a.base), nil
 }
 
 func (a *replica) isTrusted() bool {
@@ -152,7 +199,7 @@ func aboutPair(p *store.PairRecord) string {
 // test tests whether a replica has what the mirror holds, and keeps the result. ok is false when there is
 // none.
 func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
-	tests := oneWay(x.base, a.base.String(), x.testPaths())
+	tests := oneWay(x.base, a.base.String(), x.testPaths(oneWayPaths))
 	ids := map[string]uint32{}
 	for _, t := range tests {
 		if id, ok := x.o.Table.Find([]byte(x.base + t.Path[1:])); ok {
@@ -168,6 +215,7 @@ func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecor
 	if err != nil {
 		return p, false
 	}
+	x.addNeighbours(tests, answers)
 	v := hosts.StageTwo{}.Decide(tests, answers)
 	p = PairOf(&v, x.base, a.base.String(), x.o.Now())
 	p.Named, p.Stored = true, true
@@ -178,9 +226,33 @@ func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecor
 	return p, true
 }
 
-// testPaths returns the paths of the mirror's own pages by which a replica is tested. Other workers go on
-// meanwhile.
-func (x *ReplicaSource) testPaths() []string {
+// addNeighbours adds pages of the mirror that lie around those that are tested: they tell the template of
+// each part of the site, and cost no request.
+func (x *ReplicaSource) addNeighbours(
+	tests []hosts.Test, answers map[hosts.TestRequest]hosts.TestAnswer,
+) {
+	for _, t := range tests {
+		rec := &store.Resource{URL: site.Canonical(x.base + t.Path[1:])}
+		if id, ok := x.o.Table.Find([]byte(rec.URL.String())); ok {
+			rec.ID = id
+		}
+		ids := x.neighbours.of(rec, x.o.Table, x.base)
+		for _, id := range ids[:min(len(ids), testNeighbours)] {
+			rest := strings.TrimPrefix(x.o.Table.URL(id).String(), x.base)
+			ask := hosts.TestRequest{Host: x.base, Path: "/" + rest}
+			if _, ok := answers[ask]; !ok {
+				answers[ask] = x.heldPage(map[string]uint32{ask.Path: id}, ask.Path)
+			}
+		}
+	}
+}
+
+// testNeighbours is how many pages around each tested one are read of the mirror.
+const testNeighbours = 3
+
+// testPaths returns at most n paths of the mirror's own pages by which a replica is tested. Other workers go
+// on meanwhile.
+func (x *ReplicaSource) testPaths(n int) []string {
 	t := x.o.Table
 	documents := ledger.DocumentTypes(t.MIMEs())
 	return leastPaths(x.base, func(yield func(string) bool) {
@@ -198,7 +270,7 @@ func (x *ReplicaSource) testPaths() []string {
 				return
 			}
 		}
-	}, oneWayPaths)
+	}, n)
 }
 
 // heldPage answers for the origin with what the mirror holds of it.

@@ -3,6 +3,9 @@
 package hosts
 
 import (
+	"slices"
+	"strings"
+
 	"mirrord/replica/hash"
 )
 
@@ -11,6 +14,7 @@ import (
 type guards struct {
 	o       StageTwo
 	answers map[TestRequest]TestAnswer
+	pages   map[string][]hostPage // by host, once somebody asks
 }
 
 func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }
@@ -33,24 +37,72 @@ func (g guards) explained(host string, page TestAnswer, resemblance float64) boo
 	return 1-resemblance > (1-g.likeness(host, page))*(1-g.o.High)
 }
 
-// template returns what at least three of the other pages of a host say, of each of the two hosts of a test;
-// a host of which fewer than four other pages were had has none.
-func (g guards) template(tests []Test, t Test) hash.Set {
-	var out hash.Set
-	for _, host := range []string{t.Source, t.Target} {
-		var others []PageBody
-		had := map[string]bool{t.Path: true}
-		for _, x := range tests {
-			if a := g.answers[TestRequest{host, x.Path}]; !had[x.Path] && a.Kind == GotPage {
-				others = append(others, a.Body)
-			}
-			had[x.Path] = true
-		}
-		if len(others) >= 4 {
-			out = append(out, Shared(others, 3)...)
+// hostPage is a page that was had of a host.
+type hostPage struct {
+	path string
+	body PageBody
+}
+
+// pagesOf returns the pages that were had of a host, by their paths.
+func (g guards) pagesOf(host string) []hostPage {
+	list, ok := g.pages[host]
+	if ok {
+		return list
+	}
+	probe := ProbePath(host)
+	for ask, a := range g.answers {
+		if ask.Host == host && ask.Path != probe && a.Kind == GotPage {
+			list = append(list, hostPage{ask.Path, a.Body})
 		}
 	}
+	slices.SortFunc(list, func(a, b hostPage) int { return strings.Compare(a.path, b.path) })
+	g.pages[host] = list
+	return list
+}
+
+// templateOf is how many pages around one tell its template, and templateLeast how many must have been had.
+const (
+	templateOf    = 8
+	templateLeast = 3
+)
+
+// template returns what at least two of the pages around one say, of each of the two hosts of a test; a host
+// of which fewer than three other pages were had has none.
+func (g guards) template(t Test) hash.Set {
+	var out hash.Set
+	for _, host := range []string{t.Source, t.Target} {
+		var near []hostPage
+		for _, p := range g.pagesOf(host) {
+			if p.path != t.Path {
+				near = append(near, p)
+			}
+		}
+		if len(near) < templateLeast {
+			continue
+		}
+		slices.SortStableFunc(near, func(a, b hostPage) int {
+			return commonDirs(b.path, t.Path) - commonDirs(a.path, t.Path)
+		})
+		var around []PageBody
+		for _, p := range near[:min(len(near), templateOf)] {
+			around = append(around, p.body)
+		}
+		out = append(out, Template(around)...)
+	}
 	return hash.NewSet(out)
+}
+
+// commonDirs counts the directories that two paths have in common from the top.
+func commonDirs(a, b string) int {
+	n := 0
+	for {
+		i, j := strings.IndexByte(a, '/'), strings.IndexByte(b, '/')
+		if i < 0 || j < 0 || a[:i] != b[:j] {
+			return n
+		}
+		a, b = a[i+1:], b[j+1:]
+		n++
+	}
 }
 
 // probed says whether a host said what it answers to a path that does not exist.

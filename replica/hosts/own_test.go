@@ -31,26 +31,47 @@ func TestAgreesWithoutTheTemplate(t *testing.T) {
 	shared := Shared(others, 2)
 	held := ownWords(7, 60)
 	binary := NewBody([]byte("\x89PNG\x00"), false, false, 4)
+	words := strings.Fields(held)
+	longer := ownWords(7, 300)
+	cut := func(share float64) PageBody {
+		all := "<p>" + ownWords(1, 200) + "<p>" + longer + "<p>" + ownWords(1, 400)
+		return NewBody([]byte(all[:int(share*float64(len(all)))]), true, true, 4)
+	}
+	whole, part := cut(1), NewBody([]byte("<p>"+ownWords(1, 300)), true, true, 4)
+	dated := func(on string) PageBody {
+		return NewBody([]byte("<p>"+longer+"<p>last changed on "+on+" by the keepers"), true, true, 4)
+	}
 	for _, c := range []struct {
 		name   string
-		body   PageBody
+		held   PageBody
+		came   PageBody
 		shared hash.Set
-		want   bool
+		want   Kinship
 	}{
-		{"the same", page(held), shared, true},
-		{"a word more", page(held + "more"), shared, true},
-		{"ten words more", page(held + ownWords(8, 10)), shared, true},
-		{"another product", page(ownWords(9, 60)), shared, false},
+		{"the same", page(held), page(held), shared, Alike},
+		{"a word more", page(held), page(held + "more"), shared, Alike},
+		{"ten words more", page(held), page(held + ownWords(8, 10)), shared, Grown},
+		{"ten words fewer", page(held), page(strings.Join(words[:50], " ")), shared, Cut},
+		{"ten words edited", page(held), page(strings.Join(words[:50], " ") + ownWords(8, 10)), shared, Alike},
+		{"another product", page(held), page(ownWords(9, 60)), shared, Unlike},
 		// which is why the template must be known
-		{"another product, template unknown", page(ownWords(9, 60)), nil, true},
-		{"nothing of its own", page(""), shared, false},
-		{"no text", binary, shared, false},
+		{"another product, template unknown", page(held), page(ownWords(9, 60)), nil, Alike},
+		{"another word, and nothing else of its own", page("blue"), page("red"), shared, Unlike},
+		{"nothing of its own", page(held), page(""), shared, Unlike},
+		{"nothing but the template, or a part of it", page(""), part, shared, Empty},
+		{"no text", page(held), binary, shared, Unlike},
+		{"cut off at 95 %", whole, cut(0.95), nil, Cut},
+		{"cut off at 75 %", whole, cut(0.75), nil, Cut},
+		{"cut off at 40 %", whole, cut(0.4), nil, Cut},
+		{"another date at the end", dated("12 May 2024"), dated("3 March 2019"), nil, Alike},
+		{"a sentence of it", whole, cut(0.05), nil, Unlike},
+		{"what was cut off is whole again", cut(0.75), whole, nil, Grown},
 	} {
-		if got := page(held).Agrees(c.body, c.shared, 0.4); got != c.want {
+		if got := c.held.Kin(c.came, c.shared, 0.4); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	if !page("").Agrees(page(""), shared, 0.4) || !binary.Agrees(binary, nil, 0.4) {
+	if page("").Kin(page(""), shared, 0.4) != Alike || binary.Kin(binary, nil, 0.4) != Alike {
 		t.Error("equal bodies do not agree")
 	}
 }

@@ -23,10 +23,15 @@ const (
 	HighSimilar                         // HS: at least half of them
 	TraceSimilar                        // TS: some
 	NotSimilar                          // NS: none
+	// PT: one of the two is cut off, or has a part of what the other says and nothing else. Not in the paper.
+	PartSimilar
 )
 
+// isGood says whether both have the same page, or nearly.
+func (o TestOutcome) isGood() bool { return o >= FullMatch && o <= HighSimilar }
+
 func (o TestOutcome) String() string {
-	return [...]string{"", "SF", "TF", "FM", "FS", "HS", "TS", "NS"}[o]
+	return [...]string{"", "SF", "TF", "FM", "FS", "HS", "TS", "NS", "PT"}[o]
 }
 
 // Level says how far two hosts are mirrors.
@@ -65,12 +70,12 @@ func (l Level) Mirrors() bool { return l >= Level1 }
 // Classify gives the level of a pair by the outcomes of its tests, the first that fits; levels 4 and 5 are
 // each other's equals, and 4 wins.
 func Classify(outcomes []TestOutcome) Level {
-	var has [NotSimilar + 1]bool
+	var has [PartSimilar + 1]bool
 	for _, o := range outcomes {
 		has[o] = true
 	}
 	good := has[FullMatch] || has[FullSimilar] || has[HighSimilar]
-	only := !has[TargetFailed] && !has[TraceSimilar] && !has[NotSimilar]
+	only := !has[TargetFailed] && !has[TraceSimilar] && !has[NotSimilar] && !has[PartSimilar]
 	switch {
 	case only && !good:
 		return NoInformation
@@ -80,7 +85,7 @@ func Classify(outcomes []TestOutcome) Level {
 		return Level2
 	case only:
 		return Level3
-	case good:
+	case good, has[PartSimilar]:
 		return Level4 // also of FS and TF alone, for which the paper has no row
 	case has[TraceSimilar] && !has[TargetFailed]:
 		return Level5
@@ -131,11 +136,11 @@ type StageTwo struct {
 	Paper  bool
 	Paths  int     // of each host that are tested; 0 means 9
 	High   float64 // resemblance of what is highly similar, at least; 0 means 0.5
-	Own    float64 // resemblance of what is highly similar without the template of its host; 0 means 0.2
+	Own    float64 // resemblance of what is highly similar without the template of its host; 0 means 0.5
 	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
 	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
 	// share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all
-	// show a trace; 0 means 0.2
+	// show a trace, and of those that may find a part of a page and yet let it be of level 3; 0 means 0.2
 	Lag float64
 }
 
@@ -147,7 +152,7 @@ func (o StageTwo) withDefaults() StageTwo {
 		o.Enough = 5
 	}
 	o.High = positive(o.High, 0.5)
-	o.Own = positive(o.Own, 0.2)
+	o.Own = positive(o.Own, 0.5)
 	o.Soft = positive(o.Soft, 0.9)
 	o.Lag = positive(o.Lag, 0.2)
 	return o
@@ -201,6 +206,32 @@ func Asks(tests []Test) []TestRequest {
 	return out
 }
 
+// Around lists paths of the sample of a host that lie around those that tests get of it. Answers to them cost
+// requests, and are not needed; where they are at hand, Decide knows the template of each part of the host.
+func Around(h HostSample, tests []Test) []TestRequest {
+	tested := map[string]bool{"/": true}
+	for _, t := range tests {
+		tested[t.Path] = true
+	}
+	var out []TestRequest
+	had := map[string]bool{}
+	for _, t := range tests {
+		n := 0
+		at, _ := slices.BinarySearch(h.Paths, t.Path)
+		for _, i := range []int{at - 1, at + 1, at - 2, at + 2, at, at + 3} {
+			if n == templateLeast || i < 0 || i >= len(h.Paths) || tested[h.Paths[i]] {
+				continue
+			}
+			n++
+			if p := h.Paths[i]; !had[p] {
+				had[p] = true
+				out = append(out, TestRequest{h.Host, p})
+			}
+		}
+	}
+	return out
+}
+
 // ProbePath is a path that no host has unless it has all: what is like the answer to it is no page.
 func ProbePath(host string) string { return fmt.Sprintf("/%016x.html", hash.H("probe "+host)) }
 
@@ -217,8 +248,11 @@ type PairVerdict struct {
 	// exist; with Paper: enough were had
 	Confident bool
 	RootOnly  bool // level 4, and nothing but "/" is alike: a parked host, or a server just installed
-	// answers that were taken for failures because they are like the answer to a path that no host has
+	// answers that were taken for failures because they are like the answer to a path that no host has, or say
+	// nothing but their template
 	Soft int
+	// tests in which the page of the first host, or of the second, lacks a part of what the other's says
+	Cut [2]int
 	// tests in which one host gave both answers, because the other led to it by a redirect, or both led to a
 	// third
 	Aliases int
@@ -246,79 +280,43 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 			return v
 		}
 	}
-	guard := guards{o, answers}
-	got := func(host, path string) (TestAnswer, bool) {
-		a := answers[TestRequest{host, path}]
-		if a.Kind != GotPage {
-			return a, false
-		}
-		if guard.soft(host, a) {
-			v.Soft++
-			return a, false
-		}
-		return a, true
-	}
+	j := &judge{guards: guards{o: o, answers: answers, pages: map[string][]hostPage{}}, v: &v}
 	var outcomes []TestOutcome
-	good, goodRoot, trace, missing := 0, 0, 0, 0
+	count := map[TestOutcome]int{}
+	goodRoot := 0
 	for _, t := range tests {
-		source, sourceOK := got(t.Source, t.Path)
-		target, targetOK := got(t.Target, t.Path)
-		switch {
-		case source.Kind == Disallowed || target.Kind == Disallowed:
+		if !j.test(&t) {
 			continue
-		case !sourceOK:
-			t.Outcome = SourceFailed
-		case !targetOK:
-			t.Outcome = TargetFailed
-		default:
-			t.Outcome, t.Resemblance = source.Body.compare(target.Body, o.High)
-			if o.Paper || t.Outcome != HighSimilar {
-				break
-			}
-			switch {
-			case guard.explained(t.Source, source, t.Resemblance):
-				t.Outcome, t.Resemblance = SourceFailed, 0
-				v.Soft++
-			case guard.explained(t.Target, target, t.Resemblance):
-				t.Outcome, t.Resemblance = TargetFailed, 0
-				v.Soft++
-			case !source.Body.Agrees(target.Body, guard.template(tests, t), o.Own):
-				t.Outcome = TraceSimilar
-			}
 		}
-		if t.Outcome != SourceFailed {
-			v.Answered++
-		}
-		if t.Outcome > TargetFailed &&
-			(source.Other != target.Other || (source.At != "" && source.At == target.At)) {
-			v.Aliases++
-		}
-		switch t.Outcome {
-		case FullMatch, FullSimilar, HighSimilar:
-			good++
-			if t.Path == "/" {
-				goodRoot++
-			}
-		case TraceSimilar:
-			trace++
-		case TargetFailed:
-			missing++
+		count[t.Outcome]++
+		if t.Path == "/" && t.Outcome.isGood() {
+			goodRoot++
 		}
 		v.Tests = append(v.Tests, t)
 		outcomes = append(outcomes, t.Outcome)
 	}
+	v.Answered = len(v.Tests) - count[SourceFailed]
+	late := float64(count[PartSimilar]) <= o.Lag*float64(v.Answered)
+	if late { // pages that one of the two has since, or no more
+		for i := range outcomes {
+			if outcomes[i] == PartSimilar {
+				outcomes[i] = HighSimilar
+			}
+		}
+	}
 	v.Level = Classify(outcomes)
+	good := count[FullMatch] + count[FullSimilar] + count[HighSimilar]
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
 	v.Confident = v.Answered >= o.Enough &&
-		(o.Paper || (guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests)))
+		(o.Paper || (j.probed(v.Host1) && j.probed(v.Host2) && !j.onePage(v.Tests)))
 	v.Alias = 2*v.Aliases > v.Answered
-	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered &&
-		float64(missing) <= o.Lag*float64(v.Answered) {
+	if !o.Paper && v.Level == Mismatch && 2*count[TraceSimilar] >= v.Answered &&
+		float64(count[TargetFailed]) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5
 	}
-	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot
+	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot && count[PartSimilar] == 0
 	return v
 }
 

@@ -28,6 +28,7 @@ func TestLevelsOfPopulations(t *testing.T) {
 	}
 	original := func(i int) string { return "<html><body><p>" + text(uint64(i), words) + "</p></body></html>" }
 	nav := "<p>" + text(99_999, 25) + "</p>"
+	shop := "<p>" + text(77_777, 200) + "</p>"
 	gone := ""
 	for _, tc := range []struct {
 		name string
@@ -63,6 +64,18 @@ func TestLevelsOfPopulations(t *testing.T) {
 		{"another language, with the same frame", func(i int) string {
 			return nav + "<p>" + text(uint64(i)+10_000, words) + "</p>"
 		}, Level5, 0},
+		{"another shop with the same template", func(i int) string {
+			return shop + "<p>" + text(uint64(i)+40_000, 60) + "</p>" + shop
+		}, Level5, 0},
+		{"cut off at 75 %", func(i int) string {
+			return "<html><body><p>" + text(uint64(i), words)[:len(text(uint64(i), words))*3/4]
+		}, Level4, 0},
+		{"an eighth of the pages shortened", func(i int) string {
+			if i%8 == 5 {
+				return "<html><body><p>" + text(uint64(i), words*2/3)
+			}
+			return original(i)
+		}, Level3, 0.8},
 		{"another language", func(i int) string {
 			return "<p>" + text(uint64(i)+20_000, words) + "</p>"
 		}, Mismatch, 0},
@@ -78,7 +91,10 @@ func TestLevelsOfPopulations(t *testing.T) {
 		bodies := map[TestRequest]string{}
 		for i := range pages {
 			page := original(i)
-			if tc.want == Level5 {
+			switch {
+			case strings.Contains(tc.name, "shop"):
+				page = shop + "<p>" + text(uint64(i), 60) + "</p>" + shop
+			case tc.want == Level5:
 				page = nav + page
 			}
 			bodies[TestRequest{"a.test", path(i)}] = page

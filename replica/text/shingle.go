@@ -20,18 +20,11 @@ func Shingles(tokens []string, k int, kind Hash) hash.Set {
 	if len(tokens) == 0 {
 		return nil
 	}
-	k = min(max(k, 1), maxK)
-	var out []uint64
 	if kind == FastHash {
-		r := newRoller(k)
-		for i, token := range tokens {
-			if h := r.add(wordHash(token)); i >= k-1 || i == len(tokens)-1 {
-				out = append(out, h)
-			}
-		}
-		return hash.NewSet(out)
+		return hash.NewSet(ShingleList(tokens, k))
 	}
-	k = min(k, len(tokens))
+	k = min(max(k, 1), maxK, len(tokens))
+	var out []uint64
 	var joined []byte
 	for i := 0; i+k <= len(tokens); i++ {
 		joined = joined[:0]
@@ -44,4 +37,18 @@ func Shingles(tokens []string, k int, kind Hash) hash.Set {
 		out = append(out, hash.H(joined))
 	}
 	return hash.NewSet(out)
+}
+
+// ShingleList returns the fast hashes of all k successive tokens in their order, as [Shingles] has them as a
+// set.
+func ShingleList(tokens []string, k int) []uint64 {
+	k = min(max(k, 1), maxK)
+	out := make([]uint64, 0, max(1, len(tokens)-k+1))
+	r := newRoller(k)
+	for i, token := range tokens {
+		if h := r.add(wordHash(token)); i >= k-1 || i == len(tokens)-1 {
+			out = append(out, h)
+		}
+	}
+	return out
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+// judge gives the tests of a pair of hosts their outcomes.
+type judge struct {
+	guards
+	v *PairVerdict // counts what is no page, parts of pages, and aliases
+}
+
+// test runs one test on the answers; false when robots.txt forbids it.
+func (j *judge) test(t *Test) bool {
+	source, sourceOK := j.got(t.Source, t.Path)
+	target, targetOK := j.got(t.Target, t.Path)
+	switch {
+	case source.Kind == Disallowed || target.Kind == Disallowed:
+		return false
+	case !sourceOK:
+		t.Outcome = SourceFailed
+	case !targetOK:
+		t.Outcome = TargetFailed
+	default:
+		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.o.High)
+		nearlyHeld := t.Outcome == TraceSimilar && source.Body.mostly(target.Body)
+		if !j.o.Paper && (t.Outcome == HighSimilar || nearlyHeld) {
+			j.beyondTemplate(t, source, target)
+		}
+	}
+	if t.Outcome > TargetFailed &&
+		(source.Other != target.Other || (source.At != "" && source.At == target.At)) {
+		j.v.Aliases++
+	}
+	return true
+}
+
+// got returns the answer for a path of a host, and whether it is a page.
+func (j *judge) got(host, path string) (TestAnswer, bool) {
+	a := j.answers[TestRequest{host, path}]
+	if a.Kind != GotPage {
+		return a, false
+	}
+	if j.soft(host, a) {
+		j.v.Soft++
+		return a, false
+	}
+	return a, true
+}
+
+// beyondTemplate judges two pages that resemble one another by what they say beyond their template.
+func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
+	if t.Outcome == HighSimilar {
+		switch {
+		case j.explained(t.Source, source, t.Resemblance):
+			t.Outcome, t.Resemblance = SourceFailed, 0
+			j.v.Soft++
+			return
+		case j.explained(t.Target, target, t.Resemblance):
+			t.Outcome, t.Resemblance = TargetFailed, 0
+			j.v.Soft++
+			return
+		}
+	}
+	switch kin := source.Body.Kin(target.Body, j.template(*t), j.o.Own); {
+	case kin == Cut:
+		t.Outcome = PartSimilar
+		j.cut(t.Target)
+	case kin == Grown:
+		t.Outcome = PartSimilar
+		j.cut(t.Source)
+	case t.Outcome == HighSimilar && kin == Empty:
+		t.Outcome, t.Resemblance = SourceFailed, 0
+		j.v.Soft++
+	case kin != Alike:
+		t.Outcome = TraceSimilar
+	}
+}
+
+// cut counts a page of a host that lacks a part of the other's.
+func (j *judge) cut(host string) {
+	if host == j.v.Host1 {
+		j.v.Cut[0]++
+	} else {
+		j.v.Cut[1]++
+	}
+}
