@@ -21,7 +21,7 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags=-s
 export VERSION ARCH MAINTAINER SOURCE_DATE_EPOCH
 
-.PHONY: build check fuzz install packages image lint clean
+.PHONY: build check fuzz install packages image lint screenshots clean
 
 build:
 	$(GOBUILD) -o $(BIN) ./cmd/mirrord
@@ -69,6 +69,10 @@ image: build
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt build/image/ca-certificates.crt
 	mkdir -p build/image/state build/image/jobs
 	$(BUILDER) build $(if $(findstring docker,$(BUILDER)),,--format docker) -f Containerfile -t mirrord:$(VERSION) build/image
+
+# The pictures of the console in README and docs, at the end of mirrord demo. It needs Chromium.
+screenshots:
+	MIRRORD_SHOTS=$(CURDIR)/docs go test -count=1 -tags browser -run '^TestBrowser$$' ./cmd/mirrord
 
 clean:
 	rm -f $(BIN)

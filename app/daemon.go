@@ -64,6 +64,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		MaxParked:  o.MaxParked,
 		Spread:     o.Spread,
 		StopWithin: o.StopWithin,
+		Now:        a.Now,
 		Log:        a.Log,
 	})
 	return d, err

@@ -135,7 +135,7 @@ func (d *heatData) drawMap() {
 	if len(d.Times) == 0 {
 		return
 	}
-	cell := max(heatCell, min(3*heatCell, heatAll/len(d.Times)))
+	cell := max(heatCell, min(6*heatCell, heatAll/len(d.Times)))
 	d.Width = heatLabel + max(cell*len(d.Times), heatDate) + heatCell
 	d.Height = heatHead + heatHeight*len(d.Rows) + heatCell
 	shades := make([]strings.Builder, evolution.Degrees+evolution.MostDegrees+1)

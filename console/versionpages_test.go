@@ -109,7 +109,7 @@ func TestVersionPages(t *testing.T) {
 
 	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))
 	row := doc.Find("tbody tr").Eq(1).Text()
-	if !strings.Contains(row, "in 1 of 1 runs") || doc.Find("svg.heat > path").Length() == 0 {
+	if !strings.Contains(row, "1 of 1") || doc.Find("svg.heat > path").Length() == 0 {
 		t.Errorf("the row of docs: %s; %d paths", row, doc.Find("svg.heat > path").Length())
 	}
 	b.want(http.StatusOK, "Up</a>", at+"/changes?path=docs&all=1", nil)

@@ -27,6 +27,7 @@ type consoleFlags struct {
 	proxy     string
 	operators []string
 	mirrors   string
+	greet     func(link string) // gets a link that logs in, instead of a line that says where the console is
 }
 
 const (
@@ -131,6 +132,11 @@ func (d *consoleDoor) open() error {
 	}
 	srv := d.srv
 	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
+	if d.flags.greet != nil {
+		link, _ := d.server.LoginLink("http://"+reached(d.at), "you", console.Operate)
+		d.flags.greet(link)
+		return nil
+	}
 	d.say("console at http://%s/: mirrord open logs you in\n", d.at)
 	return nil
 }

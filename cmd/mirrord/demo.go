@@ -37,20 +37,23 @@ func demoCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Mirror a small demonstration site",
-		Long: `Serve a small site on loopback, mirror it through all its versions, and tell what happens: what changed, what was asked, what was published. No
-network is needed. The mirror stays in the directory that -o names, to be browsed.`,
+		Long: `Serve a small site on loopback, mirror it through all its versions, and tell what happens: what changed, what was
+asked, what was published. No network is needed. The mirror stays in the directory that -o names, to be browsed.
+
+On a terminal, or with --serve, it ends with a daemon on that mirror and the address of its console, until it is
+interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{cli: a, dir: dir, site: demosite.New()}
-			if err := d.run(cmd.Context()); err != nil || !serve {
-				return err
+			if !cmd.Flags().Changed("serve") {
+				serve = a.asks && !a.json
 			}
-			return d.serve(cmd.Context())
+			d := &demo{cli: a, dir: dir, site: demosite.New()}
+			return d.run(cmd.Context(), serve)
 		},
 	}
 	cmd.Flags().StringVarP(&dir, "output", "o", "mirrord-demo",
 		"`DIR` for the mirror; an earlier demo there is replaced")
-	cmd.Flags().BoolVar(&serve, "serve", false, "serve the mirror on loopback afterwards, until interrupted")
+	cmd.Flags().BoolVar(&serve, "serve", false, "serve console and mirror afterwards, until interrupted")
 	return cmd
 }
 
@@ -76,7 +79,8 @@ func (d *demo) say(format string, args ...any) {
 	}
 }
 
-func (d *demo) run(ctx context.Context) error {
+// run tells the story, and shows what came of it.
+func (d *demo) run(ctx context.Context, show bool) error {
 	if err := d.prepare(); err != nil {
 		return err
 	}
@@ -88,12 +92,15 @@ func (d *demo) run(ctx context.Context) error {
 	served := make(chan error, 1) // one result
 	go func() { served <- srv.Serve(l) }()
 	err = d.story(ctx, "http://"+l.Addr().String()+demosite.Entry)
+	if err == nil && d.json {
+		err = d.printJSON(d.summaries)
+	}
+	if err == nil && show {
+		err = d.show(ctx)
+	}
 	err = errors.Join(err, srv.Close())
 	if serr := <-served; !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
-	}
-	if err == nil && d.json {
-		return d.printJSON(d.summaries)
 	}
 	return err
 }
@@ -254,27 +261,6 @@ func (d *demo) why(ctx context.Context, st *store.State, raw string) error {
 		return err
 	}
 	d.say("Why is %s not there? %s.", x.URL, x.Answer)
-	return nil
-}
-
-// serve shows the mirror on loopback until ctx ends.
-func (d *demo) serve(ctx context.Context) error {
-	root, err := os.OpenRoot(filepath.Join(d.dir, "sites", demoName, "current"))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	d.say("Or at http://%s/ until you press ^C.", l.Addr())
-	srv := &http.Server{Handler: http.FileServerFS(root.FS()), ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { srv.Close() })
-	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
 	return nil
 }
 

@@ -76,6 +76,7 @@ func (a *cli) app() *app.App {
 		Log:       a.log(),
 		LookupEnv: a.lookupEnv,
 		Network:   a.network,
+		Now:       a.clock,
 		AsOwner:   true,
 		Warn:      func(line string) { fmt.Fprintln(a.stderr, line) },
 	}

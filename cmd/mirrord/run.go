@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"mirrord/app"
 	"mirrord/fetch"
@@ -33,13 +34,14 @@ type env struct {
 	stdout    io.Writer
 	stderr    io.Writer
 	lookupEnv func(string) (string, bool)
-	network   fetch.Network // that sites are reached by; nil is the system's
-	screen    screen        // the terminal on stderr
-	table     func() int    // how wide the terminal on stdout is, 0 when it does not say; nil is no terminal
-	root      bool          // runs as the superuser
-	under     string        // where the directories of the system lie; "" is the root directory
-	asks      bool          // somebody sits there: questions may be asked on stderr and answered on stdin
-	ascii     bool          // terminals show ASCII only
+	network   fetch.Network    // that sites are reached by; nil is the system's
+	clock     func() time.Time // of states and runs; nil is the system's
+	screen    screen           // the terminal on stderr
+	table     func() int       // how wide the terminal on stdout is, 0 when it does not say; nil is no terminal
+	root      bool             // runs as the superuser
+	under     string           // where the directories of the system lie; "" is the root directory
+	asks      bool             // somebody sits there: questions may be asked on stderr and answered on stdin
+	ascii     bool             // terminals show ASCII only
 }
 
 func environment() env {

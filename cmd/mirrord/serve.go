@@ -26,6 +26,7 @@ import (
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	listen       string
+	opened       net.Listener // takes the place of listen
 	base         string
 	hosts        []string
 	alias, own   map[string]string
@@ -162,11 +163,7 @@ type listener struct {
 // moment.
 func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
 	var all []listener
-	listen := func(addr string, h http.Handler, what string) error {
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			return err
-		}
+	add := func(l net.Listener, h http.Handler, what string) {
 		all = append(all, listener{l, &http.Server{
 			Handler:           h,
 			ReadHeaderTimeout: 10 * time.Second,
@@ -176,9 +173,19 @@ func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) 
 			ErrorLog:          slog.NewLogLogger(a.log().Handler(), slog.LevelDebug),
 		}})
 		a.printf("serving %s at http://%s/\n", what, l.Addr())
-		return nil
 	}
-	err = listen(f.listen, srv, "mirrors")
+	listen := func(addr string, h http.Handler, what string) error {
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			add(l, h, what)
+		}
+		return err
+	}
+	if f.opened != nil {
+		add(f.opened, srv, "mirrors")
+	} else {
+		err = listen(f.listen, srv, "mirrors")
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.own)) {
 		if err == nil {
 			err = listen(f.own[name], srv.Site(name), name)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build browser
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestBrowser takes the pictures of README of the console at the end of a demonstration, in a real browser.
+// They stay in the directory that MIRRORD_SHOTS names.
+func TestBrowser(t *testing.T) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("this test drives a browser: %v", err)
+	}
+	dir := os.Getenv("MIRRORD_SHOTS")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	s := showDemo(t)
+	defer s.end()
+	alloc, cancel := chromedp.NewExecAllocator(t.Context(),
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+			chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(10*time.Minute))...)
+	defer cancel()
+	ctx, cancel := chromedp.NewContext(alloc)
+	defer cancel()
+	base, _, _ := strings.Cut(s.console, "/login")
+	job := base + "/jobs/" + demoName
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil {
+		t.Fatal(err)
+	}
+	for _, shot := range []struct{ name, url, want string }{
+		{"", s.console, "Kestrel Point Observatory"},
+		{"console-job.png", job, "Last runs"},
+		{"console-changes.png", job + "/changes", "How"},
+		{"console-versions.png", job + "/versions", "current"},
+	} {
+		text, err := visitPage(ctx, shot.url)
+		if err != nil {
+			t.Fatalf("%s: %v", shot.url, err)
+		}
+		if !strings.Contains(text, shot.want) {
+			t.Errorf("%s does not say %q:\n%s", shot.url, shot.want, text)
+		}
+		if shot.name == "" {
+			continue
+		}
+		png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, shot.name), png, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// visitPage loads a page and returns its text.
+func visitPage(ctx context.Context, url string) (string, error) {
+	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
+		return "", err
+	}
+	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
+}
