@@ -52,8 +52,8 @@ func notifyKeys() []Key {
 			Name:    "notify.webhook_key",
 			Type:    "{ env = … } or { file = … }",
 			Example: `{ file = "/etc/mirrord/webhook.key" }`,
-			Doc: "Signs the POST: X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, " +
-				"a dot and the body.",
+			Doc: "Signs the POST by the rules of the Standard Webhooks; whsec_ and base64, or any text. " +
+				"X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, a dot and the body.",
 			field: func(j *Job) any { return &j.Notify.WebhookKey },
 			check: checkWebhookKey,
 		},

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/webhook"
 	"mirrord/job"
 	"mirrord/status"
 )
@@ -164,6 +165,27 @@ func TestWebhook(t *testing.T) {
 	if h := got[1].Header; h.Get(SignatureHeader) != Sign("k1", noon, []byte(bodies[1])) ||
 		h.Get("Content-Type") != "application/json" || h.Get("X-Mirrord-Event") != "failed" {
 		t.Errorf("%v", h)
+	}
+	const whsec = "whsec_azE="
+	broken := options(map[string]string{"HOOK": srv.URL, "KEY": "whsec_not base64"})
+	if d := one(t, New(broken), j); d.Err == nil || strings.Contains(d.Err.Error(), "not base64") {
+		t.Errorf("a broken key: %+v", d)
+	}
+	key, err := webhook.ParseKey(whsec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range got {
+		signed := webhook.Signed{
+			ID:        r.Header.Get("webhook-id"),
+			Time:      r.Header.Get("webhook-timestamp"),
+			Signature: r.Header.Get("webhook-signature"),
+			Body:      []byte(bodies[i]),
+		}
+		err := webhook.Verify([][]byte{key}, signed, noon)
+		if err != nil || signed.ID != got[0].Header.Get("webhook-id") {
+			t.Errorf("%v: %v", r.Header, err)
+		}
 	}
 	// printf '%s' '1795176000.{}' | openssl dgst -sha256 -hmac k1
 	if got, want := Sign("k1", noon, []byte("{}")),

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"time"
 
+	"mirrord/internal/webhook"
 	"mirrord/job"
 	"mirrord/status"
 )
@@ -49,6 +50,8 @@ func webhookName(w job.Secret) string {
 	return "webhook " + u.Scheme + "://" + u.Host + "/…"
 }
 
+// Messages are signed by the rules of the Standard Webhooks (package webhook), and as they were before.
+//
 // SignatureHeader holds "t=UNIX,v1=HEX": the time at which it is sent and the HMAC-SHA256, keyed with
 // notify.webhook_key, of UNIX, a dot and the body. Who receives it computes the same, and refuses a time that
 // is not about now.
@@ -94,12 +97,20 @@ func (n *Notifier) post(
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header.Set("X-Mirrord-Event", string(m.Kind))
+	id, now := messageID(body), n.o.Now()
+	req.Header.Set(webhook.HeaderID, id)
+	req.Header.Set(webhook.HeaderTime, strconv.FormatInt(now.Unix(), 10))
 	if k := j.Notify.WebhookKey; !k.IsZero() {
-		key, err := k.Resolve(n.o.LookupEnv, n.o.ReadFile)
+		text, err := k.Resolve(n.o.LookupEnv, n.o.ReadFile)
 		if err != nil {
 			return nil, err
 		}
-		req.Header.Set(SignatureHeader, Sign(key, n.o.Now(), body))
+		key, err := webhook.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("notify.webhook_key: %w", err)
+		}
+		req.Header.Set(webhook.HeaderSignature, webhook.Sign(key, id, now, body))
+		req.Header.Set(SignatureHeader, Sign(text, now, body))
 	}
 	client := &http.Client{
 		Transport: n.o.Transport(j),
@@ -111,6 +122,12 @@ func (n *Notifier) post(
 		return nil, plain(err)
 	}
 	return resp, nil
+}
+
+// messageID is the same when a message is sent again, so that its receiver can tell.
+func messageID(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
 func newPost(ctx context.Context, addr string, body []byte) (*http.Request, error) {
