@@ -32,29 +32,42 @@ type NewJobFile struct {
 // Init writes a commented job file into the jobs directory, which it makes when it is missing. The file is
 // checked before it is there, as it will be read beside the other jobs. Nothing is overwritten.
 func Init(a *App, r InitRequest) (*NewJobFile, error) {
+	out, text, err := newJobText(a, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayWriteJob(a, out, text); err != nil {
+		return nil, err
+	}
+	return out, writeNewJob(out, text)
+}
+
+// newJobText is the file that a request asks for, before it is written.
+func newJobText(a *App, r InitRequest) (*NewJobFile, []byte, error) {
 	j := job.Default(r.URL)
 	j.Schedule = r.Schedule
 	if err := j.Validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	u := j.Seeds()[0]
 	if r.Job == "" {
 		r.Job = job.NameFor(u)
 	}
+	out, err := jobFileFor(a, r)
+	return out, job.Template(u.String(), r.Schedule), err
+}
+
+// jobFileFor is where the file of a new job lies.
+func jobFileFor(a *App, r InitRequest) (*NewJobFile, error) {
 	r.Job = strings.TrimSuffix(r.Job, scheduler.Suffix)
 	if !job.ValidName(r.Job) {
 		return nil, Usagef("%q cannot name a job", r.Job)
 	}
-	out := &NewJobFile{
+	return &NewJobFile{
 		Job:      r.Job,
 		File:     filepath.Join(a.Jobs, r.Job+scheduler.Suffix),
 		Schedule: r.Schedule,
-	}
-	text := job.Template(u.String(), r.Schedule)
-	if err := mayWriteJob(a, out, text); err != nil {
-		return nil, err
-	}
-	return out, writeNewJob(out, text)
+	}, nil
 }
 
 // mayWriteJob makes the jobs directory when it is missing, and returns why a new file cannot be written.

@@ -94,13 +94,7 @@ func CheckEdit(a *App, e JobEdit) (*EditedJob, error) {
 	if err != nil {
 		was = job.Default()
 	}
-	for _, key := range job.MachineKeys(was, f.Job) {
-		out.Errors = append(out.Errors, JobFileError{
-			Key:     key,
-			Message: "names a command, file, secret or private address of this machine",
-			Hint:    "change it in the file itself, on the machine: " + now.File,
-		})
-	}
+	out.Errors = append(out.Errors, machineErrors(was, f.Job, now.File)...)
 	for _, w := range f.Job.Warnings {
 		out.Warnings = append(out.Warnings, warningText(w))
 	}
@@ -108,6 +102,19 @@ func CheckEdit(a *App, e JobEdit) (*EditedJob, error) {
 		out.Warnings = append(out.Warnings, w)
 	}
 	return out, nil
+}
+
+// machineErrors are the keys in which two jobs differ that only somebody with an account on the machine may
+// change.
+func machineErrors(was, now *job.Job, file string) (out []JobFileError) {
+	for _, key := range job.MachineKeys(was, now) {
+		out = append(out, JobFileError{
+			Key:     key,
+			Message: "names a command, file, secret or private address of this machine",
+			Hint:    "change it in the file itself, on the machine: " + file,
+		})
+	}
+	return out
 }
 
 // withLinesOf gives a text the ends of lines of another one; forms send CRLF.

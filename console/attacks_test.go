@@ -135,3 +135,20 @@ func TestOversizedAndElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// Calls of the API pass the check of the host name, and have nothing of a browser's login.
+func TestCallsBesideConsole(t *testing.T) {
+	calls := 0
+	b := newBrowser(t, func(o *Options) {
+		o.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls++ })
+	})
+	b.want(http.StatusOK, "", "/v1/status", nil)
+	b.change = func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }
+	b.want(http.StatusOK, "", "/v1/hook/docs", url.Values{})
+	b.change = func(r *http.Request) { r.Host = "evil.test" }
+	b.want(http.StatusMisdirectedRequest, "", "/v1/status", nil)
+	b.want(http.StatusNotFound, "", "/v1", nil)
+	if calls != 2 || len(b.facts.audit) > 0 {
+		t.Errorf("%d calls; audit: %v", calls, b.facts.audit)
+	}
+}

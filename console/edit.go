@@ -61,7 +61,7 @@ func (v *visit) edit(code int, d editData) error {
 func editJob(v *visit) error {
 	e := app.JobEdit{Job: v.job, Text: []byte(v.r.PostFormValue("text")), Tag: v.r.PostFormValue("tag")}
 	if v.r.PostFormValue("do") == "save" {
-		err := v.saver.save(v.o.App, e)
+		err := v.SaveJob(e)
 		usage, isUsage := errors.AsType[*app.Error](err)
 		if !errors.Is(err, app.ErrJobMoved) && (!isUsage || usage.Kind != app.Usage) {
 			return v.saved(err)

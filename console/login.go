@@ -3,13 +3,11 @@
 package console
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
 
+	"mirrord/access"
 	"mirrord/store"
 )
 
@@ -57,25 +55,13 @@ func newLogins(facts Facts, now func() time.Time) (*logins, error) {
 	}, nil
 }
 
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-// newToken returns 256 random bits.
-func newToken() string {
-	var b [32]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
 // link makes a token that logs in once.
 func (l *logins) link(user string, role Role) (token string, expires time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	token, expires = newToken(), l.now().Add(linkFor)
+	token, expires = access.NewSecret(), l.now().Add(linkFor)
 	makeRoom(l.links, mostLinks)
-	l.links[digestOf(token)] = store.SessionFact{User: user, Role: role.String(), Expires: expires}
+	l.links[access.Digest(token)] = store.SessionFact{User: user, Role: role.String(), Expires: expires}
 	return token, expires
 }
 
@@ -100,8 +86,8 @@ func makeRoom(all map[string]store.SessionFact, most int) (gone []string) {
 func (l *logins) use(token, from string) (session string, who account, ok, slow bool) {
 	now := l.now()
 	l.mu.Lock()
-	f, ok := l.links[digestOf(token)]
-	delete(l.links, digestOf(token))
+	f, ok := l.links[access.Digest(token)]
+	delete(l.links, access.Digest(token))
 	if !ok || now.After(f.Expires) {
 		slow = l.wrong(from, now)
 		l.mu.Unlock()
@@ -109,11 +95,11 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 	}
 	gone := makeRoom(l.sessions, mostOpen)
 	f.Expires = now.Add(sessionFor)
-	session = newToken()
-	l.sessions[digestOf(session)] = f
+	session = access.NewSecret()
+	l.sessions[access.Digest(session)] = f
 	l.mu.Unlock()
 	// Not stored, it ends with the process: no reason to refuse it.
-	_ = l.facts.SaveSession(digestOf(session), &f)
+	_ = l.facts.SaveSession(access.Digest(session), &f)
 	for _, digest := range gone {
 		_ = l.facts.SaveSession(digest, nil)
 	}
@@ -136,18 +122,14 @@ func (l *logins) wrong(from string, now time.Time) bool {
 }
 
 func accountOf(f store.SessionFact) account {
-	role, err := ParseRole(f.Role)
-	if err != nil {
-		role = Nobody
-	}
-	return account{Name: f.User, Role: role, via: "session"}
+	return account{Name: f.User, Role: access.RoleOf(f.Role), via: "session"}
 }
 
 // session returns whose a token is.
 func (l *logins) session(token string) (account, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f, ok := l.sessions[digestOf(token)]
+	f, ok := l.sessions[access.Digest(token)]
 	if !ok || l.now().After(f.Expires) {
 		return account{}, false
 	}
@@ -156,7 +138,7 @@ func (l *logins) session(token string) (account, bool) {
 
 // end ends a session.
 func (l *logins) end(token string) {
-	digest := digestOf(token)
+	digest := access.Digest(token)
 	l.mu.Lock()
 	_, ok := l.sessions[digest]
 	delete(l.sessions, digest)

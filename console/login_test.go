@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/access"
 )
 
 // A link logs in once, within its time, and the session ends by itself, by logging out, and not with the
@@ -74,7 +76,7 @@ func TestLoginAttempts(t *testing.T) {
 		all = 10_000
 	}
 	for range all {
-		if w := b.do("/login?key="+newToken(), nil); w.Code == http.StatusTooManyRequests {
+		if w := b.do("/login?key="+access.NewSecret(), nil); w.Code == http.StatusTooManyRequests {
 			slow++
 		} else if w.Code != http.StatusForbidden {
 			t.Fatal(w.Code)

@@ -7,31 +7,23 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"mirrord/access"
 )
 
-// Role is what somebody may do. Each includes those before it.
-type Role int
+// Role is what somebody may do.
+type Role = access.Role
 
 // The roles.
 const (
-	Nobody  Role = iota
-	Read         // see mirrors, versions and why things are as they are
-	Order        // and order mirrors
-	Operate      // and run, decide and change jobs
+	Nobody  = access.Nobody
+	Read    = access.Read
+	Order   = access.Order
+	Operate = access.Operate
 )
 
-// roleNames are the roles as they are written.
-func roleNames() []string { return []string{"", "read", "order", "operate"} }
-
-func (r Role) String() string { return roleNames()[r] }
-
 // ParseRole reads a role.
-func ParseRole(s string) (Role, error) {
-	if i := slices.Index(roleNames(), s); i > 0 {
-		return Role(i), nil
-	}
-	return Nobody, fmt.Errorf("%q is no role: want read, order or operate", s)
-}
+func ParseRole(s string) (Role, error) { return access.ParseRole(s) }
 
 // account is whoever makes a request.
 type account struct {

@@ -42,6 +42,7 @@ type Options struct {
 	Proxy   Proxy            // that logs users in
 	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
 	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
+	API     http.Handler     // answers below /v1/; nil: there is none
 	Keep    time.Duration    // how old the list of all jobs may be
 	Now     func() time.Time // default: time.Now
 	Log     *slog.Logger     // default: nobody
@@ -114,6 +115,9 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 	return strings.TrimSuffix(base, "/") + "/login?key=" + token, expires
 }
 
+// SaveJob puts a new text of a job file in its place, one at a time.
+func (s *Server) SaveJob(e app.JobEdit) error { return s.saver.save(s.o.App, e) }
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // most is how many bytes the body of a request may have: a job file and its form.
@@ -122,6 +126,11 @@ const most = 1 << 20
 // serve is what a request for one of our host names passes before its route.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	isolate(w.Header())
+	// knows tokens only, which no page can make a browser send
+	if s.o.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
+		s.o.API.ServeHTTP(w, r)
+		return
+	}
 	if err := s.cross.Check(r); err != nil {
 		s.audit(r, account{}, act{what: r.Method + " " + r.URL.Path}, errCrossOrigin)
 		s.fail(w, r, account{}, errCrossOrigin)

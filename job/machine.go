@@ -2,7 +2,13 @@
 
 package job
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"mirrord/reach"
+	"mirrord/site"
+)
 
 // MachineKeys returns the keys in which two jobs differ that name commands, files, secrets or private
 // addresses of the mirror's machine. Whoever may only change jobs, and has no account there, must not set
@@ -13,7 +19,22 @@ func MachineKeys(a, b *Job) (names []string) {
 			names = append(names, k.Name)
 		}
 	}
+	if namesInside(a.Seeds(), b.Seeds()) {
+		names = append(names, "url")
+	}
+	if namesInside(a.AlternateURLs(), b.AlternateURLs()) {
+		names = append(names, "alternates")
+	}
 	return names
+}
+
+// namesInside reports whether one of the new URLs, and none of the old ones, is at a host that is private by
+// itself, which a job may reach without polite.allow_private.
+func namesInside(old, now []site.URL) bool {
+	return slices.ContainsFunc(now, func(u site.URL) bool {
+		same := func(v site.URL) bool { return EndpointOf(u) == EndpointOf(v) }
+		return reach.PrivateName(u.Hostname()) && !slices.ContainsFunc(old, same)
+	})
 }
 
 func (k Key) ofMachine() bool {

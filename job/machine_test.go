@@ -21,6 +21,10 @@ func TestMachineKeys(t *testing.T) {
 		base + "[auth.headers]\nX = { file = \"/etc/shadow\" }\n":                {"auth.headers"},
 		base + "[tls]\ninsecure = true\n":                                        {"tls.insecure"},
 		base + "[publish]\ndir = \"/srv/www\"\nkeep = \"all\"\n":                 {"publish.dir"},
+		base + "alternates = [\"http://localhost:80/\"]\n":                       {"alternates"},
+		"url = \"http://10.0.0.7/\"\n":                                           {"url"},
+		"url = [\"https://a.example/\", \"http://intranet/\"]\n":                 {"url"},
+		"url = \"https://b.example/\"\n":                                         nil,
 		base + "[polite]\nallow_private = true\n":                                {"polite.allow_private"},
 	} {
 		j, err := Parse("a", "a.toml", []byte(text))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mirrord/access"
+	"mirrord/api"
 	"mirrord/app"
 	"mirrord/console"
 	"mirrord/control"
@@ -75,6 +77,7 @@ func (f *consoleFlags) names() []string {
 // asks for it. It is the control.Opener of the daemon.
 type consoleDoor struct {
 	*app.Daemon
+	ctx   context.Context // of the daemon: the API starts runs until it ends
 	app   *app.App
 	st    *store.State
 	flags consoleFlags
@@ -105,10 +108,21 @@ func (d *consoleDoor) open() error {
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
+	facts := store.NewConsoleFacts(d.st)
+	calls := api.New(api.Options{
+		Daemon: app.Remote{Daemon: d.Daemon},
+		App:    d.app,
+		Facts:  facts,
+		Book:   access.NewBook(facts, d.st.Now),
+		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
+		Now:    d.st.Now,
+		Log:    d.log,
+	})
 	d.server, err = console.New(console.Options{
 		Daemon:  d.Daemon,
 		App:     d.app,
-		Facts:   store.NewConsoleFacts(d.st),
+		Facts:   facts,
+		API:     calls,
 		Proxy:   proxy,
 		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
@@ -131,6 +145,7 @@ func (d *consoleDoor) open() error {
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	srv := d.srv
+	d.served.Go(func() { calls.Run(d.ctx) })
 	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
 	if d.flags.greet != nil {
 		link, _ := d.server.LoginLink("http://"+reached(d.at), "you", console.Operate)

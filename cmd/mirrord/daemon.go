@@ -177,6 +177,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	door := &consoleDoor{
 		Daemon: d,
+		ctx:    ctx,
 		app:    x,
 		st:     st,
 		flags:  f.console,

@@ -70,6 +70,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"verify.go printVerified":               {"verify", app.Verified{}},
 		"verifymend.go printMended":             {"verify --repair", app.Repaired{}},
 		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
+		"token.go tokenAddCommand":              {"token", app.TokenInfo{}},
+		"token.go tokenListCommand":             {"token", app.TokenInfo{}},
 		"the daemon":                            {"/status.json", status.Daemon{}},
 		"versions.go versionsCommand":           {"versions", store.Version{}},
 	}

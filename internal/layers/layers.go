@@ -17,7 +17,7 @@ func rows() map[string]Row {
 	return map[string]Row{
 		"cmd/mirrord": 13,
 
-		"console": 12,
+		"console": 12, "api": 12,
 
 		"app": 11,
 
@@ -45,7 +45,7 @@ func rows() map[string]Row {
 
 		"fetch": 4, "store": 4, "replay": 4, "notify": 4,
 
-		"archive/captured": 5,
+		"archive/captured": 5, "access": 5,
 
 		"job": 3, "replica": 3, "archive": 3, "archive/crawls": 3,
 
@@ -61,6 +61,8 @@ func rows() map[string]Row {
 		"policy": 0, // so that packages of single policies fit below policy/known
 
 		"internal/parts": 0, // registries
+
+		"internal/webhook": 0,
 
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
 		// import them.

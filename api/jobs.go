@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+
+	"mirrord/app"
+)
+
+// newJob asks for a job: a URL is enough, or a whole job file.
+type newJob struct {
+	Job      string `json:"job"`
+	URL      string `json:"url"`
+	Schedule string `json:"schedule"`
+	Text     string `json:"text"` // a job file, instead of URL and Schedule
+}
+
+// savedJob is a job file that was written.
+type savedJob struct {
+	Job      string   `json:"job"`
+	ETag     string   `json:"etag"`               // for the next change
+	Warnings []string `json:"warnings,omitempty"` // of what will go wrong although the file is accepted
+}
+
+// problemsError says what is wrong with a job file.
+type problemsError struct{ all []app.JobFileError }
+
+func (e *problemsError) Error() string {
+	if len(e.all) == 0 {
+		return "the job file is refused"
+	}
+	p := e.all[0]
+	if p.Key != "" {
+		return p.Key + ": " + p.Message
+	}
+	return p.Message
+}
+
+// createJob writes a new job file and puts it in force.
+func createJob(c *call) error {
+	var n newJob
+	if err := c.body(&n); err != nil {
+		return err
+	}
+	made, bad, err := app.CreateJob(c.o.App, app.InitRequest{
+		URL:      n.URL,
+		Job:      n.Job,
+		Schedule: n.Schedule,
+	}, []byte(n.Text))
+	if err == nil && len(bad) > 0 {
+		err = &problemsError{bad}
+	}
+	if err != nil {
+		return err
+	}
+	c.job = made.Job
+	c.reload()
+	c.w.Header().Set("Location", "/v1/jobs/"+made.Job)
+	return c.saved(http.StatusCreated, nil)
+}
+
+// reload puts job files in force. When that fails they are in force a little later.
+func (c *call) reload() {
+	if _, err := c.o.Daemon.Reload(); err != nil {
+		c.o.Log.Warn("the jobs were not read after a change", "err", err)
+	}
+}
+
+// saved answers with what is in the job file now.
+func (c *call) saved(code int, warnings []string) error {
+	t, err := app.ReadJobText(c.o.App, c.job)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("ETag", etag(t))
+	c.send(code, savedJob{Job: c.job, ETag: etag(t), Warnings: warnings})
+	return nil
+}
+
+func etag(t *app.JobText) string { return `"` + t.Tag + `"` }
+
+// text reads the file of a job that the daemon knows.
+func (c *call) text() (*app.JobText, error) {
+	if _, err := c.o.Daemon.Progress(c.job); err != nil {
+		return nil, err
+	}
+	return app.ReadJobText(c.o.App, c.job)
+}
+
+// readFile sends a job file.
+func readFile(c *call) error {
+	t, err := c.text()
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("ETag", etag(t))
+	c.w.Header().Set("Content-Type", "application/toml")
+	c.w.Write(t.Text) // an error means that the client has disconnected
+	return nil
+}
+
+// match reads the tag of the text that a change is made from.
+func (c *call) match() (string, error) {
+	tag := strings.TrimSpace(c.r.Header.Get("If-Match"))
+	if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
+		return "", errNoMatch
+	}
+	return strings.Trim(tag, `"`), nil
+}
+
+// changeFile replaces a job file.
+func changeFile(c *call) error {
+	tag, err := c.match()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(c.r.Body)
+	if err != nil {
+		return err
+	}
+	if _, err := c.text(); err != nil {
+		return err
+	}
+	e := app.JobEdit{Job: c.job, Text: text, Tag: tag}
+	checked, err := app.CheckEdit(c.o.App, e)
+	switch {
+	case err != nil:
+		return err
+	case checked.Moved:
+		return app.ErrJobMoved
+	case len(checked.Errors) > 0:
+		return &problemsError{checked.Errors}
+	}
+	if err := c.o.Save(e); err != nil {
+		return err
+	}
+	c.reload()
+	return c.saved(http.StatusOK, checked.Warnings)
+}
+
+// removeJob removes a job, its mirror and all versions, or says what that would take.
+func removeJob(c *call) error {
+	dry := c.r.URL.Query().Has("dry_run")
+	t, err := c.text()
+	if err != nil {
+		return err
+	}
+	if !dry {
+		tag, err := c.match()
+		if err != nil {
+			return err
+		}
+		if tag != t.Tag {
+			return app.ErrJobMoved
+		}
+	}
+	plan, err := app.PlanRemoval(c.o.App, c.job)
+	if err != nil {
+		return err
+	}
+	if !dry {
+		// once begun it is done, whether or not the client waits
+		if err := app.Remove(context.WithoutCancel(c.r.Context()), c.o.App, plan); err != nil {
+			return err
+		}
+	}
+	c.send(http.StatusOK, plan)
+	return nil
+}

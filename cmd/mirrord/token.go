@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/job"
+)
+
+func tokenCommand(a *cli) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Let programs use the daemon's API",
+		Long: `Make, list and remove tokens with which programs of other machines use the API of the daemon, and keys with which
+they sign calls that start a run.
+
+The API is on the listener of the console: mirrord daemon --console. Guide: docs/api.md.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(tokenAddCommand(a), tokenListCommand(a), tokenRemoveCommand(a))
+	return cmd
+}
+
+func tokenAddCommand(a *cli) *cobra.Command {
+	var r app.TokenRequest
+	var expires string
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token, or a key that signs calls",
+		Long: `Make a token of the API and print it. It is shown once: only its digest is stored.
+
+--hook makes a key instead, for a service that calls POST /v1/hook/JOB when the site has changed, by the rules of the
+Standard Webhooks. Several keys may sign calls for a job, so that they can be replaced. A key is stored as it is, in
+mirror.db of the state directory, which only its owner may read.`,
+		Example: `  mirrord token add grafana
+  mirrord token add deploy --role operate --expires 90d
+  mirrord token add forge --hook docs`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Name = args[0]
+			lasts, err := job.ParseDuration(expires)
+			if err != nil {
+				return app.Usagef("--expires: %w", err)
+			}
+			r.Expires = lasts
+			t, err := app.AddToken(a.app(), r)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(t)
+			}
+			a.printf("%s\n", t.Secret)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&r.Role, "role", "read", "`ROLE` of the token: read, order or operate")
+	cmd.Flags().StringVar(&r.Hook, "hook", "", "make a key that signs calls for this `JOB`")
+	cmd.Flags().StringVar(&expires, "expires", "0", "`TIME` after which it is refused, such as 90d; 0: never")
+	cmd.MarkFlagsMutuallyExclusive("role", "hook")
+	return cmd
+}
+
+func tokenListCommand(a *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List tokens, without their secrets",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all, err := app.Tokens(a.app())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(append([]app.TokenInfo{}, all...))
+			}
+			if len(all) == 0 {
+				a.printf("no tokens; mirrord token add NAME makes one\n")
+				return nil
+			}
+			rows := table{{"NAME", "MAY", "CREATED", "EXPIRES"}}
+			for _, t := range all {
+				may, until := t.Role, "never"
+				if t.Hook != "" {
+					may = "sign calls for " + t.Hook
+				}
+				if !t.Expires.IsZero() {
+					until = t.Expires.Format(time.DateOnly)
+				}
+				rows = append(rows, []string{t.Name, may, t.Created.Format(time.DateOnly), until})
+			}
+			return rows.write(a, []string{"CREATED"})
+		},
+	}
+}
+
+func tokenRemoveCommand(a *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a token: the daemon refuses it from then on",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return app.RemoveToken(a.app(), args[0])
+		},
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// Buckets of mirror.db for who may do what.
+var (
+	bTokens = []byte("tokens") // name -> TokenFact as JSON
+	bHooks  = []byte("hooked") // job -> HookFact as JSON
+)
+
+// TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
+// digest only, or a key with which the calls of a webhook are signed, which is needed to check them.
+type TokenFact struct {
+	Role    string    `json:"role,omitempty"`   // of a token of the API
+	Digest  string    `json:"digest,omitempty"` // its SHA-256
+	Hook    string    `json:"hook,omitempty"`   // the job that signed calls start
+	Key     []byte    `json:"key,omitempty"`    // that signs them
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+}
+
+// ChangeToken replaces the token of a name by what change returns; nil stands for none. An error of change
+// leaves all as it was.
+func (f ConsoleFacts) ChangeToken(name string, change func(*TokenFact) (*TokenFact, error)) error {
+	return changeFact(f.st, "token", bTokens, name, change)
+}
+
+// Tokens returns all tokens by name. One that cannot be read is left out.
+func (f ConsoleFacts) Tokens() (map[string]TokenFact, error) {
+	return factsOf[TokenFact](f.st, bTokens)
+}
+
+// HookFact is what is known of the signed calls for a job.
+type HookFact struct {
+	First time.Time            `json:"first,omitzero"` // of the calls that no run was started for yet
+	Last  time.Time            `json:"last,omitzero"`  // of them; zero: nothing waits
+	Seen  map[string]time.Time `json:"seen,omitempty"` // by the identifiers of calls, which count once
+}
+
+// ChangeHook replaces what is known of the calls for a job, as ChangeToken does.
+func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, error)) error {
+	return changeFact(f.st, "webhook", bHooks, job, change)
+}
+
+// Hooks returns what is known of the calls, by job. One that cannot be read is left out.
+func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
+	return factsOf[HookFact](f.st, bHooks)
+}
