@@ -14,7 +14,7 @@ func (t Settled) Reserve(n uint32) { t.urls.reserve(n) }
 // number was in the mirror by the records before this one; answered, whether the record is of this run.
 func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	e := t.urls.at(rec.ID)
-	if e.urlLen == 0 {
+	if e.url == 0 {
 		t.LoadURL(rec.ID, rec.URL)
 	}
 	e.outcome, e.target = rec.Outcome, rec.Target
@@ -26,7 +26,7 @@ func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	if e.flags&fKnown == 0 { // no earlier record of this run has said it
 		was = rec.InSet != (rec.Moved >= run.Version)
 	}
-	e.flags, e.pathLen, e.rate = fKnown, 0, RateOf(rec)
+	e.flags, e.path, e.rate = fKnown, 0, RateOf(rec)
 	e.refer(Referral{From: rec.Referrer, Depth: rec.Depth, Requisite: rec.Requis})
 	e.set(fInSet, rec.InSet)
 	e.set(fDirty, rec.Changed >= run.Version)

@@ -10,8 +10,7 @@ import (
 )
 
 // Settled is a table while no worker runs. Its methods that read may be called by many goroutines at once as
-// long as none writes; those that write by one. Bytes and strings that it returns point into the table, which
-// never moves them.
+// long as none writes; those that write by one.
 type Settled struct{ urls *urls }
 
 // Len is how many numbers there are.
@@ -20,10 +19,9 @@ func (t Settled) Len() uint32 { return t.urls.n }
 // URL returns the URL of a number.
 func (t Settled) URL(id uint32) site.URL { return t.urls.urlOf(id) }
 
-// Bytes returns the URL of a number. The bytes are not to be changed.
-func (t Settled) Bytes(id uint32) []byte {
-	e := t.urls.at(id)
-	return t.urls.bytesAt(e.url, e.urlLen)
+// AppendURL appends the URL of a number.
+func (t Settled) AppendURL(dst []byte, id uint32) []byte {
+	return t.urls.texts.append(dst, t.urls.at(id).url)
 }
 
 // State returns what is known of a number.

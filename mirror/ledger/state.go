@@ -10,7 +10,7 @@ type State struct{ e entry }
 
 // Given reports whether the number has a URL: a number that was reserved, and of which nothing was read yet,
 // has none.
-func (s State) Given() bool { return s.e.urlLen > 0 }
+func (s State) Given() bool { return s.e.url > 0 }
 
 // Outcome is what became of the URL when it was last asked or decided upon.
 func (s State) Outcome() site.Outcome { return s.e.outcome }
@@ -41,7 +41,7 @@ func (s State) Moved() bool { return s.e.flags&fMoved != 0 }
 func (s State) Known() bool { return s.e.flags&fKnown != 0 }
 
 // HasPath reports whether it has a mirror path.
-func (s State) HasPath() bool { return s.e.pathLen > 0 || s.e.flags&fIdentity != 0 }
+func (s State) HasPath() bool { return s.e.path > 0 || s.e.flags&fIdentity != 0 }
 
 // Depth is how many links it is from an entry point.
 func (s State) Depth() int { return int(s.e.depth) }

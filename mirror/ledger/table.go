@@ -240,7 +240,7 @@ func (t *Table) Queue(id uint32) (u site.URL, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.urls.at(id)
-	first = e.flags&fQueued == 0 && e.urlLen > 0
+	first = e.flags&fQueued == 0 && e.url > 0
 	e.flags |= fQueued
 	return t.urls.urlOf(id), first
 }

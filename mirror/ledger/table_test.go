@@ -164,7 +164,7 @@ func TestLoad(t *testing.T) {
 	table.LoadNew(3, "http://h/b", Referral{From: 3, Depth: 3, Requisite: true})
 	table.LoadURL(3, u)
 	if s = table.State(3); s.Known() || !s.Requisite() || s.Depth() != 3 ||
-		table.URL(3).String() != "http://h/b" || string(table.Bytes(3)) != "http://h/b" {
+		table.URL(3).String() != "http://h/b" || string(table.AppendURL(nil, 3)) != "http://h/b" {
 		t.Errorf("%+v", s)
 	}
 	if table.State(0).Given() || table.URL(0).String() != "" {

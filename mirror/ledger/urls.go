@@ -5,7 +5,6 @@ package ledger
 import (
 	"bytes"
 	"strings"
-	"unsafe"
 
 	"github.com/zeebo/xxh3"
 
@@ -13,29 +12,28 @@ import (
 )
 
 // urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any
-// moment. It costs about 30 bytes a URL beyond the URL itself. It has no lock: Table and Settled are the ways
-// to it.
+// moment. It costs about 28 bytes a URL beyond the URL itself, its path and its place in the index. It has no
+// lock: Table and Settled are the ways to it.
 type urls struct {
-	arena   [][]byte // URL bytes, never moved, so that strings may point into them
+	texts   texts // URLs and mirror paths
 	chunks  [][]entry
 	n       uint32
 	mimes   []string
 	mimeNum map[string]uint16
-	index   []uint64 // open addressing: hash's upper half << 32 | id + 1
+	index   []uint32 // open addressing: number + 1
 }
 
 // entry is the state of one URL.
 type entry struct {
-	url     uint32 // arena chunk << 16 | offset
-	urlLen  uint16
-	outcome site.Outcome
-	flags   uint8
-	depth   uint16
-	mime    uint16 // index into urls.mimes
+	url     uint32 // number in texts; 0: it has no URL yet
 	ref     uint32 // referrer's number plus one
 	target  uint32 // see State.Target
-	path    uint32 // mirror path: as url; 0 and pathLen 0: none
-	pathLen uint16
+	path    uint32 // mirror path: number in texts; 0: none, or its URL path
+	hash    uint16 // upper bits of the URL's hash
+	depth   uint16
+	mime    uint16 // index into urls.mimes
+	outcome site.Outcome
+	flags   uint8
 	rate    uint8 // how often it changes, see Rate
 	seen    Seen
 }
@@ -51,45 +49,27 @@ const (
 	fKnown                // a record of an earlier run exists
 )
 
-const (
-	arenaChunk = 64 << 10
-	entryChunk = 4096
-)
+const entryChunk = 4096
 
 func newURLs() urls {
-	return urls{index: make([]uint64, 1024), mimes: []string{""}, mimeNum: map[string]uint16{"": 0}}
+	return urls{index: make([]uint32, 1024), mimes: []string{""}, mimeNum: map[string]uint16{"": 0}}
 }
 
 // at returns the entry of a number.
 func (t *urls) at(id uint32) *entry { return &t.chunks[id/entryChunk][id%entryChunk] }
 
-func (t *urls) bytesAt(pos uint32, n uint16) []byte {
-	c := t.arena[pos>>16]
-	o := pos & 0xffff
-	return c[o : o+uint32(n)]
-}
+// usual is how many bytes most URLs and paths fit into.
+const usual = 256
 
-// store copies b into the arena.
-func (t *urls) store(b []byte) uint32 {
-	last := len(t.arena) - 1
-	if last < 0 || len(t.arena[last])+len(b) > cap(t.arena[last]) {
-		t.arena = append(t.arena, make([]byte, 0, arenaChunk))
-		last++
-	}
-	pos := uint32(last)<<16 | uint32(len(t.arena[last]))
-	t.arena[last] = append(t.arena[last], b...)
-	return pos
-}
-
-// urlOf returns the URL of a number without copying it.
+// urlOf returns the URL of a number.
 func (t *urls) urlOf(id uint32) site.URL {
-	e := t.at(id)
-	b := t.bytesAt(e.url, e.urlLen)
-	return site.Canonical(unsafe.String(unsafe.SliceData(b), len(b)))
+	var room [usual]byte
+	return site.Canonical(string(t.texts.append(room[:0], t.at(id).url)))
 }
 
 // find returns the number of a URL.
 func (t *urls) find(u []byte) (uint32, bool) {
+	var room [usual]byte
 	h := xxh3.Hash(u)
 	mask := uint64(len(t.index) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -97,14 +77,15 @@ func (t *urls) find(u []byte) (uint32, bool) {
 		if v == 0 {
 			return 0, false
 		}
-		if v>>32 == h>>32 {
-			id := uint32(v) - 1
-			if e := t.at(id); bytes.Equal(t.bytesAt(e.url, e.urlLen), u) {
-				return id, true
-			}
+		e := t.at(v - 1)
+		if e.hash == upper(h) && bytes.Equal(t.texts.append(room[:0], e.url), u) {
+			return v - 1, true
 		}
 	}
 }
+
+// upper is what an entry has of a hash, of which the index uses the lower bits.
+func upper(h uint64) uint16 { return uint16(h >> 48) }
 
 // add gives a URL that is not in the table the next number.
 func (t *urls) add(u []byte) uint32 {
@@ -116,9 +97,16 @@ func (t *urls) add(u []byte) uint32 {
 		t.chunks = append(t.chunks, make([]entry, entryChunk))
 	}
 	t.n++
-	*t.at(id) = entry{url: t.store(u), urlLen: uint16(len(u))}
-	t.put(xxh3.Hash(u), id)
+	t.give(id, u)
 	return id
+}
+
+// give gives a number its URL.
+func (t *urls) give(id uint32, u []byte) {
+	h := xxh3.Hash(u)
+	e := t.at(id)
+	e.url, e.hash = t.texts.add(u), upper(h)
+	t.put(h, id)
 }
 
 func (t *urls) put(h uint64, id uint32) {
@@ -127,50 +115,46 @@ func (t *urls) put(h uint64, id uint32) {
 	for t.index[i] != 0 {
 		i = (i + 1) & mask
 	}
-	t.index[i] = h&^uint64(1<<32-1) | uint64(id+1)
+	t.index[i] = id + 1
 }
 
 func (t *urls) grow() {
-	t.index = make([]uint64, 2*len(t.index))
+	t.index = make([]uint32, 2*len(t.index))
+	var u []byte
 	for id := uint32(0); id < t.n; id++ {
-		e := t.at(id)
-		t.put(xxh3.Hash(t.bytesAt(e.url, e.urlLen)), id)
+		if n := t.at(id).url; n > 0 {
+			u = t.texts.append(u[:0], n)
+			t.put(xxh3.Hash(u), id)
+		}
 	}
 }
 
 // setPath keeps a mirror path.
 func (t *urls) setPath(id uint32, p string) {
 	e := t.at(id)
-	e.flags &^= fIdentity
-	if u := t.urlOf(id); len(p) > 0 && u.Path()[1:] == p {
-		_, query := u.Query()
-		if !query {
-			e.flags |= fIdentity
-		}
-	}
-	if e.flags&fIdentity != 0 {
-		e.path, e.pathLen = 0, 0
+	e.dropPath()
+	if len(p) == 0 {
 		return
 	}
-	e.path, e.pathLen = t.store([]byte(p)), uint16(len(p))
+	u := t.urlOf(id)
+	if _, query := u.Query(); (u.Path()[1:] == p) && !query {
+		e.flags |= fIdentity
+		return
+	}
+	e.path = t.texts.add([]byte(p))
 }
 
 // path returns the mirror path of a number, "" when it has none.
 func (t *urls) path(id uint32) string {
+	var room [usual]byte
 	e := t.at(id)
 	if e.flags&fIdentity != 0 {
-		// What follows the first slash after "http://" and at least one byte of host; there is no query. Taking the
-		// URL apart instead is most of the cost of sorting a large site.
-		b := t.bytesAt(e.url, e.urlLen)
+		// What follows the first slash after "http://" and at least one byte of host; there is no query.
+		b := t.texts.append(room[:0], e.url)
 		b = b[len("http://")+1:]
-		b = b[bytes.IndexByte(b, '/')+1:]
-		return unsafe.String(unsafe.SliceData(b), len(b))
+		return string(b[bytes.IndexByte(b, '/')+1:])
 	}
-	if e.pathLen == 0 {
-		return ""
-	}
-	b := t.bytesAt(e.path, e.pathLen)
-	return unsafe.String(unsafe.SliceData(b), len(b))
+	return string(t.texts.append(room[:0], e.path))
 }
 
 // mime returns the number of a MIME type.
@@ -209,17 +193,14 @@ func (t *urls) reserve(n uint32) {
 	for size*3 < uint64(n)*4 {
 		size *= 2
 	}
-	t.n, t.index = n, make([]uint64, size)
+	t.n, t.index = n, make([]uint32, size)
 }
 
 // set gives a reserved number its URL.
 func (t *urls) set(id uint32, u []byte) {
-	if id >= t.n || t.at(id).urlLen > 0 {
-		return
+	if id < t.n && t.at(id).url == 0 {
+		t.give(id, u)
 	}
-	e := t.at(id)
-	e.url, e.urlLen = t.store(u), uint16(len(u))
-	t.put(xxh3.Hash(u), id)
 }
 
 // mark does what was decided.
@@ -256,5 +237,5 @@ func (e *entry) set(flag uint8, on bool) {
 // dropPath takes the mirror path of a URL.
 func (e *entry) dropPath() {
 	e.flags &^= fIdentity
-	e.pathLen = 0
+	e.path = 0
 }

@@ -4,7 +4,6 @@ package publish
 
 import (
 	"log/slog"
-	"slices"
 
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -41,8 +40,7 @@ func AssignNames(n Naming) (Names, error) {
 	if err != nil {
 		return Names{}, err
 	}
-	slices.SortFunc(fresh, func(a, b uint32) int { return phm.Compare(t.URL(a), t.URL(b)) })
-	for _, id := range fresh {
+	for _, id := range ledger.Sorted(fresh, t.URL, phm.Compare) {
 		if n.share(w, id) {
 			continue
 		}

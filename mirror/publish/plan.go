@@ -3,8 +3,8 @@
 package publish
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"mirrord/mirror/ledger"
 	"mirrord/phm"
@@ -98,8 +98,7 @@ func inOrder(t ledger.Settled) []uint32 {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(t.Path(a), t.Path(b)) })
-	return ids
+	return ledger.Sorted(ids, t.Path, strings.Compare)
 }
 
 // affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over

@@ -3,8 +3,6 @@
 package publish
 
 import (
-	"strings"
-
 	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
@@ -85,7 +83,6 @@ func (n *Naming) share(w *twins, id uint32) bool {
 		if !a.shared || n.Layout.Preferred(t.URL(id), t.MIME(id)) != p {
 			return false
 		}
-		p = strings.Clone(p)
 		t.Displace(other)
 		t.Place(id, p)
 		w.apart, w.bare = append(w.apart, id), append(w.bare, other)

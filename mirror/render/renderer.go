@@ -60,7 +60,7 @@ type Splicer struct {
 	frames   *store.FrameReader
 	links    StoredLinks
 	out      []byte
-	ref      []byte
+	ref, url []byte
 	was      map[int32]Cure // repaired links of a published version, by their starts; nil: Cures says which are
 	cured    []RepairedLink // of the document
 	declared int            // bytes of its line that they take, about

@@ -20,11 +20,11 @@ func (s *Splicer) target(i int, p string, identity bool) (ref []byte, inside, re
 		return s.outsideRef(i, l.Literal)
 	}
 	if s.links.Links[i].Kind == relocate.Action {
-		return s.Table.Bytes(id), false, !l.Absolute
+		return s.urlOf(id), false, !l.Absolute
 	}
 	final, inside := s.Table.Final(id)
 	if !inside {
-		return s.outsideRef(i, s.Table.Bytes(id))
+		return s.outsideRef(i, s.urlOf(id))
 	}
 	if identity && l.Plain && final == id && s.Table.State(final).Identity() {
 		return nil, true, false // the copy lies as the site does: the link is right as it is
@@ -63,7 +63,13 @@ func (s *Splicer) outside(i int) []byte {
 	if _, inside := s.Table.Final(id); inside {
 		return nil
 	}
-	return s.Table.Bytes(id)
+	return s.urlOf(id)
+}
+
+// urlOf returns the URL of a number; valid until the next call.
+func (s *Splicer) urlOf(id uint32) []byte {
+	s.url = s.Table.AppendURL(s.url[:0], id)
+	return s.url
 }
 
 // Cure is where a broken link leads instead, and why.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import "encoding/binary"
+
+// texts keeps strings in little memory: each is what it does not share with the beginning of the one that was
+// added before it. The links of a page, and the URLs of a site in the order of their keys, have most of their
+// bytes in common with their neighbours. The first of each block is whole, so that reading one decodes at
+// most a block.
+type texts struct {
+	chunks [][]byte // of textChunk bytes; no block goes over into another one
+	blocks []uint32 // where they begin: chunk << 16 | offset
+	in     uint32   // so many are in the last block
+	last   []byte
+}
+
+const (
+	textChunk = 64 << 10
+	textBlock = 16
+)
+
+// add keeps a copy of a text, which is shorter than a chunk, and returns its number, which is not 0.
+func (t *texts) add(b []byte) uint32 {
+	shared := 0
+	for shared < min(len(b), len(t.last)) && b[shared] == t.last[shared] {
+		shared++
+	}
+	const lengths = 2 * binary.MaxVarintLen16
+	last := len(t.chunks) - 1
+	whole := last < 0 || t.in == textBlock
+	if !whole {
+		whole = len(t.chunks[last])+lengths+len(b)-shared > textChunk
+	}
+	if whole {
+		if last < 0 || len(t.chunks[last])+lengths+len(b) > textChunk {
+			t.chunks = append(t.chunks, make([]byte, 0, textChunk))
+			last++
+		}
+		t.blocks = append(t.blocks, uint32(last)<<16|uint32(len(t.chunks[last])))
+		shared, t.in = 0, 0
+	}
+	c := binary.AppendUvarint(t.chunks[last], uint64(shared))
+	c = binary.AppendUvarint(c, uint64(len(b)-shared))
+	t.chunks[last] = append(c, b[shared:]...)
+	t.last = append(t.last[:0], b...)
+	t.in++
+	return uint32(len(t.blocks)-1)*textBlock + t.in
+}
+
+// append appends a text to dst; that of number 0 is empty.
+func (t *texts) append(dst []byte, number uint32) []byte {
+	if number == 0 {
+		return dst
+	}
+	number--
+	at := t.blocks[number/textBlock]
+	b := t.chunks[at>>16][at&(textChunk-1):]
+	start := len(dst)
+	for range number%textBlock + 1 {
+		var shared, n int
+		if b[0]|b[1] < 0x80 { // both lengths are a byte
+			shared, n, b = int(b[0]), int(b[1]), b[2:]
+		} else {
+			x, i := binary.Uvarint(b)
+			y, j := binary.Uvarint(b[i:])
+			shared, n, b = int(x), int(y), b[i+j:]
+		}
+		dst = append(dst[:start+shared], b[:n]...)
+		b = b[n:]
+	}
+	return dst
+}
