@@ -24,7 +24,7 @@ type Records struct {
 	gets      atomic.Uint32
 	batch     []byte // memory of the last batch
 	looks     *looks
-	commits   int
+	touched   int // results since the pages of the database were given back
 	foldItems int
 }
 
@@ -50,8 +50,9 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 	return r, ok, err
 }
 
-// getsPerDrop is how many single look-ups may pass before the pages that they touched are given back.
-const getsPerDrop = 2048
+// getsPerDrop is how many single look-ups may pass before the pages that they touched are given back. The
+// kernel maps 16 pages for each.
+const getsPerDrop = 256
 
 // viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory
 // mapped.
