@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/collector"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/status"
@@ -46,6 +47,9 @@ func (s treeSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*fe
 	}
 	return res, err
 }
+
+// memorySlack is how much memory cmd/mirrord leaves to the collector beyond what is in use.
+const memorySlack = 16 << 20
 
 // rss is the memory of this process in bytes, files that are mapped included.
 func rss(tb testing.TB) int64 {
@@ -120,7 +124,7 @@ func peak(tb testing.TB, n int) (full, planned int64) {
 // BenchmarkMemoryPerURL says by how much the memory of a full run, and of a planned one, grows with each URL:
 // the difference of a large and a small site.
 func BenchmarkMemoryPerURL(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // as cmd/mirrord does
+	defer collector.Bound(50, memorySlack)() // as cmd/mirrord does
 	for b.Loop() {
 		small, large := 20_000, 200_000
 		p, q := peak(b, small)
@@ -137,7 +141,7 @@ func TestMemoryPerURL(t *testing.T) {
 	if !long() {
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	defer collector.Bound(50, memorySlack)()
 	small, large := 10_000, 110_000
 	p, q := peak(t, small)
 	x, y := peak(t, large)

@@ -7,10 +7,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	_ "time/tzdata" // time zones of job files on machines without a zone database
+
+	"mirrord/internal/collector"
 )
 
 func main() { os.Exit(realMain()) }
@@ -20,7 +21,7 @@ func realMain() int {
 	if os.Getenv("GOGC") == "" {
 		// memory on a mirror host is dear; below this the collector takes a tenth of the processor time of a full
 		// run
-		debug.SetGCPercent(50)
+		defer collector.Bound(50, 16<<20)()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/internal/collector"
+	jobfile "mirrord/job"
+	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/store"
+)
+
+// scaleSite is a site of n pages of a size, in folders of 500, that is made as it is requested. Page k links
+// to pages 10k+1 to 10k+10 and to its parent. Each hundredth page is another one in each edition. It answers
+// conditional requests.
+type scaleSite struct{ n, size, edition int }
+
+// path of page k: its folder has pages that are far apart in the order in which they are found.
+func (s scaleSite) path(k int) string {
+	folders := max(1, s.n/500)
+	return fmt.Sprintf("/some/folder/of/the/site/%d/page-%d.html", k*7919%folders, k)
+}
+
+func (s scaleSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	p := req.URL.Path()
+	k, _ := strconv.Atoi(strings.TrimSuffix(p[strings.LastIndexByte(p, '-')+1:], ".html"))
+	edition := 0
+	if k%100 == 99 {
+		edition = s.edition
+	}
+	etag := fmt.Sprintf(`"%d-%d"`, k, edition)
+	res := &fetch.Result{Head: fetch.Head{
+		Status:  200,
+		MIME:    "text/html",
+		Charset: "utf-8",
+		ETag:    etag,
+		Header:  http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Etag": {etag}},
+	}}
+	if req.ETag == etag {
+		res.Status, res.NotModified = http.StatusNotModified, true
+		return res, nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<!DOCTYPE html><title>Page %d, edition %d</title><a href=%s>up</a>\n", k, edition,
+		s.path(k/10))
+	for i := 10*k + 1; i <= 10*k+10 && i < s.n; i++ {
+		fmt.Fprintf(&b, "<a href=%s>%d</a>\n", s.path(i), i)
+	}
+	for word := uint64(k); b.Len() < s.size; {
+		word = word*6364136223846793005 + 1442695040888963407
+		fmt.Fprintf(&b, "%x ", word>>40)
+	}
+	res.Kept, res.Length, res.Wire = true, int64(b.Len()), int64(b.Len())
+	w, err := sink.Begin(&res.Head)
+	if err == nil {
+		_, err = io.Copy(w, &b)
+	}
+	return res, err
+}
+
+// scaleStep measures one step of TestScale.
+func scaleStep(t *testing.T, dir string, n int, name string, step func()) {
+	t.Helper()
+	debug.FreeOSMemory()
+	base := rss(t)
+	most := base
+	stop := make(chan struct{})
+	var sampler sync.WaitGroup
+	sampler.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				most = max(most, rss(t))
+			}
+		}
+	})
+	var before, after syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	wrote, _ := written(t)
+	start := time.Now()
+	step()
+	took := time.Since(start)
+	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	now, _ := written(t)
+	close(stop)
+	sampler.Wait()
+	cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+	var size int64
+	if fi, err := os.Stat(filepath.Join(dir, "sites", "tree", "site.db")); err == nil {
+		size = fi.Size()
+	}
+	fmt.Printf("| %s | %.0f s | %.0f s | %.1f MB | %d MB | %d | %d MB |\n", name, took.Seconds(), cpu.Seconds(),
+		float64(now-wrote)/1e6, most>>20, (most-base)/int64(n), size>>20)
+}
+
+// TestScale makes the table of docs/scale.md: MIRRORD_SCALE says how many pages, MIRRORD_SCALE_SIZE how many
+// bytes each has. TMPDIR is the disk.
+func TestScale(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("MIRRORD_SCALE"))
+	if n == 0 {
+		t.Skip("MIRRORD_SCALE is not set")
+	}
+	size, _ := strconv.Atoi(os.Getenv("MIRRORD_SCALE_SIZE"))
+	defer collector.Bound(50, memorySlack)()
+	dir, now := t.TempDir(), time.Now()
+	s := scaleSite{n: n, size: size}
+	job := func(o *mirror.Options) {
+		o.Job = jobfile.Default("http://tree.example.org" + s.path(0))
+		o.Job.Scope.Kind = "host"
+		o.Job.ObeyRobots, o.Job.Polite.Connections, o.Job.Polite.Delay, o.Job.Polite.Factor = false, 16, 0, 0
+		o.Fetcher, o.Now = s, func() time.Time { return now }
+	}
+	fmt.Println("| step | time | processor | written | memory | a URL | site.db |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
+	run := func(name string, change func(*mirror.Options)) {
+		now = now.Add(24 * time.Hour)
+		scaleStep(t, dir, n, name, func() { treeRun(t, dir, n, store.Options{}, change) })
+	}
+	run("first", job)
+	run("all requested, nothing changed", job)
+	s.edition++
+	run("all requested, 1 % changed", job)
+	plan := func(o *mirror.Options) {
+		job(o)
+		o.Job.FullRuns = 1
+		if err := o.Job.Set("adaptive.learn_for", "0s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("planned", plan)
+	reading := func(name string, f func(v *report.View, site *store.Site) error) {
+		scaleStep(t, dir, n, name, func() {
+			st, err := store.OpenState(dir, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			site, err := st.ViewSite("tree")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer site.Close()
+			var o mirror.Options
+			plan(&o)
+			v := (*report.View)(nil)
+			if !strings.HasPrefix(name, "verify") {
+				if v, err = report.Load(o.Job, site, now.Add(24*time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f(v, site); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	reading("plan", func(v *report.View, _ *store.Site) error {
+		_, err := v.Plan()
+		return err
+	})
+	reading("explain", func(v *report.View, _ *store.Site) error {
+		_, err := v.Explain(t.Context(), nil, "http://tree.example.org"+s.path(n/2))
+		return err
+	})
+	reading("verify --sample=1%", func(_ *report.View, site *store.Site) error {
+		of := 0
+		o := report.SampleOptions{Sampling: store.Sampling{Pick: func(string) bool {
+			of++
+			return of%100 == 0
+		}}}
+		_, err := report.Sample(t.Context(), site, o, func(p store.Problem) { t.Error(p) })
+		return err
+	})
+}
