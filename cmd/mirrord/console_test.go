@@ -101,6 +101,15 @@ func TestConsoleFlags(t *testing.T) {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}
+	dir := t.TempDir()
+	put(t, dir, "site.json", `{"site": {"url": "https://a.example/"}}`)
+	site := dir + "/site.json"
+	for file, want := range map[string]string{site: "ends with a slash", site + "x": "no such file"} {
+		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--mirrorz", file)
+		if code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "--mirrorz") {
+			t.Errorf("%s: %d %s", file, code, errs)
+		}
+	}
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--console", "off")
 	d.do(exitError, "console of this daemon is off", "open")
 	d.stop(exitOK)

@@ -42,6 +42,7 @@ type daemonFlags struct {
 	log, mail, from      string
 	host, maxState       string
 	listenHosts          []string
+	mirrorz              string
 	console              consoleFlags
 }
 
@@ -57,6 +58,22 @@ func (f *daemonFlags) statusHosts() []string {
 	return names
 }
 
+// mirrorzSite reads what --mirrorz names; nil without it.
+func (f *daemonFlags) mirrorzSite() (*web.MirrorzSite, error) {
+	if f.mirrorz == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.mirrorz)
+	if err != nil {
+		return nil, app.Usagef("--mirrorz: %w", err)
+	}
+	site, err := web.ParseMirrorzSite(text)
+	if err != nil {
+		return nil, app.Usagef("--mirrorz: %s: %w", f.mirrorz, err)
+	}
+	return site, nil
+}
+
 // The names of the sockets that systemd may have opened for us: FileDescriptorName= of their units.
 const (
 	fdControl = "control"
@@ -70,7 +87,6 @@ func daemonCommand(a *cli) *cobra.Command {
 		Short: "Run all jobs at their times",
 		Long: `Run all jobs at their times.
 
---listen serves a status page, /metrics, /healthz and /readyz; --console the interface of mirrord open.
 SIGTERM ends the runs, which go on later; SIGHUP reads the jobs again.
 
 Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operations.md, docs/console.md.`,
@@ -91,6 +107,7 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time for runs to end")
 	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of gc; 0: never")
 	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read everything; 0: never")
+	fl.StringVar(&f.mirrorz, "mirrorz", "", "`FILE` for mirrorz.json")
 	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
 	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
 	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
@@ -119,6 +136,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		return app.Usagef("--scrub: %w", err)
 	}
 	if _, err := f.console.trusted(); err != nil {
+		return err
+	}
+	if _, err := f.mirrorzSite(); err != nil {
 		return err
 	}
 	level := slog.LevelInfo
@@ -273,10 +293,16 @@ func socketPath(a *cli, flag, state string) (string, error) {
 	return filepath.Join(state, "daemon.sock"), nil
 }
 
+// servedDaemon is what the control socket and the status page show.
+type servedDaemon interface {
+	control.API
+	Fronts() []web.Front
+}
+
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
 // that systemd has opened.
 func daemonServers(
-	a *cli, d control.API, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
+	a *cli, d servedDaemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
 	mode fs.FileMode,
 ) (all []listener, err error) {
 	defer func() {
@@ -317,6 +343,13 @@ func daemonServers(
 		mux := http.NewServeMux()
 		control.Observe(mux, d)
 		mux.Handle("/", page)
+		site, err := f.mirrorzSite()
+		if err != nil {
+			return all, err
+		}
+		fronts := web.NewFronts(web.FrontOptions{All: d.Fronts, Site: site})
+		mux.Handle("GET "+web.TunasyncPath, fronts)
+		mux.Handle("GET "+web.MirrorzPath, fronts)
 		var h http.Handler = mux
 		// a socket in the file system has no name that could lead elsewhere
 		if strings.HasPrefix(l.Addr().Network(), "tcp") {

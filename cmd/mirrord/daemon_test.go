@@ -305,6 +305,9 @@ func TestDaemon(t *testing.T) {
 		"/v1/status":    "404",
 		"/debug/pprof/": "404",
 		"/v1/reload":    "404",
+
+		"/static/tunasync.json": `"upstream": "` + srv.URL,
+		"/mirrorz.json":         "404mirrord daemon --mirrorz FILE",
 	} {
 		resp, err := http.Get(base + path)
 		if err != nil {

@@ -264,7 +264,8 @@ func TestStatusPageHost(t *testing.T) {
 		"mirror.corp.test.evil.test": 421,
 		"127.0.0.1.evil.test":        421,
 	} {
-		for _, path := range []string{"/", "/status.json", "/metrics", "/healthz"} {
+		for _, path := range []string{"/", "/status.json", "/metrics", "/healthz",
+			"/static/tunasync.json"} {
 			if got, _, _ := fetchAs(t, base, host, path); got != want {
 				t.Errorf("Host %q, %s: %d, want %d", host, path, got, want)
 			}
