@@ -46,7 +46,8 @@ func policyKeys() []Key {
 			Example: "0.01",
 			Doc: "Cost of a request, in changed pages: a request is made when it is expected to find " +
 				"at least as many changes. 0.001 requests a page as long as one of a thousand " +
-				"requests finds a change; with 0 everything is requested, best first.",
+				"requests finds a change; with 0 everything is requested, best first. mirrord plan JOB --price " +
+				"shows what each would have come to, and mirrord tune proposes one.",
 			Risk:  "A high price saves requests and finds changes later.",
 			field: func(j *Job) any { return &j.Adaptive.Price },
 			max:   1,

@@ -91,7 +91,7 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 		}
 	}
 	adaptive := Curve{Policy: policy.Adaptive}
-	for _, price := range []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1} {
+	for _, price := range Prices() {
 		if err := run(&adaptive, Point{Label: fmt.Sprint(price)}, Options{
 			Policy:  policy.Adaptive,
 			Train:   o.Train,

@@ -23,7 +23,7 @@ func commandGroups(a *cli) []commandGroup {
 		}},
 		{"Decide", []*cobra.Command{
 			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),
-			forgetCommand(a), forgetAddressCommand(a),
+			forgetCommand(a), forgetAddressCommand(a), tuneCommand(a),
 		}},
 		{"Run", []*cobra.Command{
 			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),

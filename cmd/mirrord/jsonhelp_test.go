@@ -54,6 +54,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"joblife.go renameCommand":              {"rename", app.Renamed{}},
 		"notifytest.go reportTold":              {"notify-test", control.Told{}},
 		"plan.go planCommand":                   {"plan", report.PlanReport{}},
+		"plan.go prices":                        {"plan --price", app.PriceReport{}},
+		"tune.go tuneCommand":                   {"tune", app.TuneReport{}},
 		"plan.go evolution":                     {"evolution", report.Evolution{}},
 		"plan.go rules":                         {"rules", report.SiteRules{}},
 		"preview.go printPreview":               {"plan URL", app.Preview{}},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 )
 
 func planCommand(a *cli) *cobra.Command {
-	var all bool
+	var all, price bool
+	var drawing string
 	cmd := &cobra.Command{
 		Use:   "plan JOB|URL",
 		Short: "Show what the next run requests",
@@ -24,20 +26,26 @@ func planCommand(a *cli) *cobra.Command {
 and what its runs observed. The plan is for the next scheduled time. No site is contacted.
 
 For a URL, or a job without a mirror, up to 20 requests preview a first run: what robots.txt says, the entry page, what the
-scope takes in, and how much that is at least. Nothing is kept. Exit code 1 when there is nothing to mirror.
+scope takes in, and how much that is at least. Exit code 1 when there is nothing to mirror.
 
-The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more,
-and new URLs are always fetched. Requests of replicas, what reuse saves and guesses from scripts are not in it; jobs that have them say so.
+The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more.
+Requests of replicas, what reuse saves and guesses from scripts are not in it; jobs that have them say so.
 
 Reasons to request: rate, probe, hub, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
-but not in the mirror). Reasons to skip: price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
+but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: docs/evolution.md.
+
+--price shows what prices would have asked and missed in the runs so far.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan https://www.samba.org/
+  mirrord plan samba --price
   mirrord plan samba --json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if price || drawing != "" {
+				return prices(cmd.Context(), a, args[0], drawing)
+			}
 			p, first, err := app.PlanOrPreview(cmd.Context(), a.app(), args[0], time.Now())
 			if err != nil {
 				return err
@@ -51,8 +59,27 @@ but not in the mirror). Reasons to skip: price, evidence, rule, budget. docs/evo
 			return p.WriteText(a.stdout, all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list every directory, also below one of which the same is said")
+	cmd.Flags().BoolVar(&all, "all", false, "list every directory")
+	cmd.Flags().BoolVar(&price, "price", false, "what prices would have come to")
+	cmd.Flags().StringVar(&drawing, "plot", "", "draw it into this SVG `FILE`")
 	return cmd
+}
+
+// prices shows what prices would have come to.
+func prices(ctx context.Context, a *cli, name, drawing string) error {
+	x, done := a.appWithNote()
+	r, err := app.Prices(ctx, x, name)
+	done()
+	if err == nil && drawing != "" {
+		err = plotPrices(drawing, r)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	return printPrices(a, r)
 }
 
 // evolutionFlags are the flags of evolution.

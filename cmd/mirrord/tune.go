@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/job"
+	"mirrord/replay"
+)
+
+func tuneCommand(a *cli) *cobra.Command {
+	var requests float64
+	var late string
+	cmd := &cobra.Command{
+		Use:   "tune JOB (--requests N | --late TIME)",
+		Short: "Propose a price for a job",
+		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
+which a change would have been found at most so late, both in the mean over the runs that the job has made. The price
+that fits the first half of them is tried on the other, so that you see how far to trust it.
+
+No site is contacted and nothing is changed: the line to write into the job file is printed. mirrord plan JOB --price
+shows what other prices would have come to. Guide: docs/evolution.md.`,
+		Example: `  mirrord tune samba --requests 300
+  mirrord tune samba --late 12h`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := tuneGoal(cmd, requests, late)
+			if err != nil {
+				return err
+			}
+			x, done := a.appWithNote()
+			r, err := app.Tune(cmd.Context(), x, args[0], g)
+			done()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(r)
+			}
+			printTuned(a, r)
+			return nil
+		},
+	}
+	cmd.Flags().Float64Var(&requests, "requests", 0, "at most `N` a run")
+	cmd.Flags().StringVar(&late, "late", "", "changes are found at most `TIME` late")
+	cmd.MarkFlagsOneRequired("requests", "late")
+	cmd.MarkFlagsMutuallyExclusive("requests", "late")
+	return cmd
+}
+
+func tuneGoal(cmd *cobra.Command, requests float64, late string) (g replay.Goal, err error) {
+	if cmd.Flags().Changed("requests") {
+		if !(requests > 0) || math.IsInf(requests, 0) {
+			return g, app.Usagef("--requests %v: want a number above 0", requests)
+		}
+		g.Requests = requests
+		return g, nil
+	}
+	if g.Late, err = job.ParseDuration(late); err != nil {
+		return g, app.Usagef("--late: %w", err)
+	}
+	if g.Late <= 0 {
+		return g, app.Usagef("--late %s: want a time above 0", late)
+	}
+	return g, nil
+}
+
+func printTuned(a *cli, r *app.TuneReport) {
+	price := priceText(r.Price)
+	goal := "at most " + strconv.FormatFloat(r.Goal, 'f', -1, 64) + " requests a run"
+	if r.LateHours > 0 {
+		goal = "changes found at most " + lateText(&r.LateHours) + " late"
+	}
+	if r.Met {
+		a.printf("%s: price %s for %s\n", r.Job, price, goal)
+	} else {
+		a.printf("%s: no price gives %s; %s comes nearest\n", r.Job, goal, price)
+		if r.Goal > 0 {
+			a.printf("  what to do: limits.max_requests bounds a run, and the next one goes on\n")
+		}
+	}
+	a.printf("  in the last %d of its %d runs: %s\n", r.Whole.Steps, r.Runs, stretchText(&r.Whole))
+	if t := r.Trial; t != nil {
+		a.printf("  tried on the later half, with the price %s of the first: %s\n", priceText(t.Price),
+			stretchText(&t.Late))
+	}
+	a.printf("  the job has %s; to change it:\n\n[adaptive]\nprice = %s\n", priceText(r.InForce), price)
+}
+
+// printPrices writes what prices would have come to.
+func printPrices(a *cli, r *app.PriceReport) error {
+	steps := r.Runs - r.Train
+	a.printf("%s: what prices would have come to in the last %d of its %d runs\n", r.Job, steps, r.Runs)
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "PRICE\tREQUESTS A RUN\tOF FULL\tFOUND AT ONCE\tLATE BY\t")
+	for i := range r.Prices {
+		p := &r.Prices[i]
+		found := "-"
+		if p.Whole.Found != nil {
+			found = percent(*p.Whole.Found)
+		}
+		here := ""
+		if p.Price == r.InForce {
+			here = " in force"
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%s\t%s\t%s\t%s\n", priceText(p.Price), p.Whole.Requests, percent(p.Whole.OfFull),
+			found, lateText(p.Whole.Late), here)
+	}
+	return w.Flush()
+}
+
+// plotPrices draws the same into an SVG file.
+func plotPrices(name string, r *app.PriceReport) error {
+	return writeSVG(name, func(w io.Writer) error {
+		title := fmt.Sprintf("%s: what prices would have saved, and missed", r.Job)
+		return replay.Plot(w, title, replay.PriceCurve(r.Prices), nil)
+	})
+}
+
+func stretchText(s *replay.Stretch) string {
+	text := fmt.Sprintf("%.0f requests a run, %s of all", s.Requests, percent(s.OfFull))
+	if s.Found != nil {
+		text += fmt.Sprintf("; %s of the changes found at once, the mean change %s late", percent(*s.Found),
+			lateText(s.Late))
+	}
+	return text
+}
+
+// lateText is a number of hours for people.
+func lateText(hours *float64) string {
+	switch {
+	case hours == nil:
+		return "-"
+	case *hours < 1:
+		return fmt.Sprintf("%.0f min", *hours*60)
+	case *hours < 72:
+		return fmt.Sprintf("%.0f h", *hours)
+	}
+	return fmt.Sprintf("%.0f days", *hours/24)
+}
+
+// priceText is a price with two digits that count.
+func priceText(p float64) string { return strconv.FormatFloat(round2(p), 'f', -1, 64) }
+
+func round2(p float64) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(p, 'g', 2, 64), 64)
+	if err != nil {
+		return p
+	}
+	return v
+}

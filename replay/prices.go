@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"mirrord/policy"
+)
+
+// Stretch sums up steps that follow one another.
+type Stretch struct {
+	Steps    int      `json:"steps"`
+	Requests float64  `json:"requests"`      // of a step, in the mean
+	OfFull   float64  `json:"of_full"`       // the same as a share of a full sync
+	Found    *float64 `json:"found"`         // share of the changes that their step found; null: nothing changed
+	Late     *float64 `json:"late_hours"`    // how late a change is found, in the mean, see Priced
+	Lost     int      `json:"lost,omitzero"` // pages on which the mirror is still wrong at the end
+}
+
+// Priced is what adaptive would have asked and missed at one price. How late a change is found is counted
+// from the step at which a full sync would have found it, so that one that its step finds is not late at
+// all: the hours for which pages of the mirror were wrong after a step, over the number of changes.
+type Priced struct {
+	Price float64 `json:"price"`
+	Whole Stretch `json:"whole"` // all steps after the training
+	Early Stretch `json:"early"` // the first half of them
+	Late  Stretch `json:"late"`  // the other
+	Total Total   `json:"-"`     // of all steps, as the drawings show it
+}
+
+// Prices are the usual prices, those of the drawings.
+func Prices() []float64 { return []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1} }
+
+// stepFacts is what counts of one step.
+type stepFacts struct {
+	requests, full, changes, found, stale int
+	until                                 time.Duration // to the step after it
+}
+
+func stretchOf(steps []stepFacts) (s Stretch) {
+	var full, changes, found int
+	var wrong float64
+	for _, f := range steps {
+		s.Requests += float64(f.requests)
+		full, changes, found = full+f.full, changes+f.changes, found+f.found
+		wrong += float64(f.stale) * f.until.Hours()
+		s.Lost = f.stale
+	}
+	s.Steps, s.Found = len(steps), ratio(found, changes)
+	if full > 0 {
+		s.OfFull = s.Requests / float64(full)
+	}
+	if s.Steps > 0 {
+		s.Requests /= float64(s.Steps)
+	}
+	if changes > 0 {
+		late := wrong / float64(changes)
+		s.Late = &late
+	}
+	return s
+}
+
+// AtPrice replays a history under adaptive at a price.
+func AtPrice(h *History, o Options, price float64) (Priced, error) {
+	o.Policy, o.Price, o.Budget = policy.Adaptive, price, 0
+	var facts []stepFacts
+	o.After = func(w *World) {
+		m := w.Measure()
+		f := stepFacts{
+			requests: m.Requests,
+			full:     m.Full,
+			changes:  m.Changes,
+			found:    m.Found,
+			stale:    m.Stale,
+		}
+		if next := w.Now() + 1; next < len(h.Versions) {
+			f.until = h.Versions[next].Time.Sub(h.Versions[w.Now()].Time)
+		} else if n := len(facts); n > 0 {
+			f.until = facts[n-1].until
+		}
+		facts = append(facts, f)
+	}
+	r, err := Run(h, o)
+	if err != nil {
+		return Priced{}, err
+	}
+	half := (len(facts) + 1) / 2
+	return Priced{
+		Price: price,
+		Whole: stretchOf(facts),
+		Early: stretchOf(facts[:half]),
+		Late:  stretchOf(facts[half:]),
+		Total: r.Total,
+	}, nil
+}
+
+// Goal is what a price is tuned for: at most so many requests a run, or that a change is found at most so
+// late, in the mean. One of the two is 0.
+type Goal struct {
+	Requests float64       `json:"requests,omitzero"`
+	Late     time.Duration `json:"-"`
+}
+
+// Tuned is a price that fits a goal.
+type Tuned struct {
+	Priced
+	Met bool `json:"met"` // false: no price does, and this one comes nearest
+	// the price that fits the first half of the steps, tried on the other half; nil when there are too few
+	Trial *Priced `json:"trial,omitempty"`
+}
+
+// Prices that are tried lie between these, stepRatio apart.
+const (
+	leastPrice = 1e-5
+	mostPrice  = 0.5
+	stepRatio  = 1.06
+)
+
+// leastTrial is how many steps there must be for a trial on half of them.
+const leastTrial = 8
+
+// Tune looks for the price that fits a goal: the lowest that keeps to a number of requests, which is the
+// freshest, or the highest that keeps to a lateness, which is the cheapest. goOn is called before each
+// replay; its error ends the search.
+func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
+	t := tuner{
+		goOn: goOn,
+		h:    h,
+		o:    o,
+		goal: g,
+		seen: map[int]Priced{},
+	}
+	p, met, err := t.find(func(p *Priced) *Stretch { return &p.Whole })
+	if err != nil || p.Whole.Steps < leastTrial {
+		return Tuned{Priced: p, Met: met}, err
+	}
+	trial, _, err := t.find(func(p *Priced) *Stretch { return &p.Early })
+	return Tuned{Priced: p, Met: met, Trial: &trial}, err
+}
+
+type tuner struct {
+	goOn func() error
+	h    *History
+	o    Options
+	goal Goal
+	seen map[int]Priced // by step of the scale
+}
+
+func (t *tuner) at(step int) (Priced, error) {
+	if p, ok := t.seen[step]; ok {
+		return p, nil
+	}
+	if err := t.goOn(); err != nil {
+		return Priced{}, err
+	}
+	p, err := AtPrice(t.h, t.o, leastPrice*math.Pow(stepRatio, float64(step)))
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", t.h.Site, err)
+	}
+	t.seen[step] = p
+	return p, nil
+}
+
+// find bisects the scale of prices, on which requests fall and lateness rises.
+func (t *tuner) find(part func(*Priced) *Stretch) (best Priced, met bool, err error) {
+	steps := int(math.Log(mostPrice/leastPrice)/math.Log(stepRatio)) + 1
+	lo, hi := 0, steps-1 // the price that fits best lies between them
+	frugal := t.goal.Requests > 0
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if !frugal {
+			mid = (lo + hi + 1) / 2
+		}
+		p, err := t.at(mid)
+		if err != nil {
+			return p, false, err
+		}
+		switch fits := t.fits(part(&p)); {
+		case frugal && fits:
+			hi = mid
+		case frugal:
+			lo = mid + 1
+		case fits:
+			lo = mid
+		default:
+			hi = mid - 1
+		}
+	}
+	best, err = t.at(lo)
+	return best, err == nil && t.fits(part(&best)), err
+}
+
+func (t *tuner) fits(s *Stretch) bool {
+	if t.goal.Requests > 0 {
+		return s.Requests <= t.goal.Requests
+	}
+	return s.Late == nil || *s.Late <= t.goal.Late.Hours()
+}
+
+// PriceCurve is what prices come to, for Plot, beside full syncs.
+func PriceCurve(priced []Priced) []Curve {
+	one := 1.0
+	c := Curve{Policy: policy.Adaptive}
+	for i := range priced {
+		c.Points = append(c.Points, Point{Label: fmt.Sprint(priced[i].Price), Total: priced[i].Total})
+	}
+	return []Curve{
+		{Policy: policy.Full, Points: []Point{{Total: Total{Req: 1, CR: &one, CRMicro: &one}}}},
+		c,
+	}
+}
