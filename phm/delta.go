@@ -38,6 +38,8 @@ type Delta struct {
 	// lines of the base's table that go: the first, from 0, and how many
 	Removed [][2]int `json:"removed,omitempty"`
 	Meta    string   `json:"delta"` // phm.json of the target, byte for byte
+	// of an update: what the origin said of the encoding of files, by path
+	Charsets map[string]string `json:"charsets,omitempty"`
 
 	Lines  int `json:"-"` // of the target's table that the base does not have
 	Bodies int `json:"-"` // files that the base does not have
@@ -54,8 +56,8 @@ type DeltaBase struct {
 // DeltaTarget says what the base and the delta give together.
 type DeltaTarget struct {
 	Version int    `json:"version,omitempty"`
-	Bytes   int64  `json:"bytes"` // of the archive
-	SHA256  string `json:"sha256"`
+	Bytes   int64  `json:"bytes,omitempty"`  // of the archive
+	SHA256  string `json:"sha256,omitempty"` // likewise; both are missing in an update
 }
 
 func (b DeltaBase) String() string {
@@ -69,6 +71,15 @@ func baseOf(m *Meta) DeltaBase {
 
 // ReadDelta reads what a delta archive says of itself. It fails with ErrNotDelta for every other archive.
 func ReadDelta(a *Archive) (*Delta, error) {
+	d, err := readDelta(a)
+	if err == nil && !isDigest(d.Target.SHA256) {
+		return nil, ErrNotDelta
+	}
+	return d, err
+}
+
+// readDelta reads that of an update, too.
+func readDelta(a *Archive) (*Delta, error) {
 	f, err := OpenRegular(a, MetaName)
 	if err != nil {
 		return nil, err
@@ -88,7 +99,7 @@ func ReadDelta(a *Archive) (*Delta, error) {
 	case d.Format > deltaFormat:
 		return nil, fmt.Errorf("read %s: %w: it is %d, this program reads up to %d", MetaName, ErrNewer, d.Format,
 			deltaFormat)
-	case d.Format != deltaFormat, d.Meta == "", !isDigest(d.Base.TableSum), !isDigest(d.Target.SHA256):
+	case d.Format != deltaFormat, d.Meta == "", !isDigest(d.Base.TableSum):
 		return nil, ErrNotDelta
 	}
 	last := -1

@@ -203,6 +203,9 @@ func (w *BlobWriter) Head(n int) []byte {
 	return buf[:n]
 }
 
+// ReadAt reads what was written.
+func (w *BlobWriter) ReadAt(p []byte, at int64) (int, error) { return w.f.ReadAt(p, at) }
+
 // Load returns what was written, in memory that the collector does not know, so that it neither waits for it
 // nor makes room in proportion. free gives it back at once; nothing may refer to it then.
 func (w *BlobWriter) Load() (body []byte, free func(), err error) {

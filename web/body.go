@@ -4,9 +4,10 @@ package web
 
 import (
 	"bytes"
-	"encoding/base64"
 	"net/http"
 	"strings"
+
+	"mirrord/phm"
 )
 
 // body sends a file: whole, in ranges, compressed, or not at all when the client has it.
@@ -56,14 +57,7 @@ func (v *view) describe(r Resource, coding string) {
 	}
 }
 
-// etag is strong: the SHA-256 of the file, and the coding, which makes other bytes of it.
-func etag(r Resource, coding string) string {
-	tag := base64.RawURLEncoding.EncodeToString(r.Digest[:])
-	if coding != "" {
-		tag += "-" + coding
-	}
-	return `"` + tag + `"`
-}
+func etag(r Resource, coding string) string { return phm.EntityTag(r.Digest[:], coding) }
 
 func (v *view) method() bool { return v.r.Method == http.MethodGet || v.r.Method == http.MethodHead }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/url"
 	"strings"
 	"time"
@@ -64,6 +65,7 @@ type Snapshot struct {
 	Files   int
 	Bytes   int64
 	Table   Table
+	Tree    fs.FS  // the version as a PHM; nil: it cannot be had so
 	Release func() // ends the use; nil when there is nothing to do
 }
 

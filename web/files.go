@@ -81,6 +81,7 @@ func (t *openTree) snapshot() *Snapshot {
 		Files:   m.Files,
 		Bytes:   m.Bytes,
 		Table:   t,
+		Tree:    t.fsys,
 		Release: sync.OnceFunc(t.release),
 	}
 }

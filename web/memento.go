@@ -63,6 +63,8 @@ func (v *view) memento(rest string) error {
 		if u, ok := v.original(arg); ok {
 			return v.version(u, t)
 		}
+	case "mirror":
+		return v.offer(arg)
 	default:
 		v.notFound(v.w, v.r, notFound{Name: v.name, What: "There is nothing here."})
 	}

@@ -82,6 +82,7 @@ type Server struct {
 	codings *codings
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
+	updates chan struct{}                                                // of those that are being written
 	log     *slog.Logger
 }
 
@@ -96,6 +97,7 @@ func New(o Options) (*Server, error) {
 		hosts:   newOwnHosts(o.Hosts),
 		aliases: map[string]string{},
 		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
+		updates: make(chan struct{}, maxUpdates),
 		log:     o.Log,
 	}
 	if s.log == nil {

@@ -90,6 +90,7 @@ func (v *view) serve() error {
 			return err
 		}
 		v.linkOriginal(f.r.URL)
+		v.linkOffer()
 	}
 	return v.answer(u, f, live{v})
 }

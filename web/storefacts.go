@@ -82,7 +82,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 		if r.Target > 0 && r.Path == "" {
 			targets[r.Target-1] = site.URL{}
 		} else if r.InSet && r.Charset != "" {
-			f.setCharset(maphash.String(t.index.seed, r.URL.String()), r.Charset)
+			f.setCharset(maphash.String(t.seed, r.URL.String()), r.Charset)
 		}
 		return nil
 	})

@@ -27,7 +27,8 @@ type openTree struct {
 	meta  *phm.Meta
 	table tableReader
 	stat  fs.FileInfo // of the table
-	index *tableIndex
+	index *phm.TableIndex
+	seed  maphash.Seed // of the charsets
 	facts atomic.Pointer[facts]
 	users atomic.Int64
 
@@ -41,7 +42,7 @@ type tableReader interface {
 
 // readTree opens a tree, with one user: the caller. c is closed with the tree, or at once with an error.
 func readTree(fsys fs.FS, c io.Closer) (_ *openTree, err error) {
-	t := &openTree{fsys: fsys, close: c}
+	t := &openTree{fsys: fsys, close: c, seed: maphash.MakeSeed()}
 	t.users.Store(1)
 	t.facts.Store(&facts{known: true})
 	defer func() {
@@ -67,7 +68,7 @@ func readTree(fsys fs.FS, c io.Closer) (_ *openTree, err error) {
 			io.ReaderAt
 			io.Closer
 		}{at, f}
-		t.index, err = indexTable(f, t.meta.Files)
+		t.index, err = phm.IndexTable(f, t.meta.Files)
 		return t, err
 	}
 	b, err := io.ReadAll(f) // from an archive
@@ -75,7 +76,7 @@ func readTree(fsys fs.FS, c io.Closer) (_ *openTree, err error) {
 		return nil, err
 	}
 	t.table = memory{bytes.NewReader(b)}
-	t.index, err = indexTable(bytes.NewReader(b), t.meta.Files)
+	t.index, err = phm.IndexTable(bytes.NewReader(b), t.meta.Files)
 	return t, err
 }
 
@@ -103,7 +104,7 @@ func (t *openTree) version() Version { return Version{t.meta.Version, t.meta.Ret
 
 // Find returns the resource of a URL.
 func (t *openTree) Find(u site.URL) (Resource, bool, error) {
-	f, err := t.index.byURL(t.table, u)
+	f, err := t.index.ByURL(t.table, u.String())
 	if f != nil {
 		res, ok, err := t.resource(f)
 		res.URL = u // one of several, when it is shared
@@ -119,7 +120,7 @@ func (t *openTree) Find(u site.URL) (Resource, bool, error) {
 
 // At returns the file at a mirror path.
 func (t *openTree) At(path string) (Resource, bool, error) {
-	f, err := t.index.byPath(t.table, path)
+	f, err := t.index.ByPath(t.table, path)
 	if f == nil {
 		return Resource{}, false, err
 	}
@@ -132,7 +133,7 @@ func (t *openTree) resource(f *phm.File) (Resource, bool, error) {
 		return Resource{}, false, err
 	}
 	facts := t.facts.Load()
-	if i, ok := facts.charsets[maphash.String(t.index.seed, f.URL)]; ok {
+	if i, ok := facts.charsets[maphash.String(t.seed, f.URL)]; ok {
 		r.Charset = facts.names[i]
 	}
 	return r, true, nil

@@ -46,7 +46,8 @@ ZIM file of mirrord: it is served as it is, without being imported.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
 queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
-are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
+are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Jobs elsewhere
+that mirror one in turn follow its versions. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward
   mirrord serve ~/samba-12.phm

@@ -24,7 +24,7 @@ func keyExceptions() map[string]string {
 		"phm maskedFiles": published, "phm maskedBytes": published,
 		"phm tableBytes": published, "phm tableSHA256": published,
 		"wacz mainPageUrl": wacz, "wacz mainPageDate": wacz,
-		"web mirrord.also":    field,
+		"phm mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,
 		"mirror/result repairedLinks": old, "mirror/result sameText": old, "mirror/result nearText": old,

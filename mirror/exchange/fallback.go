@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/fetch"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/site"
@@ -29,6 +30,26 @@ func (x *Exchange) fromReuse(ctx context.Context, rec *store.Resource, down bool
 		return nil, err
 	}
 	return x.take(rec, &a)
+}
+
+// fromUpstream takes a URL from what a site that is a mirror says of its versions; nothing when that does not
+// give it. What it has no more is gone at once: no single answer says so, but its file table.
+func (x *Exchange) fromUpstream(ctx context.Context, rec *store.Resource) (f Found, err error) {
+	if !x.chain.Upstream.Follows() || (x.traits.Sitemap(rec.ID) && x.read.rescan) {
+		return f, nil
+	}
+	a, err := x.chain.Get(ctx, &source.Ask{
+		Record:  rec,
+		Of:      source.FromUpstream,
+		Request: fetch.Request{URL: rec.URL},
+		Refuse:  x.read.refuse(rec),
+	})
+	defer a.Release()
+	if err != nil || a.From == 0 {
+		return f, err
+	}
+	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
+	return x.answer(ctx, rec, exchanged{Answer: &a, second: true})
 }
 
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what

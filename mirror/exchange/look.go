@@ -78,6 +78,9 @@ func (x *Exchange) Look(
 		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
+	if given, err := x.fromUpstream(ctx, rec); given.Finding != nil || given.Turn.Why != 0 || err != nil {
+		return given, false, err
+	}
 	if turn == ledger.OriginProbed && !x.motor.Troubles.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
@@ -149,6 +152,7 @@ func (x *Exchange) request(
 	if err != nil {
 		return Found{}, err
 	}
+	x.chain.Upstream.Hear(ctx, u, a.Result)
 	came := exchanged{
 		Answer: &a,
 		second: x.isSecondLook(rec),

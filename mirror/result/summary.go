@@ -71,6 +71,7 @@ type Summary struct {
 	Foreign        int              `json:"foreign,omitempty"`
 	Reused         int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
 	ReusedOf       string           `json:"reused_of,omitempty"`
+	Followed       *Followed        `json:"followed,omitempty"`
 	RepairedLinks  int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 
 	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly
@@ -90,6 +91,14 @@ type Summary struct {
 
 	Notes    []Note    `json:"notes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
+}
+
+// Followed says which version of a mirror a run followed, whose server says what it has.
+type Followed struct {
+	At      string `json:"at"`              // URL of its root
+	Version int    `json:"version"`         // that it had
+	Since   int    `json:"since,omitempty"` // the one that was known before; 0 for none
+	Files   int64  `json:"files"`           // that came together, without a request for each
 }
 
 // Sparing reports whether a run that ended well did not look at all that it knew.

@@ -196,6 +196,11 @@ func (t *text) sources() {
 	if s.Reused > 0 {
 		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}
+	if f := s.Followed; f != nil && f.Since == f.Version {
+		t.p("  %s is a mirror, and has version %d as before\n", f.At, f.Version)
+	} else if f != nil {
+		t.p("  %s is a mirror: %d files of its version %d came in one answer\n", f.At, f.Files, f.Version)
+	}
 	switch n := s.RepairedLinks; {
 	case n == 1:
 		t.p("  1 link to broken pages of other sites leads to equivalent copies\n")

@@ -32,7 +32,12 @@ func (r *Retrieval) endAdvice() error {
 
 // makePlan plans the run.
 func (r *Retrieval) makePlan() error {
-	_, err := r.advice.MakePlan(spare.PlanTerms{Published: r.Live != nil, NewRules: r.Rescan}, r.knownSite)
+	terms := spare.PlanTerms{
+		Published: r.Live != nil,
+		NewRules:  r.Rescan,
+		Followed:  r.chain.Upstream.Follows(),
+	}
+	_, err := r.advice.MakePlan(terms, r.knownSite)
 	if err != nil || r.advice.Plan == nil {
 		return err
 	}

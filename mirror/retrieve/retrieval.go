@@ -87,8 +87,12 @@ func (r *Retrieval) Load() (session.Retrieved, error) {
 	return r.retrieved(nil), nil
 }
 
-// Renew tests replicas again at the end of a complete run, when that is due and the site is well.
+// Renew stores at the end of a complete run which version of a mirror was followed, and tests replicas again
+// when that is due and the site is well.
 func (r *Retrieval) Renew(ctx context.Context) {
+	if err := r.chain.Upstream.Keep(); err != nil {
+		r.Log.Warn("the version of the mirror that is followed is not stored", "err", err)
+	}
 	r.settleBase()
 	if r.Options.NoFetch || len(r.motor.Troubles.DownEntries()) > 0 {
 		return
@@ -146,6 +150,14 @@ func (r *Retrieval) Report(sum *result.Summary) {
 	sum.AlternatesSame, sum.Reused = given.Same, r.chain.Reuse.Taken()
 	if sum.Reused > 0 {
 		sum.ReusedOf = r.Provenance.Job
+	}
+	if u, ok := r.chain.Upstream.Report(); ok {
+		sum.Followed = &result.Followed{
+			At:      u.At,
+			Version: u.Version,
+			Since:   u.Since,
+			Files:   u.Taken,
+		}
 	}
 	for _, why := range given.Notes {
 		if !slices.ContainsFunc(sum.Notes, func(n result.Note) bool { return n.What == why }) {

@@ -50,7 +50,8 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	check(r.Full)
 	defer r.motor.WatchTail(r.Now)()
 	defer r.chain.Reuse.Close()
-	check(r.prepareReuse(ctx))
+	defer r.chain.Upstream.Close()
+	check(r.prepareSources(ctx))
 	s := r.newStages()
 	workers := &crawl.Workers{
 		Front:       r.motor.Front,
@@ -119,10 +120,17 @@ func (r *Retrieval) prepare() error {
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
 }
 
-// prepareReuse finds out whether the mirror of another job can be used.
-func (r *Retrieval) prepareReuse(ctx context.Context) error {
+// prepareSources finds out whether the mirror of another job can be used, and what has changed in the site if
+// that is a mirror which says so.
+func (r *Retrieval) prepareSources(ctx context.Context) error {
 	note, err := r.chain.Reuse.Prepare(ctx)
 	if note != "" {
+		r.Notes.Cap(note)
+	}
+	if err != nil || r.Full != nil || r.Rescan {
+		return err
+	}
+	if note, err = r.chain.Upstream.Prepare(ctx); note != "" {
 		r.Notes.Cap(note)
 	}
 	return err

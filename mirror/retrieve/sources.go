@@ -73,9 +73,29 @@ func (m sourcing) chain() source.Chain {
 	}
 	return source.Chain{
 		Reuse:    source.NewReuseSource(reuse),
+		Upstream: m.upstream(bodies),
 		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
 		Replicas: source.NewReplicaSource(replicas),
 	}
+}
+
+// upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.
+func (m sourcing) upstream(bodies *source.BodyPool) *source.UpstreamSource {
+	o := source.UpstreamOptions{
+		Facts:    m.Site.Notes,
+		Bodies:   bodies,
+		NewAsker: m.asker,
+		Head:     m.Site.Records.ReadHead,
+		Covers:   m.Rules.Scope.Covers,
+		Fresh:    func() bool { return m.Live == nil },
+		MaxBody:  int64(m.Job.Limits.MaxBody),
+		Now:      m.Now,
+		Log:      m.Log,
+	}
+	if st := m.Options.State; st != nil && !m.Options.Imports {
+		o.Seeds = m.Rules.Seeds
+	}
+	return source.NewUpstreamSource(o)
 }
 
 // replicaTroubles are the troubles of origins as replicas report them.

@@ -15,9 +15,10 @@ type Provider uint8
 
 // The sources, in the order in which they are tried.
 const (
-	FromReuse   Provider = 1 << iota // the mirror of another job
-	FromOrigin                       // the site itself
-	FromReplica                      // a replica of the site
+	FromReuse    Provider = 1 << iota // the mirror of another job
+	FromUpstream                      // the site, which is a mirror and offers its versions; as FromOrigin
+	FromOrigin                        // the site itself
+	FromReplica                       // a replica of the site
 )
 
 // Watcher learns how a body comes. It is safe for concurrent use.

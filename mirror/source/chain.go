@@ -7,14 +7,15 @@ import "context"
 // Chain are the sources of a run. It is safe for concurrent use.
 type Chain struct {
 	Reuse    *ReuseSource
+	Upstream *UpstreamSource
 	Origin   *Origin
 	Replicas *ReplicaSource
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of
-// another job, the site itself, replicas. Where the answer is from is its From, 0 when no source has one. An
-// error is that of our disk, or says that the run ends: of ctx, or fetch.ErrCanceled. The caller closes the
-// Answer in any case.
+// another job, what a site that is a mirror says of its versions, the site itself, replicas. Where the answer
+// is from is its From, 0 when no source has one. An error is that of our disk, or says that the run ends: of
+// ctx, or fetch.ErrCanceled. The caller closes the Answer in any case.
 func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	var notes []string
 	for _, s := range []struct {
@@ -22,6 +23,7 @@ func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 		get  func(context.Context, *Ask) (Answer, error)
 	}{
 		{FromReuse, c.Reuse.Get},
+		{FromUpstream, c.Upstream.Get},
 		{FromOrigin, c.Origin.Get},
 		{FromReplica, c.Replicas.Get},
 	} {

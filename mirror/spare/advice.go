@@ -89,6 +89,7 @@ func (a *Advice) Recall() (damaged, err error) {
 type PlanTerms struct {
 	Published bool // the site has a published version
 	NewRules  bool // the job's rules about URLs changed since the last complete run
+	Followed  bool // the site is a mirror that says what it has: answers cost no request
 }
 
 // MakePlan plans the run. Without a plan everything is requested, and why says the reason. known is called

@@ -40,6 +40,8 @@ func (o *PlanOptions) WhyFull() string {
 		return "policy = " + string(o.Job.Policy)
 	case o.NewRules:
 		return "the job's rules have changed"
+	case o.Followed && o.Job.Limits.MaxRequests == 0 && len(o.Job.Only) == 0:
+		return "the site is a mirror, which says what has changed"
 	case o.Full:
 		return "the run before was suspicious, or the mirror was rolled back"
 	}

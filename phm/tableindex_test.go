@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package web
+package phm
 
 import (
 	"bytes"
@@ -11,16 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/phm"
 	"mirrord/site"
 )
 
 func TestTableIndex(t *testing.T) {
 	var b bytes.Buffer
-	w := phm.NewFilesWriter(&b)
+	w := NewFilesWriter(&b)
 	for i := range 3000 {
 		path := fmt.Sprintf("d%04d/x%d.html", i, i)
-		if err := w.Write(&phm.File{
+		if err := w.Write(&File{
 			Path:   path,
 			URL:    "http://x.test/" + path + "?q",
 			Type:   "text/html",
@@ -44,7 +43,7 @@ func TestTableIndex(t *testing.T) {
 		"cut":                        good[:len(good)-5],
 	} {
 		r := strings.NewReader(text)
-		x, err := indexTable(r, 3)
+		x, err := IndexTable(r, 3)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -52,37 +51,37 @@ func TestTableIndex(t *testing.T) {
 			path := fmt.Sprintf("d%04d/x%d.html", i, i)
 			u, _, _ := site.Parse("http://x.test/" + path + "?q")
 			want := !((name == "two bad lines, one missing" && i == 10) || (name == "cut" && i == 2999))
-			f, err := x.byURL(r, u)
-			g, err2 := x.byPath(r, path)
+			f, err := x.ByURL(r, u.String())
+			g, err2 := x.ByPath(r, path)
 			if err != nil || err2 != nil || (f != nil) != want || (g != nil) != want ||
 				(want && (f.Path != path || g.Size != int64(i))) {
 				t.Fatalf("%s: %s: %v %v, %v %v", name, path, f, g, err, err2)
 			}
 		}
-		if f, err := x.byPath(r, "none"); f != nil || err != nil {
+		if f, err := x.ByPath(r, "none"); f != nil || err != nil {
 			t.Errorf("%s: %v %v", name, f, err)
 		}
 	}
 	broken := io.MultiReader(strings.NewReader(good), errReader{})
-	if _, err := indexTable(broken, 0); err == nil {
+	if _, err := IndexTable(broken, 0); err == nil {
 		t.Error("a read error is no end")
 	}
 }
 
 // A file that several URLs share is found by each of them.
 func TestTableIndexShared(t *testing.T) {
-	line, err := phm.AppendFile(nil, &phm.File{
+	line, err := AppendFile(nil, &File{
 		Path:   "a/index.html",
 		URL:    "http://x.test/a/",
 		Type:   "text/html",
 		SHA256: strings.Repeat("ab", 32),
-		Extra:  map[string]json.RawMessage{phm.AlsoField: json.RawMessage(`["http://x.test/a/index.html"]`)},
+		Extra:  map[string]json.RawMessage{AlsoField: json.RawMessage(`["http://x.test/a/index.html"]`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := bytes.NewReader(line)
-	x, err := indexTable(r, 1)
+	x, err := IndexTable(r, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestTableIndexShared(t *testing.T) {
 		"http://x.test/a/index.html": true,
 		"http://x.test/a/other.html": false,
 	} {
-		if f, err := x.byURL(r, site.Canonical(u)); err != nil || (f != nil) != want {
+		if f, err := x.ByURL(r, u); err != nil || (f != nil) != want {
 			t.Errorf("%s: %v, %v", u, f, err)
 		}
 	}
@@ -103,11 +102,11 @@ func (errReader) Read([]byte) (int, error) { return 0, errors.New("disk") }
 
 func BenchmarkIndexTable(b *testing.B) {
 	var buf bytes.Buffer
-	w := phm.NewFilesWriter(&buf)
+	w := NewFilesWriter(&buf)
 	const n = 75_000
 	for i := range n {
 		path := fmt.Sprintf("docs/section%05d/page%05d.html", i/50, i)
-		if err := w.Write(&phm.File{
+		if err := w.Write(&File{
 			Path:   path,
 			URL:    "https://www.example.org/" + path,
 			Type:   "text/html",
@@ -122,7 +121,7 @@ func BenchmarkIndexTable(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := indexTable(bytes.NewReader(buf.Bytes()), n); err != nil {
+		if _, err := IndexTable(bytes.NewReader(buf.Bytes()), n); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package web
+package phm
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"io/fs"
 	"slices"
-
-	"mirrord/phm"
-	"mirrord/site"
 )
 
-// tableIndex finds lines of a phm.files by URL and by path. The lines stay on the disk: a file of the set
+// TableIndex finds lines of a phm.files by URL and by path. The lines stay on the disk: a file of the set
 // costs 32 bytes of memory. It is read-only once built, and safe for concurrent use.
-type tableIndex struct {
+type TableIndex struct {
 	seed  maphash.Seed
 	lines []int64 // offset of each line, and the end of the last
 	urls  hashed
@@ -32,16 +27,16 @@ type hashed struct {
 	lines []uint32
 }
 
-// indexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it,
+// IndexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it,
 // what is good is served.
-func indexTable(r io.Reader, files int) (*tableIndex, error) {
-	t := &tableIndex{seed: maphash.MakeSeed()}
+func IndexTable(r io.Reader, files int) (*TableIndex, error) {
+	t := &TableIndex{seed: maphash.MakeSeed()}
 	files = min(max(files, 0), 1<<20) // what phm.json says is only a hint
 	t.lines = append(make([]int64, 0, files+1), 0)
 	urls, paths := make([]hashLine, 0, files), make([]hashLine, 0, files)
 	n := uint32(0)
-	for f, err := range phm.Files(&lineCounter{r: r, ends: &t.lines}) {
-		var bad *phm.LineError
+	for f, err := range Files(&lineCounter{r: r, ends: &t.lines}) {
+		var bad *LineError
 		switch {
 		case err == nil:
 			urls = append(urls, hashLine{maphash.String(t.seed, f.URL), n})
@@ -101,14 +96,14 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tableLine is a line with what package web needs of it.
+// tableLine is a line with what package phm needs of it.
 type tableLine struct {
-	phm.File
-	Also []string `json:"mirrord.also"` // phm.AlsoField
+	File
+	Also []string `json:"mirrord.also"` // AlsoField
 }
 
 // find returns the file that is wanted, nil when there is none. is tells it by its line.
-func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLine) bool) (*phm.File, error) {
+func (t *TableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLine) bool) (*File, error) {
 	sum := maphash.String(t.seed, want)
 	i, _ := slices.BinarySearch(h.sums, sum)
 	for ; i < len(h.sums) && h.sums[i] == sum; i++ {
@@ -118,11 +113,11 @@ func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLi
 		}
 		b := make([]byte, t.lines[n+1]-t.lines[n])
 		if _, err := r.ReadAt(b, t.lines[n]); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read %s: %w", phm.FilesName, err)
+			return nil, fmt.Errorf("read %s: %w", FilesName, err)
 		}
 		f := new(tableLine)
 		if err := json.Unmarshal(b, f); err != nil {
-			return nil, fmt.Errorf("read %s, line %d: %w", phm.FilesName, n+1, err)
+			return nil, fmt.Errorf("read %s, line %d: %w", FilesName, n+1, err)
 		}
 		if is(f) {
 			return &f.File, nil
@@ -131,29 +126,14 @@ func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLi
 	return nil, nil
 }
 
-func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, error) {
-	want := u.String()
+// ByURL returns the file of a URL, nil when there is none. r is the table.
+func (t *TableIndex) ByURL(r io.ReaderAt, want string) (*File, error) {
 	return t.find(r, t.urls, want, func(f *tableLine) bool {
 		return f.URL == want || slices.Contains(f.Also, want)
 	})
 }
 
-func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, error) {
+// ByPath returns the file at a mirror path, nil when there is none. r is the table.
+func (t *TableIndex) ByPath(r io.ReaderAt, path string) (*File, error) {
 	return t.find(r, t.paths, path, func(f *tableLine) bool { return f.Path == path })
-}
-
-// resourceOf turns a line into a resource.
-func resourceOf(f *phm.File) (Resource, error) {
-	r := Resource{
-		URL:      site.Canonical(f.URL),
-		Path:     f.Path,
-		MIME:     f.Type,
-		Modified: f.Modified,
-		Size:     f.Size,
-	}
-	if n, err := hex.Decode(r.Digest[:], []byte(f.SHA256)); err != nil || n != len(r.Digest) || r.URL.IsZero() ||
-		!fs.ValidPath(f.Path) {
-		return Resource{}, fmt.Errorf("%s: %q: %w", phm.FilesName, f.Path, phm.ErrTable)
-	}
-	return r, nil
 }

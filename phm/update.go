@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package phm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+)
+
+// An update is a delta archive for a program that has the files of a version, and not its archive: it says
+// neither size nor digest of an archive that comes of it, and has each file whose bytes are others than those
+// that the base has at its path. What it leads to is checked by the file table alone.
+
+// UpdateOptions are the choices of PackUpdate.
+type UpdateOptions struct {
+	// Charset returns the encoding that the origin named for a file, which the table does not have; "": none.
+	Charset func(path string) string
+	NoFiles bool // only the table
+}
+
+// PackUpdate writes what a PHM has and an older version of it does not have. Without a base that is
+// everything. Only the files that are written are read.
+func PackUpdate(w io.Writer, base, target fs.FS, o UpdateOptions) (*Delta, error) {
+	p := &deltaPacker{
+		base:   base,
+		target: target,
+		bodies: map[bodyKey]string{},
+		lines:  map[string]bool{},
+		ships:  map[string]bool{},
+	}
+	if base == nil {
+		p.base = memoryTree{FilesName: nil}
+	}
+	d, err := p.packUpdate(w, base == nil, o)
+	if err != nil {
+		return nil, fmt.Errorf("pack update: %w", err)
+	}
+	return d, nil
+}
+
+func (p *deltaPacker) packUpdate(w io.Writer, whole bool, o UpdateOptions) (*Delta, error) {
+	m, err := checkTable(p.target)
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(p.target, MetaName)
+	if err != nil {
+		return nil, err
+	}
+	p.delta = Delta{
+		Format:    deltaFormat,
+		Generator: m.Generator,
+		Title:     m.Title,
+		Base:      DeltaBase{TableSum: TableSum(nil)},
+		Target:    DeltaTarget{Version: m.Version},
+		Meta:      string(text),
+	}
+	if !whole {
+		old, err := checkTable(p.base)
+		if err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+		p.delta.Base = baseOf(old)
+		if p.delta.Base.TableSum, err = sumOf(p.base, FilesName); err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+	}
+	if err := p.compare(); err != nil {
+		return nil, err
+	}
+	if !o.NoFiles {
+		if err := p.shipChanged(o); err != nil {
+			return nil, err
+		}
+	}
+	return &p.delta, p.write(w)
+}
+
+// shipChanged takes the files whose bytes the base does not have at their paths.
+func (p *deltaPacker) shipChanged(o UpdateOptions) error {
+	old := map[string]string{} // digests
+	for f, err := range tableOf(p.base) {
+		if err != nil {
+			return err
+		}
+		if p.lines[f.Path] {
+			old[f.Path] = f.SHA256
+		}
+	}
+	for f, err := range tableOf(p.target) {
+		if err != nil {
+			return err
+		}
+		if !p.lines[f.Path] || old[f.Path] == f.SHA256 {
+			continue
+		}
+		p.ships[f.Path] = true
+		if charset := o.Charset(f.Path); charset != "" {
+			if p.delta.Charsets == nil {
+				p.delta.Charsets = map[string]string{}
+			}
+			p.delta.Charsets[f.Path] = charset
+		}
+	}
+	p.delta.Bodies = len(p.ships)
+	return nil
+}
+
+// TableSum is the digest of a phm.files as phm.json has it.
+func TableSum(table []byte) string {
+	sum := sha256.Sum256(table)
+	return hex.EncodeToString(sum[:])
+}
+
+// Update is an update that was opened, with the table that it leads to.
+type Update struct {
+	*Delta
+	Target *Meta
+	Table  []byte   // phm.files of the target
+	Gone   []string // paths of the base that the target does not have
+
+	files *Archive
+}
+
+// OpenUpdate opens an update and makes the table that it leads to of that of its base, which is nil for an
+// update that has everything. It fails with ErrBase for another base.
+func OpenUpdate(a *Archive, base []byte) (*Update, error) {
+	u, err := openUpdate(a, base)
+	if err != nil {
+		return nil, fmt.Errorf("open update: %w", err)
+	}
+	return u, nil
+}
+
+func openUpdate(a *Archive, base []byte) (*Update, error) {
+	d, err := readDelta(a)
+	if err != nil {
+		return nil, err
+	}
+	if got := TableSum(base); got != d.Base.TableSum {
+		return nil, fmt.Errorf("%w: it builds on %s, not on the table %.12s", ErrBase, d.Base, got)
+	}
+	u := &Update{Delta: d, files: a}
+	old := memoryTree{MetaName: []byte(d.Meta), FilesName: base}
+	if u.Target, err = OpenMeta(old); err != nil {
+		return nil, err
+	}
+	before, stopBefore := iter.Pull2(tableOf(old))
+	defer stopBefore()
+	lines, stopLines := iter.Pull2(tableOf(a))
+	defer stopLines()
+	merged, err := newMergedTable(before, lines, d.Removed)
+	if err != nil {
+		return nil, err
+	}
+	var table bytes.Buffer
+	if _, err := io.Copy(&table, io.LimitReader(merged, u.Target.TableBytes+1)); err != nil {
+		return nil, err
+	}
+	u.Table = table.Bytes()
+	if u.Target.TableSum == "" || TableSum(u.Table) != u.Target.TableSum {
+		return nil, fmt.Errorf("%w: %s that comes of it is not that of version %d", ErrDamaged, FilesName,
+			u.Target.Version)
+	}
+	u.Gone, err = u.gone(old)
+	return u, err
+}
+
+// gone lists the paths of the base that the target does not have.
+func (u *Update) gone(old fs.FS) (paths []string, err error) {
+	next, stop := iter.Pull2(tableOf(memoryTree{FilesName: u.Table}))
+	defer stop()
+	now, err, ok := next()
+	for f, ferr := range tableOf(old) {
+		for ok && err == nil && now.Path < f.Path {
+			now, err, ok = next()
+		}
+		if err = errors.Join(err, ferr); err != nil {
+			return nil, err
+		}
+		if !ok || now.Path != f.Path {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths, nil
+}
+
+// Has reports whether the update has the bytes of a file of the target.
+func (u *Update) Has(f *File) bool {
+	n, ok := u.files.sizeOf(f.Path)
+	return ok && n == f.Size
+}
+
+// CopyBody writes the bytes of a file that the update has, and checks them against its line.
+func (u *Update) CopyBody(w io.Writer, f *File) error {
+	it := item{
+		fsys: u.files,
+		path: f.Path,
+		size: f.Size,
+		sum:  f.SHA256,
+	}
+	return it.copyTo(w, make([]byte, 64<<10))
+}
