@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
 	"mirrord/job"
 	"mirrord/replica/collections"
@@ -28,6 +29,7 @@ type Replicas struct {
 	Bad      int                 `json:"bad"`     // files that could not be read
 	Hosts    []ReplicaHosts      `json:"hosts"`
 	Clusters []ReplicaCollection `json:"clusters"`
+	Related  []RelatedCopies     `json:"related"`
 
 	all []collections.DirCluster
 }
@@ -42,6 +44,7 @@ type ReplicaHosts struct {
 	RootOnly   bool     `json:"root_only,omitempty"`
 	Good       float64  `json:"good"` // share of the tests in which both have the same, or nearly
 	Tests      []string `json:"tests"`
+	Equal      []string `json:"equal"` // paths of the tests whose pages have the same bytes or words
 	Suggestion string   `json:"suggestion"`
 }
 
@@ -49,15 +52,28 @@ type ReplicaHosts struct {
 type ReplicaCollection struct {
 	Cardinality int           `json:"cardinality"`
 	Size        int           `json:"size"`
-	Copies      []ReplicaCopy `json:"copies"`
+	Copies      []ReplicaCopy `json:"copies"` // the fullest and freshest first
 	Suggestion  string        `json:"suggestion"`
 }
 
-// ReplicaCopy is one place of a collection.
+// RelatedCopies are two directories that have the same places, and say something else at many of them, as a
+// manual and a translation of it do.
+type RelatedCopies struct {
+	At     [2]string `json:"at"`
+	Shared int       `json:"shared"` // pages in common
+	Places int       `json:"places"` // that both have, of a sample
+	Differ int       `json:"differ"` // of these, where they say something else
+}
+
+// ReplicaCopy is one place of a collection. What is said of it is true of it and the first copy.
 type ReplicaCopy struct {
-	At    string  `json:"at"`
-	Pages int     `json:"pages"`
-	Share float64 `json:"share"`
+	At       string    `json:"at"`
+	Pages    int       `json:"pages"`
+	Share    float64   `json:"share"`
+	Shared   int       `json:"shared"`            // pages in common with the first copy, at least
+	Compared int       `json:"compared"`          // pages that were read of all whole copies
+	Words    int       `json:"words"`             // that these have here
+	Modified time.Time `json:"modified,omitzero"` // the latest change that a page says
 }
 
 // FindReplicas finds replicas among the pages of directories; without directories among those of all mirrors
@@ -99,7 +115,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	if err != nil {
 		return nil, err
 	}
-	_, pairs, err := f.Find()
+	_, found, err := f.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +126,28 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		Bad:      r.bad,
 		Hosts:    []ReplicaHosts{},
 		Clusters: []ReplicaCollection{},
-		all:      collections.Clusters(pairs),
+		Related:  []RelatedCopies{},
+		all:      collections.Clusters(found.Copies),
 	}
 	if err := r.hostLevels(ctx, v, o, out); err != nil {
 		return nil, err
 	}
-	for _, c := range out.all[:shown(len(out.all), o.Limit)] {
-		out.Clusters = append(out.Clusters, clusterOf(&c))
+	for _, p := range found.Related[:shown(len(found.Related), o.Limit)] {
+		at := [2]string{p.A.String(), p.B.String()}
+		out.Related = append(out.Related, RelatedCopies{
+			At:     at,
+			Shared: p.Pages,
+			Places: p.Places,
+			Differ: p.Differ,
+		})
+	}
+	some := out.all[:shown(len(out.all), o.Limit)]
+	facts, err := r.copyFacts(ctx, some)
+	if err != nil {
+		return nil, err
+	}
+	for i := range some {
+		out.Clusters = append(out.Clusters, clusterOf(&some[i], facts))
 	}
 	return out, nil
 }
@@ -216,7 +247,8 @@ func (r *replicaPages) hostLevels(
 				return err
 			}
 			if verdict.Level.Mirrors() {
-				report.Hosts = append(report.Hosts, hostsOf(p, &verdict))
+				known := [2]int{samples[p.Host1].URLs, samples[p.Host2].URLs}
+				report.Hosts = append(report.Hosts, hostsOf(p, &verdict, known))
 			}
 		}
 	}
@@ -252,7 +284,7 @@ func testHosts(
 	return hosts.StageTwo{Paper: paper}.Decide(tests, answers), nil
 }
 
-func hostsOf(p hosts.HostPair, verdict *hosts.PairVerdict) ReplicaHosts {
+func hostsOf(p hosts.HostPair, verdict *hosts.PairVerdict, known [2]int) ReplicaHosts {
 	h := ReplicaHosts{
 		Host1:      p.Host1,
 		Host2:      p.Host2,
@@ -261,62 +293,11 @@ func hostsOf(p hosts.HostPair, verdict *hosts.PairVerdict) ReplicaHosts {
 		Confident:  verdict.Confident,
 		RootOnly:   verdict.RootOnly,
 		Good:       verdict.Good,
-		Suggestion: suggestHosts(verdict),
+		Equal:      verdict.Equal(),
+		Suggestion: suggestHosts(verdict, known),
 	}
 	for _, t := range verdict.Tests {
 		h.Tests = append(h.Tests, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}
 	return h
-}
-
-// suggestHosts says what may be done with what is known of two hosts.
-func suggestHosts(v *hosts.PairVerdict) string {
-	switch {
-	case v.Alias:
-		return "one leads to the other: one host by two names"
-	case v.RootOnly:
-		return "only the first page is the same: do nothing"
-	case !v.Confident:
-		return "too few pages were had: look again"
-	case v.Interchangeable():
-		return "either may stand for the other"
-	case v.Level == hosts.Level5:
-		return "the same paths, some of the same words: translations, or one template: keep both"
-	case v.Cut[0]+v.Cut[1] > 0:
-		return cutPages(v) + ": use single paths after looking"
-	case v.Good >= 0.5:
-		return "much is the same: use single paths after looking"
-	}
-	return "little is the same: see the collections"
-}
-
-// cutPages says of which host pages lack a part of what the other's say.
-func cutPages(v *hosts.PairVerdict) string {
-	host, n := v.Host1, v.Cut[0]
-	if v.Cut[1] > n {
-		host, n = v.Host2, v.Cut[1]
-	}
-	const form = "%d of %d pages that were compared lack a part on %s, or are cut off"
-	return fmt.Sprintf(form, n, v.Answered, host)
-}
-
-func clusterOf(c *collections.DirCluster) ReplicaCollection {
-	out := ReplicaCollection{Cardinality: c.Cardinality(), Size: c.Size()}
-	var whole []string
-	for _, cp := range c.Copies {
-		out.Copies = append(out.Copies, ReplicaCopy{cp.String(), cp.Pages, cp.Share})
-		if cp.Share >= 0.9 {
-			whole = append(whole, cp.String())
-		}
-	}
-	if len(whole) > 1 {
-		others := "1 other place has"
-		if n := len(whole) - 1; n > 1 {
-			others = fmt.Sprintf("%d other places have", n)
-		}
-		out.Suggestion = fmt.Sprintf("mirror %s once; %s the same", whole[0], others)
-	} else {
-		out.Suggestion = fmt.Sprintf("%s is the fullest; the others are in part", whole[0])
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"mirrord/phm"
 	"mirrord/replica/collections"
@@ -48,6 +49,8 @@ type replicaFile struct {
 	name string
 	html bool
 	url  string // as the file table has it; "" without one
+
+	modified time.Time // as the server said; zero when it did not
 }
 
 // read takes all pages of all trees, in the same order every time.
@@ -100,10 +103,8 @@ func (r *replicaPages) readDir(ctx context.Context, fsys fs.FS) error {
 		if rest == "index.html" {
 			rest = ""
 		}
-		return r.take(collections.Address{
-			Host: strings.ToLower(host),
-			Path: "/" + rest,
-		}, replicaFile{fsys, name, html, ""})
+		file := replicaFile{fsys: fsys, name: name, html: html}
+		return r.take(collections.Address{Host: strings.ToLower(host), Path: "/" + rest}, file)
 	})
 }
 
@@ -149,7 +150,13 @@ func (r *replicaPages) readPHM(ctx context.Context, fsys fs.FS) error {
 		if err := r.take(collections.Address{
 			Host: string(host),
 			Path: string(p),
-		}, replicaFile{fsys, f.Path, html, f.URL}); err != nil {
+		}, replicaFile{
+			fsys:     fsys,
+			name:     f.Path,
+			html:     html,
+			url:      f.URL,
+			modified: f.Modified,
+		}); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ type ReplicaPair struct {
 	store.PairRecord
 	Job        string   `json:"job,omitempty"` // whose alternate the second one is
 	Outcomes   []string `json:"tests,omitempty"`
+	SamePaths  []string `json:"equal,omitempty"` // paths of the tests whose pages have the same bytes or words
 	Suggestion string   `json:"suggestion"`
 	Untested   string   `json:"untested,omitempty"`
 }
@@ -204,6 +205,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 	for _, t := range verdict.Tests {
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}
+	p.SamePaths = verdict.Equal()
 	switch {
 	case !verdict.Level.Mirrors() && verdict.Level != hosts.Mismatch:
 		p.Suggestion = "this says nothing of the two, try again later; an earlier test that did counts for 30 days"
@@ -212,7 +214,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 	case p.Job != "" && verdict.Interchangeable():
 		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
 	default:
-		p.Suggestion = suggestHosts(&verdict)
+		p.Suggestion = suggestHosts(&verdict, [2]int{})
 	}
 	v.pairs = append(v.pairs, p)
 	return mirror.KeepPair(v.st, p.PairRecord)

@@ -136,13 +136,36 @@ func printReplicas(a *cli, r *app.Replicas) {
 			level += "?"
 		}
 		a.printf("  level %-2s %3.0f%% good  %s %s: %s\n", level, 100*h.Good, h.Host1, h.Host2, h.Suggestion)
+		if h.Level == "4" && !h.RootOnly {
+			for _, path := range h.Equal {
+				a.printf("             equal: %s\n", path)
+			}
+		}
 	}
 	a.printf("\n%s\n", plural(r.Collections(), "collection in several places", "collections in several places"))
 	for i, c := range r.Clusters {
 		a.printf("%3d  %d copies of %d pages: %s\n", i+1, c.Cardinality, c.Size, c.Suggestion)
 		for _, cp := range c.Copies {
-			a.printf("     %6d %3.0f%%  %s\n", cp.Pages, 100*cp.Share, strings.TrimSpace(cp.At))
+			common := ""
+			if 10*cp.Shared < 9*cp.Pages {
+				common = fmt.Sprintf(": %d of them in common with the first", cp.Shared)
+			}
+			a.printf("     %6d %3.0f%%  %s%s\n", cp.Pages, 100*cp.Share, strings.TrimSpace(cp.At), common)
 		}
+	}
+	printRelated(a, r)
+}
+
+// printRelated prints the directories that are no copies of one another, though they share many pages.
+func printRelated(a *cli, r *app.Replicas) {
+	if len(r.Related) == 0 {
+		return
+	}
+	a.printf("\n%s\n", plural(len(r.Related), "pair of directories with the same names and other pages",
+		"pairs of directories with the same names and other pages"))
+	for _, p := range r.Related {
+		a.printf("  %s %s: %d pages in common; at %d of %d places they say something else, as translations do\n",
+			p.At[0], p.At[1], p.Shared, p.Differ, p.Places)
 	}
 }
 
@@ -186,6 +209,12 @@ func printPairs(a *cli, pairs []app.ReplicaPair) {
 		}
 		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
 			p.Answered, p.Suggestion)
+		for _, path := range p.SamePaths {
+			if p.Level != "4" {
+				break
+			}
+			a.printf("    equal: %s\n", path)
+		}
 	}
 }
 

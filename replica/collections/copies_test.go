@@ -151,6 +151,74 @@ func TestCopyAccuracy(t *testing.T) {
 	}
 }
 
+// Copies as the command lists them: each place is a copy of the first one of its cluster, and every copy is
+// listed.
+func TestPrintedCopies(t *testing.T) {
+	c := replicatest.ReadCorpus(t)
+	if c == nil {
+		return
+	}
+	copies := readCopies(t, c)
+	pages, digests := digestsOf(c)
+	clusters := Clusters(findAll(t, pages, digests).pairs)
+	right, wrong, listed := 0, 0, map[string]bool{}
+	for _, cluster := range clusters {
+		first := copiesBelow(c, cluster.Copies[0].Address)
+		for _, cp := range cluster.Copies[1:] {
+			good := false
+			for name := range copiesBelow(c, cp.Address) {
+				for other := range first {
+					a, b := copies[name], copies[other]
+					if name != other && a != nil && b != nil && a.family == b.family && a.lang == b.lang {
+						good, listed[name], listed[other] = true, true, true
+					}
+				}
+			}
+			if right++; !good {
+				right--
+				wrong++
+				t.Logf("wrong: %v is no copy of %v", cp, cluster.Copies[0])
+			}
+		}
+	}
+	of, missed := 0, 0
+	for name, a := range copies {
+		for other, b := range copies {
+			if other != name && a.family == b.family && a.lang == b.lang && a.pages >= 10 && b.pages >= 10 {
+				if of++; !listed[name] {
+					missed++
+					t.Logf("missed: %s (%s, %d pages)", name, a.family, a.pages)
+				}
+				break
+			}
+		}
+	}
+	precision, recall := float64(right)/float64(right+wrong), 1-float64(missed)/float64(of)
+	t.Logf("%d clusters; %d places listed, %d wrong: precision %.3f; recall %.3f of %d copies", len(clusters),
+		right+wrong, wrong, precision, recall, of)
+	if precision < 0.98 || recall < 0.99 {
+		t.Errorf("precision %.3f, recall %.3f; want 0.98 and 0.99", precision, recall)
+	}
+}
+
+// copiesBelow are the copies that a tenth and more of the pages below a directory are of.
+func copiesBelow(c *replicatest.Corpus, dir Address) map[string]bool {
+	n, all := map[string]int{}, 0
+	for i := range c.Pages {
+		if p := &c.Pages[i]; p.Host == dir.Host && strings.HasPrefix(p.Path, dir.Path) {
+			n[p.Copy]++
+			all++
+		}
+	}
+	out := map[string]bool{}
+	for name, m := range n {
+		if 10*m >= all {
+			out[name] = true
+		}
+	}
+	return out
+}
+
 // relatedCopies counts, for two copies, the pages of the one that lie in a directory pair with pages of the
 // other of their group.
 func relatedCopies(t testing.TB, c *replicatest.Corpus) map[[2]string]int {

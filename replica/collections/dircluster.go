@@ -4,77 +4,204 @@ package collections
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"strings"
-
-	"mirrord/replica/unionfind"
 )
 
 // Copy is one of the places of a collection.
 type Copy struct {
 	Address
-	Pages int     // below it
-	Share float64 // of the pages of the largest copy, at most 1: under 0.9 it is a partial mirror
+	Pages  int     // below it
+	Share  float64 // of the pages of the fullest copy, at most 1: under 0.9 it is a partial mirror
+	Shared int     // pages that it has in common with the fullest copy, at least
 }
 
-// DirCluster is a collection and where it lies.
+// DirCluster is a collection and where it lies. What is said of a copy is true of it and the first one: the
+// two have that many pages in common, whatever other copies have.
 type DirCluster struct {
-	Copies []Copy    // the largest first
-	Pairs  []DirPair // the evidence
+	Copies []Copy    // the fullest first
+	Pairs  []DirPair // the evidence: those of two copies
 }
 
-// Cardinality is the number of copies, Size the number of pages of the largest.
+// Cardinality is the number of copies, Size the number of pages of the fullest.
 func (c *DirCluster) Cardinality() int { return len(c.Copies) }
 
-// Size is the number of pages of the largest copy.
+// Size is the number of pages of the fullest copy.
 func (c *DirCluster) Size() int { return c.Copies[0].Pages }
 
-// Clusters joins directories that hold the same, those of most copies first.
+// Clusters gathers the copies of collections, those of most copies first. A directory is a copy of the
+// fullest one when the two are a pair, or when it follows from pairs with a third that they share as many
+// pages: of three directories in a chain, of which the first and the last have nothing in common, each pair
+// is a cluster of its own.
 func Clusters(pairs []DirPair) []DirCluster {
-	number := map[Address]uint32{}
-	var dirs []Copy
-	id := func(a Address, pages int) uint32 {
-		n, ok := number[a]
-		if !ok {
-			n = uint32(len(dirs))
-			number[a] = n
-			dirs = append(dirs, Copy{Address: a, Pages: pages})
-		}
-		return n
-	}
-	for _, p := range pairs {
-		id(p.A, p.OfA)
-		id(p.B, p.OfB)
-	}
-	sets := unionfind.New(len(dirs))
-	for _, p := range pairs {
-		sets.Union(number[p.A], number[p.B])
-	}
-	at := map[uint32]int{}
+	g := newCopyGraph(pairs)
 	var out []DirCluster
-	for root, members := range sets.All(2) {
-		at[root] = len(out)
-		c := DirCluster{}
-		for _, m := range members {
-			c.Copies = append(c.Copies, dirs[m])
+	for _, root := range g.fullestFirst() {
+		if g.isCovered(root) {
+			continue
 		}
-		slices.SortFunc(c.Copies, func(a, b Copy) int {
-			return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
-		})
-		for i := range c.Copies {
-			c.Copies[i].Share = float64(c.Copies[i].Pages) / float64(c.Copies[0].Pages)
-		}
-		out = append(out, c)
-	}
-	for _, p := range pairs {
-		c := &out[at[sets.Find(number[p.A])]]
-		c.Pairs = append(c.Pairs, p)
+		out = append(out, g.cluster(root, g.shared(root)))
 	}
 	slices.SortFunc(out, func(a, b DirCluster) int {
 		return cmp.Or(cmp.Compare(len(b.Copies), len(a.Copies)), cmp.Compare(b.Size(), a.Size()),
 			a.Copies[0].Address.compare(b.Copies[0].Address))
 	})
 	return out
+}
+
+// copyGraph is directories by number, and the pairs between them.
+type copyGraph struct {
+	dirs    []Copy
+	number  map[Address]int
+	pairs   []DirPair
+	at      [][]int // numbers of the pairs of a directory
+	covered []bool  // pairs that are in a cluster
+}
+
+func newCopyGraph(pairs []DirPair) *copyGraph {
+	g := &copyGraph{
+		number:  map[Address]int{},
+		pairs:   pairs,
+		covered: make([]bool, len(pairs)),
+	}
+	id := func(a Address, pages int) int {
+		n, ok := g.number[a]
+		if !ok {
+			n = len(g.dirs)
+			g.number[a] = n
+			g.dirs, g.at = append(g.dirs, Copy{Address: a, Pages: pages}), append(g.at, nil)
+		}
+		return n
+	}
+	for i, p := range pairs {
+		a, b := id(p.A, p.OfA), id(p.B, p.OfB)
+		g.at[a], g.at[b] = append(g.at[a], i), append(g.at[b], i)
+	}
+	return g
+}
+
+func (g *copyGraph) fullestFirst() []int {
+	out := make([]int, len(g.dirs))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortFunc(out, g.compare)
+	return out
+}
+
+// compare orders directories, the fullest first.
+func (g *copyGraph) compare(i, j int) int {
+	a, b := &g.dirs[i], &g.dirs[j]
+	return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
+}
+
+// isCovered reports whether all pairs of a directory are in a cluster.
+func (g *copyGraph) isCovered(dir int) bool {
+	return !slices.ContainsFunc(g.at[dir], func(pair int) bool { return !g.covered[pair] })
+}
+
+// other is the other directory of a pair.
+func (g *copyGraph) other(pair, dir int) int {
+	if a := g.number[g.pairs[pair].A]; a != dir {
+		return a
+	}
+	return g.number[g.pairs[pair].B]
+}
+
+// reach is a directory and how many pages it has in common with the root.
+type reach struct{ dir, shared int }
+
+// reaches is a heap, the most in common first.
+type reaches []reach
+
+func (r reaches) Len() int           { return len(r) }
+func (r reaches) Less(i, j int) bool { return r[i].shared > r[j].shared }
+func (r reaches) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *reaches) Push(x any)        { *r = append(*r, x.(reach)) }
+
+// Pop is that of heap.Interface.
+func (r *reaches) Pop() any {
+	all := *r
+	last := all[len(all)-1]
+	*r = all[:len(all)-1]
+	return last
+}
+
+// shared returns how many pages directories have in common with one, at least: when a and b share p pages,
+// and b and c share q, then a and c share p+q-b of b's pages or more. Those that share too few are left out,
+// and those that are fuller: in their clusters they come first.
+func (g *copyGraph) shared(root int) map[int]int {
+	found := map[int]int{root: g.dirs[root].Pages}
+	next := &reaches{{root, g.dirs[root].Pages}}
+	for len(*next) > 0 {
+		at := heap.Pop(next).(reach) // the most in common first: what comes later is never more
+		if at.shared < found[at.dir] {
+			continue
+		}
+		for _, pair := range g.at[at.dir] {
+			to := g.other(pair, at.dir)
+			n := at.shared + g.pairs[pair].Pages - g.dirs[at.dir].Pages
+			enough := at.dir == root || g.isEnough(n, root, to)
+			if enough && n > found[to] && g.compare(root, to) < 0 {
+				found[to] = n
+				heap.Push(next, reach{to, n})
+			}
+		}
+	}
+	return found
+}
+
+// isEnough reports whether so many pages in common make copies of two directories.
+func (g *copyGraph) isEnough(n, a, b int) bool {
+	o := Votes{}.withDefaults()
+	return n >= o.Pages && float64(n) >= o.Share*float64(min(g.dirs[a].Pages, g.dirs[b].Pages))
+}
+
+// cluster makes a cluster of a root and what shares pages with it, and marks its pairs.
+func (g *copyGraph) cluster(root int, shared map[int]int) DirCluster {
+	var c DirCluster
+	for dir, n := range shared {
+		cp := g.dirs[dir]
+		cp.Shared = n
+		cp.Share = min(1, float64(cp.Pages)/float64(g.dirs[root].Pages))
+		c.Copies = append(c.Copies, cp)
+		for _, pair := range g.at[dir] {
+			if _, ok := shared[g.other(pair, dir)]; ok && g.pairs[pair].A == cp.Address {
+				c.Pairs = append(c.Pairs, g.pairs[pair])
+				g.covered[pair] = true
+			}
+		}
+	}
+	slices.SortFunc(c.Copies, func(a, b Copy) int {
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
+	})
+	slices.SortFunc(c.Pairs, func(x, y DirPair) int {
+		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
+	})
+	return c
+}
+
+// Lead puts another copy first, as the one that the others are compared with.
+func (c *DirCluster) Lead(n int) {
+	if n == 0 {
+		return
+	}
+	before, lead := c.Copies[0], c.Copies[n]
+	copy(c.Copies[1:], c.Copies[:n])
+	for i := range c.Copies[1:] {
+		cp := &c.Copies[i+1]
+		cp.Shared = max(0, lead.Shared+cp.Shared-before.Pages)
+		cp.Share = min(1, float64(cp.Pages)/float64(lead.Pages))
+		for _, p := range c.Pairs {
+			direct := (p.A == lead.Address && p.B == cp.Address) || (p.B == lead.Address && p.A == cp.Address)
+			if direct {
+				cp.Shared = max(cp.Shared, p.Pages)
+			}
+		}
+	}
+	c.Copies[0] = lead
+	c.Copies[0].Share, c.Copies[0].Shared = 1, lead.Pages
 }
 
 // String writes a place as an address without its protocol.

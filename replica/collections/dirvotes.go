@@ -42,6 +42,9 @@ type DirPair struct {
 	A, B     Address // the directories: their paths end in a slash
 	Pages    int     // of the one with fewer such pages that resemble one of the other
 	OfA, OfB int     // all their pages
+	Places   int     // that both have, of a sample
+	Same     int     // of these, where they have the same words
+	Differ   int     // of these, where they say something else
 }
 
 // pairs are the pairs that were accepted and lie in no other, the largest first.

@@ -164,25 +164,37 @@ func (f *Finder) add(a Address, d *text.ContentDigest) error {
 	return f.text.add(textEntry{d.Text, d.Words, page})
 }
 
+// FoundPairs are pairs of directories.
+type FoundPairs struct {
+	Copies  []DirPair // they hold the same, the largest first
+	Related []DirPair // they have the same places, and say something else at many of them: translations
+}
+
 // Find compares all pages that were added, once.
-func (f *Finder) Find() (Grouped, []DirPair, error) {
+func (f *Finder) Find() (Grouped, FoundPairs, error) {
 	if f.err != nil {
-		return Grouped{}, nil, f.err
+		return Grouped{}, FoundPairs{}, f.err
 	}
 	f.err = errors.New("find replicas: it was done before")
 	g, err := f.group()
 	if err != nil {
-		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
+		return Grouped{}, FoundPairs{}, fmt.Errorf("find replicas: %w", err)
 	}
+	var found FoundPairs
 	err = inTurn(
 		func() error { return f.vote(g.Sets) },
 		func() error { return f.count(&f.plain, rootsOf) },
 		func() error { return f.count(&f.flat, nil) },
+		func() (err error) {
+			found, err = f.samePlaces(f.votes.pairs())
+			return err
+		},
+		f.digests.close,
 	)
 	if err != nil {
-		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
+		return Grouped{}, FoundPairs{}, fmt.Errorf("find replicas: %w", err)
 	}
-	return g, f.votes.pairs(), nil
+	return g, found, nil
 }
 
 // Close gives back the room of all files. It may be called at any time, and again.

@@ -88,7 +88,7 @@ func BenchmarkFinder(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		g, pairs, err := f.Find()
+		g, found, err := f.Find()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -100,8 +100,8 @@ func BenchmarkFinder(b *testing.B) {
 		}
 		b.ReportMetric(float64(n)/all, "found/cpu-s")
 		b.ReportMetric(float64(n)/(spent["add"]+spent["compare words"]+spent["compare pages"]), "grouped/cpu-s")
-		b.ReportMetric(float64(len(pairs)), "dirpairs")
-		b.ReportMetric(float64(len(Clusters(pairs))), "clusters")
+		b.ReportMetric(float64(len(found.Copies)), "dirpairs")
+		b.ReportMetric(float64(len(Clusters(found.Copies))), "clusters")
 		b.ReportMetric(float64(g.Near), "near")
 		if err := f.Close(); err != nil {
 			b.Fatal(err)

@@ -63,9 +63,9 @@ func TestFinderMemoryOfDepth(t *testing.T) {
 		add("a", strings.Repeat("/d", depth)+"/"+strconv.Itoa(n), n)
 		add("b", strings.Repeat("/d", depth)+"/"+strconv.Itoa(n), -n)
 	}
-	_, pairs, err := f.Find()
-	if err != nil || len(pairs) != depth {
-		t.Errorf("%d pairs, %v", len(pairs), err)
+	_, found, err := f.Find()
+	if err != nil || len(found.Copies) != depth {
+		t.Errorf("%d pairs, %v", len(found.Copies), err)
 	}
 	if allowed := memory + 5*f.pages + 64*2*2*depth; most > allowed {
 		t.Errorf("%d kB are held, %d allowed", most>>10, allowed>>10)

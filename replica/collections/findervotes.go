@@ -48,7 +48,7 @@ func (f *Finder) vote(sets *unionfind.Sets) error {
 			return failed
 		}
 	}
-	return inTurn(f.members.close, f.digests.close, f.plain.settle, f.flat.settle)
+	return inTurn(f.members.close, f.plain.settle, f.flat.settle)
 }
 
 // readMembers reads the pages again, for those that are not alone.

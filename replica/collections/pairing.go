@@ -50,6 +50,9 @@ type member struct {
 	// keys that there is a vote for with this page, of those whose votes do not lie elsewhere below the two
 	// directories
 	voted []uint64
+
+	own   bins // of the sketch, without the template of its host
+	known bool // that template is known
 }
 
 // pairing makes the votes of a group: its members are paired with those that follow them when paths are read
@@ -64,6 +67,8 @@ type pairing struct {
 	keep func(flat bool, v vote)
 	last []member // the last of the group
 	n    int      // members of the group up to now
+
+	around templates // of the group
 }
 
 // everyVote is how many members of a group have all their flat votes, by which the root of a tree is found.
@@ -82,11 +87,15 @@ func newPairing(o Votes, total *dirTotals, keep func(flat bool, v vote)) pairing
 		total:   total,
 		pages:   o.Pages,
 		keep:    keep,
+		around:  templates{},
 	}
 }
 
 // begin says that another group follows.
-func (w *pairing) begin() { w.last, w.n = w.last[:0], 0 }
+func (w *pairing) begin() {
+	w.last, w.n = w.last[:0], 0
+	clear(w.around)
+}
 
 // add takes the next member.
 func (w *pairing) add(m member) {
@@ -103,6 +112,7 @@ func (w *pairing) add(m member) {
 	if !strings.HasPrefix(m.at.Path, "/") {
 		m.onHost = w.total.of(dirKey(m.host, ""))
 	}
+	m.own, m.known = w.around.own(&m)
 	w.last = append(w.last, m)
 	q := &w.last[len(w.last)-1]
 	for i := range w.last[:len(w.last)-1] {
@@ -143,7 +153,7 @@ func (w *pairing) between(p, q *member) {
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
 	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)),
 		ofP && (all || p.vote(forQ, q))}
-	if isNew == [3]bool{} || (p.text != q.text && p.sketch.Equal(q.sketch) < w.renamed) {
+	if isNew == [3]bool{} || !p.saysAs(q, w.renamed) {
 		return
 	}
 	for i, key := range [3]uint64{both, forP, forQ} {
@@ -167,8 +177,21 @@ func (p *member) vote(key uint64, q *member) bool {
 	return !slices.Contains(p.voted, key) || !slices.Contains(q.voted, key)
 }
 
-func (w *pairing) alike(p, q *member) bool {
-	return p.text == q.text || p.sketch.Equal(q.sketch) >= w.least
+func (w *pairing) alike(p, q *member) bool { return p.saysAs(q, w.least) }
+
+// saysAs reports whether two pages say the same, or resemble one another by so many equal bytes, not only by
+// the templates of their hosts.
+func (p *member) saysAs(q *member, least int) bool {
+	return p.text == q.text || (p.sketch.Equal(q.sketch) >= least && p.sharesOwn(q) && q.sharesOwn(p))
+}
+
+// sharesOwn reports whether another page has enough of what this one says itself.
+func (p *member) sharesOwn(q *member) bool {
+	if !p.known {
+		return true
+	}
+	n := p.own.count()
+	return n > 0 && float64(p.own.equal(p.sketch, q.sketch)) >= ownShare*float64(n)
 }
 
 // plain keeps a vote for two directories by their keys, the lesser first.

@@ -32,11 +32,13 @@ func Marks(clusters []DirCluster) []Mark {
 }
 
 // plotStyle has the colours of both schemes, so that a drawing looks right on a light and on a dark page.
-const plotStyle = `:root{--page:#fff;--ink:#1c1e21;--soft:#62676e;--line:#d9dce0;--dot:#1f66b5}` +
-	`@media(prefers-color-scheme:dark){:root{--page:#15171a;--ink:#e6e8ea;--soft:#9aa0a8;--line:#363a40;--dot:#6db0f5}}` +
+const plotStyle = `:root{--page:#fff;--ink:#1c1e21;--soft:#62676e;--line:#d9dce0;--dot:#1f66b5;--exact:#1f66b5;--near:#a65e00;--partial:#8a3a8f}` +
+	`@media(prefers-color-scheme:dark){:root{--page:#15171a;--ink:#e6e8ea;--soft:#9aa0a8;--line:#363a40;--dot:#6db0f5;--exact:#6db0f5;--near:#f0a94a;--partial:#dd94e0}}` +
 	`text{font:11px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--ink)}.title{font-size:15px;font-weight:600}.soft{fill:var(--soft)}` +
+	`.number{font-weight:600}.exact{--as:var(--exact)}.near{--as:var(--near)}.partial{--as:var(--partial)}` +
+	`.copy{fill:var(--as);stroke:var(--page)}.like{stroke:var(--as);fill:none}.like.near{stroke-dasharray:7 4}.like.partial{stroke-dasharray:2 4}` +
 	`.page{fill:var(--page)}.grid{stroke:var(--line);fill:none}.axis{stroke:var(--soft);fill:none}.end{text-anchor:end}.mid{text-anchor:middle}` +
-	`.dot{fill:var(--dot);fill-opacity:.75;stroke:var(--page)}.part{fill:var(--page);stroke:var(--dot);stroke-width:1.5}.edge{stroke:var(--dot);stroke-opacity:.45;fill:none}`
+	`.dot{fill:var(--dot);fill-opacity:.75;stroke:var(--page)}`
 
 type drawing struct{ w *bufio.Writer }
 
@@ -77,13 +79,18 @@ func escape(s string) string {
 const (
 	maxNamed = 12
 	maxShown = 40
+	keyRow   = 16.0
 )
 
 // Plot draws the cardinality of clusters against the size of their collections, both logarithmic (Cho,
 // Shivakumar, Garcia-Molina, figure 12). Clusters of the same cardinality and size are one mark, larger the
 // more they are; the twelve with the most pages in all copies are named.
 func Plot(w io.Writer, marks []Mark) error {
-	const width, height, left, top, right, bottom = 900, 560, 70.0, 60.0, 870.0, 500.0
+	const width, left, top, right, bottom = 900, 70.0, 60.0, 870.0, 500.0
+	height := 580
+	if n := min(len(marks), maxNamed); n > 0 {
+		height += n*keyRow + 10
+	}
 	d := newDrawing(w, width, height, "Cardinality of replicated collections against their size")
 	d.text("title", left, 28, "Replicated collections")
 	d.text("soft", left, 46,
@@ -127,87 +134,49 @@ func Plot(w io.Writer, marks []Mark) error {
 		d.printf("</title></circle>\n")
 		from = to
 	}
+	d.key(marks, left, bottom+70, func(m Mark) (float64, float64) { return x(m.Size), y(m.Cardinality) })
+	return d.end()
+}
+
+// key numbers the clusters of most pages in all copies, and lists their names below the drawing, which are
+// too long to stand beside dots that are near to one another.
+func (d drawing) key(marks []Mark, left, top float64, at func(Mark) (x, y float64)) {
 	slices.SortStableFunc(marks, func(a, b Mark) int {
 		return cmp.Compare(b.Size*b.Cardinality, a.Size*a.Cardinality)
 	})
-	var named [][2]float64
-	for _, m := range marks {
-		at := [2]float64{x(m.Size), y(m.Cardinality)}
-		if len(named) == maxNamed {
+	named := marks[:min(len(marks), maxNamed)]
+	if len(named) > 0 {
+		d.text("title", left, top, "The largest")
+	}
+	var taken [][2]float64
+	for i, m := range named {
+		x, y := at(m)
+		n := strconv.Itoa(i + 1)
+		for _, by := range [][2]float64{{9, 4}, {-18, 4}, {-3, -9}, {-3, 18}, {22, 4}, {-32, 4}} {
+			place := [2]float64{x + by[0], y + by[1]}
+			if slices.ContainsFunc(taken, func(o [2]float64) bool {
+				return math.Abs(o[0]-place[0]) < 14 && math.Abs(o[1]-place[1]) < 11
+			}) {
+				continue
+			}
+			taken = append(taken, place)
+			d.text("number", place[0], place[1], n)
 			break
 		}
-		if slices.ContainsFunc(named, func(o [2]float64) bool {
-			return math.Abs(o[1]-at[1]) < 12 && math.Abs(o[0]-at[0]) < 180
-		}) {
-			continue // it would stand over another name
-		}
-		named = append(named, at)
-		if at[0] > (left+right)/2 {
-			d.text("end", at[0]-9, at[1]+4, shorten(m.Label))
-		} else {
-			d.text("", at[0]+9, at[1]+4, shorten(m.Label))
-		}
+		row := top + float64(i+1)*keyRow
+		d.text("number end", left+14, row, n)
+		says := fmt.Sprintf("%s: %d copies of %d pages", shortenTo(m.Label, 100), m.Cardinality, m.Size)
+		d.text("", left+24, row, says)
 	}
-	return d.end()
 }
 
 // shorten cuts a label in its middle.
-func shorten(s string) string {
+func shorten(s string) string { return shortenTo(s, 32) }
+
+func shortenTo(s string, most int) string {
 	r := []rune(s)
-	if len(r) <= 32 {
+	if len(r) <= most {
 		return s
 	}
-	return string(r[:15]) + "…" + string(r[len(r)-16:])
-}
-
-// PlotCluster draws the copies of a collection and which of them hold the same pages (after Cho, Shivakumar,
-// Garcia-Molina, figure 2): a disc by the number of its pages, a ring when it is a partial copy, and a line
-// by the number of pages that two have in common. Of a cluster without copies it draws nothing but the page.
-func PlotCluster(w io.Writer, c DirCluster) error {
-	const width, height, cx, cy, radius = 900, 640, 450.0, 340.0, 210.0
-	shown := c.Copies[:min(len(c.Copies), maxShown)]
-	title := "The copies of nothing"
-	if len(shown) > 0 {
-		title = "The copies of " + shown[0].String()
-	}
-	d := newDrawing(w, width, height, title)
-	d.text("title", 30, 28, title)
-	note := fmt.Sprintf("%d copies, %d pairs that hold the same pages", len(c.Copies), len(c.Pairs))
-	if len(shown) < len(c.Copies) {
-		note += fmt.Sprintf("; the largest %d are shown", len(shown))
-	}
-	d.text("soft", 30, 46, note)
-	at := map[Address][2]float64{}
-	for i, cp := range shown {
-		angle := 2*math.Pi*float64(i)/float64(len(shown)) - math.Pi/2
-		at[cp.Address] = [2]float64{cx + radius*math.Cos(angle), cy + radius*math.Sin(angle)}
-	}
-	for _, p := range c.Pairs {
-		a, okA := at[p.A]
-		b, okB := at[p.B]
-		if okA && okB {
-			d.printf(
-				`<path class="edge" stroke-width="%.1f" d="M%.1f %.1fL%.1f %.1f"><title>%s and %s: %d pages</title></path>`+"\n",
-				0.5+math.Log10(float64(max(p.Pages, 1))), a[0], a[1], b[0], b[1], escape(p.A.String()),
-				escape(p.B.String()), p.Pages)
-		}
-	}
-	for _, cp := range shown {
-		p, class := at[cp.Address], "dot"
-		if cp.Share < 0.9 {
-			class = "part"
-		}
-		d.printf(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d pages</title></circle>`+"\n", class,
-			p[0], p[1], 4+2*math.Log10(float64(max(cp.Pages, 1))), escape(cp.String()), cp.Pages)
-		name := fmt.Sprintf("%s (%d)", shorten(cp.String()), cp.Pages)
-		switch {
-		case math.Abs(p[0]-cx) < 1:
-			d.text("mid", p[0], p[1]+math.Copysign(18, p[1]-cy), name)
-		case p[0] > cx:
-			d.text("", p[0]+14, p[1]+4, name)
-		default:
-			d.text("end", p[0]-14, p[1]+4, name)
-		}
-	}
-	return d.end()
+	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
 }

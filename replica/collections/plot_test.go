@@ -71,20 +71,72 @@ func TestPlotCluster(t *testing.T) {
 	c := DirCluster{}
 	for i := range 50 {
 		c.Copies = append(c.Copies, Copy{
-			Address{fmt.Sprintf("h%d.test", i), "/a<b/"}, 100 - i, float64(100-i) / 100,
+			Address: Address{fmt.Sprintf("h%d.test", i), "/a<b/"},
+			Pages:   100 - i,
+			Share:   float64(100-i) / 100,
+			Shared:  100 - i,
 		})
 		if i > 0 {
 			c.Pairs = append(c.Pairs, DirPair{A: c.Copies[0].Address, B: c.Copies[i].Address, Pages: 100 - i})
 		}
 	}
+	const legend = 3 // of shapes, lines and texts
 	for n, want := range map[int][2]int{2: {2, 1}, 50: {40, 39}} {
 		var b strings.Builder
 		if err := PlotCluster(&b, DirCluster{c.Copies[:n], c.Pairs[:n-1]}); err != nil {
 			t.Fatal(err)
 		}
 		count, texts := elements(t, b.String())
-		if count["circle"] != want[0] || count["path"] != want[1] || len(texts) != want[0]+2 {
+		shapes := count["circle"] + count["rect"] - 1 + count["polygon"]
+		if shapes != want[0]+legend || count["path"] != want[1]+legend || len(texts) != want[0]+2+legend {
 			t.Errorf("%d copies: %v and %d texts", n, count, len(texts))
+		}
+	}
+}
+
+// Copies that are exact, near and partial have other colours, lines and shapes; copies of which only follows
+// how much they have in common have no line.
+func TestPlotClusterLikeness(t *testing.T) {
+	at := func(name string) Address { return Address{name + ".test", "/"} }
+	pair := func(name string, pages, of, places, same int) DirPair {
+		return DirPair{
+			A:      at("first"),
+			B:      at(name),
+			Pages:  pages,
+			OfA:    40,
+			OfB:    of,
+			Places: places,
+			Same:   same,
+		}
+	}
+	exactly, nearly, part := pair("a", 40, 40, 30, 30), pair("b", 40, 40, 30, 29), pair("c", 20, 20, 20, 20)
+	for p, want := range map[*DirPair]likeness{&exactly: exact, &nearly: near, &part: partial} {
+		if got := p.likeness(); got != want {
+			t.Errorf("%v: %s, want %s", p.B, got, want)
+		}
+	}
+	var b strings.Builder
+	c := Clusters([]DirPair{exactly, nearly, part, {
+		A:     at("b"),
+		B:     at("d"),
+		Pages: 38,
+		OfA:   40,
+		OfB:   40,
+	}})[0]
+	if err := PlotCluster(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	count, _ := elements(t, b.String())
+	// the page is a rect; the legend has one of each
+	want := map[string]int{"circle": 1 + 2, "rect": 2 + 2, "polygon": 1 + 1, "path": 3 + 4}
+	for name, n := range want {
+		if count[name] != n {
+			t.Errorf("%d of %s, want %d", count[name], name, n)
+		}
+	}
+	for _, class := range []string{"like exact", "like near", "like partial"} {
+		if strings.Count(b.String(), class) < 2 {
+			t.Errorf("no line of %s", class)
 		}
 	}
 }
@@ -101,7 +153,7 @@ func TestPlotOdd(t *testing.T) {
 	}
 	for _, c := range []DirCluster{
 		{}, {
-			Copies: []Copy{{Address{odd, odd}, 0, 0}, {Address{"b", "/"}, 0, 0}},
+			Copies: []Copy{{Address: Address{odd, odd}}, {Address: Address{"b", "/"}}},
 			Pairs: []DirPair{
 				{A: Address{odd, odd}, B: Address{"b", "/"}}, {A: Address{"c", "/"}, B: Address{"b", "/"}},
 			},
@@ -111,7 +163,8 @@ func TestPlotOdd(t *testing.T) {
 		if err := PlotCluster(&b, c); err != nil {
 			t.Fatal(err)
 		}
-		if count, _ := elements(t, b.String()); count["circle"] != len(c.Copies) || count["path"] > 1 {
+		count, _ := elements(t, b.String())
+		if shapes := count["circle"] + count["rect"] + count["polygon"]; shapes != len(c.Copies)+4 {
 			t.Errorf("%v", count)
 		}
 	}

@@ -35,7 +35,7 @@ func findAll(t testing.TB, pages []Address, digests []text.ContentDigest) *found
 			t.Fatal(err)
 		}
 	}
-	g, pairs, err := finder.Find()
+	g, all, err := finder.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func findAll(t testing.TB, pages []Address, digests []text.ContentDigest) *found
 		pages:   pages,
 		digests: digests,
 		sets:    g.Sets,
-		pairs:   pairs,
+		pairs:   all.Copies,
 		related: map[Address][]Address{},
 	}
 	f.least, f.renamed, f.alike = text.LeastEqual(Votes{}.withDefaults().Resemblance), text.LeastEqual(0.85),
 		text.LeastEqual(0.9)
-	for _, p := range pairs {
+	for _, p := range all.Copies {
 		f.related[p.A] = append(f.related[p.A], p.B)
 		f.related[p.B] = append(f.related[p.B], p.A)
 	}

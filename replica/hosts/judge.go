@@ -19,7 +19,10 @@ func (j *judge) test(t *Test) bool {
 		t.Outcome = SourceFailed
 	case !targetOK:
 		t.Outcome = TargetFailed
+		j.v.Lacks[j.side(t.Target)]++
 	default:
+		j.v.Words[j.side(t.Source)] += len(source.Body.shingles)
+		j.v.Words[j.side(t.Target)] += len(target.Body.shingles)
 		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.o.High)
 		nearlyHeld := t.Outcome == TraceSimilar && source.Body.mostly(target.Body)
 		if !j.o.Paper && (t.Outcome == HighSimilar || nearlyHeld) {
@@ -63,10 +66,10 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 	switch kin := source.Body.Kin(target.Body, j.template(*t), j.o.Own); {
 	case kin == Cut:
 		t.Outcome = PartSimilar
-		j.cut(t.Target)
+		j.v.Cut[j.side(t.Target)]++
 	case kin == Grown:
 		t.Outcome = PartSimilar
-		j.cut(t.Source)
+		j.v.Cut[j.side(t.Source)]++
 	case t.Outcome == HighSimilar && kin == Empty:
 		t.Outcome, t.Resemblance = SourceFailed, 0
 		j.v.Soft++
@@ -75,11 +78,10 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 	}
 }
 
-// cut counts a page of a host that lacks a part of the other's.
-func (j *judge) cut(host string) {
+// side is 0 for the first host and 1 for the second.
+func (j *judge) side(host string) int {
 	if host == j.v.Host1 {
-		j.v.Cut[0]++
-	} else {
-		j.v.Cut[1]++
+		return 0
 	}
+	return 1
 }

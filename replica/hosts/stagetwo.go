@@ -253,10 +253,26 @@ type PairVerdict struct {
 	Soft int
 	// tests in which the page of the first host, or of the second, lacks a part of what the other's says
 	Cut [2]int
+	// tests in which the first host, or the second, lacks the page
+	Lacks [2]int
+	// words of the pages that both have, by host, roughly
+	Words [2]int
 	// tests in which one host gave both answers, because the other led to it by a redirect, or both led to a
 	// third
 	Aliases int
 	Alias   bool // more than half of those with an answer: one host by two names, which cannot stand for itself
+}
+
+// Equal lists the paths that were verified to be the same on both hosts: the same bytes, or the same words.
+func (v *PairVerdict) Equal() []string {
+	out := []string{}
+	for _, t := range v.Tests {
+		same := t.Outcome == FullMatch || t.Outcome == FullSimilar
+		if same && !slices.Contains(out, t.Path) {
+			out = append(out, t.Path)
+		}
+	}
+	return out
 }
 
 // Interchangeable says whether one host may stand for the other: levels 1 to 3, confident, and not the same

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collections
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+
+	"mirrord/replica/hash"
+	"mirrord/replica/text"
+)
+
+// Directories that have most pages in common may be no copies all the same: of a manual half of which is
+// translated, half the pages are the same, and at the places of the others something else is said. A part of
+// a collection lacks those places, and an older version says nearly the same there.
+
+const (
+	placesMost   = 64   // pages of a directory that are looked at
+	placesDirs   = 16   // directories that are looked at together, at least
+	placesEnough = 8    // places that both have, with fewer nothing is said
+	saysOther    = 0.1  // resemblance below which two pages say something else
+	differMost   = 0.25 // share of the places where copies may say something else
+)
+
+// placedPage is a page by its place below a directory.
+type placedPage struct {
+	place  uint64
+	text   uint64
+	sketch text.Sketch
+}
+
+// placedDir are the pages of a directory whose places have the least hashes.
+type placedDir struct{ pages []placedPage }
+
+func (d *placedDir) add(place uint64, digest []byte) {
+	n := len(d.pages)
+	if n == placesMost && d.pages[n-1].place <= place {
+		return
+	}
+	at, found := slices.BinarySearchFunc(d.pages, place, func(p placedPage, place uint64) int {
+		return cmp.Compare(p.place, place)
+	})
+	if found {
+		return
+	}
+	p := placedPage{place: place, text: binary.LittleEndian.Uint64(digest)}
+	copy(p.sketch[:], digest[8:])
+	d.pages = slices.Insert(d.pages, at, p)
+	d.pages = d.pages[:min(len(d.pages), placesMost)]
+}
+
+// samePlaces tells pairs of copies from those that say something else at many of the places that both have,
+// and notes how many of these were looked at. The pages are gone through once for as many directories as the
+// budget has room for.
+func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
+	const size = placesMost * (digestSize + 16)
+	for some := range slices.Chunk(pairs, max(f.budget/8/size, placesDirs)/2) {
+		dirs := map[uint64]*placedDir{}
+		of := map[uint64]bool{} // hosts
+		for _, p := range some {
+			for _, a := range [2]Address{p.A, p.B} {
+				dirs[a.key()], of[hash.Token(a.Host)] = new(placedDir), true
+			}
+		}
+		if err := f.readPlaces(dirs, of); err != nil {
+			return FoundPairs{}, err
+		}
+		for _, p := range some {
+			p.compare(dirs[p.A.key()].pages, dirs[p.B.key()].pages)
+			if p.Places >= placesEnough && float64(p.Differ) >= differMost*float64(p.Places) {
+				found.Related = append(found.Related, p)
+			} else {
+				found.Copies = append(found.Copies, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+// readPlaces reads all pages once more, for those below some directories.
+func (f *Finder) readPlaces(dirs map[uint64]*placedDir, of map[uint64]bool) error {
+	if err := f.begin("compare places", f.pages); err != nil {
+		return err
+	}
+	places := placeReader{places: &f.places, size: 64 << 10}
+	digests := bufio.NewReaderSize(io.NewSectionReader(&f.digests, 0, f.digests.len()), 64<<10)
+	for f.done = 0; f.done < f.pages; f.done++ {
+		if err := inTurn(places.next, func() error { return f.tick(1) }); err != nil {
+			return err
+		}
+		digest, err := take(digests, digestSize)
+		if err != nil {
+			return err
+		}
+		if of[hash.Token(string(places.host))] {
+			addPlace(dirs, string(places.host), string(places.path), digest)
+		}
+	}
+	return nil
+}
+
+// addPlace takes a page up in all directories above it that are looked at.
+func addPlace(dirs map[uint64]*placedDir, host, path string, digest []byte) {
+	at := 0 // of what is behind the directory
+	if strings.HasPrefix(path, "/") {
+		at = 1
+	}
+	eachDir(host, dirOf(path), func(key uint64) {
+		if d := dirs[key]; d != nil {
+			d.add(hash.Token(strings.ToLower(stem(path[at:]))), digest)
+		}
+		at += 1 + strings.IndexByte(path[at:], '/')
+	})
+}
+
+// compare notes at how many places both directories have a page, of those that were looked at, and how many
+// of these say something else.
+func (p *DirPair) compare(a, b []placedPage) {
+	low := text.LeastEqual(saysOther)
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := cmp.Compare(a[i].place, b[j].place); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			p.Places++
+			switch {
+			case a[i].text == b[j].text:
+				p.Same++
+			case a[i].sketch.Equal(&b[j].sketch) < low:
+				p.Differ++
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
