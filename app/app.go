@@ -32,6 +32,7 @@ type App struct {
 	// environment variables, for secrets and proxies of jobs; required for runs
 	LookupEnv func(string) (string, bool)
 	Network   fetch.Network     // connects to sites; nil is the system's network
+	Hosts     *fetch.Hosts      // the politeness of all runs of this process; nil is that of each run alone
 	Now       func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn      func(line string) // receives what is left out while the rest is done; nil discards it
 	Note      func(line string) // receives progress, each line replacing the one before; nil discards it

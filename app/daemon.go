@@ -73,6 +73,9 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 // About is what does not change of a daemon.
 func (d *Daemon) About() status.Daemon { return d.about }
 
+// Hosts is the politeness of all runs.
+func (d *Daemon) Hosts() *fetch.Hosts { return d.hosts }
+
 // Schedule runs jobs at their times until ctx ends, and then waits for the runs that are under way.
 func (d *Daemon) Schedule(ctx context.Context) error { return d.sched.Run(ctx) }
 

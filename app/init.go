@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"mirrord/job"
 	"mirrord/scheduler"
@@ -70,6 +71,25 @@ func jobFileFor(a *App, r InitRequest) (*NewJobFile, error) {
 	}, nil
 }
 
+// ErrJobThere says that a name of a job is taken.
+var ErrJobThere = errors.New("there is a job of that name already")
+
+// NewJob writes a job file with this text into the jobs directory, as Init does.
+func NewJob(a *App, name string, text []byte) (*NewJobFile, error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	out := &NewJobFile{Job: name, File: filepath.Join(a.Jobs, name+scheduler.Suffix)}
+	if err := mayWriteJob(a, out, text); err != nil {
+		return nil, err
+	}
+	err := writeNewJob(out, text)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil, fmt.Errorf("%w: the daemon may not write job files into %s", err, a.Jobs)
+	}
+	return out, err
+}
+
 // mayWriteJob makes the jobs directory when it is missing, and returns why a new file cannot be written.
 func mayWriteJob(a *App, f *NewJobFile, text []byte) error {
 	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
@@ -83,8 +103,14 @@ func mayWriteJob(a *App, f *NewJobFile, text []byte) error {
 
 // jobThere says that a name of a job is taken.
 func jobThere(name, file string) error {
-	return &Error{Field: FieldImported, Err: fmt.Errorf("there is a job %s already, from %s", name, file)}
+	err := fmt.Errorf("there is a job %s already, from %s", name, file)
+	return &Error{Field: FieldImported, Err: thereError{err}}
 }
+
+// thereError is ErrJobThere with a text of its own.
+type thereError struct{ error }
+
+func (thereError) Is(target error) bool { return target == ErrJobThere }
 
 // acceptedBeside returns why a daemon would refuse a new file beside the others of its directory.
 func acceptedBeside(dir string, f *NewJobFile, text []byte) error {

@@ -78,3 +78,8 @@ func NotifyTest(ctx context.Context, a *App, name string, n NotifyOptions) ([]co
 	s.Judge(a.now())
 	return toldOf(notify.New(o).Test(ctx, j, s)), nil
 }
+
+// Mail sends one message to an address, as messages of jobs leave this machine.
+func (d *Daemon) Mail(ctx context.Context, to, subject, text string) error {
+	return d.tell.Write(ctx, to, subject, text)
+}

@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/site"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -26,6 +27,7 @@ type Preview struct {
 	URL      string        `json:"url"`               // the entry point
 	Entry    string        `json:"entry"`             // what became of it
 	Problem  string        `json:"problem,omitempty"` // why there is nothing to mirror
+	Leads    string        `json:"leads,omitempty"`   // where the entry point leads, when that is elsewhere
 	Robots   string        `json:"robots"`            // what robots.txt says
 	Sitemaps []string      `json:"sitemaps,omitempty"`
 	Requests []PreviewLook `json:"requests"`
@@ -34,6 +36,10 @@ type Preview struct {
 	Known      int          `json:"known"`                // URLs that the scope takes in, as far as they are known
 	Disallowed int          `json:"disallowed,omitempty"` // of those, by robots.txt
 	Dirs       []PreviewDir `json:"dirs,omitempty"`       // where they lie, the largest first
+
+	// between which numbers of files the mirror will probably have
+	Least int64 `json:"least"`
+	Most  int64 `json:"most"`
 
 	// A first run makes at least so many requests; bytes and time follow from those that were made.
 	Bytes   int64   `json:"bytes,omitempty"`
@@ -100,7 +106,7 @@ func PreviewRun(ctx context.Context, a *App, j *job.Job) (_ *Preview, err error)
 		Site:    s,
 		Fetcher: looks,
 		Robots:  looks,
-		Hosts:   new(fetch.Hosts),
+		Hosts:   a.politeness(),
 		Log:     a.Log,
 		Now:     st.Now,
 	})
@@ -109,7 +115,13 @@ func PreviewRun(ctx context.Context, a *App, j *job.Job) (_ *Preview, err error)
 	}
 	p := &Preview{Job: j.Name, URL: j.Seeds()[0].String(), Requests: looks.made}
 	p.Whole = sum.Verdict.Finished() && (len(looks.made) < previewRequests)
-	return p, p.read(ctx, j, s, looks)
+	if err := p.read(ctx, j, s, looks); err != nil {
+		return nil, err
+	}
+	if p.Leads = status.LeadsTo(strings.Join(sum.Reasons, "\n")); p.Leads != "" && p.Problem == "" {
+		p.Problem = fmt.Sprintf("the entry point %s leads to %s, which is not mirrored", p.URL, p.Leads)
+	}
+	return p, nil
 }
 
 // PlanOrPreview is Plan for a job with a mirror, and PreviewRun for a job without one, or for a URL. The
@@ -205,12 +217,29 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 	if bodies > 0 {
 		p.Bytes = sizes / bodies * files
 	}
+	p.Least, p.Most = files, files
 	gap := j.Polite.Delay
 	if d, ok := rules.CrawlDelay(); ok && j.ObeyRobots {
 		gap = max(gap, d)
 	}
 	p.Seconds = (gap * time.Duration(files)).Seconds()
 	return nil
+}
+
+// Range says how many files the mirror will probably have.
+func (p *Preview) Range() string {
+	if p.Least == p.Most {
+		return fmt.Sprint(p.Least)
+	}
+	return fmt.Sprintf("%d to %d", p.Least, p.Most)
+}
+
+// Gap is the time between two requests of a first run.
+func (p *Preview) Gap() time.Duration {
+	if p.Known <= p.Disallowed {
+		return 0
+	}
+	return time.Duration(p.Seconds / float64(p.Known-p.Disallowed) * float64(time.Second))
 }
 
 // entry says what became of the entry point.

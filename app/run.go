@@ -35,7 +35,7 @@ func RunSite(
 	ctx context.Context, a *App, j *job.Job, st *store.State, s *store.Site, o RunOptions,
 ) (*mirror.Summary, error) {
 	if o.Hosts == nil {
-		o.Hosts = new(fetch.Hosts)
+		o.Hosts = a.politeness()
 	}
 	client, err := mirror.NewClient(j, a.world(st.PublicNames()), a.Log)
 	if err != nil {
@@ -60,6 +60,14 @@ func RunSite(
 		MostState:   o.Most,
 		MostStateOf: "its share of the room for all mirrors",
 	})
+}
+
+// politeness is that of a run to which its caller gives none.
+func (a *App) politeness() *fetch.Hosts {
+	if a.Hosts != nil {
+		return a.Hosts
+	}
+	return new(fetch.Hosts)
 }
 
 // world is what a job's client may read besides the network.

@@ -33,22 +33,22 @@ type chromium struct {
 	ctx  context.Context
 	base string
 
-	mu   sync.Mutex // guards the console, what is behind it, and seen
-	seen []string   // host and path of each request
+	mu   sync.Mutex
+	seen []string // host and path of each request
 }
 
-// page answers a request; the fakes behind a console serve one at a time.
+// page answers a request.
 func (c *chromium) page(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.seen = append(c.seen, r.Host+r.URL.Path)
+	c.mu.Unlock()
 	c.srv.ServeHTTP(w, r)
 }
 
 // with changes what is behind the console.
 func (c *chromium) with(f func(*fakeDaemon)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.daemon.mu.Lock()
+	defer c.daemon.mu.Unlock()
 	f(c.daemon)
 }
 

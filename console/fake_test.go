@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 	"mirrord/store"
 )
 
-// fakeDaemon has jobs and writes down what it is told.
+// fakeDaemon has jobs and writes down what it is told. Who changes it while pages are live holds its lock.
 type fakeDaemon struct {
+	mu     sync.Mutex
 	jobs   []status.Job
 	runs   []status.Run
 	titles map[string]app.MirrorTitle
@@ -28,11 +30,15 @@ type fakeDaemon struct {
 }
 
 func (d *fakeDaemon) Status() status.All {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.looks++
 	return status.All{Jobs: append([]status.Job{}, d.jobs...)}
 }
 
 func (d *fakeDaemon) Job(name string) (status.Job, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, j := range d.jobs {
 		if j.Name == name {
 			return j, nil
@@ -43,9 +49,17 @@ func (d *fakeDaemon) Job(name string) (status.Job, error) {
 
 func (d *fakeDaemon) Progress(name string) (status.Job, error) { return d.Job(name) }
 
-func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) { return d.runs, nil }
+func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runs, nil
+}
 
-func (d *fakeDaemon) Titles([]string) map[string]app.MirrorTitle { return d.titles }
+func (d *fakeDaemon) Titles([]string) map[string]app.MirrorTitle {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.titles
+}
 
 func (d *fakeDaemon) Cancel(name string) error { return d.do("cancel " + name) }
 
@@ -60,6 +74,8 @@ func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloade
 func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
 
 func (d *fakeDaemon) do(what string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.did = append(d.did, what)
 	return nil
 }
@@ -69,19 +85,27 @@ func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bo
 	if err != nil {
 		return nil, false, err
 	}
-	d.did = append(d.did, fmt.Sprintf("run %s accept=%v full=%v now=%v", name, r.Accept, r.Full, r.Now))
-	return nil, j.Activity == status.Running, nil
+	err = d.do(fmt.Sprintf("run %s accept=%v full=%v now=%v", name, r.Accept, r.Full, r.Now))
+	return nil, j.Activity == status.Running, err
 }
 
 // fakeFacts is kept in memory.
 type fakeFacts struct {
+	mu       sync.Mutex
 	audit    []store.AuditEntry
 	sessions map[string]store.SessionFact
 }
 
-func (f *fakeFacts) AddAudit(e store.AuditEntry) error { f.audit = append(f.audit, e); return nil }
+func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.audit = append(f.audit, e)
+	return nil
+}
 
 func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i := len(f.audit) - 1; i >= 0 && len(out) < n; i-- {
 		out = append(out, f.audit[i])
 	}
@@ -89,6 +113,8 @@ func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
 }
 
 func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if s == nil {
 		delete(f.sessions, digest)
 	} else {
@@ -98,6 +124,8 @@ func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
 }
 
 func (f *fakeFacts) Sessions() (map[string]store.SessionFact, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	out := map[string]store.SessionFact{}
 	for k, v := range f.sessions {
 		out[k] = v
@@ -142,6 +170,7 @@ func (b *browser) start(with func(*Options)) {
 		b.Fatal(err)
 	}
 	b.srv = srv
+	b.Cleanup(srv.Close)
 }
 
 // do makes a request as a browser does; the form is sent with POST.

@@ -3,7 +3,6 @@
 package console
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -111,22 +110,23 @@ func savedText(by map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// liveFragment is the part of the page that changes.
-func liveFragment(v *visit) error {
+// liveJob streams the part of the page that changes, until the run has ended: then the whole page says
+// something else.
+func liveJob(v *visit) error {
 	j, err := v.o.Daemon.Progress(v.job)
 	if err != nil {
 		return err
 	}
-	l := liveOf(&j)
-	if !l.Busy {
-		v.w.Header().Set("HX-Refresh", "true") // the run has ended: the whole page says something else
+	look := func() (part []byte, over bool) {
+		j, err := v.o.Daemon.Progress(j.Name)
+		l := liveOf(&j)
+		if err != nil || !l.Busy {
+			return nil, true
+		}
+		part, err = v.part("live", l)
+		return part, err != nil
 	}
-	var b bytes.Buffer
-	if err := v.pages.ExecuteTemplate(&b, "live", l); err != nil {
-		return err
-	}
-	send(v.w, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
-	return nil
+	return stream(v, "job "+v.job, look)
 }
 
 // escapePath escapes a mirror path for an address.

@@ -49,6 +49,8 @@ type drawn struct {
 	Now   time.Time
 	Said  string // what the act before came to
 	Data  any
+
+	Orders bool // the visitor may order
 }
 
 // Operates and the like let templates ask for rights.
@@ -69,6 +71,8 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Now:   v.o.Now(),
 		Said:  said(v.r.FormValue("said")),
 		Data:  data,
+
+		Orders: v.o.Orders != nil && v.who.Role >= Order,
 	}
 	var b bytes.Buffer
 	if err := v.pages.ExecuteTemplate(&b, name, d); err != nil {

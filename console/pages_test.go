@@ -43,6 +43,9 @@ func parse(t *testing.T, page string) *goquery.Document {
 	return doc
 }
 
+// wantSSE is the digest of htmx.org 4.0.1, dist/ext/hx-sse.min.js.
+const wantSSE = "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103"
+
 // The vendored script is the released one: htmx.org 4.0.1, dist/htmx.min.js.
 func TestVendored(t *testing.T) {
 	body, err := files.ReadFile("static/htmx.min.js")
@@ -54,9 +57,16 @@ func TestVendored(t *testing.T) {
 	if got := hex.EncodeToString(sum[:]); got != want {
 		t.Errorf("htmx.min.js has digest %s", got)
 	}
+	if body, err = files.ReadFile("static/hx-sse.min.js"); err != nil {
+		t.Fatal(err)
+	}
+	sum = sha256.Sum256(body)
+	if got := hex.EncodeToString(sum[:]); got != wantSSE {
+		t.Errorf("hx-sse.min.js has digest %s", got)
+	}
 	entries, err := files.ReadDir("static")
-	if err != nil || len(entries) != 2 {
-		t.Errorf("%v, %v: a style sheet and a script are all", entries, err)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%v, %v: a style sheet, a script and its extension are all", entries, err)
 	}
 }
 
@@ -200,7 +210,7 @@ func TestLive(t *testing.T) {
 	}
 	b.login(Read)
 	doc := parse(t, b.want(http.StatusOK, "2.0 MB/s", "/jobs/job0000", nil))
-	if to, _ := doc.Find("#live").Attr("hx-get"); to != "/jobs/job0000/live" {
+	if to, _ := doc.Find("#stream").Attr("hx-sse:connect"); to != "/jobs/job0000/live" {
 		t.Errorf("renewed from %q", to)
 	}
 	if got := doc.Find("ol.strip li").First().Text(); !strings.HasSuffix(got, "partial") {
@@ -209,11 +219,12 @@ func TestLive(t *testing.T) {
 	if !strings.Contains(doc.Find("#runs ~ .wide").Text(), "40 by listing, 3 by rule") {
 		t.Error(doc.Find("#runs ~ .wide").Text())
 	}
-	b.want(http.StatusOK, "hx-trigger", "/jobs/job0000/live", nil)
 	j.Activity, j.Progress = status.Idle, nil
-	w := b.do("/jobs/job0000/live", nil)
-	if w.Header().Get("HX-Refresh") != "true" || strings.Contains(w.Body.String(), "hx-get") {
-		t.Errorf("after the run: %v %s", w.Header(), w.Body)
+	if got := b.do("/jobs/job0000/live", nil).Body.String(); got != "event: over\ndata:\n\n" {
+		t.Errorf("after the run: %q", got)
+	}
+	if w := b.do("/jobs/job0000/over", nil); w.Header().Get("HX-Refresh") != "true" {
+		t.Errorf("after the run: %v", w.Header())
 	}
 }
 

@@ -33,7 +33,8 @@ func routes() []route {
 		{"GET /{$}", Read, listPage},
 		{"GET /feed.atom", Read, allFeed},
 		{"GET /jobs/{job}", Read, jobPage},
-		{"GET /jobs/{job}/live", Read, liveFragment},
+		{"GET /jobs/{job}/live", Read, liveJob},
+		{"GET /jobs/{job}/over", Read, overPage},
 		{"GET /jobs/{job}/feed.atom", Read, jobFeed},
 		{"GET /jobs/{job}/versions", Read, versionsPage},
 		{"GET /jobs/{job}/diff", Read, diffPage},
@@ -48,6 +49,17 @@ func routes() []route {
 		{"POST /jobs/{job}/resume", Operate, resumeJob},
 		{"GET /jobs/{job}/file", Operate, editPage},
 		{"POST /jobs/{job}/file", Operate, editJob},
+		{"GET /order", Order, orderPage},
+		{"POST /order", Order, draftOrder},
+		{"GET /orders", Order, ordersPage},
+		{"GET /orders/{n}", Order, anOrder},
+		{"GET /orders/{n}/live", Order, liveOrder},
+		{"GET /orders/{n}/over", Order, overPage},
+		{"POST /orders/{n}/place", Order, placeOrder},
+		{"POST /orders/{n}/cancel", Order, cancelOrder},
+		{"POST /orders/{n}/judge", Operate, judgeOrder},
+		{"POST /orders/{n}/keep", Order, keepOrder},
+		{"GET /orders/{n}/files/{name}", Order, orderFile},
 		{"GET /audit", Operate, auditPage},
 		{"GET /login", Nobody, loginPage},
 		{"POST /logout", Nobody, logout},
@@ -69,6 +81,10 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		err := formOf(r)
 		switch {
 		case err != nil:
+		case rt.need == Order && s.o.Orders == nil:
+			err = errNoPage
+		case rt.need > Nobody && who.Role == Nobody && fromElsewhere(r):
+			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
 		case rt.need > Nobody && who.Role == Nobody:
 			err = errLogin
 		case who.Role < rt.need:
@@ -83,6 +99,13 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			s.fail(w, r, who, err)
 		}
 	}
+}
+
+// fromElsewhere reports whether a link or bookmark of another site led here: browsers send no strict cookie
+// then. Whoever goes on from our own page sends it.
+func fromElsewhere(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // formOf reads the form of a request. One that is too large, or broken, does nothing.

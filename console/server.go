@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/control"
 	"mirrord/store"
 	"mirrord/web"
@@ -40,6 +41,7 @@ type Options struct {
 	App     *app.App
 	Facts   Facts            // required
 	Proxy   Proxy            // that logs users in
+	Orders  *orders.Orders   // nil: nobody can order
 	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
 	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
 	API     http.Handler     // answers below /v1/; nil: there is none
@@ -57,6 +59,7 @@ type Server struct {
 	cross   *http.CrossOriginProtection
 	saver   *saver
 	fresh   *freshStatus
+	live    *streams
 	handler http.Handler // all of it
 }
 
@@ -84,6 +87,7 @@ func New(o Options) (*Server, error) {
 		cross:  http.NewCrossOriginProtection(),
 		saver:  new(saver),
 		fresh:  &freshStatus{daemon: o.Daemon, keep: o.Keep},
+		live:   newStreams(streamGap),
 	}
 	for _, r := range routes() {
 		s.mux.HandleFunc(r.pattern, s.guarded(r))
@@ -117,6 +121,9 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 
 // SaveJob puts a new text of a job file in its place, one at a time.
 func (s *Server) SaveJob(e app.JobEdit) error { return s.saver.save(s.o.App, e) }
+
+// Close ends the live parts of pages, which would hold their connections.
+func (s *Server) Close() { s.live.close() }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 

@@ -12,6 +12,9 @@ import (
 // system is the machine's own resolver and network.
 type system struct{}
 
+// System returns the machine's own resolver and network.
+func System() Network { return system{} }
+
 func (system) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }

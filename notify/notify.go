@@ -179,23 +179,28 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 				"%d messages before this one were held back, because there were more than %d an hour: mirrord status\n",
 				dropped, n.o.PerHour)
 		}
-		err := n.try(ctx, r, m)
-		for i := 0; err != nil && r.again && i < len(n.o.Pauses) && ctx.Err() == nil; i++ {
-			t := time.NewTimer(n.o.Pauses[i])
-			select {
-			case <-t.C:
-				err = n.try(ctx, r, m)
-			case <-ctx.Done():
-				t.Stop()
-			}
-		}
-		if err != nil {
+		if err := n.insist(ctx, r, m); err != nil {
 			n.untold.Add(1)
 			n.o.Log.Error("message not delivered", "job", j.Name, "kind", string(m.Kind), "to", r.name, "err", err)
 			continue
 		}
 		n.o.Log.Info("told", "job", j.Name, "kind", string(m.Kind), "to", r.name)
 	}
+}
+
+// insist makes attempts until one succeeds or there were enough.
+func (n *Notifier) insist(ctx context.Context, r receiver, m status.Message) error {
+	err := n.try(ctx, r, m)
+	for i := 0; err != nil && r.again && i < len(n.o.Pauses) && ctx.Err() == nil; i++ {
+		t := time.NewTimer(n.o.Pauses[i])
+		select {
+		case <-t.C:
+			err = n.try(ctx, r, m)
+		case <-ctx.Done():
+			t.Stop()
+		}
+	}
+	return err
 }
 
 // take counts one message against the quota of a receiver; dropped is how many were held back before it.
@@ -231,4 +236,26 @@ func (n *Notifier) try(ctx context.Context, r receiver, m status.Message) error 
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return err
+}
+
+// Write sends one message to an address by mail, with the retries and the bound of other messages. It waits
+// for the end.
+func (n *Notifier) Write(ctx context.Context, to, subject, text string) error {
+	j := &job.Job{Name: "orders", Notify: job.Notify{Email: []string{to}}}
+	m := status.Message{
+		Kind:    "order",
+		Host:    n.o.Host,
+		Time:    n.o.Now(),
+		Subject: subject,
+		Text:    text,
+	}
+	for _, r := range n.receivers(j) {
+		if _, ok := n.take(r.key); !ok {
+			return fmt.Errorf("more than %d messages an hour", n.o.PerHour)
+		}
+		if err := n.insist(ctx, r, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"mirrord/access"
 	"mirrord/api"
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/console"
 	"mirrord/control"
 	"mirrord/store"
@@ -82,6 +83,7 @@ type consoleDoor struct {
 	st    *store.State
 	flags consoleFlags
 	log   *slog.Logger
+	own   *orders.Orders
 	say   func(format string, args ...any)
 
 	mu     sync.Mutex
@@ -124,6 +126,7 @@ func (d *consoleDoor) open() error {
 		Facts:   facts,
 		API:     calls,
 		Proxy:   proxy,
+		Orders:  d.own,
 		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
 		Keep:    time.Second,
@@ -156,6 +159,29 @@ func (d *consoleDoor) open() error {
 	return nil
 }
 
+// openOrders takes over what users have ordered; work is done by Run.
+func openOrders(a *app.App, st *store.State, d *app.Daemon) (*orders.Orders, error) {
+	own, err := orders.OwnNetworks()
+	if err != nil {
+		a.Log.Warn("orders may reach public addresses of this machine", "err", err)
+	}
+	x := *a
+	x.Hosts = d.Hosts()
+	return orders.New(orders.Options{
+		App:   &x,
+		Facts: store.NewOrderFacts(st),
+		Free:  func() (int64, error) { return store.FreeBytes(st.Dir) },
+		Own:   own,
+		Now:   st.Now,
+		Log:   a.Log,
+		Mail:  d.Mail,
+		Reload: func() error {
+			_, err := d.Reload()
+			return err
+		},
+	})
+}
+
 func (d *consoleDoor) listen() (net.Listener, error) {
 	if d.flags.listen != "" {
 		return net.Listen("tcp", d.flags.listen)
@@ -184,6 +210,9 @@ func (d *consoleDoor) close(ctx context.Context) {
 	d.mu.Lock()
 	d.closed = true
 	srv := d.srv
+	if d.server != nil {
+		d.server.Close()
+	}
 	d.mu.Unlock()
 	if srv != nil && srv.Shutdown(ctx) != nil {
 		srv.Close()

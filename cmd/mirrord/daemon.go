@@ -195,6 +195,10 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	own, err := openOrders(x, st, d)
+	if err != nil {
+		return err
+	}
 	door := &consoleDoor{
 		Daemon: d,
 		ctx:    ctx,
@@ -202,6 +206,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		st:     st,
 		flags:  f.console,
 		log:    log,
+		own:    own,
 		say:    a.printf,
 	}
 	servers, err := daemonServers(a, door, log, f, given, socket, fs.FileMode(mode))
@@ -232,6 +237,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Tidy(ctx, f.gc) })
 	wg.Go(func() { d.Scrub(ctx, scrub) })
+	wg.Go(func() { own.Run(ctx) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()

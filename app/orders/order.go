@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"slices"
+	"time"
+
+	"mirrord/app"
+	"mirrord/status"
+)
+
+// State is where an order stands.
+type State string
+
+// The states. An order is a draft until it is placed.
+const (
+	Looking   State = "looking"   // a few requests say what it would be
+	Draft     State = "draft"     // they did; it may be placed
+	Asks      State = "asks"      // an operator has to approve it
+	Waits     State = "waits"     // for its time, or for others
+	Runs      State = "runs"      // now
+	Done      State = "done"      // its archives can be downloaded
+	Failed    State = "failed"    // there is nothing to download
+	Refused   State = "refused"   // by an operator
+	Cancelled State = "cancelled" // by whoever ordered it, or an operator
+	Expired   State = "expired"   // its archives were removed
+)
+
+// Words says what a state means.
+func (s State) Words() string {
+	return map[State]string{
+		Looking:   "being looked at",
+		Draft:     "not placed yet",
+		Asks:      "waits for an operator to approve it",
+		Waits:     "waits for its turn",
+		Runs:      "under way",
+		Done:      "ready",
+		Failed:    "failed",
+		Refused:   "refused by an operator",
+		Cancelled: "cancelled",
+		Expired:   "expired: its archives were removed",
+	}[s]
+}
+
+// Ended reports whether nothing more happens to an order but that it expires.
+func (s State) Ended() bool {
+	return slices.Contains([]State{Done, Failed, Refused, Cancelled, Expired}, s)
+}
+
+// ArchiveFile is a file of a result.
+type ArchiveFile struct {
+	Form  string `json:"form"`
+	Name  string `json:"name"` // of the file
+	Bytes int64  `json:"bytes"`
+}
+
+// Keeping says whether a mirror is kept fresh by a job.
+type Keeping struct {
+	State State  `json:"state,omitempty"` // "", Asks, Done, Refused or Failed
+	Job   string `json:"job,omitempty"`   // when it is done
+	Why   string `json:"why,omitempty"`   // when it is not
+}
+
+// Ordered is what somebody wants, and what became of it.
+type Ordered struct {
+	Number uint64       `json:"number"`
+	By     string       `json:"by"`
+	Free   bool         `json:"free,omitempty"` // of an operator: no quota
+	At     time.Time    `json:"at"`
+	Base   string       `json:"base,omitempty"` // where the console was reached, for links in mail
+	Want   Wish         `json:"want"`
+	State  State        `json:"state"`
+	Why    string       `json:"why,omitempty"`    // of a state that somebody will not like
+	Leads  string       `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
+	Look   *app.Preview `json:"look,omitempty"`   // what a few requests said
+	Judged string       `json:"judged,omitempty"` // the operator who approved or refused it
+
+	Placed  time.Time `json:"placed,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+	Tries   int       `json:"tries,omitempty"` // runs that ended early
+	Same    uint64    `json:"same,omitempty"`  // the order whose run is this one's too
+
+	Result Result  `json:"result,omitzero"`
+	Mailed string  `json:"mailed,omitempty"` // how mail went
+	Keep   Keeping `json:"keep,omitzero"`
+
+	Progress *status.Progress `json:"-"` // of the run under way
+}
+
+// Result is what the run of an order came to.
+type Result struct {
+	Verdict  string        `json:"verdict,omitempty"`
+	Reasons  []string      `json:"reasons,omitempty"`
+	Files    int           `json:"files,omitempty"`
+	Bytes    int64         `json:"bytes,omitempty"`
+	Requests int64         `json:"requests,omitempty"` // of all its runs
+	Received int64         `json:"received,omitempty"`
+	Gaps     int           `json:"gaps,omitempty"` // parts that could not be had
+	Archives []ArchiveFile `json:"archives,omitempty"`
+}
+
+// Stored is how many bytes the archives of an order take.
+func (o *Ordered) Stored() (n int64) {
+	for _, a := range o.Result.Archives {
+		n += a.Bytes
+	}
+	return n
+}
+
+// Counts reports whether an order counts in the quota of a day that began at since.
+func (o *Ordered) counts(since time.Time) bool {
+	if o.Free || o.Same != 0 || o.Placed.Before(since) || o.Placed.IsZero() {
+		return false
+	}
+	return o.State != Refused && (o.State != Cancelled || !o.Started.IsZero())
+}
+
+// used are the files and bytes that an order counts for: what its run had, or what it may have.
+func (o *Ordered) used() (files, bytes int64) {
+	if o.State.Ended() {
+		return int64(o.Result.Files), o.Result.Received
+	}
+	return o.Want.Files, int64(o.Want.Size)
+}

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"mirrord/app"
+	"mirrord/control"
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror"
+)
+
+// Facts keeps orders; store.OrderFacts has it. Number 0 has the limits. Its methods may be called from
+// several goroutines.
+type Facts interface {
+	NextOrder() (uint64, error)
+	SaveOrder(n uint64, value []byte) error // nil removes it
+	Orders() (map[uint64][]byte, error)
+}
+
+// Options are what orders need.
+type Options struct {
+	App     *app.App // its State is where the folder orders lies; its Hosts are shared; required
+	Facts   Facts    // required
+	Free    func() (int64, error)
+	Own     []netip.Prefix // the networks of this machine
+	Workers int            // runs at a time; default 2
+	Now     func() time.Time
+	Log     *slog.Logger
+	// Mail sends one message; nil: mail cannot be ordered
+	Mail func(ctx context.Context, to, subject, text string) error
+	// Reload puts a new job file in force
+	Reload func() error
+}
+
+// Orders are all orders of a daemon. It is safe for concurrent use.
+type Orders struct {
+	o     Options
+	app   *app.App
+	wake  chan struct{} // holds one: there may be something to do
+	group sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	all     map[uint64]*Ordered
+	limits  Limits
+	active  map[uint64]context.CancelCauseFunc // of what is under way
+	changed chan struct{}                      // closed when something changes
+}
+
+// Errors of orders.
+var (
+	ErrNone = fmt.Errorf("there is no such order: %w", control.ErrNotFound)
+	errWhen = fmt.Errorf("the order does not stand so any more; look at it again: %w", control.ErrConflict)
+
+	errCancelled = errors.New("the order was cancelled")
+	errRequests  = errors.New("it has made as many requests as it may in a day")
+)
+
+// New takes over the orders of the process before. It starts nothing: Run does.
+func New(o Options) (*Orders, error) {
+	o.Workers = cmp.Or(o.Workers, 2)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Orders{
+		o:       o,
+		wake:    make(chan struct{}, 1),
+		all:     map[uint64]*Ordered{},
+		limits:  DefaultLimits(),
+		active:  map[uint64]context.CancelCauseFunc{},
+		changed: make(chan struct{}),
+	}
+	a := *o.App
+	inner := a.Network
+	if inner == nil {
+		inner = fetch.System()
+	}
+	a.Network, a.Warn, a.Note = outside{inner, o.Own}, nil, nil
+	s.app = &a
+	kept, err := o.Facts.Orders()
+	if err != nil {
+		return nil, fmt.Errorf("orders: %w", err)
+	}
+	for n, value := range kept {
+		var x Ordered
+		into := any(&x)
+		if n == 0 {
+			into = &s.limits
+		}
+		if err := json.Unmarshal(value, into); err != nil {
+			o.Log.Error("an order cannot be read", "order", n, "err", err)
+			continue
+		}
+		if x.State == Runs {
+			x.State = Waits
+		}
+		if n > 0 {
+			s.all[n] = &x
+		}
+	}
+	return s, nil
+}
+
+// held takes the lock; what it returns gives it back.
+func (s *Orders) held() (free func()) {
+	s.mu.Lock()
+	return s.mu.Unlock
+}
+
+// save keeps an order and tells everybody who looks at it. The caller holds the lock.
+func (s *Orders) save(x *Ordered) error {
+	v, err := json.Marshal(x)
+	if err == nil {
+		err = s.o.Facts.SaveOrder(x.Number, v)
+	}
+	s.tell()
+	return err
+}
+
+// tell says that something has changed. The caller holds the lock.
+func (s *Orders) tell() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Changed is closed when an order changes. It is to be had before the orders are looked at.
+func (s *Orders) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Limits are those in force.
+func (s *Orders) Limits() Limits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limits
+}
+
+// SetLimits puts others in force.
+func (s *Orders) SetLimits(l Limits) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	v, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if err := s.o.Facts.SaveOrder(0, v); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = l
+	return nil
+}
+
+// Remaining is what a user may still have today.
+func (s *Orders) Left(user string) Remaining {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limits.left(user, s.all, s.o.Now())
+}
+
+// Mails reports whether mail can be ordered.
+func (s *Orders) Mails() bool { return s.o.Mail != nil }
+
+// Get is an order, with the result of the one whose run it shares.
+func (s *Orders) Get(n uint64) (Ordered, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.get(n)
+}
+
+func (s *Orders) get(n uint64) (Ordered, error) {
+	x := s.all[n]
+	if x == nil {
+		return Ordered{}, ErrNone
+	}
+	out := *x
+	if same := s.all[x.Same]; same != nil && x.State != Cancelled {
+		out.State, out.Why, out.Result, out.Progress = same.State, same.Why, same.Result, same.Progress
+		out.Started, out.Ended, out.Look = same.Started, same.Ended, same.Look
+	}
+	return out, nil
+}
+
+// List are the orders of a user, or with "" of all, newest first.
+func (s *Orders) List(user string) (out []Ordered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range slices.Sorted(maps.Keys(s.all)) {
+		if user == "" || s.all[n].By == user {
+			x, _ := s.get(n)
+			out = append(out, x)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// QueuePlace is where an order stands in the queue.
+type QueuePlace struct {
+	Ahead int           // orders that come before
+	Wait  time.Duration // about how long they take; 0 when nothing is known
+}
+
+// Place says where an order stands.
+func (s *Orders) Place(n uint64) (p QueuePlace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[n]
+	if x == nil {
+		return p
+	}
+	if same := s.all[x.Same]; same != nil {
+		x = same
+	}
+	for _, y := range s.all {
+		before := y.State == Runs || (y.State == Waits && y.Same == 0 && y.before(x))
+		if y == x || !before {
+			continue
+		}
+		p.Ahead++
+		p.Wait += y.takes()
+	}
+	p.Wait /= time.Duration(s.o.Workers)
+	if now := s.o.Now(); x.Want.Start.After(now) {
+		p.Wait = max(p.Wait, x.Want.Start.Sub(now))
+	}
+	return p
+}
+
+// before orders the queue.
+func (o *Ordered) before(x *Ordered) bool {
+	return o.Placed.Before(x.Placed) || (o.Placed.Equal(x.Placed) && o.Number < x.Number)
+}
+
+// takes is about how long the run of an order takes.
+func (o *Ordered) takes() time.Duration {
+	if o.Look == nil {
+		return 0
+	}
+	files := min(max(o.Look.Least, int64(o.Look.Known)), o.Want.Files)
+	return time.Duration(files) * max(o.Want.Delay, o.Look.Gap())
+}
+
+// User is whoever orders.
+type User struct {
+	Name     string
+	Operator bool
+	Base     string // where the console was reached
+}
+
+// Draft begins an order: it is looked at, and waits to be placed.
+func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Now()
+	if err := w.check(&s.limits, now); err != nil {
+		return Ordered{}, err
+	}
+	if w.Mail != "" && s.o.Mail == nil {
+		return Ordered{}, app.Usagef("mail: this daemon sends no mail")
+	}
+	if !who.Operator && s.limits.left(who.Name, s.all, now).Looks < 1 {
+		return Ordered{}, app.Usagef("you have had %d previews within a day, which is as many as one may",
+			s.limits.Looks)
+	}
+	n, err := s.o.Facts.NextOrder()
+	if err != nil {
+		return Ordered{}, err
+	}
+	x := &Ordered{
+		Number: n,
+		By:     who.Name,
+		Free:   who.Operator,
+		At:     now,
+		Base:   who.Base,
+		Want:   w,
+		State:  Looking,
+	}
+	s.all[n] = x
+	return *x, s.save(x)
+}
+
+// PlaceOrder places a draft: it runs in its turn. With ask, what the user may not have is put before an
+// operator. An order that somebody has placed already, and whose archives are there or will be, is not run
+// again.
+func (s *Orders) PlaceOrder(n uint64, who User, ask bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[n]
+	switch {
+	case x == nil:
+		return ErrNone
+	case x.State != Draft:
+		return errWhen
+	case x.Look != nil && x.Look.Problem != "":
+		return app.Usagef("%s", x.Why)
+	}
+	if err := s.room(&x.Want); err != nil {
+		return err
+	}
+	now := s.o.Now()
+	if y := s.twin(x, now); y != nil {
+		x.Same, x.State, x.Placed, x.Why = y.Number, Waits, now, ""
+		x.Expires = now.Add(s.keeps())
+		if !y.Expires.IsZero() {
+			y.Expires = x.Expires
+			if err := s.save(y); err != nil {
+				return err
+			}
+		}
+		return s.save(x)
+	}
+	why := ""
+	if !who.Operator {
+		if why = s.limits.over(x, s.limits.left(x.By, s.all, now)); why == "" {
+			why = x.tooLarge()
+		}
+		if why == "" && s.limits.Approve {
+			why, ask = "each order is approved by an operator", true
+		}
+	}
+	if why != "" && !ask {
+		return app.Usagef("%s; an operator can allow more", why)
+	}
+	x.Placed, x.State, x.Why = now, Waits, ""
+	if why != "" {
+		x.State, x.Why = Asks, why
+	}
+	return s.save(x)
+}
+
+// room refuses orders when the disk fills up, before jobs have to stop.
+func (s *Orders) room(w *Wish) error {
+	if s.o.Free == nil {
+		return nil
+	}
+	free, err := s.o.Free()
+	if err != nil {
+		return err
+	}
+	floor := 2 * int64(job.Default().Limits.MinFree)
+	if need := floor + 2*int64(w.Size); free < need {
+		return fmt.Errorf("the disk of the mirror host is nearly full: %s are free, and an order of %s needs %s; "+
+			"order less, or come again later: %w", mirror.Bytes(free), w.Size, mirror.Bytes(need), control.ErrConflict)
+	}
+	return nil
+}
+
+// twin finds an order that makes the same archives: it is in the queue, or its archives are of this day.
+func (s *Orders) twin(x *Ordered, now time.Time) *Ordered {
+	for _, y := range s.all {
+		if y == x || y.Same != 0 || !y.Want.same(&x.Want) {
+			continue
+		}
+		switch y.State {
+		case Waits, Runs, Asks:
+			if !y.Want.Start.After(now) && !x.Want.Start.After(now) && (y.State != Asks || y.By == x.By) {
+				return y
+			}
+		case Done:
+			if now.Sub(y.Started) < 24*time.Hour && y.Expires.After(now) {
+				return y
+			}
+		}
+	}
+	return nil
+}
+
+// keeps is how long archives stay.
+func (s *Orders) keeps() time.Duration { return time.Duration(s.limits.Days) * 24 * time.Hour }
+
+// Cancel ends an order, or removes its archives.
+func (s *Orders) Cancel(n uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[n]
+	if x == nil {
+		return ErrNone
+	}
+	if now, _ := s.get(n); now.State.Ended() || (x.Same == 0 && s.shared(n)) {
+		return errWhen
+	}
+	if end := s.active[n]; end != nil {
+		end(errCancelled)
+		return nil
+	}
+	x.State, x.Ended = Cancelled, s.o.Now()
+	return s.save(x)
+}
+
+// shared reports whether other orders wait for the run of this one.
+func (s *Orders) shared(n uint64) bool {
+	for _, y := range s.all {
+		if y.Same == n && y.State != Cancelled {
+			return true
+		}
+	}
+	return false
+}
+
+// Judge approves an order, or a mirror that is to be kept fresh, or refuses it with a reason.
+func (s *Orders) Judge(n uint64, operator string, yes bool, why string) error {
+	s.mu.Lock()
+	x := s.all[n]
+	switch {
+	case x == nil:
+		s.mu.Unlock()
+		return ErrNone
+	case x.State == Asks:
+		defer s.mu.Unlock()
+		x.Judged = operator
+		if x.State, x.Why = Waits, ""; !yes {
+			x.State, x.Why, x.Ended = Refused, why, s.o.Now()
+		}
+		return s.save(x)
+	case x.Keep.State == Asks && !yes:
+		defer s.mu.Unlock()
+		x.Keep.State, x.Keep.Why = Refused, why
+		return s.save(x)
+	case x.Keep.State == Asks:
+		s.mu.Unlock()
+		_, err := s.makeJob(n)
+		return err
+	}
+	s.mu.Unlock()
+	return errWhen
+}
+
+// Folder is where the archives of an order lie.
+func (s *Orders) folder(n uint64) (string, error) {
+	dir, err := s.o.App.State()
+	return filepath.Join(dir, "orders", strconv.FormatUint(n, 10)), err
+}
+
+// Archive is the path of an archive of an order.
+func (s *Orders) Archive(n uint64, name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, err := s.get(n)
+	if err != nil {
+		return "", err
+	}
+	named := func(a ArchiveFile) bool { return a.Name == name }
+	if x.State != Done || !slices.ContainsFunc(x.Result.Archives, named) {
+		return "", ErrNone
+	}
+	dir, err := s.folder(cmp.Or(x.Same, n))
+	return filepath.Join(dir, filesDir, name), err
+}

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mirrord/app"
+	"mirrord/control"
+	"mirrord/store"
+)
+
+// publicNet answers for every name with one public address, and connects to a server of the test.
+type publicNet struct {
+	at   string
+	addr netip.Addr
+}
+
+func (n publicNet) Lookup(context.Context, string) ([]netip.Addr, error) {
+	return []netip.Addr{n.addr}, nil
+}
+
+func (n publicNet) Connect(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", n.at)
+}
+
+// shop is where orders are placed in tests.
+type shop struct {
+	*testing.T
+	*Orders
+	o    Options
+	st   *store.State
+	stop func()
+
+	mu   sync.Mutex
+	gate chan struct{} // pages but the first wait for it; nil: they do not
+	now  time.Time
+	mail []string
+	free int64
+}
+
+// page is what the site answers: /docs/N.html for N below 6, each linking to the next.
+func (s *shop) page(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	switch n := 0; r.URL.Path {
+	case "/robots.txt":
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
+	case "/away/":
+		http.Redirect(w, r, "http://other.example/", http.StatusFound)
+	default:
+		if _, err := fmt.Sscanf(r.URL.Path, "/docs/%d.html", &n); err != nil && r.URL.Path != "/docs/" {
+			http.NotFound(w, r)
+			return
+		}
+		s.mu.Lock()
+		gate := s.gate
+		s.mu.Unlock()
+		if n > 0 && gate != nil {
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprintf(w, "<!DOCTYPE html><title>Page %d</title><p>This is page %d of the manual.", n, n)
+		if n < 6 {
+			fmt.Fprintf(w, "<a href=%d.html>next</a>", n+1)
+		}
+	}
+}
+
+func newShop(t *testing.T, change func(*Options)) *shop {
+	t.Helper()
+	s := &shop{
+		T:    t,
+		now:  time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		free: 1 << 40,
+	}
+	srv := httptest.NewServer(http.HandlerFunc(s.page))
+	t.Cleanup(srv.Close)
+	dir := t.TempDir()
+	st, err := store.OpenState(dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	s.st = st
+	jobs := filepath.Join(t.TempDir(), "jobs")
+	s.o = Options{
+		App: &app.App{
+			State:     func() (string, error) { return dir, nil },
+			Jobs:      jobs,
+			Log:       slog.New(slog.DiscardHandler),
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Network:   publicNet{srv.Listener.Addr().String(), netip.MustParseAddr("93.184.216.34")},
+		},
+		Facts: store.NewOrderFacts(st),
+		Free: func() (int64, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.free, nil
+		},
+		Now: func() time.Time {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.now
+		},
+		Mail: func(_ context.Context, to, subject, text string) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.mail = append(s.mail, to+": "+subject+"\n"+text)
+			if strings.HasPrefix(to, "refused") {
+				return errors.New("550 no such user")
+			}
+			return nil
+		},
+	}
+	if change != nil {
+		change(&s.o)
+	}
+	s.start()
+	return s
+}
+
+// start starts the work, as a start of the daemon does.
+func (s *shop) start() {
+	s.Helper()
+	all, err := New(s.o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Orders = all
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Run(ctx)
+	}()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	s.Cleanup(s.stop)
+}
+
+// hold lets pages wait until what it returns is called.
+func (s *shop) hold() (open func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gate := make(chan struct{})
+	s.gate = gate
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.gate = nil
+		close(gate)
+	})
+}
+
+// later moves the clock.
+func (s *shop) later(d time.Duration) {
+	s.mu.Lock()
+	s.now = s.now.Add(d)
+	s.mu.Unlock()
+	s.Orders.mu.Lock()
+	s.tell()
+	s.Orders.mu.Unlock()
+}
+
+func want(url string) Wish {
+	return Wish{
+		URL:   url,
+		Scope: "directory",
+		Files: 100,
+		Size:  1e6,
+		Delay: 250 * time.Millisecond,
+		Forms: []string{"phm"},
+	}
+}
+
+var ann = User{Name: "ann", Base: "https://mirrors.example"}
+
+// until waits until an order is in a state, however long that takes on a busy machine.
+func (s *shop) until(n uint64, is ...State) Ordered {
+	s.Helper()
+	late := time.After(10 * time.Minute)
+	for {
+		changed := s.Changed()
+		x, err := s.Get(n)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, st := range is {
+			if x.State == st {
+				return x
+			}
+		}
+		if x.State.Ended() {
+			s.Fatalf("order %d is %s, want %v: %s", n, x.State, is, x.Why)
+		}
+		select {
+		case <-changed:
+		case <-late:
+			s.Fatalf("order %d stays %s, want %v", n, x.State, is)
+		}
+	}
+}
+
+// draft makes a draft and waits for its preview.
+func (s *shop) draft(who User, w Wish) Ordered {
+	s.Helper()
+	x, err := s.Draft(who, w)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.until(x.Number, Draft)
+}
+
+// fast lets orders make requests without gaps.
+func (s *shop) fast() {
+	s.Helper()
+	l := s.Limits()
+	l.Delay = 0
+	if err := s.SetLimits(l); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func quick(url string) Wish {
+	w := want(url)
+	w.Delay = 0
+	return w
+}
+
+// An order is previewed, run, packed and mailed, and its archives go when they expire.
+func TestOrder(t *testing.T) {
+	s := newShop(t, nil)
+	s.fast()
+	w := quick("site.example/docs/")
+	w.Forms, w.Mail = []string{"phm", "tar.zst", "zim", "wacz"}, "ann@example.org"
+	x := s.draft(ann, w)
+	if x.Want.URL != "https://site.example/docs/" {
+		t.Errorf("it is for %s", x.Want.URL)
+	}
+	// the site speaks plain HTTP only
+	if x.Why == "" {
+		t.Error("a site without TLS has no problem")
+	}
+	w.URL = "http://site.example/docs/"
+	x = s.draft(ann, w)
+	if p := x.Look; p == nil || p.Problem != "" || !p.Whole || p.Least != 7 {
+		t.Fatalf("the preview: %+v", p)
+	}
+	if err := s.PlaceOrder(x.Number, ann, false); err != nil {
+		t.Fatal(err)
+	}
+	x = s.until(x.Number, Done)
+	if r := x.Result; r.Verdict != "complete" || r.Files != 7 || len(r.Archives) != 4 {
+		t.Errorf("%+v", r)
+	}
+	for _, a := range x.Result.Archives {
+		path, err := s.Archive(x.Number, a.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(path); err != nil || fi.Size() != a.Bytes || a.Bytes == 0 {
+			t.Errorf("%s: %v", a.Name, err)
+		}
+	}
+	for _, name := range []string{"../state/mirror.db", "x", ""} {
+		if _, err := s.Archive(x.Number, name); !errors.Is(err, control.ErrNotFound) {
+			t.Errorf("%q can be had: %v", name, err)
+		}
+	}
+	dir, err := s.folder(x.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, stateDir)); err == nil {
+		t.Error("the state of the run stays")
+	}
+	for x.Mailed == "" {
+		<-s.Changed()
+		x, _ = s.Get(x.Number)
+	}
+	s.mu.Lock()
+	mail := strings.Join(s.mail, "")
+	s.mu.Unlock()
+	linked := strings.Contains(mail, "https://mirrors.example/orders/2")
+	if !linked || !strings.HasPrefix(mail, "ann@example.org: ") {
+		t.Errorf("mail: %s", mail)
+	}
+	s.later(8 * 24 * time.Hour)
+	for x.State != Expired {
+		changed := s.Changed()
+		if x, err = s.Get(x.Number); err != nil || x.State == Expired {
+			break
+		}
+		<-changed
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("archives stay after they expired")
+	}
+}
+
+// What is wrong with an address is said, with what was meant.
+func TestAddresses(t *testing.T) {
+	for typed, want := range map[string]string{
+		"www.example.org/docs/":   "https://www.example.org/docs/",
+		" http://example.org ":    "http://example.org/",
+		"HTTPS://Example.ORG/a":   "https://example.org/a",
+		"htp://example.org/":      "did you mean https://example.org/",
+		"http:/example.org/":      "",
+		"https//example.org/":     "did you mean https://example.org/",
+		"www,example.org":         "did you mean https://www.example.org/",
+		"exam ple.org":            "did you mean https://example.org/",
+		"ftp://example.org/":      "only http and https",
+		"javascript:alert(1)":     "is no web address",
+		"wikipedia":               "did you mean https://wikipedia.org/",
+		"":                        "give the address",
+		strings.Repeat("x", 3000): "at most 2000",
+	} {
+		got, err := ReadAddress(typed)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%.40q: %s, want %s", typed, got, want)
+		}
+	}
+}
+
+// No order reaches the network of the mirror host: neither by its address nor by a name that leads there.
+func TestOwnNetwork(t *testing.T) {
+	s := newShop(t, func(o *Options) { o.Own = []netip.Prefix{netip.MustParsePrefix("93.184.216.0/24")} })
+	for _, url := range []string{
+		"http://127.0.0.1:9181/", "http://localhost/", "http://[::1]/", "http://10.0.0.1/", "http://router/",
+		"http://169.254.169.254/latest/", "http://metadata.google.internal/", "http://0x7f.1/",
+		"http://[::ffff:10.0.0.1]/",
+	} {
+		if _, err := s.Draft(ann, want(url)); err == nil || !strings.Contains(err.Error(), "private network") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	x := s.draft(ann, want("http://inside.example/docs/"))
+	if !strings.Contains(x.Why, "inside.example") {
+		t.Errorf("a name that leads to our own network: %q", x.Why)
+	}
+	err := s.PlaceOrder(x.Number, ann, false)
+	if err == nil {
+		t.Error("it was placed")
+	}
+	if _, err := s.o.App.Network.Connect(t.Context(), netip.AddrPort{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.app.Network.Connect(t.Context(), netip.MustParseAddrPort("93.184.216.9:80")); err == nil {
+		t.Error("a connection to our own network was made")
+	}
+}
+
+// Quotas refuse with the reason; an operator may allow more; a full disk refuses all.
+func TestQuota(t *testing.T) {
+	s := newShop(t, nil)
+	place := func(who User, w Wish, ask bool) (Ordered, error) {
+		t.Helper()
+		x := s.draft(who, w)
+		err := s.PlaceOrder(x.Number, who, ask)
+		x, _ = s.Get(x.Number)
+		return x, err
+	}
+	s.fast()
+	large := quick("http://site.example/docs/")
+	large.Start = s.o.Now().Add(time.Hour)
+	large.Files = 3000
+	_, err := place(ann, large, false)
+	if err == nil || !strings.Contains(err.Error(), "you have 2000 left of 2000") {
+		t.Errorf("3000 files: %v", err)
+	}
+	x, err := place(ann, large, true)
+	if err != nil || x.State != Asks || x.Why == "" {
+		t.Errorf("%s %q, %v", x.State, x.Why, err)
+	}
+	if err := s.Judge(x.Number, "opal", false, "too much"); err != nil {
+		t.Fatal(err)
+	}
+	if x, _ = s.Get(x.Number); x.State != Refused || x.Judged != "opal" {
+		t.Errorf("%+v", x)
+	}
+	for i := range 3 {
+		w := large
+		w.Files = int64(100 + i)
+		if x, err = place(ann, w, false); err != nil || x.State != Waits {
+			t.Errorf("order %d: %s, %v", i, x.State, err)
+		}
+	}
+	w := large
+	w.Files = 50
+	if _, err := place(ann, w, false); err == nil || !strings.Contains(err.Error(), "3 orders within a day") {
+		t.Errorf("a fourth order: %v", err)
+	}
+	if p := s.Place(x.Number); p.Ahead != 2 {
+		t.Errorf("its place: %+v", p)
+	}
+	if _, err := place(User{Name: "opal", Operator: true}, large, false); err != nil {
+		t.Errorf("an operator: %v", err)
+	}
+	s.mu.Lock()
+	s.free = 2 << 30
+	s.mu.Unlock()
+	if _, err := place(User{Name: "opal", Operator: true}, w, false); err == nil ||
+		!strings.Contains(err.Error(), "nearly full") {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// The same order twice is one run; it is cancelled, and goes on after a stop of the daemon.
+func TestSameAndAgain(t *testing.T) {
+	s := newShop(t, nil)
+	s.fast()
+	opal := User{Name: "opal", Operator: true}
+	x, y := s.draft(ann, quick("http://site.example/docs/")), s.draft(opal, quick("http://site.example/docs/"))
+	open := s.hold()
+	defer open()
+	x, y = s.placed(x, ann), s.placed(y, opal)
+	if y.Same != x.Number {
+		t.Errorf("the second is %+v", y)
+	}
+	if err := s.Cancel(x.Number); !errors.Is(err, control.ErrConflict) {
+		t.Errorf("an order that others share was cancelled: %v", err)
+	}
+	s.until(x.Number, Runs)
+	s.stop()
+	open()
+	s.start()
+	if got := s.until(y.Number, Done); len(got.Result.Archives) != 1 || got.Result.Files != 7 {
+		t.Errorf("%+v", got.Result)
+	}
+	if _, err := s.Archive(y.Number, "site.example.phm"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Cancel(y.Number); !errors.Is(err, control.ErrConflict) {
+		t.Errorf("an order that is done was cancelled: %v", err)
+	}
+	if err := s.KeepFresh(x.Number, false, "@daily", "22:00-06:00"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := s.Get(x.Number); got.Keep.State != Asks {
+		t.Errorf("%+v", got.Keep)
+	}
+	if err := s.Judge(x.Number, "opal", true, ""); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := s.Get(x.Number)
+	j, err := s.o.App.FindJob(got.Keep.Job)
+	if err != nil || j.Schedule != "@daily" || j.Limits.MaxFiles != 100 || j.Window != "22:00-06:00" {
+		t.Errorf("%+v: %+v, %v", got.Keep, j, err)
+	}
+	err = s.KeepFresh(y.Number, true, "@weekly", "")
+	if err == nil || !strings.Contains(err.Error(), "same url") {
+		t.Errorf("the same job twice: %v", err)
+	}
+	if got, _ := s.Get(y.Number); got.Keep.State != Failed || strings.Contains(got.Keep.Why, "/tmp/") {
+		t.Errorf("%+v", got.Keep)
+	}
+}
+
+// placed places an order.
+func (s *shop) placed(x Ordered, who User) Ordered {
+	s.Helper()
+	if err := s.PlaceOrder(x.Number, who, false); err != nil {
+		s.Fatal(err)
+	}
+	x, err := s.Get(x.Number)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return x
+}
+
+// An order under way can be cancelled; nothing of it stays. Mail that is refused is shown.
+func TestCancelAndMail(t *testing.T) {
+	s := newShop(t, nil)
+	s.fast()
+	x := s.draft(ann, quick("http://site.example/docs/"))
+	open := s.hold()
+	defer open()
+	s.placed(x, ann)
+	s.until(x.Number, Runs)
+	if err := s.Cancel(x.Number); err != nil {
+		t.Fatal(err)
+	}
+	s.until(x.Number, Cancelled)
+	dir, err := s.folder(x.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("its files stay")
+	}
+	open()
+	w := quick("http://site.example/docs/")
+	w.Mail = "refused@example.org"
+	x = s.draft(ann, w)
+	if err := s.PlaceOrder(x.Number, ann, false); err != nil {
+		t.Fatal(err)
+	}
+	for x.Mailed == "" {
+		changed := s.Changed()
+		if x, _ = s.Get(x.Number); x.Mailed != "" {
+			break
+		}
+		<-changed
+	}
+	if !strings.Contains(x.Mailed, "550 no such user") {
+		t.Errorf("mail: %s", x.Mailed)
+	}
+}
+
+// Where an address leads, and that robots.txt forbids it, is said before anything is placed.
+func TestPreviewProblems(t *testing.T) {
+	s := newShop(t, nil)
+	x := s.draft(ann, want("http://site.example/away/"))
+	if x.Leads != "http://other.example/" || !strings.Contains(x.Why, "which is not mirrored") {
+		t.Errorf("%q, leads to %q", x.Why, x.Leads)
+	}
+	x = s.draft(ann, want("http://site.example/private/"))
+	if !strings.Contains(x.Why, "Disallow: /private/") {
+		t.Errorf("robots.txt: %q", x.Why)
+	}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/store"
+)
+
+// oneSite answers for every name with a public address, and connects to one server.
+type oneSite struct{ at string }
+
+func (oneSite) Lookup(context.Context, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+}
+
+func (n oneSite) Connect(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", n.at)
+}
+
+const evilMarkup = `<img src=x onerror=alert(1)>`
+
+// orderFrom makes orders of a site of four pages, and works on them until the test ends.
+func orderFrom(t *testing.T) *orders.Orders {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		if _, err := fmt.Sscanf(r.URL.Path, "/docs/%d.html", &n); err != nil && r.URL.Path != "/docs/" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, "<!DOCTYPE html><title>%s</title><p>Page %d of it.", evilMarkup, n)
+		if n < 3 {
+			fmt.Fprintf(w, `<a href="%d.html">next</a>`, n+1)
+		}
+	}))
+	t.Cleanup(site.Close)
+	dir := t.TempDir()
+	st, err := store.OpenState(dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	all, err := orders.New(orders.Options{
+		App: &app.App{
+			State:     func() (string, error) { return dir, nil },
+			Jobs:      filepath.Join(dir, "jobs"),
+			Log:       slog.New(slog.DiscardHandler),
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Network:   oneSite{site.Listener.Addr().String()},
+		},
+		Facts: store.NewOrderFacts(st),
+		Mail:  func(context.Context, string, string, string) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := all.Limits()
+	l.Delay = 0
+	if err := all.SetLimits(l); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return all
+}
+
+// state waits until an order is in a state.
+func state(t *testing.T, all *orders.Orders, n uint64, want orders.State) {
+	t.Helper()
+	for {
+		changed := all.Changed()
+		o, err := all.Get(n)
+		if err != nil || (o.State.Ended() && o.State != want) {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		if o.State == want {
+			return
+		}
+		<-changed
+	}
+}
+
+func orderOf(address string) url.Values {
+	return url.Values{
+		"url":   {address},
+		"scope": {"directory"},
+		"files": {"100"},
+		"size":  {"1"},
+		"delay": {"0"},
+		"form":  {"phm"},
+	}
+}
+
+// An order is previewed, placed, watched and downloaded; only its user and operators see it.
+func TestOrders(t *testing.T) {
+	all := orderFrom(t)
+	b := newBrowser(t, func(o *Options) { o.Orders = all })
+	b.login(Read)
+	b.want(http.StatusForbidden, "your role", "/order", nil)
+	if strings.Contains(b.want(http.StatusOK, "", "/", nil), "/orders") {
+		t.Error("readers see orders")
+	}
+	b.login(Order)
+	b.want(http.StatusOK, "There are none yet", "/orders", nil)
+	doc := parse(t, b.want(http.StatusOK, "Preview", "/order?url=https%3A%2F%2Fa.example%2F", nil))
+	if got, _ := doc.Find("#url").Attr("value"); got != "https://a.example/" {
+		t.Errorf("the form is for %q", got)
+	}
+	if to, _ := doc.Find("a[href^='javascript:']").Attr("href"); !strings.Contains(to, testHost) {
+		t.Errorf("the bookmarklet: %q", to)
+	}
+	bad := orderOf("htp://site.example/docs/")
+	b.want(http.StatusUnprocessableEntity, "did you mean https://site.example/docs/", "/order", bad)
+	bad = orderOf("http://site.example/docs/")
+	bad.Set("files", evilMarkup)
+	page := b.want(http.StatusUnprocessableEntity, "is no number", "/order", bad)
+	if strings.Contains(page, evilMarkup) {
+		t.Error("markup of the form is shown")
+	}
+	bad.Set("files", "99999999999999999999")
+	b.want(http.StatusUnprocessableEntity, "is no number", "/order", bad)
+	for field, value := range map[string]string{
+		"form": "exe", "scope": "planet", "first": "last", "types": "a b/c/d", "mail": "ann@x\r\nBcc: eve@x",
+		"language": "de\nX: y", "start": "2099-01-01T00:00", "fresh": "sometimes", "size": "-1",
+	} {
+		f := orderOf("http://site.example/docs/")
+		f.Set(field, value)
+		b.want(http.StatusUnprocessableEntity, `role="alert"`, "/order", f)
+	}
+	b.want(http.StatusSeeOther, "/orders/1", "/order", orderOf("http://site.example/docs/"))
+	state(t, all, 1, orders.Draft)
+	b.want(http.StatusOK, "4: these are all", "/orders/1", nil)
+	b.want(http.StatusSeeOther, "/orders/1", "/orders/1/place", url.Values{})
+	b.want(http.StatusConflict, "look at it again", "/orders/1/place", url.Values{})
+	state(t, all, 1, orders.Done)
+	doc = parse(t, b.want(http.StatusOK, "can be downloaded until", "/orders/1", nil))
+	to, _ := doc.Find("a[download]").Attr("href")
+	w := b.do(to, nil)
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "PK") ||
+		!strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
+		t.Errorf("%s: %d, %v", to, w.Code, w.Header())
+	}
+	b.want(http.StatusNotFound, "", "/orders/1/files/..%2f..%2fmirror.db", nil)
+	b.want(http.StatusNotFound, "", "/orders/99", nil)
+	b.want(http.StatusNotFound, "", "/orders/-1", nil)
+	b.want(http.StatusForbidden, "your role", "/orders/1/judge", url.Values{"do": {"approve"}})
+	b.want(http.StatusSeeOther, "", "/orders/1/keep", url.Values{"fresh": {"@daily"}})
+	b.want(http.StatusOK, "An operator decides", "/orders/1", nil)
+	for _, seen := range []string{"", "runs", "done"} {
+		got := b.do("/orders/1/live?state="+seen, nil).Body.String()
+		if !strings.HasSuffix(got, "event: over\ndata:\n\n") {
+			t.Errorf("live after it was %s: %q", seen, got)
+		}
+	}
+	// somebody else does not even learn that it is there
+	link, _ := b.srv.LoginLink("http://"+testHost, "eve", Order)
+	b.do(strings.TrimPrefix(link, "http://"+testHost), nil)
+	for _, path := range []string{"/orders/1", "/orders/1/live", to, "/order?like=1"} {
+		b.want(http.StatusNotFound, "no such order", path, nil)
+	}
+	b.want(http.StatusNotFound, "", "/orders/1/cancel", url.Values{})
+	b.want(http.StatusOK, "There are none yet", "/orders", nil)
+	b.login(Operate)
+	b.want(http.StatusOK, "waits to be kept fresh", "/orders", nil)
+	b.want(http.StatusSeeOther, "/orders/1", "/orders/1/judge", url.Values{"do": {"approve"}})
+	b.want(http.StatusOK, `href="/jobs/site.example"`, "/orders/1", nil)
+}
+
+// A bookmark of another page leads to the form although the browser sends no cookie.
+func TestFromElsewhere(t *testing.T) {
+	b := newBrowser(t, func(o *Options) { o.Orders = orderFrom(t) })
+	come := func(r *http.Request) {
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Sec-Fetch-Dest", "document")
+	}
+	b.change = come
+	doc := parse(t, b.want(http.StatusOK, "Continue", "/order?url=http%3A%2F%2Fa.example%2F%22%3E", nil))
+	if to, _ := doc.Find("main a").Attr("href"); to != "/order?url=http%3A%2F%2Fa.example%2F%22%3E" {
+		t.Errorf("it leads to %q", to)
+	}
+	b.want(http.StatusUnauthorized, "mirrord open", "/order", nil)
+}
+
+// Without orders there are no pages of them.
+func TestNoOrders(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.login(Operate)
+	b.want(http.StatusNotFound, "no such page", "/order", nil)
+	if got, err := io.ReadAll(b.do("/", nil).Body); err != nil || strings.Contains(string(got), "/order") {
+		t.Error("the list leads to orders")
+	}
+}

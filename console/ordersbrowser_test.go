@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build browser
+
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"mirrord/app/orders"
+)
+
+// fill puts a text into an input.
+func (c *chromium) fill(id, text string) {
+	c.Helper()
+	const set = `(() => { const i = document.getElementById(%q); i.value = %q; return i.value })()`
+	got := c.ask(fmt.Sprintf(set, id, text))
+	if got != text {
+		c.Fatalf("%s has %q", id, got)
+	}
+}
+
+// Somebody orders a mirror in a browser, with and without scripts, by the keyboard, and downloads it; a page
+// that is open says by itself when it is ready.
+func TestOrderInBrowser(t *testing.T) {
+	all := orderFrom(t)
+	c := newChromium(t, func(o *Options) { o.Orders = all })
+	for i, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/order?url=" + "site.example")
+		c.fill("url", "htp://site.example/docs/")
+		c.fill("files", fmt.Sprint(50+i)) // another order each time
+		c.press("Preview")
+		c.wait("did you mean https://site.example/docs/")
+		c.fill("url", "http://site.example/docs/")
+		c.press("Preview")
+		n := uint64(i + 1)
+		c.wait(fmt.Sprintf("Order %d", n))
+		if !on {
+			state(t, all, n, orders.Draft)
+			c.goTo(fmt.Sprintf("/orders/%d", n))
+		}
+		c.wait("4: these are all")
+		c.press("Place the order")
+		if !on {
+			state(t, all, n, orders.Done)
+			c.goTo(fmt.Sprintf("/orders/%d", n))
+		}
+		c.wait("They can be downloaded until")
+		c.wait("site.example.phm")
+	}
+	c.press("Make it a job")
+	c.wait("It is kept fresh as site.example")
+	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.base+"/orders")); err != nil {
+		t.Fatal(err)
+	}
+	c.wait("http://site.example/docs/")
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
+// operators set for all of them.
+var bOrders = []byte("orders")
+
+// OrderFacts is what is kept of orders in mirror.db. Its values belong to package app/orders.
+type OrderFacts struct{ st *State }
+
+// NewOrderFacts returns those of a state.
+func NewOrderFacts(st *State) OrderFacts { return OrderFacts{st} }
+
+// NextOrder returns a number that no order has had.
+func (f OrderFacts) NextOrder() (n uint64, err error) {
+	err = f.st.updateDB("number an order", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bOrders)
+		if err != nil {
+			return err
+		}
+		n, err = b.NextSequence()
+		return err
+	})
+	return n, err
+}
+
+// SaveOrder keeps the value of an order; nil removes it.
+func (f OrderFacts) SaveOrder(n uint64, value []byte) error {
+	return f.st.updateDB(fmt.Sprintf("write order %d", n), func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bOrders)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			return b.Delete(seqKey(n))
+		}
+		return b.Put(seqKey(n), value)
+	})
+}
+
+// Orders returns the values of all orders by their numbers.
+func (f OrderFacts) Orders() (map[uint64][]byte, error) {
+	out := map[uint64][]byte{}
+	err := f.st.viewDB(func(tx *transaction) error {
+		b := tx.Bucket(bOrders)
+		if b == nil {
+			return nil
+		}
+		return b.ForEach(func(k, v []byte) error {
+			if len(k) == 8 {
+				out[binary.BigEndian.Uint64(k)] = bytes.Clone(v)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
