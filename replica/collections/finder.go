@@ -85,7 +85,7 @@ func (a textEntry) compare(b textEntry) int {
 // maxPages is how many pages have numbers.
 const maxPages = min(math.MaxUint32, math.MaxInt)
 
-const digestSize = 8 + text.Bins // on disk: fingerprint of the words, sketch
+const digestSize = 8 + text.Bins + 4 // on disk: fingerprint of the words, sketch, number of words
 
 // NewFinder returns a finder without pages. Close it.
 func NewFinder(spill Spill, o FinderOptions) *Finder {
@@ -157,6 +157,7 @@ func (f *Finder) add(a Address, d *text.ContentDigest) error {
 	}
 	var buf [digestSize]byte
 	b := append(binary.LittleEndian.AppendUint64(buf[:0], d.Text), d.Sketch[:]...)
+	b = binary.LittleEndian.AppendUint32(b, d.Words)
 	if err := errors.Join(f.digests.add(b), f.columns.add(&d.Sketch)); err != nil || d.Words == 0 {
 		return err
 	}

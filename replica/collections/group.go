@@ -11,13 +11,13 @@ import (
 
 // GroupOptions say which pages resemble one another.
 type GroupOptions struct {
-	Resemblance     float64 // estimated, at least; 0 means 0.5: votes for directories are verified one by one
+	Resemblance     float64 // estimated, at least; 0 means 0.4: votes for directories are verified one by one
 	Representatives int     // pages of a bucket that every other page of it is compared with, at most; 0 means 8
 }
 
 func (o GroupOptions) withDefaults() GroupOptions {
 	if o.Resemblance <= 0 {
-		o.Resemblance = 0.5
+		o.Resemblance = 0.4
 	}
 	if o.Representatives <= 0 {
 		o.Representatives = 8

@@ -73,6 +73,7 @@ func (m packedMember) unpack(s *text.Sketch) (set uint32, out member) {
 		page:   m.page(),
 		at:     Address{at[:hosts], at[hosts:]},
 		text:   binary.LittleEndian.Uint64(m.rest[4:]),
+		words:  binary.LittleEndian.Uint32(m.rest[4+8+text.Bins:]),
 		sketch: s,
 	}
 }

@@ -70,6 +70,7 @@ func pairUp(w *pairing, pages []Address, digests []text.ContentDigest, members [
 			page:   p,
 			at:     pages[p],
 			text:   digests[p].Text,
+			words:  digests[p].Words,
 			sketch: &digests[p].Sketch,
 		})
 	}

@@ -42,6 +42,7 @@ type member struct {
 	page   uint32
 	at     Address
 	text   uint64
+	words  uint32
 	sketch *text.Sketch
 
 	host, dir uint64 // hash of the host, key of the directory
@@ -60,6 +61,7 @@ type member struct {
 type pairing struct {
 	least   int        // equal bytes of two sketches
 	renamed int        // …, of pages whose names differ: pages of one template are alike, too
+	part    int        // …, of pages of which one may be a part of the other
 	most    int        // members that each is paired with, at most
 	total   *dirTotals // of all pages
 	pages   int        // that two directories must share: of those that have fewer nothing is said
@@ -83,6 +85,7 @@ func newPairing(o Votes, total *dirTotals, keep func(flat bool, v vote)) pairing
 	return pairing{
 		least:   text.LeastEqual(o.Resemblance),
 		renamed: text.LeastEqual(max(o.Resemblance, renamedResemblance)),
+		part:    text.LeastEqual(heldShare - heldWithin),
 		most:    o.Window,
 		total:   total,
 		pages:   o.Pages,
@@ -153,7 +156,7 @@ func (w *pairing) between(p, q *member) {
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
 	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)),
 		ofP && (all || p.vote(forQ, q))}
-	if isNew == [3]bool{} || !p.saysAs(q, w.renamed) {
+	if isNew == [3]bool{} || !w.says(p, q, w.renamed) {
 		return
 	}
 	for i, key := range [3]uint64{both, forP, forQ} {
@@ -177,12 +180,37 @@ func (p *member) vote(key uint64, q *member) bool {
 	return !slices.Contains(p.voted, key) || !slices.Contains(q.voted, key)
 }
 
-func (w *pairing) alike(p, q *member) bool { return p.saysAs(q, w.least) }
+func (w *pairing) alike(p, q *member) bool { return w.says(p, q, w.least) }
 
-// saysAs reports whether two pages say the same, or resemble one another by so many equal bytes, not only by
-// the templates of their hosts.
-func (p *member) saysAs(q *member, least int) bool {
-	return p.text == q.text || (p.sketch.Equal(q.sketch) >= least && p.sharesOwn(q) && q.sharesOwn(p))
+// says reports whether two pages say the same, resemble one another by so many equal bytes, or are one a part
+// of the other; and not only by the templates of their hosts.
+func (w *pairing) says(p, q *member, least int) bool {
+	if p.text == q.text {
+		return true
+	}
+	n := p.sketch.Equal(q.sketch)
+	return (n >= least || (n >= w.part && p.holds(q))) && p.sharesOwn(q) && q.sharesOwn(p)
+}
+
+// Of two pages one holds the other when their resemblance is what the one's share of the other's words makes
+// it: so are the two pages into which one was split, or the one that two were joined on.
+const (
+	heldShare   = 0.4  // of the words of the longer one that the shorter one has, at least
+	heldMost    = 0.9  // …, at most: more of it are two pages that are alike
+	heldWithin  = 0.12 // by which the resemblance may be less
+	heldWords   = 20   // that a page has at least: of shorter ones a sketch says little
+	heldOfShort = 0.8  // of the shorter one's shingles that are in the longer one, estimated, at least
+)
+
+// holds reports whether one of two pages is a part of the other.
+func (p *member) holds(q *member) bool {
+	short, long := float64(min(p.words, q.words)), float64(max(p.words, q.words))
+	share := short / long
+	if short < heldWords || share < heldShare || share > heldMost {
+		return false
+	}
+	r := p.sketch.Resemblance(q.sketch)
+	return r >= share-heldWithin && r/(1+r)*(1+long/short) >= heldOfShort
 }
 
 // sharesOwn reports whether another page has enough of what this one says itself.

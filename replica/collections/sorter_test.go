@@ -122,11 +122,17 @@ func TestMembers(t *testing.T) {
 		} {
 			for j, host := range []string{"", "h", "\x00", strings.Repeat("host.", 20_000)} {
 				page := uint32(10*i + j)
-				digest[0], digest[8], digest[digestSize-1] = byte(i), byte(j), byte(page)
+				digest[0], digest[8], digest[8+text.Bins-1] = byte(i), byte(j), byte(page)
+				digest[digestSize-4] = byte(i + j)
 				if err := f.addMember(page%3, page, []byte(host), []byte(path), digest); err != nil {
 					t.Fatal(err)
 				}
-				want = append(want, member{page: page, at: Address{host, path}, text: uint64(i)})
+				want = append(want, member{
+					page:  page,
+					at:    Address{host, path},
+					text:  uint64(i),
+					words: uint32(i + j),
+				})
 			}
 		}
 		slices.SortFunc(want, func(a, b member) int {
@@ -147,7 +153,7 @@ func TestMembers(t *testing.T) {
 			set, m := packed.unpack(&s)
 			w := want[n]
 			if n++; set != w.page%3 || m.page != w.page || m.at != w.at || m.text != w.text ||
-				s[0] != byte(w.page%10) || s[text.Bins-1] != byte(w.page) {
+				m.words != w.words || s[0] != byte(w.page%10) || s[text.Bins-1] != byte(w.page) {
 				t.Errorf("memory %d: member %d is page %d of set %d at %.20q, want page %d at %.20q", memory, n, m.page,
 					set, m.at, w.page, w.at)
 			}
