@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,9 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 		x.URL = url
 	}
 	r := ImportRequest{Files: []string{name}}
+	if _, serr := os.Stat(filepath.Join(name, phm.MetaName)); serr != nil && !u.IsZero() {
+		r.URL = u.Origin() + "/" // of a folder that wget filled
+	}
 	in, err := r.openInputs()
 	if err != nil {
 		return nil, err

@@ -242,6 +242,12 @@ func (in *importInputs) scratch() (wacz.Scratch, error) {
 	return file, nil
 }
 
+// Close is close, for those who want an error: the files were only read.
+func (in *importInputs) Close() error {
+	in.close()
+	return nil
+}
+
 func (in *importInputs) close() {
 	for _, f := range in.open {
 		f.Close() // they were only read

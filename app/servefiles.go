@@ -4,6 +4,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"sync"
 
 	"mirrord/archive"
+	"mirrord/archive/crawls"
 	"mirrord/phm"
 	"mirrord/web"
 )
@@ -29,7 +31,7 @@ func AreFiles(names []string) bool {
 }
 
 // OpenFiles opens archives to be served, each under a name made of its own.
-func OpenFiles(names []string) (_ *web.Files, err error) {
+func OpenFiles(ctx context.Context, a *App, names []string) (_ *web.Files, err error) {
 	files := new(web.Files)
 	defer func() {
 		if err != nil {
@@ -37,15 +39,38 @@ func OpenFiles(names []string) (_ *web.Files, err error) {
 		}
 	}()
 	for _, name := range names {
-		tree, err := openFile(name)
-		if err == nil {
-			err = files.Add(servedName(name), tree)
+		err := addRecorded(ctx, a, files, name)
+		if errors.Is(err, errNoRecords) {
+			var tree web.KeptTree
+			if tree, err = openFile(name); err == nil {
+				err = files.Add(servedName(name), tree)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return files, nil
+}
+
+var errNoRecords = errors.New("it holds no records of crawls")
+
+// addRecorded serves a web archive, a directory of them or a project of HTTrack; errNoRecords for all else.
+func addRecorded(ctx context.Context, a *App, files *web.Files, name string) error {
+	r := ImportRequest{Files: []string{name}}
+	in, err := r.openInputs()
+	if err == nil && len(in.files) == 0 {
+		err = errNoRecords
+	}
+	var arch *crawls.Recordings
+	if err == nil {
+		arch, err = r.read(ctx, a, in)
+	}
+	if err != nil {
+		in.close()
+		return err
+	}
+	return files.AddRecorded(servedName(name), arch, in)
 }
 
 // openedTree is a tree with the file that it is read from.
@@ -75,7 +100,7 @@ func openFile(name string) (web.KeptTree, error) {
 	switch {
 	case err != nil:
 	case form.Open == nil:
-		err = fmt.Errorf("it is %s, which holds what a site sent and no tree to browse: import it", form.Doc)
+		err = fmt.Errorf("it is %s, which has no tree to browse: import it", form.Doc)
 	case !form.Seeks:
 		err = fmt.Errorf("it is %s, which is read from its beginning only: import it, or unpack it", form.Doc)
 	}

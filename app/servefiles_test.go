@@ -31,7 +31,7 @@ func TestServeFiles(t *testing.T) {
 	if !AreFiles(files) || AreFiles(nil) || AreFiles([]string{"site"}) {
 		t.Error("files are not told from jobs")
 	}
-	sites, err := OpenFiles(files)
+	sites, err := OpenFiles(t.Context(), a, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestServeFiles(t *testing.T) {
 	}
 	wg.Wait()
 	for form, want := range map[string]string{
-		"warc.gz": "import it", "tar.zst": "beginning only", "phm": "portable hypermedia",
+		"tar.zst": "beginning only", "phm": "portable hypermedia",
 	} {
 		name := in("x." + form)
 		if form == "phm" {
@@ -65,7 +65,7 @@ func TestServeFiles(t *testing.T) {
 		} else if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: name}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenFiles([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenFiles(t.Context(), a, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", form, err, want)
 		}
 		if err := os.Remove(name); err != nil {

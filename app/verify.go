@@ -45,7 +45,7 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	}
 	switch {
 	case err == nil && fi.IsDir():
-		out.Report, err = verifyDir(ctx, what, links)
+		out.Report, err = verifyFolder(ctx, a, what, links)
 	case err == nil:
 		out.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
@@ -77,6 +77,42 @@ func VerifyTree(ctx context.Context, fsys fs.FS, links bool) (*phm.Report, error
 		return report.VerifyTree(ctx, fsys)
 	}
 	return phm.Verify(fsys, phm.VerifyOptions{})
+}
+
+// verifyFolder checks a PHM directory, or a folder of records: WARC and WACZ files, a project of HTTrack.
+func verifyFolder(ctx context.Context, a *App, dir string, links bool) (*phm.Report, error) {
+	if _, err := os.Lstat(filepath.Join(dir, phm.MetaName)); err == nil {
+		return verifyDir(ctx, dir, links)
+	}
+	r := ImportRequest{Files: []string{dir}, Lenient: true}
+	in, err := r.openInputs()
+	defer in.close()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(in.files) == 0:
+		return verifyDir(ctx, dir, links) // which says what is missing
+	}
+	out := new(phm.Report)
+	wrong := func(format string, args ...any) {
+		p := phm.Problem{Kind: phm.Unreadable, Detail: fmt.Sprintf(format, args...)}
+		if len(out.Problems) >= maxKeptProblems {
+			out.More++
+			return
+		}
+		out.Problems = append(out.Problems, p)
+	}
+	if in.lost > 0 {
+		wrong("answers whose files are missing or have another size: %d", in.lost)
+	}
+	note := *a
+	note.Warn = func(what string) { wrong("%s", what) }
+	arch, err := r.read(ctx, &note, in)
+	if err != nil {
+		return nil, err
+	}
+	out.Files, out.Bytes = arch.Counted.Records, in.size
+	return out, nil
 }
 
 func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error) {

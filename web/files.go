@@ -11,13 +11,19 @@ import (
 	"sync"
 )
 
-// Files are mirrors in files of their own, such as PHM archives: each of one version, that does not change.
-// Add comes first; then the methods of Sites may be called from many goroutines at once.
-type Files struct{ trees map[string]*openTree }
+// Files are mirrors in files of their own, such as PHM archives, of one version, or web archives, of one for
+// each crawl. They do not change. Add and AddRecorded come first; then the methods of Sites may be called
+// from many goroutines at once.
+type Files struct {
+	trees    map[string]*openTree
+	recorded map[string]*recordedSite
+}
+
+func (s *Files) has(name string) bool { return s.trees[name] != nil || s.recorded[name] != nil }
 
 // Add serves a tree under a name. It is closed with the Files, or at once with an error.
 func (s *Files) Add(name string, tree KeptTree) error {
-	if s.trees[name] != nil {
+	if s.has(name) {
 		return errors.Join(fmt.Errorf("two mirrors have the name %s", name), tree.Close())
 	}
 	t, err := readTree(tree, tree)
@@ -36,16 +42,26 @@ func (s *Files) Close() {
 	for _, t := range s.trees {
 		t.release()
 	}
-	s.trees = nil
+	for _, r := range s.recorded {
+		r.close.Close()
+	}
+	s.trees, s.recorded = nil, nil
 }
 
 // Names lists the mirrors, sorted.
-func (s *Files) Names() ([]string, error) { return slices.Sorted(maps.Keys(s.trees)), nil }
+func (s *Files) Names() ([]string, error) {
+	names := slices.Concat(slices.Collect(maps.Keys(s.trees)), slices.Collect(maps.Keys(s.recorded)))
+	slices.Sort(names)
+	return names, nil
+}
 
 // Site returns a mirror.
 func (s *Files) Site(name string) (Site, error) {
 	if t := s.trees[name]; t != nil {
 		return fileSite{t}, nil
+	}
+	if r := s.recorded[name]; r != nil {
+		return r, nil
 	}
 	return nil, ErrNoSite
 }

@@ -231,6 +231,20 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 	return x, false, nil
 }
 
+// Shows reports whether a URL answered with a page, a file or a redirect in a crawl.
+func (a *Recordings) Shows(crawl int, u site.URL) bool {
+	id, ok := a.ids[u.String()]
+	if !ok {
+		return false
+	}
+	i, _ := a.pick(uint32(crawl), id)
+	if i < 0 {
+		return false
+	}
+	status := a.captures[a.captures[i].body].status
+	return status >= 200 && status < 400
+}
+
 // pick chooses the capture of a URL for a crawl, and says when the URL was looked at; -1 for none.
 func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
 	if a.windows != nil {

@@ -41,8 +41,8 @@ func serveCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [JOB… | FILE…]",
 		Short: "Serve mirrors over HTTP",
-		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory or a
-ZIM file of mirrord: it is served as it is, without being imported.
+		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory, a
+ZIM file of mirrord or a web archive: it is served as it is, without being imported.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
 queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
@@ -134,7 +134,7 @@ func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error
 	if f.forward {
 		return app.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
 	}
-	files, err := app.OpenFiles(names)
+	files, err := app.OpenFiles(ctx, a.app(), names)
 	if err != nil {
 		return fmt.Errorf("serve %w", err)
 	}
