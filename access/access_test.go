@@ -70,6 +70,8 @@ func (f *countedFacts) Tokens() (map[string]store.TokenFact, error) {
 	return f.tokens, nil
 }
 
+func (f *countedFacts) Users() (map[string]store.UserFact, error) { return nil, nil }
+
 // A Book finds a new token at once, a removed one is gone after a second, and a flood of wrong ones does not
 // make it read for each.
 func TestBook(t *testing.T) {

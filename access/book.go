@@ -16,6 +16,7 @@ import (
 // from several goroutines.
 type Facts interface {
 	Tokens() (map[string]store.TokenFact, error)
+	Users() (map[string]store.UserFact, error)
 }
 
 // bookFor is how long a Book trusts what it has read. For what it does not find it reads again at once, so
@@ -37,6 +38,7 @@ type Book struct {
 	read   time.Time // when what follows was read; zero: never
 	tokens map[string]Token
 	hooks  map[string][]store.TokenFact // by job
+	users  map[string]store.UserFact
 }
 
 // Token is a token of the API.
@@ -84,6 +86,11 @@ func (b *Book) load(now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
+	users, err := b.facts.Users()
+	if err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	b.users = users
 	b.read, b.tokens, b.hooks = now, map[string]Token{}, map[string][]store.TokenFact{}
 	for name, f := range tokens {
 		switch {
@@ -134,4 +141,31 @@ func (b *Book) CheckCall(job string, s webhook.Signed) error {
 		return err
 	}
 	return bad
+}
+
+// User returns the user of a name, who may be a second old, when he fits.
+func (b *Book) User(name string, fits func(store.UserFact) bool) (u store.UserFact, ok bool, err error) {
+	err = b.find(func() bool {
+		u, ok = b.users[name]
+		ok = ok && fits(u)
+		return ok
+	})
+	return u, ok, err
+}
+
+// UserNow returns the user of a name as he is stored; the zero value when there is none.
+func (b *Book) UserNow(name string) (store.UserFact, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.load(b.now())
+	return b.users[name], err
+}
+
+// HasUsers reports whether anybody logs in with a password.
+func (b *Book) HasUsers() (has bool, err error) {
+	err = b.find(func() bool {
+		has = len(b.users) > 0
+		return has
+	})
+	return has, err
 }

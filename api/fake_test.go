@@ -140,6 +140,8 @@ func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
 
 func (f *fakeFacts) Tokens() (map[string]store.TokenFact, error) { return maps.Clone(f.tokens), nil }
 
+func (f *fakeFacts) Users() (map[string]store.UserFact, error) { return nil, nil }
+
 func (f *fakeFacts) Hooks() (map[string]store.HookFact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -93,9 +93,16 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 		l.mu.Unlock()
 		return "", who, false, slow
 	}
-	gone := makeRoom(l.sessions, mostOpen)
-	f.Expires = now.Add(sessionFor)
+	l.mu.Unlock()
+	return l.start(f), accountOf(f), true, false
+}
+
+// start makes a session.
+func (l *logins) start(f store.SessionFact) (session string) {
 	session = access.NewSecret()
+	f.Expires = l.now().Add(sessionFor)
+	l.mu.Lock()
+	gone := makeRoom(l.sessions, mostOpen)
 	l.sessions[access.Digest(session)] = f
 	l.mu.Unlock()
 	// Not stored, it ends with the process: no reason to refuse it.
@@ -103,7 +110,7 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 	for _, digest := range gone {
 		_ = l.facts.SaveSession(digest, nil)
 	}
-	return session, accountOf(f), true, false
+	return session
 }
 
 // wrong counts a wrong link of an address, and reports whether there were too many. The caller holds the
@@ -125,15 +132,12 @@ func accountOf(f store.SessionFact) account {
 	return account{Name: f.User, Role: access.RoleOf(f.Role), via: "session"}
 }
 
-// session returns whose a token is.
-func (l *logins) session(token string) (account, bool) {
+// session returns the session of a token.
+func (l *logins) session(token string) (store.SessionFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f, ok := l.sessions[access.Digest(token)]
-	if !ok || l.now().After(f.Expires) {
-		return account{}, false
-	}
-	return accountOf(f), true
+	return f, ok && !l.now().After(f.Expires)
 }
 
 // end ends a session.

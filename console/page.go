@@ -99,6 +99,7 @@ func said(word string) string {
 		"pause":   "The job is paused: no run starts until it is resumed.",
 		"resume":  "The job is resumed.",
 		"back":    "The older version is published again, and stays while the site is as it was.",
+		"changed": "The password was changed. Other sessions of yours have ended.",
 		"saved":   "The job file was saved and is in force.",
 		"refused": "The job file was saved, and the daemon refuses it: see below.",
 	}[word]
@@ -110,6 +111,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	usage, isUsage := errors.AsType[*app.Error](err)
 	switch {
+	case errors.Is(err, errLogin) && s.hasForm():
+		s.askLogin(w, r, "")
+		return
 	case errors.Is(err, errLogin):
 		code = http.StatusUnauthorized
 		what = "Run the command “mirrord open” on the machine of the daemon: it prints a link that logs you in."

@@ -62,6 +62,9 @@ func routes() []route {
 		{"GET /orders/{n}/files/{name}", Order, orderFile},
 		{"GET /audit", Operate, auditPage},
 		{"GET /login", Nobody, loginPage},
+		{"POST /login", Nobody, passwordLogin},
+		{"GET /password", Nobody, passwordPage},
+		{"POST /password", Nobody, changePassword},
 		{"POST /logout", Nobody, logout},
 		{"/", Nobody, func(*visit) error { return errNoPage }},
 	}
@@ -125,8 +128,8 @@ func (s *Server) account(r *http.Request) account {
 		}
 	}
 	if c, err := r.Cookie(cookieName(r)); err == nil {
-		if who, ok := s.logins.session(c.Value); ok {
-			return who
+		if f, ok := s.logins.session(c.Value); ok {
+			return s.accountNow(f)
 		}
 	}
 	return account{}
@@ -199,7 +202,8 @@ var (
 	errCrossOrigin = errors.New("the form came from another site, or the browser does not say from where")
 	errForm        = errors.New("the form cannot be read")
 	errLink        = errors.New("this link was used already, is too old, or wrong")
-	errTries       = errors.New("too many wrong login links; wait a minute")
+	errTries       = errors.New("too many attempts to log in; wait a minute")
+	errPassword    = errors.New("the name or the password is wrong, or an initial password is too old")
 )
 
 // loginPage takes the link of mirrord open. GET changes something here: whoever has the key may log in, and
@@ -223,13 +227,18 @@ func loginPage(v *visit) error {
 		v.audit(v.r, v.who, act{what: "login"}, errLink)
 		return errLink
 	}
+	v.loggedIn(who, session)
+	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
+	return nil
+}
+
+// loggedIn gives the browser a session, in the place of the one that it has.
+func (v *visit) loggedIn(who account, session string) {
 	v.audit(v.r, who, act{what: "login", about: "as " + who.Role.String()}, nil)
 	if old, err := v.r.Cookie(cookieName(v.r)); err == nil {
 		v.logins.end(old.Value)
 	}
 	v.setCookie(session, int(sessionFor.Seconds()))
-	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
-	return nil
 }
 
 func (v *visit) setCookie(value string, maxAge int) {
@@ -239,9 +248,15 @@ func (v *visit) setCookie(value string, maxAge int) {
 		Path:     "/",
 		MaxAge:   maxAge,
 		HttpOnly: true,
-		Secure:   v.r.TLS != nil,
+		Secure:   overTLS(v.r),
 		SameSite: http.SameSiteStrictMode,
 	})
+}
+
+// overTLS reports whether the browser speaks TLS: with us, or with a proxy that says so. Who lies in that
+// header does it to his own cookie.
+func overTLS(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // logout ends the session.

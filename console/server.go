@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
@@ -39,15 +40,17 @@ type Facts interface {
 type Options struct {
 	Daemon  Daemon // required
 	App     *app.App
-	Facts   Facts            // required
-	Proxy   Proxy            // that logs users in
-	Orders  *orders.Orders   // nil: nobody can order
-	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
-	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
-	API     http.Handler     // answers below /v1/; nil: there is none
-	Keep    time.Duration    // how old the list of all jobs may be
-	Now     func() time.Time // default: time.Now
-	Log     *slog.Logger     // default: nobody
+	Facts   Facts          // required
+	Proxy   Proxy          // that logs users in
+	Orders  *orders.Orders // nil: nobody can order
+	Hosts   []string       // names by which browsers reach it, besides localhost and addresses
+	Mirrors string         // base URL of mirrord serve, for links into mirrors; "" shows none
+	API     http.Handler   // answers below /v1/; nil: there is none
+	// users with passwords; nil: there are none
+	Passwords *Passwords
+	Keep      time.Duration    // how old the list of all jobs may be
+	Now       func() time.Time // default: time.Now
+	Log       *slog.Logger     // default: nobody
 }
 
 // Server is the http.Handler of the console.
@@ -60,7 +63,9 @@ type Server struct {
 	saver   *saver
 	fresh   *freshStatus
 	live    *streams
-	handler http.Handler // all of it
+	clients *access.Limit // passwords, by address
+	names   *access.Limit // passwords, by user
+	handler http.Handler  // all of it
 }
 
 // New makes a console. It opens no listener.
@@ -88,6 +93,9 @@ func New(o Options) (*Server, error) {
 		saver:  new(saver),
 		fresh:  &freshStatus{daemon: o.Daemon, keep: o.Keep},
 		live:   newStreams(streamGap),
+
+		clients: access.NewLimit(clientEvery, clientBurst),
+		names:   access.NewLimit(nameEvery, nameBurst),
 	}
 	for _, r := range routes() {
 		s.mux.HandleFunc(r.pattern, s.guarded(r))

@@ -8,6 +8,7 @@ import "time"
 var (
 	bTokens = []byte("tokens") // name -> TokenFact as JSON
 	bHooks  = []byte("hooked") // job -> HookFact as JSON
+	bUsers  = []byte("users")  // name -> UserFact as JSON
 )
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
@@ -47,4 +48,22 @@ func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, 
 // Hooks returns what is known of the calls, by job. One that cannot be read is left out.
 func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
 	return factsOf[HookFact](f.st, bHooks)
+}
+
+// UserFact is a user who logs in with a password.
+type UserFact struct {
+	Role    string    `json:"role"`
+	Hash    string    `json:"hash"`            // argon2id, as access.HashPassword writes it
+	Initial bool      `json:"first,omitempty"` // somebody else knows the password: it is good for choosing one
+	Changed time.Time `json:"changed"`         // when the password was set
+}
+
+// ChangeUser replaces the user of a name, as ChangeToken does.
+func (f ConsoleFacts) ChangeUser(name string, change func(*UserFact) (*UserFact, error)) error {
+	return changeFact(f.st, "user", bUsers, name, change)
+}
+
+// Users returns all users by name. One that cannot be read is left out.
+func (f ConsoleFacts) Users() (map[string]UserFact, error) {
+	return factsOf[UserFact](f.st, bUsers)
 }

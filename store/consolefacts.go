@@ -84,6 +84,8 @@ type SessionFact struct {
 	User    string    `json:"user"`
 	Role    string    `json:"role"`
 	Expires time.Time `json:"expires"`
+	Via     string    `json:"via,omitempty"`  // how the user logged in; "": by a link of the socket
+	Mark    string    `json:"mark,omitempty"` // of the password; another one ends the session
 }
 
 // SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.

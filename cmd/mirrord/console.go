@@ -111,20 +111,26 @@ func (d *consoleDoor) open() error {
 		return fmt.Errorf("console: %w", err)
 	}
 	facts := store.NewConsoleFacts(d.st)
+	book := access.NewBook(facts, d.st.Now)
 	calls := api.New(api.Options{
 		Daemon: app.Remote{Daemon: d.Daemon},
 		App:    d.app,
 		Facts:  facts,
-		Book:   access.NewBook(facts, d.st.Now),
+		Book:   book,
 		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
 		Now:    d.st.Now,
 		Log:    d.log,
 	})
 	d.server, err = console.New(console.Options{
-		Daemon:  d.Daemon,
-		App:     d.app,
-		Facts:   facts,
-		API:     calls,
+		Daemon: d.Daemon,
+		App:    d.app,
+		Facts:  facts,
+		API:    calls,
+		Passwords: &console.Passwords{
+			Book:   book,
+			Hasher: access.NewHasher(0),
+			Change: facts.ChangeUser,
+		},
 		Proxy:   proxy,
 		Orders:  d.own,
 		Hosts:   d.flags.names(),

@@ -30,8 +30,8 @@ func commandGroups(a *cli) []commandGroup {
 		}},
 		{"Archives", []*cobra.Command{exportCommand(a), importCommand(a), applyCommand(a)}},
 		{"Daemon", []*cobra.Command{
-			daemonCommand(a), openCommand(a), tokenCommand(a), reloadCommand(a), healthCommand(a),
-			notifyTestCommand(a),
+			daemonCommand(a), openCommand(a), userCommand(a), tokenCommand(a), reloadCommand(a),
+			healthCommand(a), notifyTestCommand(a),
 		}},
 	}
 }

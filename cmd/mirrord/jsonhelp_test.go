@@ -74,6 +74,9 @@ func jsonOutputs() map[string]jsonOutput {
 		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
 		"token.go tokenAddCommand":              {"token", app.TokenInfo{}},
 		"token.go tokenListCommand":             {"token", app.TokenInfo{}},
+		"user.go userAddCommand":                {"user", app.UserInfo{}},
+		"user.go userListCommand":               {"user", app.UserInfo{}},
+		"user.go userPasswordCommand":           {"user", app.UserInfo{}},
 		"the daemon":                            {"/status.json", status.Daemon{}},
 		"versions.go versionsCommand":           {"versions", store.Version{}},
 	}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"mirrord/access"
+	"mirrord/store"
+)
+
+// Passwords are the users who log in with a password.
+type Passwords struct {
+	Book   *access.Book
+	Hasher *access.Hasher
+	// replaces a user, as store.ConsoleFacts.ChangeUser does
+	Change func(name string, change func(*store.UserFact) (*store.UserFact, error)) error
+}
+
+// How often passwords are tried. A link of mirrord open works whatever was tried.
+const (
+	clientEvery = 3 * time.Second // from one address, after clientBurst
+	clientBurst = 20
+	nameEvery   = time.Minute // for one user, after nameBurst
+	nameBurst   = 10
+)
+
+// viaPassword marks sessions of users with passwords: they end with the user and with the password.
+const viaPassword = "password"
+
+// markOf tells a password from another one.
+func markOf(hash string) string { return access.Digest(hash)[:16] }
+
+// accountNow is whose a session is, with the role that he has now; the zero value when it has ended.
+func (s *Server) accountNow(f store.SessionFact) account {
+	who := accountOf(f)
+	if f.Via != viaPassword {
+		return who
+	}
+	if s.o.Passwords == nil {
+		return account{}
+	}
+	same := func(u store.UserFact) bool { return markOf(u.Hash) == f.Mark }
+	u, ok, err := s.o.Passwords.Book.User(f.User, same)
+	if err != nil {
+		s.o.Log.Error("console", "err", err)
+	}
+	if !ok {
+		return account{}
+	}
+	who.Role = access.RoleOf(u.Role)
+	return who
+}
+
+// hasForm reports whether somebody can log in with a password.
+func (s *Server) hasForm() bool {
+	if s.o.Passwords == nil {
+		return false
+	}
+	has, err := s.o.Passwords.Book.HasUsers()
+	return has && err == nil
+}
+
+// loginForm is what the page of the login shows.
+type loginForm struct {
+	Why  string // the last attempt failed
+	Name string
+}
+
+// askLogin shows the form of the login.
+func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
+	v := &visit{
+		Server: s,
+		w:      w,
+		r:      r,
+	}
+	form := loginForm{Why: why, Name: clip(r.PostFormValue("name"))}
+	if err := v.draw(http.StatusUnauthorized, "login.html", "Log in", form); err != nil {
+		s.o.Log.Error("console", "err", err)
+		http.Error(w, "log in first", http.StatusUnauthorized)
+	}
+}
+
+// clientOf is who makes a request, for limits: behind a proxy that is trusted, whom that names last.
+func (s *Server) clientOf(r *http.Request) string {
+	if s.o.Proxy.trusts(r.RemoteAddr) {
+		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if last := strings.TrimSpace(all[len(all)-1]); last != "" {
+			return access.Client(last)
+		}
+	}
+	return access.Client(r.RemoteAddr)
+}
+
+// byPassword checks the name and the password of a form.
+func byPassword(v *visit) (name string, u store.UserFact, err error) {
+	name, password := strings.TrimSpace(v.r.PostFormValue("name")), v.r.PostFormValue("password")
+	if v.o.Passwords == nil {
+		return "", u, errNoPage
+	}
+	now := v.o.Now()
+	known := access.CheckName(name) == nil
+	if !v.clients.Allow(v.clientOf(v.r), now) || (known && !v.names.Allow(name, now)) {
+		return "", u, errTries // not in the log, which would be full of it
+	}
+	if known {
+		if u, err = v.o.Passwords.Book.UserNow(name); err != nil {
+			return "", u, err
+		}
+	}
+	good := v.o.Passwords.Hasher.Fits(u.Hash, password)
+	if !good || (u.Initial && now.Sub(u.Changed) > access.InitialFor) {
+		v.audit(v.r, account{}, act{what: "login", about: "with the password of " + clip(name)}, errPassword)
+		return "", u, errPassword
+	}
+	return name, u, nil
+}
+
+// enter starts the session of a user.
+func enter(v *visit, name string, u store.UserFact) {
+	f := store.SessionFact{
+		User: name,
+		Role: u.Role,
+		Via:  viaPassword,
+		Mark: markOf(u.Hash),
+	}
+	v.loggedIn(accountOf(f), v.logins.start(f))
+}
+
+// passwordLogin logs a user in. Somebody with an initial password must choose one first.
+func passwordLogin(v *visit) error {
+	name, u, err := byPassword(v)
+	switch {
+	case errors.Is(err, errPassword):
+		v.askLogin(v.w, v.r, err.Error())
+		return nil
+	case err != nil:
+		return err
+	case u.Initial:
+		return askPassword(v, http.StatusOK, passwordForm{Name: name, First: true})
+	}
+	enter(v, name, u)
+	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
+	return nil
+}
+
+// passwordForm is what the page of a new password shows.
+type passwordForm struct {
+	Name  string
+	Why   string // the last attempt failed
+	First bool   // the password was made by somebody else
+}
+
+func askPassword(v *visit, code int, f passwordForm) error {
+	return v.draw(code, "password.html", "Choose a password", f)
+}
+
+// passwordPage lets a user choose another password.
+func passwordPage(v *visit) error {
+	if v.o.Passwords == nil {
+		return errNoPage
+	}
+	name := ""
+	if v.who.In() {
+		name = v.who.Name
+	}
+	return askPassword(v, http.StatusOK, passwordForm{Name: name})
+}
+
+// changePassword sets a password that a user has chosen, and logs him in.
+func changePassword(v *visit) error {
+	name, u, err := byPassword(v)
+	if errors.Is(err, errPassword) {
+		return askPassword(v, http.StatusUnauthorized, passwordForm{
+			Name: clip(v.r.PostFormValue("name")),
+			Why:  err.Error(),
+		})
+	}
+	if err != nil {
+		return err
+	}
+	next := v.r.PostFormValue("new")
+	why := access.CheckPassword(name, next)
+	switch {
+	case why != nil:
+	case next != v.r.PostFormValue("again"):
+		why = errors.New("the new passwords differ")
+	case next == v.r.PostFormValue("password"):
+		why = errors.New("the new password is the old one")
+	}
+	if why != nil {
+		return askPassword(v, http.StatusUnprocessableEntity, passwordForm{
+			Name:  name,
+			Why:   why.Error(),
+			First: u.Initial,
+		})
+	}
+	changed := store.UserFact{Role: u.Role, Hash: v.o.Passwords.Hasher.Hash(next), Changed: v.o.Now().UTC()}
+	err = v.o.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
+		if was == nil || was.Hash != u.Hash { // removed, or changed by somebody else
+			return nil, errChanged
+		}
+		changed.Role = was.Role
+		return &changed, nil
+	})
+	v.audit(v.r, account{Name: name}, act{what: "change the own password"}, err)
+	if err != nil {
+		return err
+	}
+	enter(v, name, changed)
+	http.Redirect(v.w, v.r, "/?said=changed", http.StatusSeeOther)
+	return nil
+}
