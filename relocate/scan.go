@@ -67,6 +67,25 @@ func trim[T any](b []T) []T {
 	return b
 }
 
+// Forget lets go of all that refers to the last document. Room for an ordinary number of links stays for the
+// next one.
+func (d *Doc) Forget() {
+	next := Doc{Links: Emptied(d.Links)}
+	next.sc.arena, next.sc.maps, next.sc.urls = Emptied(d.sc.arena), Emptied(d.sc.maps), Emptied(d.sc.urls)
+	next.sc.strings = d.sc.strings
+	*d = next
+}
+
+// Emptied returns the room of a list for the next document, without what the list refers to; nil when the
+// room is too much to be kept.
+func Emptied[T any](b []T) []T {
+	if cap(b) > keepAlways {
+		return nil
+	}
+	clear(b[:cap(b)])
+	return b[:0]
+}
+
 // run makes one pass over the document.
 func (sc *scanner) run(raw []byte) {
 	d := sc.d

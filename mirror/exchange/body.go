@@ -4,7 +4,6 @@ package exchange
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"sync"
@@ -42,7 +41,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 		}
 		defer free()
 	}
-	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
+	now.Size, now.Digest = int64(len(body)), sink.Digest()
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.

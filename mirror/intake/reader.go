@@ -72,8 +72,17 @@ type Reader struct {
 // NewReader returns a Reader.
 func NewReader(o Options) *Reader { return &Reader{o: o} }
 
-// Forget gives up the buffers that refer to the last body.
-func (rd *Reader) Forget() { rd.doc, rd.x = relocate.Doc{}, Extract{} }
+// Forget lets go of all that refers to the last body, and of buffers that are too large to be kept.
+func (rd *Reader) Forget() {
+	x := &rd.x
+	rd.doc.Forget()
+	*x = Extract{
+		Candidates: relocate.Emptied(x.Candidates),
+		IDs:        relocate.Emptied(x.IDs),
+		where:      relocate.Emptied(x.where),
+		of:         relocate.Emptied(x.of),
+	}
+}
 
 // Read reads a body.
 func (rd *Reader) Read(b *Body) *Extract {

@@ -43,6 +43,16 @@ type StoredLinks struct {
 	Edits   []relocate.Edit
 }
 
+// forget lets go of all that refers to the last list, and of room that is too much to be kept.
+func (d *StoredLinks) forget() {
+	*d = StoredLinks{
+		Charset: d.Charset,
+		Links:   relocate.Emptied(d.Links),
+		Targets: relocate.Emptied(d.Targets),
+		Edits:   relocate.Emptied(d.Edits),
+	}
+}
+
 var errLinks = errors.New("stored links are damaged")
 
 // Links of edits that are not a link's number in the list.

@@ -130,7 +130,7 @@ func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) 
 		s.large.Aside = true
 	}
 	return s.large, func() {
-		s.links = StoredLinks{}
+		s.links.forget()
 		s.large.Release()
 		if huge {
 			runtime.GC() // before the next one comes

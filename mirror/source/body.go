@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,10 +111,26 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	if mayBeDocument(h.MIME) {
 		b.limit = min(smallDoc, int(b.o.MaxDocument))
 	}
-	if n := h.Length; n > 0 && n <= int64(b.limit) && int64(cap(*b.buf)) < n {
-		*b.buf = make([]byte, 0, n+512)
+	if h.Length > int64(b.limit) {
+		b.limit = 0 // it goes to a file from the first byte on
+		return b, nil
+	}
+	if want := bufferFor(h.Length); cap(*b.buf) < want {
+		*b.buf = make([]byte, 0, want)
 	}
 	return b, nil
+}
+
+// leastBuffer is the smallest buffer for a body, in bytes.
+const leastBuffer = 16 << 10
+
+// bufferFor returns the size of a buffer for a body of a length, -1 for one that is not known. Buffers that
+// are kept for the next body have few sizes, so that most fit: else each body would have a new one.
+func bufferFor(length int64) int {
+	if length > maxPooled {
+		return int(length) + 512
+	}
+	return max(leastBuffer, 1<<bits.Len64(uint64(max(length, 1)-1)))
 }
 
 // errRefused ends an exchange whose body is not wanted.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,5 +91,52 @@ func TestBodySinkResume(t *testing.T) {
 	defer b.Close()
 	if err := b.Resume(t.Context(), new(fetch.Request)); err != want {
 		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// A body of which the length is known to be too much for memory goes to a file without a buffer; buffers have
+// few sizes, so that those of earlier bodies fit.
+func TestBodyBuffers(t *testing.T) {
+	for _, c := range []struct {
+		length int64
+		want   int
+	}{
+		{-1, leastBuffer},
+		{1, leastBuffer},
+		{leastBuffer, leastBuffer},
+		{leastBuffer + 1, 2 * leastBuffer},
+		{maxPooled - 1, maxPooled},
+		{maxPooled, maxPooled},
+		{maxPooled + 1, maxPooled + 513},
+	} {
+		if got := bufferFor(c.length); got != c.want {
+			t.Errorf("a body of %d bytes: a buffer of %d, want %d", c.length, got, c.want)
+		}
+	}
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	pool := NewBodyPool(BodyOptions{
+		Blobs:       st.Spool,
+		MaxDocument: 1 << 20,
+		Now:         time.Now,
+		Log:         slog.New(slog.DiscardHandler),
+	})
+	b := pool.New(site.Canonical("http://h.example/x"))
+	defer b.Close()
+	w, err := b.Begin(&fetch.Head{MIME: "text/html", Length: smallDoc + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte("y"), smallDoc+1)
+	for part := range slices.Chunk(data, 32<<10) {
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.File() == nil || cap(*b.buf) > leastBuffer || b.Digest() != sha256.Sum256(data) {
+		t.Errorf("file %v, a buffer of %d bytes, digest %x", b.File() != nil, cap(*b.buf), b.Digest())
 	}
 }
