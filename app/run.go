@@ -37,7 +37,9 @@ func RunSite(
 	if o.Hosts == nil {
 		o.Hosts = a.politeness()
 	}
-	client, err := mirror.NewClient(j, a.world(st.PublicNames()), a.Log)
+	world := a.world(st.PublicNames())
+	world.NoHeads = s.Volatile()
+	client, err := mirror.NewClient(j, world, a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, setupError{err})
 	}

@@ -65,7 +65,9 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 		}
 	}
 	err = c.readHead(res, resp, u)
-	res.Whole = c.wholeHead(w.seen, resp)
+	if !c.o.NoHeads {
+		res.Whole = c.wholeHead(w.seen, resp)
+	}
 	if err != nil {
 		return res, classify(ctx, w, u, err, false)
 	}

@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,6 +57,27 @@ func TestOfABodyNothingIsKept(t *testing.T) {
 		}
 		if whole := cut == 0; whole && cap(s.raw) > 2*len(head) {
 			t.Errorf("a head of %d bytes takes %d", len(head), cap(s.raw))
+		}
+	}
+}
+
+// Where nobody wants heads none is kept, and the answer is read all the same.
+func TestNoHeads(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"e"`)
+		fmt.Fprint(w, "body")
+	}))
+	defer srv.Close()
+	c := newClient(t, Options{Reach: reach.Policy{All: true}, NoHeads: true})
+	for range 2 { // on a new connection and on a used one
+		var got strings.Builder
+		sink := beginFunc(func(*Head) (io.Writer, error) { return &got, nil })
+		res, err := c.Do(t.Context(), Request{URL: site.Canonical(srv.URL + "/")}, sink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Whole != nil || res.ETag != `"e"` || got.String() != "body" {
+			t.Errorf("head %v, ETag %s, body %q", res.Whole, res.ETag, got.String())
 		}
 	}
 }

@@ -57,6 +57,7 @@ type Options struct {
 	// connections of this Client to one host; default unlimited, as Hosts bounds requests anyway
 	MaxConnsPerHost int
 	DisableHTTP2    bool //
+	NoHeads         bool // nobody wants the heads of answers as they came: Head.Whole is nil
 	// bytes of body per second, shared by whoever is given the same limiter; default none
 	Bandwidth *rate.Limiter
 

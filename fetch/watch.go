@@ -134,7 +134,7 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if c, ok := info.Conn.(*tls.Conn); ok {
 		w.h2 = c.ConnectionState().NegotiatedProtocol == "h2"
 	}
-	if c, ok := info.Conn.(*headConn); ok {
+	if c, ok := info.Conn.(*headConn); ok && !w.o.NoHeads {
 		w.seen = c.expect()
 	}
 	w.enter(phaseHeader)

@@ -20,12 +20,13 @@ type World struct {
 	ReadFile  func(string) ([]byte, error)
 	Names     fetch.Names   // which names were ever public; default for the life of the client
 	Network   fetch.Network // default the system
+	NoHeads   bool          // heads of answers are not stored
 }
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.
 func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 	o := clientOptions(j)
-	o.Names, o.Network, o.Log = w.Names, w.Network, log
+	o.Names, o.Network, o.Log, o.NoHeads = w.Names, w.Network, log, w.NoHeads
 	c := secrets{World: w}
 	c.passwords(j, &o)
 	c.files(j, &o)
