@@ -124,7 +124,8 @@ func peak(tb testing.TB, n int) (full, planned int64) {
 // BenchmarkMemoryPerURL says by how much the memory of a full run, and of a planned one, grows with each URL:
 // the difference of a large and a small site.
 func BenchmarkMemoryPerURL(b *testing.B) {
-	defer collector.Bound(50, memorySlack)() // as cmd/mirrord does
+	// as cmd/mirrord does for such a heap
+	defer collector.Bound(collector.Slack{Percent: 50, Most: memorySlack})()
 	for b.Loop() {
 		small, large := 20_000, 200_000
 		p, q := peak(b, small)
@@ -141,7 +142,7 @@ func TestMemoryPerURL(t *testing.T) {
 	if !long() {
 		return
 	}
-	defer collector.Bound(50, memorySlack)()
+	defer collector.Bound(collector.Slack{Percent: 50, Most: memorySlack})()
 	small, large := 10_000, 110_000
 	p, q := peak(t, small)
 	x, y := peak(t, large)

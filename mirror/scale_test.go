@@ -121,7 +121,7 @@ func TestScale(t *testing.T) {
 		t.Skip("MIRRORD_SCALE is not set")
 	}
 	size, _ := strconv.Atoi(os.Getenv("MIRRORD_SCALE_SIZE"))
-	defer collector.Bound(50, memorySlack)()
+	defer collector.Bound(collector.Slack{Percent: 50, Most: memorySlack})()
 	dir, now := t.TempDir(), time.Now()
 	s := scaleSite{n: n, size: size}
 	job := func(o *mirror.Options) {

@@ -19,9 +19,9 @@ func main() { os.Exit(realMain()) }
 // realMain lets the first signal end the work cleanly and the second one end the process.
 func realMain() int {
 	if os.Getenv("GOGC") == "" {
-		// memory on a mirror host is dear; below this the collector takes a tenth of the processor time of a full
-		// run
-		defer collector.Bound(50, 16<<20)()
+		// memory on a mirror host is dear, but with less than this the collector takes more than a tenth of the
+		// processor time of a full run
+		defer collector.Bound(collector.Slack{Percent: 50, Most: 16 << 20, Always: 24 << 20})()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -9,12 +9,30 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
+	r := Slack{Percent: 50, Most: 20 << 20}
 	for _, c := range []struct {
-		live uint64
-		want int
-	}{{0, 50}, {10 << 20, 50}, {40 << 20, 50}, {80 << 20, 25}, {200 << 20, 10}, {10 << 30, least}} {
-		if got := percentFor(c.live, 50, 20<<20); got != c.want {
-			t.Errorf("%d MB: %d %%, want %d", c.live>>20, got, c.want)
+		live   uint64
+		always uint64
+		want   int
+	}{
+		{0, 0, 50},
+		{10 << 20, 0, 50},
+		{40 << 20, 0, 50},
+		{80 << 20, 0, 25},
+		{200 << 20, 0, 10},
+		{10 << 30, 0, least},
+		{0, 24 << 20, highest},
+		{1 << 20, 24 << 20, highest},
+		{8 << 20, 24 << 20, 200},
+		{9 << 20, 24 << 20, 160},
+		{16 << 20, 24 << 20, 50},
+		{23 << 20, 24 << 20, 50},
+		{24 << 20, 24 << 20, 50},
+		{200 << 20, 24 << 20, 10},
+	} {
+		if r.Always = c.always; r.percentFor(c.live) != c.want {
+			t.Errorf("%d MB of which %d are always allowed: %d %%, want %d", c.live>>20, c.always>>20,
+				r.percentFor(c.live), c.want)
 		}
 	}
 }
@@ -23,10 +41,11 @@ func TestPercentFor(t *testing.T) {
 func TestBound(t *testing.T) {
 	before := debug.SetGCPercent(70)
 	defer debug.SetGCPercent(before)
-	stop := Bound(60, 1<<20)
+	r := Slack{Percent: 60, Most: 1 << 20}
+	stop := Bound(r)
 	ballast := make([]byte, 32<<20)
 	runtime.GC()
-	b := bound{percent: 60, most: 1 << 20}
+	b := bound{slack: r}
 	b.adjust()
 	runtime.KeepAlive(ballast)
 	if got := debug.SetGCPercent(60); got > 5 {
