@@ -175,6 +175,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 	}
 	dirs := map[string]*PreviewDir{}
 	var sizes, bodies int64
+	var grows growth
 	if err := s.Records.Resources(func(r *store.Resource) error {
 		if r.URL == j.Seeds()[0] {
 			p.entry(r)
@@ -188,6 +189,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 			p.Disallowed++
 			return nil
 		}
+		grows.see(r)
 		if r.Body != store.NoBody {
 			bodies++
 			sizes += r.Size
@@ -218,6 +220,9 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 		p.Bytes = sizes / bodies * files
 	}
 	p.Least, p.Most = files, files
+	if !p.Whole {
+		p.Most += grows.more(files)
+	}
 	gap := j.Polite.Delay
 	if d, ok := rules.CrawlDelay(); ok && j.ObeyRobots {
 		gap = max(gap, d)

@@ -252,7 +252,9 @@ func TestOracleAxe(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := mirrored(t)
-	c := newChromium(t, func(o *Options) { o.App, o.Mirrors = a, "https://mirrors.example" })
+	all := orderFrom(t)
+	c := newChromium(t, func(o *Options) { o.App, o.Mirrors, o.Orders = a, "https://mirrors.example", all })
+	c.ordered(all)
 	c.with(func(d *fakeDaemon) {
 		running(d)
 		site := testJobs(1)[0]
@@ -278,7 +280,8 @@ func TestOracleAxe(t *testing.T) {
 				"/", "/jobs/job0000", "/jobs/site", "/jobs/site/versions", "/jobs/site/diff?from=1&to=2",
 				"/jobs/site/diff?held=1", "/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=2&to=1",
 				"/jobs/site/changes", "/jobs/site/explain?url=docs/1.html",
-				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch",
+				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch", "/order", "/orders",
+				"/orders/1", "/orders/2", "/orders/3", "/jobs/site/gc", "/settings", "/users", "/about",
 			} {
 				c.goTo(path)
 				c.ask(string(axe) + `; "loaded"`)

@@ -3,7 +3,10 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,4 +170,47 @@ func (l *logins) prune() {
 	for _, digest := range gone {
 		_ = l.facts.SaveSession(digest, nil)
 	}
+}
+
+// users are the users with sessions, each with the session that lasts longest.
+func (l *logins) users() (out []userRow) {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.sessions {
+		if now.After(f.Expires) {
+			continue
+		}
+		same := func(r userRow) bool { return r.User == f.User && r.Role == f.Role }
+		at := slices.IndexFunc(out, same)
+		if at < 0 {
+			at = len(out)
+			out = append(out, userRow{SessionFact: f})
+		}
+		out[at].Sessions++
+		if f.Expires.After(out[at].Expires) {
+			out[at].Expires = f.Expires
+		}
+	}
+	slices.SortFunc(out, func(a, b userRow) int {
+		return cmp.Or(strings.Compare(a.User, b.User), strings.Compare(a.Role, b.Role))
+	})
+	return out
+}
+
+// endUser ends all sessions of a user.
+func (l *logins) endUser(name string) (n int) {
+	l.mu.Lock()
+	var gone []string
+	for digest, f := range l.sessions {
+		if f.User == name {
+			delete(l.sessions, digest)
+			gone = append(gone, digest)
+		}
+	}
+	l.mu.Unlock()
+	for _, digest := range gone {
+		_ = l.facts.SaveSession(digest, nil) // it expires anyway
+	}
+	return len(gone)
 }

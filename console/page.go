@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/status"
@@ -34,6 +35,7 @@ func parsePages() (*template.Template, error) {
 		"age":  status.Age,
 
 		"growth": app.Growth,
+		"forms":  orders.Forms,
 		"path":   jobPath,
 		"add":    func(a, b int) int { return a + b },
 		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
@@ -50,7 +52,8 @@ type drawn struct {
 	Said  string // what the act before came to
 	Data  any
 
-	Orders bool // the visitor may order
+	Orders   bool // the visitor may order
+	MayOrder bool // and download, also where there are no orders
 }
 
 // Operates and the like let templates ask for rights.
@@ -72,7 +75,8 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Said:  said(v.r.FormValue("said")),
 		Data:  data,
 
-		Orders: v.o.Orders != nil && v.who.Role >= Order,
+		Orders:   v.o.Orders != nil && v.who.Role >= Order,
+		MayOrder: v.who.Role >= Order,
 	}
 	var b bytes.Buffer
 	if err := v.pages.ExecuteTemplate(&b, name, d); err != nil {
@@ -92,16 +96,19 @@ func send(w http.ResponseWriter, code int, kind string, body []byte) {
 // said is what the page after an act says of it, by a word in its address: no text of an address is shown.
 func said(word string) string {
 	return map[string]string{
-		"run":     "The run was requested.",
-		"going":   "A run is under way already; this is it.",
-		"accept":  "What was held back is being published.",
-		"cancel":  "The run ends; what it has is kept, and the next one goes on from there.",
-		"pause":   "The job is paused: no run starts until it is resumed.",
-		"resume":  "The job is resumed.",
-		"back":    "The older version is published again, and stays while the site is as it was.",
-		"changed": "The password was changed. Other sessions of yours have ended.",
-		"saved":   "The job file was saved and is in force.",
-		"refused": "The job file was saved, and the daemon refuses it: see below.",
+		"run":      "The run was requested.",
+		"going":    "A run is under way already; this is it.",
+		"accept":   "What was held back is being published.",
+		"cancel":   "The run ends; what it has is kept, and the next one goes on from there.",
+		"pause":    "The job is paused: no run starts until it is resumed.",
+		"resume":   "The job is resumed.",
+		"back":     "The older version is published again, and stays while the site is as it was.",
+		"changed":  "The password was changed. Other sessions of yours have ended.",
+		"saved":    "The job file was saved and is in force.",
+		"gc":       "What nothing refers to was freed.",
+		"settings": "The settings are in force.",
+		"out":      "The user is logged out.",
+		"refused":  "The job file was saved, and the daemon refuses it: see below.",
 	}[word]
 }
 
@@ -131,6 +138,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
 		errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict
+	case errors.Is(err, errExports), errors.Is(err, errStreams):
+		code = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "60")
 	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == app.Usage:
 		code = http.StatusBadRequest
 	case large:

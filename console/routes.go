@@ -60,6 +60,14 @@ func routes() []route {
 		{"POST /orders/{n}/judge", Operate, judgeOrder},
 		{"POST /orders/{n}/keep", Order, keepOrder},
 		{"GET /orders/{n}/files/{name}", Order, orderFile},
+		{"GET /jobs/{job}/gc", Operate, gcPage},
+		{"POST /jobs/{job}/gc", Operate, gcJob},
+		{"GET /jobs/{job}/export", Order, exportJob},
+		{"GET /settings", Operate, settingsPage},
+		{"POST /settings", Operate, saveSettings},
+		{"GET /users", Operate, usersPage},
+		{"POST /users/logout", Operate, logoutUser},
+		{"GET /about", Read, aboutPage},
 		{"GET /audit", Operate, auditPage},
 		{"GET /login", Nobody, loginPage},
 		{"POST /login", Nobody, passwordLogin},
@@ -84,8 +92,6 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		err := formOf(r)
 		switch {
 		case err != nil:
-		case rt.need == Order && s.o.Orders == nil:
-			err = errNoPage
 		case rt.need > Nobody && who.Role == Nobody && fromElsewhere(r):
 			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
 		case rt.need > Nobody && who.Role == Nobody:
@@ -93,6 +99,8 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		case who.Role < rt.need:
 			err = errRole
 			s.audit(r, who, act{what: r.Method + " " + r.URL.Path, job: v.job}, err)
+		case s.o.Orders == nil && strings.Contains(rt.pattern, " /order"):
+			err = errNoPage
 		case v.job != "" && !job.ValidName(v.job):
 			err = errNoPage
 		default:

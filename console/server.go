@@ -65,6 +65,7 @@ type Server struct {
 	live    *streams
 	clients *access.Limit // passwords, by address
 	names   *access.Limit // passwords, by user
+	exports chan struct{} // a place for each export that may be made at a time
 	handler http.Handler  // all of it
 }
 
@@ -85,14 +86,15 @@ func New(o Options) (*Server, error) {
 	}
 	l.prune()
 	s := &Server{
-		o:      o,
-		logins: l,
-		pages:  pages,
-		mux:    http.NewServeMux(),
-		cross:  http.NewCrossOriginProtection(),
-		saver:  new(saver),
-		fresh:  &freshStatus{daemon: o.Daemon, keep: o.Keep},
-		live:   newStreams(streamGap),
+		o:       o,
+		logins:  l,
+		pages:   pages,
+		mux:     http.NewServeMux(),
+		cross:   http.NewCrossOriginProtection(),
+		saver:   new(saver),
+		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
+		live:    newStreams(streamGap),
+		exports: make(chan struct{}, mostExports),
 
 		clients: access.NewLimit(clientEvery, clientBurst),
 		names:   access.NewLimit(nameEvery, nameBurst),

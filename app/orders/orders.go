@@ -39,6 +39,7 @@ type Options struct {
 	Free    func() (int64, error)
 	Own     []netip.Prefix // the networks of this machine
 	Workers int            // runs at a time; default 2
+	Silence time.Duration  // that a site may keep before it answers; 0: as in a job
 	Now     func() time.Time
 	Log     *slog.Logger
 	// Mail sends one message; nil: mail cannot be ordered

@@ -108,7 +108,8 @@ func newShop(t *testing.T, change func(*Options)) *shop {
 			LookupEnv: func(string) (string, bool) { return "", false },
 			Network:   publicNet{srv.Listener.Addr().String(), netip.MustParseAddr("93.184.216.34")},
 		},
-		Facts: store.NewOrderFacts(st),
+		Facts:   store.NewOrderFacts(st),
+		Silence: time.Hour, // pages may wait for the test
 		Free: func() (int64, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -178,6 +178,9 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 		s.fail(o.Number, err)
 		return
 	}
+	if s.o.Silence > 0 {
+		j.Polite.HeaderTimeout = s.o.Silence
+	}
 	most := s.Left(o.By).Requests
 	if o.Free {
 		most = 1 << 40

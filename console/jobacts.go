@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/mirror"
+)
+
+// isUsage reports whether an error says that a request makes no sense.
+func isUsage(err error) bool {
+	e, is := errors.AsType[*app.Error](err)
+	return is && e.Kind == app.Usage
+}
+
+// gcData is what the page of a collection shows.
+type gcData struct {
+	Job      string
+	Versions []int
+	Freed    string
+	Problem  string
+}
+
+// gcPage says what gc would drop and free of a mirror.
+func gcPage(v *visit) error {
+	c, err := app.Collect(v.r.Context(), v.o.App, []string{v.job}, true)
+	if err != nil && c == nil {
+		return err
+	}
+	return v.draw(http.StatusOK, "gc.html", "Free space of "+v.job, gcOf(v.job, c))
+}
+
+func gcOf(name string, c *app.Collected) gcData {
+	d := gcData{Job: name, Problem: c.Busy}
+	var bytes int64
+	for _, s := range c.Sites {
+		d.Versions = append(d.Versions, s.Dropped...)
+		if s.Packs != nil {
+			bytes += s.Packs.Freed + s.Packs.Heads
+		}
+		if s.Problem != "" {
+			d.Problem = s.Problem
+		}
+	}
+	if c.Blobs != nil {
+		bytes += c.Blobs.Freed
+	}
+	d.Freed = mirror.Bytes(bytes)
+	return d
+}
+
+// gcJob drops the versions that the job does not keep, and frees what nothing refers to.
+func gcJob(v *visit) error {
+	// whoever closes the page has wanted it all the same
+	c, err := app.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
+	if c != nil {
+		d := gcOf(v.job, c)
+		if d.Problem != "" {
+			err = errors.New(d.Problem)
+		}
+		about := fmt.Sprintf("%d versions, %s", len(d.Versions), d.Freed)
+		return v.done(act{what: "gc", about: about}, err, jobPath(v.job, "")+"?said=gc")
+	}
+	return v.done(act{what: "gc"}, err, jobPath(v.job, "")+"?said=gc")
+}
+
+// mostExports is how many exports are made for browsers at a time.
+const mostExports = 2
+
+// errExports says that there are too many exports.
+var errExports = errors.New("other mirrors are being exported; try again in a moment")
+
+// exportJob sends the published version, or an older one, in a form. What is sent breaks off when something
+// goes wrong on the way, so that nobody takes it for whole.
+func exportJob(v *visit) error {
+	form := v.r.FormValue("format")
+	if !slices.Contains(orders.Forms(), form) {
+		return app.Usagef("format: %q is none of %s", clip(form), app.Joined(orders.Forms(), "and"))
+	}
+	number, err := v.number("version")
+	if err != nil {
+		return err
+	}
+	select {
+	case v.exports <- struct{}{}:
+		defer func() { <-v.exports }()
+	default:
+		return errExports
+	}
+	name := v.job
+	if number > 0 {
+		name += fmt.Sprintf("-v%d", number)
+	}
+	out := &sent{v: v, name: name + "." + form}
+	_, err = app.Export(v.r.Context(), v.o.App, app.ExportRequest{
+		Job:     v.job,
+		Out:     "-",
+		Stream:  out,
+		Format:  form,
+		Version: number,
+	})
+	v.audit(v.r, v.who, act{what: "export", job: v.job, about: out.name}, err)
+	if err != nil && out.begun {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// sent is an answer that begins with its first bytes.
+type sent struct {
+	v     *visit
+	name  string
+	begun bool
+}
+
+func (s *sent) Write(p []byte) (int, error) {
+	if !s.begun {
+		s.begun = true
+		_ = http.NewResponseController(s.v.w).SetWriteDeadline(time.Now().Add(downloadFor))
+		h := s.v.w.Header()
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Disposition", `attachment; filename="`+strings.ReplaceAll(s.name, `"`, "")+`"`)
+	}
+	return s.v.w.Write(p)
+}
+
+var _ io.Writer = (*sent)(nil)

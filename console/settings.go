@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/job"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// settingsData is what the page of settings shows.
+type settingsData struct {
+	Orders  bool // orders can be placed
+	Limits  orders.Limits
+	Problem string
+	Field   string
+}
+
+// Numbers are the inputs of the limits: name, label and value.
+func (d settingsData) Numbers() [][3]string {
+	l := d.Limits
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return [][3]string{
+		{"orders", "Orders within a day", n(l.Orders)},
+		{"looks", "Previews within a day", n(l.Looks)},
+		{"files", "Files of all orders within a day", n(l.Files)},
+		{"size", "Megabytes of all orders within a day", n(int64(l.Size) / 1e6)},
+		{"requests", "Requests of all orders within a day", n(l.Requests)},
+		{"stored", "Megabytes of archives at a time", n(int64(l.Stored) / 1e6)},
+		{"days", "Days that archives stay", n(l.Days)},
+	}
+}
+
+// Gap is the least gap between two requests, in seconds.
+func (d settingsData) Gap() float64 { return d.Limits.Delay.Duration().Seconds() }
+
+// settingsPage shows what operators may set here.
+func settingsPage(v *visit) error { return showSettings(v, http.StatusOK, nil, nil) }
+
+func showSettings(v *visit, code int, l *orders.Limits, problem error) error {
+	d := settingsData{Orders: v.o.Orders != nil}
+	if d.Orders {
+		d.Limits = v.o.Orders.Limits()
+	}
+	if l != nil {
+		d.Limits = *l
+	}
+	if problem != nil {
+		d.Problem = app.Remedied(problem)
+		d.Field, _, _ = strings.Cut(d.Problem, ":")
+	}
+	return v.draw(code, "settings.html", "Settings", d)
+}
+
+// saveSettings puts limits of orders in force.
+func saveSettings(v *visit) error {
+	if v.o.Orders == nil {
+		return errNoPage
+	}
+	l, err := limitsOf(v.r)
+	if err == nil {
+		err = v.o.Orders.SetLimits(l)
+	}
+	if app.FieldOf(err) == "" && isUsage(err) {
+		return showSettings(v, http.StatusUnprocessableEntity, &l, err)
+	}
+	return v.done(act{what: "change settings", about: fmt.Sprintf("limits of orders: %+v", l)}, err,
+		"/settings?said=settings")
+}
+
+// limitsOf reads limits of a form.
+func limitsOf(r *http.Request) (l orders.Limits, err error) {
+	var bad error
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue(name)), 10, 64)
+		if (err != nil || n < 0 || n > 1e9) && bad == nil {
+			bad = app.Usagef("%s: want a number from 0 to a thousand millions", name)
+		}
+		return n
+	}
+	l = orders.Limits{
+		Orders:   number("orders"),
+		Looks:    number("looks"),
+		Files:    number("files"),
+		Size:     job.Size(number("size") * 1e6),
+		Requests: number("requests"),
+		Stored:   job.Size(number("stored") * 1e6),
+		Days:     number("days"),
+		Approve:  r.PostFormValue("approve") != "",
+	}
+	gap, err := strconv.ParseFloat(strings.TrimSpace(r.PostFormValue("delay")), 64)
+	if (err != nil || gap < 0 || gap > 60) && bad == nil {
+		bad = app.Usagef("delay: want seconds from 0 to 60")
+	}
+	l.Delay = orders.RequestGap(gap * float64(time.Second))
+	return l, bad
+}
+
+// userRow is somebody who is logged in.
+type userRow struct {
+	store.SessionFact
+	Sessions int
+}
+
+// usersPage shows who is logged in here. Users of a proxy have no session.
+func usersPage(v *visit) error {
+	return v.draw(http.StatusOK, "users.html", "Users", struct {
+		Rows  []userRow
+		Proxy bool
+	}{v.logins.users(), len(v.o.Proxy.From) > 0})
+}
+
+// logoutUser ends the sessions of a user.
+func logoutUser(v *visit) error {
+	name := v.r.PostFormValue("user")
+	n := v.logins.endUser(name)
+	return v.done(act{what: "log a user out", about: fmt.Sprintf("%s: %d sessions", name, n)}, nil,
+		"/users?said=out")
+}
+
+// aboutPage says what this is, and what the daemon is doing.
+func aboutPage(v *visit) error {
+	all := v.fresh.get()
+	return v.draw(http.StatusOK, "about.html", "About", struct {
+		Daemon status.Daemon
+		Jobs   int
+	}{all.Daemon, len(all.Jobs)})
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// Operators change what users may order; what makes no sense is refused, and others may not.
+func TestSettings(t *testing.T) {
+	all := orderFrom(t)
+	b := newBrowser(t, func(o *Options) { o.Orders = all })
+	form := url.Values{"orders": {"5"}, "looks": {"6"}, "files": {"70"}, "size": {"8"}, "requests": {"9"},
+		"stored": {"10"}, "days": {"11"}, "delay": {"1.5"}, "approve": {"1"}}
+	b.login(Order)
+	b.want(http.StatusForbidden, "your role", "/settings", form)
+	b.login(Operate)
+	b.want(http.StatusSeeOther, "/settings?said=settings", "/settings", form)
+	b.want(http.StatusOK, "are in force", "/settings?said=settings", nil)
+	if l := all.Limits(); l.Orders != 5 || l.Size != 8e6 || l.Delay.String() != "1.5s" || !l.Approve {
+		t.Errorf("%+v", l)
+	}
+	for field, value := range map[string]string{
+		"orders": "-1", "files": "many", "days": "0", "delay": "-1", "size": "9999999999", "stored": evilMarkup,
+	} {
+		bad := url.Values{}
+		for k, v := range form {
+			bad[k] = v
+		}
+		bad.Set(field, value)
+		b.want(http.StatusUnprocessableEntity, field+": ", "/settings", bad)
+	}
+	if l := all.Limits(); l.Orders != 5 || l.Days != 11 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// Operators see who is logged in, and log somebody out.
+func TestUsers(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.login(Read)
+	reader := b.cookie
+	b.want(http.StatusForbidden, "your role", "/users", nil)
+	b.cookie = nil
+	link, _ := b.srv.LoginLink("http://"+testHost, "opal", Operate)
+	b.do(strings.TrimPrefix(link, "http://"+testHost), nil)
+	rows := parse(t, b.want(http.StatusOK, "", "/users", nil)).Find("tbody tr")
+	if rows.Length() != 2 || !strings.Contains(rows.Eq(0).Text(), "annread1") {
+		t.Errorf("users: %s", rows.Text())
+	}
+	b.want(http.StatusSeeOther, "/users?said=out", "/users/logout", url.Values{"user": {"ann"}})
+	rows = parse(t, b.want(http.StatusOK, "logged out", "/users?said=out", nil)).Find("tbody tr")
+	if n := rows.Length(); n != 1 {
+		t.Errorf("%d users stay", n)
+	}
+	b.want(http.StatusOK, "Cho, Shivakumar", "/about", nil)
+	b.cookie = reader
+	b.want(http.StatusUnauthorized, "", "/", nil)
+}
+
+// A mirror is downloaded in the forms that there are, and its space is freed.
+func TestExportAndGC(t *testing.T) {
+	a := mirrored(t)
+	b := newBrowser(t, func(o *Options) { o.App = a })
+	b.daemon.jobs = testJobs(1)
+	b.daemon.jobs[0].Name = "site"
+	b.login(Read)
+	b.want(http.StatusForbidden, "your role", "/jobs/site/export?format=phm", nil)
+	b.login(Operate)
+	b.want(http.StatusOK, "Download the published version", "/jobs/site", nil)
+	for form, magic := range map[string]string{"phm": "PK", "tar.zst": "\x28\xb5\x2f\xfd", "zim": "ZIM\x04"} {
+		w := b.do("/jobs/site/export?format="+form, nil)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), magic) ||
+			w.Header().Get("Content-Disposition") != `attachment; filename="site.`+form+`"` {
+			t.Errorf("%s: %d, %v", form, w.Code, w.Header())
+		}
+	}
+	b.want(http.StatusBadRequest, "none of", "/jobs/site/export?format=dir", nil)
+	b.want(http.StatusNotFound, "", "/jobs/site/export?format=phm&version=99", nil)
+	b.want(http.StatusOK, "would be freed", "/jobs/site/gc", nil)
+	b.want(http.StatusSeeOther, "/jobs/site?said=gc", "/jobs/site/gc", url.Values{})
+}
