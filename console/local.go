@@ -5,6 +5,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -95,11 +96,23 @@ func (s *Server) clientOf(r *http.Request) string {
 	return access.Client(r.RemoteAddr)
 }
 
+// private reports whether nobody on the way can read a request: it came over TLS, from this machine, or from
+// the proxy.
+func (s *Server) private(r *http.Request) bool {
+	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ap.Addr().Unmap().IsLoopback() {
+		return true
+	}
+	return r.TLS != nil || s.o.Proxy.trusts(r.RemoteAddr)
+}
+
 // byPassword checks the name and the password of a form.
 func byPassword(v *visit) (name string, u store.UserFact, err error) {
 	name, password := strings.TrimSpace(v.r.PostFormValue("name")), v.r.PostFormValue("password")
 	if v.o.Passwords == nil {
 		return "", u, errNoPage
+	}
+	if !v.private(v.r) {
+		return "", u, errClear
 	}
 	now := v.o.Now()
 	known := access.CheckName(name) == nil

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/http"
@@ -171,7 +172,10 @@ func TestPasswordAttempts(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	clear(tried)
 	for i := range all {
-		b.change = func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255) }
+		b.change = func(r *http.Request) {
+			r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255)
+			r.TLS = new(tls.ConnectionState)
+		}
 		tried[b.do("/login", entering("ann", access.NewSecret())).Code]++
 	}
 	if tried[http.StatusUnauthorized] != nameBurst || tried[http.StatusTooManyRequests] != all-nameBurst {
@@ -199,6 +203,8 @@ func TestPasswordAttacks(t *testing.T) {
 			t.Errorf("%s: %d scripts", path, n)
 		}
 	}
+	b.change = func(r *http.Request) { r.RemoteAddr = "192.0.2.5:1" }
+	b.want(http.StatusForbidden, "over TLS only", "/login", entering("ann", annsPassword))
 	from := func(ip string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.9, "+ip) }
 	}

@@ -151,7 +151,10 @@ func TestCheckAddress(t *testing.T) {
 		{":9181", Proxy{}, false}, {"0.0.0.0:9181", Proxy{}, false}, {"192.0.2.7:9181", Proxy{}, false},
 		{"mirrors.example:9181", Proxy{}, false}, {":9181", proxy, true}, {"9181", proxy, false},
 	} {
-		if err := CheckAddress(tc.address, tc.proxy); (err == nil) != tc.want {
+		if tc.address != "9181" && CheckAddress(tc.address, tc.proxy, true) != nil {
+			t.Errorf("%s is refused with TLS", tc.address)
+		}
+		if err := CheckAddress(tc.address, tc.proxy, false); (err == nil) != tc.want {
 			t.Errorf("%s, %v: %v", tc.address, tc.proxy.From, err)
 		}
 	}

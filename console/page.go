@@ -130,7 +130,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		w.Header().Set("Retry-After", strconv.Itoa(int(triesFor.Seconds())))
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
-	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin):
+	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin), errors.Is(err, errClear):
 		code = http.StatusForbidden
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):

@@ -211,6 +211,7 @@ var (
 	errForm        = errors.New("the form cannot be read")
 	errLink        = errors.New("this link was used already, is too old, or wrong")
 	errTries       = errors.New("too many attempts to log in; wait a minute")
+	errClear       = errors.New("passwords are taken over TLS only, or through the proxy")
 	errPassword    = errors.New("the name or the password is wrong, or an initial password is too old")
 )
 

@@ -110,17 +110,18 @@ func New(o Options) (*Server, error) {
 }
 
 // CheckAddress refuses an address that others can reach while nobody could log in from there.
-func CheckAddress(address string, p Proxy) error {
+// There, the console has TLS or is behind a proxy, so that no password goes over the network as it is.
+func CheckAddress(address string, p Proxy, withTLS bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%s is not an address such as 127.0.0.1:9181: %w", address, err)
 	}
 	ip := net.ParseIP(host)
-	if host == "localhost" || (ip != nil && ip.IsLoopback()) || len(p.From) > 0 {
+	if host == "localhost" || (ip != nil && ip.IsLoopback()) || len(p.From) > 0 || withTLS {
 		return nil
 	}
 	return fmt.Errorf("%s can be reached from other machines, and there is no login for them: "+
-		"listen on 127.0.0.1, or name the proxy that logs users in", address)
+		"listen on 127.0.0.1, name the proxy that logs users in, or name a certificate", address)
 }
 
 // LoginLink makes a link that logs in once, for a console that is reached at a base URL.

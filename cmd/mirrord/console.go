@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +32,7 @@ type consoleFlags struct {
 	proxy     string
 	operators []string
 	mirrors   string
+	tls       string            // CERT,KEY: names of files
 	greet     func(link string) // gets a link that logs in, instead of a line that says where the console is
 }
 
@@ -44,6 +47,7 @@ func (f *consoleFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.hosts, "console-host", nil, "another `HOST` name of it")
 	fl.StringVar(&f.proxy, "console-proxy", "", "`ADDRESS[=HEADER]` that logs users in")
 	fl.StringSliceVar(&f.operators, "console-operator", nil, "`USER` who may change things")
+	fl.StringVar(&f.tls, "console-tls", "", "`CERT,KEY` files")
 	fl.StringVar(&f.mirrors, "console-mirrors", "", "`URL` of mirrord serve")
 }
 
@@ -58,12 +62,25 @@ func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	if len(p.Operators) > 0 && len(p.From) == 0 {
 		return p, app.Usagef("--console-operator names users of a proxy: give --console-proxy too")
 	}
+	if f.tls != "" {
+		if _, err := newCertFiles(f.tls, nil); err != nil {
+			return p, app.Usagef("--console-tls: %w", err)
+		}
+	}
 	if f.listen != "" && f.listen != consoleOff {
-		if err := console.CheckAddress(f.listen, p); err != nil {
-			return p, app.Usagef("--console: %w; the flag --console-proxy does that", err)
+		if err := console.CheckAddress(f.listen, p, f.tls != ""); err != nil {
+			return p, app.Usagef("--console: %w; the flags are --console-proxy and --console-tls", err)
 		}
 	}
 	return p, nil
+}
+
+// scheme is that of the console's address.
+func (f *consoleFlags) scheme() string {
+	if f.tls != "" {
+		return "https://"
+	}
+	return "http://"
 }
 
 // names are the host names by which the console is reached.
@@ -106,12 +123,20 @@ func (d *consoleDoor) open() error {
 	if err != nil {
 		return err
 	}
+	facts := store.NewConsoleFacts(d.st)
+	book := access.NewBook(facts, d.st.Now)
+	has, err := book.HasUsers()
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	if !has && console.CheckAddress(cmp.Or(d.flags.listen, consoleAddress), proxy, false) != nil {
+		return fmt.Errorf("console: %s can be reached from other machines, and nobody can log in there: "+
+			"make a user first, with mirrord user add", d.flags.listen)
+	}
 	l, err := d.listen()
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
-	facts := store.NewConsoleFacts(d.st)
-	book := access.NewBook(facts, d.st.Now)
 	calls := api.New(api.Options{
 		Daemon: app.Remote{Daemon: d.Daemon},
 		App:    d.app,
@@ -154,14 +179,23 @@ func (d *consoleDoor) open() error {
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	srv := d.srv
+	if d.flags.tls != "" {
+		cert, err := newCertFiles(d.flags.tls, d.log)
+		if err != nil {
+			d.srv = nil
+			l.Close()
+			return fmt.Errorf("console: %w", err)
+		}
+		l = tls.NewListener(l, cert.config())
+	}
 	d.served.Go(func() { calls.Run(d.ctx) })
 	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
 	if d.flags.greet != nil {
-		link, _ := d.server.LoginLink("http://"+reached(d.at), "you", console.Operate)
+		link, _ := d.server.LoginLink(d.flags.scheme()+reached(d.at), "you", console.Operate)
 		d.flags.greet(link)
 		return nil
 	}
-	d.say("console at http://%s/: mirrord open logs you in\n", d.at)
+	d.say("console at %s%s/: mirrord open logs you in\n", d.flags.scheme(), d.at)
 	return nil
 }
 
@@ -240,7 +274,7 @@ func (d *consoleDoor) OpenConsole(who string, r control.OpenRequest) (out contro
 		return out, err
 	}
 	out.User, out.Role = who, role.String()
-	out.URL, out.Expires = d.server.LoginLink("http://"+reached(d.at), who, role)
+	out.URL, out.Expires = d.server.LoginLink(d.flags.scheme()+reached(d.at), who, role)
 	return out, nil
 }
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// putCert writes a certificate for 127.0.0.1, and returns the pool that trusts it.
+func putCert(t *testing.T, dir string, serial int64) (names string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(serial),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	put(t, dir, "cert.pem", string(cert))
+	put(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return filepath.Join(dir, "cert.pem") + "," + filepath.Join(dir, "key.pem"), pool
+}
+
+// A console with a certificate is reached over TLS only; where others reach it, there is a user first.
+func TestConsoleTLS(t *testing.T) {
+	dir := t.TempDir()
+	names, pool := putCert(t, dir, 1)
+	for names, want := range map[string]string{"x": "CERT,KEY", "x,y": "no such file"} {
+		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-tls", names)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: %d %s", names, code, errs)
+		}
+	}
+	code, _, errs := runArgs(t, nil, "daemon", "--jobs", t.TempDir(), "--state", t.TempDir(), "--console",
+		"0.0.0.0:0", "--console-tls", names)
+	if code == exitOK || !strings.Contains(errs, "mirrord user add") {
+		t.Errorf("without a user: %d %s", code, errs)
+	}
+	d := startDaemon(t, t.TempDir(), t.TempDir(), "--console", "127.0.0.1:0", "--console-tls", names)
+	link := strings.TrimSpace(d.do(exitOK, "^https://127", "open"))
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	client.CloseIdleConnections()
+	if resp.ProtoMajor != 2 {
+		t.Errorf("the console speaks %s", resp.Proto)
+	}
+	if c := resp.Cookies(); resp.StatusCode != http.StatusSeeOther || len(c) != 1 || !c[0].Secure {
+		t.Errorf("%s, %v", resp.Status, c)
+	}
+	resp, err = http.Get("http" + strings.TrimPrefix(link, "https"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS: %s", resp.Status)
+	}
+}
+
+// A renewed certificate is used, and a broken one is not.
+func TestCertIsRenewed(t *testing.T) {
+	dir := t.TempDir()
+	names, _ := putCert(t, dir, 1)
+	c, err := newCertFiles(names, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	serial := func() int64 {
+		t.Helper()
+		at = at.Add(time.Minute)
+		for _, name := range strings.Split(names, ",") { // files of one moment look the same
+			if err := os.Chtimes(name, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.looked = time.Time{}
+		pair, err := c.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair.Leaf.SerialNumber.Int64()
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("certificate %d", n)
+	}
+	putCert(t, dir, 2)
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d", n)
+	}
+	put(t, dir, "cert.pem", "broken")
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d", n)
+	}
+}
