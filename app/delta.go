@@ -164,6 +164,8 @@ func readDeltaBack(f *os.File) (int64, error) {
 type ApplyRequest struct {
 	Old, Delta string // files
 	Out        string // file; "" replaces Old
+
+	Progress func(done, total int64) // receives how much was written of how much; nil: nobody does
 }
 
 // Updated is what ApplyDelta wrote.
@@ -204,7 +206,12 @@ func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 		return nil, err
 	}
 	defer f.Cleanup()
-	if _, err := phm.Apply(interruptibleWriter{f, ctx}, old, delta); err != nil {
+	out := &watchedWriter{
+		Writer: interruptibleWriter{f, ctx},
+		total:  d.Target.Bytes,
+		report: r.Progress,
+	}
+	if _, err := phm.Apply(out, old, delta); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Delta, err)
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
@@ -230,6 +237,21 @@ func (w interruptibleWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return w.Writer.Write(p)
+}
+
+// watchedWriter reports how much was written; nil: to nobody.
+type watchedWriter struct {
+	io.Writer
+	done, total int64
+	report      func(done, total int64)
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.done += int64(n); w.report != nil {
+		w.report(w.done, w.total)
+	}
+	return n, err
 }
 
 // roomFor returns an error when a file of so many bytes has no room where it is to lie. What cannot be found

@@ -74,6 +74,9 @@ func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) 
 		return nil, err
 	}
 	defer in.close()
+	if err := roomToImport(a, r.Files); err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
 	if len(in.files) > 0 {
 		return importCrawls(ctx, a, r, in)
 	}
@@ -87,6 +90,24 @@ func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) 
 	}
 	m, err := Import(ctx, a, r.Files[0], r.As)
 	return &Imported{Meta: m, Job: r.As}, err
+}
+
+// importShrinks is to what share of their size files are stored at the least.
+const importShrinks = 4
+
+// roomToImport returns an error when what files hold cannot fit into the state directory.
+func roomToImport(a *App, names []string) error {
+	size := int64(0)
+	for _, name := range names {
+		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
+			size += fi.Size()
+		}
+	}
+	dir, err := a.State()
+	if err != nil {
+		return err
+	}
+	return roomFor(filepath.Join(dir, "sites"), size/importShrinks)
 }
 
 // importInputs are the files of records of an import.

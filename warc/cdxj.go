@@ -65,8 +65,13 @@ func (r *Record) Entry() (Entry, error) {
 
 // timestamp makes fourteen digits of a WARC-Date.
 func timestamp(date string) string {
-	s := strings.NewReplacer("-", "", ":", "", "T", "").Replace(date)
-	return s[:min(len(s), 14)]
+	digits := make([]byte, 0, 14)
+	for i := 0; i < len(date) && len(digits) < cap(digits); i++ {
+		if c := date[i]; c != '-' && c != ':' && c != 'T' {
+			digits = append(digits, c)
+		}
+	}
+	return string(digits)
 }
 
 // Essence returns the type of a body without parameters, as indexes have it.

@@ -239,8 +239,12 @@ func (r *reading) record(
 	f *file, in *warc.Reader, rec *warc.Record, from int64, each func(warc.Entry),
 ) error {
 	var c capture
-	entry, err := rec.Entry()
+	var entry warc.Entry
+	var err error
 	wanted := false
+	if each != nil && rec.Indexed() {
+		entry, err = rec.Entry()
+	}
 	if err == nil {
 		c, wanted, err = r.capture(rec)
 	}

@@ -23,7 +23,10 @@ comes out. When something is wrong, nothing changes. Guide: docs/archives.md.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Old, r.Delta = args[0], args[1]
+			show, end := exportProgress(a, r.Old)
+			r.Progress = show
 			x, err := app.ApplyDelta(cmd.Context(), r)
+			end()
 			if err != nil {
 				return err
 			}
