@@ -20,11 +20,12 @@ type adaptive struct {
 	o Options
 
 	// What the model says as of now.
-	gap   float64        // usual intervals since anything was observed
-	times float64        // how often the site changed in them, given that it did
-	disc  []float64      // by run: the weight now of what was discounted then
-	rates [][kinds]share // by directory: how much of it changes when it does
-	nodes []node         // by directory
+	gap     float64        // usual intervals since anything was observed
+	times   float64        // how often the site changed in them, given that it did
+	disc    []float64      // by run: the weight now of what was discounted then
+	rates   [][kinds]share // by directory: how much of it changes when it does
+	nodes   []node         // by directory
+	listing float64        // how often a listing changes when its directory does
 
 	// Groups: order holds the units, group by group; first is the first group of each directory, and one more.
 	order []ID
@@ -36,6 +37,7 @@ type adaptive struct {
 	quiet silence
 	alone alone
 	names names
+	kin   kin
 	due   []ID // not observed for too long: before all others
 	early []ID // that soon will be: after what pays
 	lists waiting
@@ -59,12 +61,15 @@ const (
 // The price rises with what a run has found: by as much again with each so many changes. The first changes of
 // a run say that the site is alive; in a run that finds thousands, a request that finds one in a thousand is
 // better spent on another day.
-const plenty = 200
+const plenty = 100
 
-// On the recorded sites, units of which 0.01 to 0.2 changes were expected brought about half of that (very
-// hot and very cold ones brought what was expected), so what a probe would open up is thought too well of. A
-// request must be worth that much more.
-const optimism = 1.5
+// An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
+// is expected to find.
+const insight = 1.2
+
+// In a run in which all hubs are silent, what is expected still proves too high, most of all of what was not
+// looked at for some runs. A request must be worth this much more.
+const silentPrice = 1.2
 
 func newAdaptive(m *Model, o Options) *adaptive {
 	a := &adaptive{
@@ -207,6 +212,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 			r.Why = Probe
 		}
 		g.take()
+		a.kin.hand(g, 1)
 		a.value(i)
 		a.fix(i)
 		return u, r, true
@@ -227,7 +233,9 @@ func (a *adaptive) pop(list *[]ID) (ID, bool) {
 	for len(*list) > 0 {
 		u := (*list)[0]
 		if *list = (*list)[1:]; a.state[u] == 0 {
-			a.gs[a.groupOf(u)].pending++
+			g := &a.gs[a.groupOf(u)]
+			g.pending++
+			a.kin.hand(g, 1)
 			return u, true
 		}
 	}
@@ -235,7 +243,13 @@ func (a *adaptive) pop(list *[]ID) (ID, bool) {
 }
 
 // price is what a request must be worth at this point of the run.
-func (a *adaptive) price() float64 { return a.o.Price * optimism * (1 + float64(a.found)/plenty) }
+func (a *adaptive) price() float64 {
+	p := a.o.Price / insight * (1 + float64(a.found)/plenty)
+	if a.quiet.now {
+		p *= silentPrice
+	}
+	return p
+}
 
 func (a *adaptive) Tell(o Outcome) {
 	u := o.Unit
@@ -246,6 +260,7 @@ func (a *adaptive) Tell(o Outcome) {
 	g := &a.gs[i]
 	if a.state[u]&handed != 0 {
 		g.pending--
+		a.kin.hand(g, -1)
 	}
 	a.state[u] |= told
 	defer a.release(u)
@@ -267,12 +282,18 @@ func (a *adaptive) Tell(o Outcome) {
 	if !hit {
 		like = 1 - like
 	}
+	missed := hit && a.quiet.now && a.quiet.missed(a, u, g)
 	g.tell(hit)
-	if a.quiet.tell(u, hit) {
+	if a.kin.tell(g, hit) {
+		a.stale += 1 << 20
+	}
+	if a.quiet.tell(u, hit && !missed) {
 		a.stale += 1 << 20
 		a.news++
 	}
-	a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
+	if !missed {
+		a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
+	}
 	for _, v := range a.names.tell(a.m, u, hit, a.state) {
 		a.promote(v)
 	}

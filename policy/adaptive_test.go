@@ -273,10 +273,10 @@ func TestPriceRisesWithWhatIsFound(t *testing.T) {
 	}
 	before := p.Reason(300).Price
 	for u := range ID(10) {
-		p.Tell(Outcome{Unit: u, Result: Changed, New: 19})
+		p.Tell(Outcome{Unit: u, Result: Changed, New: 9})
 	}
 	if after := p.Reason(300).Price; after < 1.9*before || after > 2.1*before {
-		t.Errorf("the price went from %v to %v with 200 finds", before, after)
+		t.Errorf("the price went from %v to %v with 100 finds", before, after)
 	}
 }
 

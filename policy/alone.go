@@ -83,6 +83,12 @@ func newAlone(m *Model) alone {
 	return rates
 }
 
+// rate is how often a unit changes by itself in a run.
+func (r alone) rate(a *adaptive, u ID, g *group) float64 {
+	changes, looks := a.m.edits(u, a.m.calm(g.dir))
+	return (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
+}
+
 // chance is the chance that a unit has changed by itself since it was last observed, so many usual intervals
 // before the last run.
 func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
@@ -92,13 +98,11 @@ func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 	case a.lists.tells(a.m, u):
 		return -math.Expm1(-floor * (steps + a.gap))
 	}
-	calm := a.m.calm(g.dir)
-	changes, looks := a.m.edits(u, calm)
-	rate := (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
+	rate := r.rate(a, u, g)
 	now := rate
 	if a.quiet.now {
-		changes, looks = a.m.edits(u, calm&a.quiet.runs)
-		now = (changes + silentShrink*rate) / (looks + silentShrink)
+		changes, looks := a.m.edits(u, a.m.calm(g.dir)&a.quiet.runs)
+		now = (changes + silentShrink*rate*a.quiet.alone) / (looks + silentShrink)
 	}
 	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.gap)
 }

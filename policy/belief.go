@@ -101,7 +101,28 @@ func (a *adaptive) believe() {
 			n.before *= a.nodes[x.parent].before
 		}
 	}
+	a.listing = usualListing(a.rates)
 	a.settle()
+}
+
+// usualListing is how often the listings of the site changed when their directories did. That of a directory
+// of one page is no likelier to change than others, so the number of entries has no say.
+func usualListing(rates [][kinds]share) float64 {
+	var all share
+	for d := range rates {
+		s := rates[d][Listing]
+		all.changes, all.looks = all.changes+s.changes, all.looks+s.looks
+	}
+	return (float64(all.changes) + shareShrink*usualShare) / (float64(all.looks) + shareShrink)
+}
+
+// usual is how often units of a group's kind in its directory change when anything in it does.
+func (g *group) usual(a *adaptive) float64 {
+	s := a.rates[g.dir][g.kind]
+	if g.kind == Listing {
+		return (float64(s.changes) + shareShrink*a.listing) / (float64(s.looks) + shareShrink)
+	}
+	return s.mean(int(a.nodes[g.dir].entries))
 }
 
 // settle computes how active every directory is.

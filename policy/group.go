@@ -39,6 +39,7 @@ type group struct {
 	hits     uint32 // of them changes
 	pending  int32  // handed out, not told
 	place    int32  // in the heap; -1: not there
+	kin      uint32 // 0: none
 	worth    float32
 	kind     Kind
 	class    class
@@ -117,6 +118,7 @@ func (a *adaptive) group() {
 	for i, u := range a.order {
 		a.pos[u] = uint32(i)
 	}
+	a.kin = newKin(a)
 }
 
 // groupOf finds the group of a unit.
@@ -136,7 +138,7 @@ func (a *adaptive) groupOf(u ID) uint32 {
 // quota is the chance that a unit changed since the last run, if its directory did.
 func (a *adaptive) quota(u ID, g *group) float64 {
 	w := a.disc[a.m.last[u]]
-	of := a.rates[g.dir][g.kind].mean(int(a.nodes[g.dir].entries))
+	of := g.usual(a)
 	q := min(0.98, (float64(a.m.c[u])*w+unitShrink*of)/(float64(a.m.n[u])*w+unitShrink))
 	if a.times > 1 {
 		q = min(surest, 1-math.Pow(1-q, a.times))
@@ -166,14 +168,17 @@ func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
 		if x.run > last {
 			known = float64(ones(x.recent, x.run-last))
 		}
-		times := known + max(0, steps-known)*a.nodes[g.dir].rate*unseen
+		missed := a.quiet.unseen(a, g, last, steps, known)
 		if _, ok := a.cohortOf(g); ok { // others of it were looked at in the meantime
-			times = known
+			missed = 0
 		}
-		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*times)
+		// missed is the mean of a number of runs, so what they leave as it was is that of Poisson's law.
+		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*known-q*missed)
 	}
 	if g.outcomes > 0 {
 		p = g.expect(p)
+	} else {
+		p = a.kin.chance(g, p)
 	}
 	return p, a.alone.chance(a, u, g, steps)
 }
@@ -207,7 +212,7 @@ func (a *adaptive) value(i uint32) {
 	}
 	u := a.order[g.next]
 	p := a.expected(u, g)
-	if rest := float64(g.to - g.next - 1); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
+	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
 		with, _ := a.parts(u, g)
 		after := (weight*with + 1) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))

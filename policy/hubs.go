@@ -4,6 +4,7 @@ package policy
 
 import (
 	"cmp"
+	"math"
 	mathbits "math/bits"
 	"slices"
 )
@@ -14,13 +15,16 @@ import (
 // changed, their silence means little.
 
 const (
-	// So many hubs are requested at most,
+	// So many hubs are requested at most, and as many others that change often.
 	maxHubs = 8
-	// and each covers so many runs that no other one does: fewer are a coincidence.
+	// There is no second hub for a run, and no other unit, beyond this share of the site: small sites would
+	// request nothing else.
+	hubShare = 0.02
+	// Each hub covers so many runs that no other one does: fewer are a coincidence.
 	leastCover = 3
-	// Before any silence is known a tenth of what is usual is expected in it, as if it were known from five
-	// runs.
-	silentUsual, silentRuns = 0.1, 5
+	// Before any silence is known these parts of what is usual, together with others and alone, are expected in
+	// it, as if they were known from five runs.
+	silentUsual, silentAlone, silentRuns = 0.02, 0.1, 5
 	// Silent runs that observed a unit after which what is known of the unit counts as much as its class.
 	silentShrink = 5
 	// Units that changed together, in one directory, from which on they count as generated together.
@@ -46,44 +50,79 @@ type silence struct {
 	now    bool   // all hubs were told of, and nothing has changed
 	runs   uint64 // in which all hubs were observed and silent: bit i is Model.runs-i
 	part   [classes]float64
+	alone  float64 // of usual changes alone, the part that happens in silent runs
 }
 
 // at moves the runs of a unit to those of the model: bit i is Model.runs-i.
 func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.last[u]) }
 
+// often are the units that changed in enough of the last 64 runs to be hubs.
+func (q *silence) often(a *adaptive) (ids []ID) {
+	m := a.m
+	for u, moves := range m.moves {
+		if mathbits.OnesCount64(moves) >= leastCover && m.flags[u]&(present|vouched) == present &&
+			!a.lists.tells(m, ID(u)) {
+			ids = append(ids, ID(u))
+		}
+	}
+	return ids
+}
+
 // find chooses the hubs: the unit that changed in most runs, then the one that changed in most of the
-// others, and so on. Of equals it takes the one that was observed most often.
+// others, and so on. Of equals it takes the one that was observed most often. When all runs are covered it
+// begins again with those that are left, so that a hub that has lost its meaning has a second.
 func (q *silence) find(a *adaptive) {
 	m, root := a.m, &a.m.dirs[Root]
-	open := shift(root.recent, int32(m.runs)-root.run)
-	silent := ^uint64(0)
+	all := shift(root.recent, int32(m.runs)-root.run)
+	often := q.often(a)
+	few := int(hubShare * float64(m.Units()))
+	open, began, silent := all, 0, ^uint64(0)
 	for len(q.hubs) < maxHubs {
-		best, covers, seen := ID(0), leastCover-1, 0
-		for u, moves := range m.moves {
-			if moves == 0 || m.flags[u]&(present|vouched) != present || a.lists.tells(m, ID(u)) {
-				continue
-			}
-			n := mathbits.OnesCount64(m.at(moves, ID(u)) & open)
-			if n < covers || n < leastCover {
-				continue
-			}
-			s := mathbits.OnesCount64(m.looks[u])
-			if cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen)) > 0 {
-				best, covers, seen = ID(u), n, s
+		best, covers, seen := -1, 0, 0
+		for i, u := range often {
+			n, s := mathbits.OnesCount64(m.at(m.moves[u], u)&open), mathbits.OnesCount64(m.looks[u])
+			if n >= leastCover && cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen)) > 0 {
+				best, covers, seen = i, n, s
 			}
 		}
-		if covers < leastCover {
-			break
+		if best < 0 {
+			if began == len(q.hubs) || len(q.hubs) > few {
+				break
+			}
+			open, began = all, len(q.hubs)
+			continue
 		}
-		q.hubs = append(q.hubs, best)
-		open &^= m.at(m.moves[best], best)
-		silent &= m.at(m.looks[best]&^m.moves[best], best)
+		u := often[best]
+		often = slices.Delete(often, best, best+1)
+		q.hubs = append(q.hubs, u)
+		open &^= m.at(m.moves[u], u)
+		silent &= m.at(m.looks[u]&^m.moves[u], u)
 	}
-	if q.left = len(q.hubs); q.left > 0 {
-		q.ask = slices.Clone(q.hubs)
+	q.left = len(q.hubs)
+	q.ask = append(slices.Clone(q.hubs), q.roots(a)...)
+	if q.left > 0 {
+		q.ask = append(q.ask, busiest(m, often, min(maxHubs, few))...)
 		q.runs = silent
 		q.learn(a)
 	}
+}
+
+// roots are the listings of the site's root: each costs one request and may show a whole new directory.
+func (q *silence) roots(a *adaptive) (ids []ID) {
+	for u, d := range a.m.dir {
+		if d == Root && a.m.flags[u]&(present|kindMask) == present|flags(Listing) && !a.lists.tells(a.m, ID(u)) {
+			ids = append(ids, ID(u))
+		}
+	}
+	return ids
+}
+
+// busiest are the units that changed most often, of those that are no hubs. They are requested before
+// silence is believed, so that one that means nothing is found out.
+func busiest(m *Model, often []ID, most int) []ID {
+	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.moves[u], u)) }
+	slices.SortStableFunc(often, func(u, v ID) int { return cmp.Compare(runs(v), runs(u)) })
+	return often[:min(len(often), most)]
 }
 
 // learn learns which part of what is usual changed in silent runs, by class. A group counts as one,
@@ -91,6 +130,7 @@ func (q *silence) find(a *adaptive) {
 func (q *silence) learn(a *adaptive) {
 	m := a.m
 	var changed, usual [classes]float64
+	edits, expected := 0.0, 0.0
 	for i := range a.gs {
 		g := &a.gs[i]
 		c, size := g.class, float64(g.to-g.next)
@@ -101,9 +141,13 @@ func (q *silence) learn(a *adaptive) {
 			}
 			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves[u], u))) / size
 			usual[c] += float64(mathbits.OnesCount64(looks)) * q.prior(a, u, g) / size
+			n, l := m.edits(u, m.calm(g.dir)&q.runs)
+			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
 		}
 	}
 	runs := float64(max(1, mathbits.OnesCount64(q.runs)))
+	w := max(1e-9, expected*silentRuns/runs)
+	q.alone = min(1, (edits+w*silentAlone)/(expected+w))
 	for c := range q.part {
 		w := max(0.01, usual[c]*silentRuns/runs)
 		q.part[c] = min(1, (changed[c]+w*silentUsual)/(usual[c]+w))
@@ -142,5 +186,37 @@ func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
 	n := float64(mathbits.OnesCount64(a.m.at(a.m.looks[u], u) & q.runs))
 	usual := q.part[g.class] * q.prior(a, u, g)
 	x := &a.nodes[g.dir]
-	return usual * silentShrink / (n + silentShrink) * min(1, x.act/max(x.before, 1e-9))
+	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
+	return usual * silentShrink / (n + silentShrink) * math.Sqrt(min(1, x.act/max(x.before, 1e-9)))
+}
+
+// missed reports whether a change that was found while the hubs are silent is rather one of an earlier run,
+// which did not look at the unit. Such a change says nothing of this run.
+func (q *silence) missed(a *adaptive, u ID, g *group) bool {
+	if a.m.last[u] >= a.m.seen {
+		return false
+	}
+	p, alone := a.parts(u, g)
+	now := q.chance(a, u, g)
+	return 2*now < 1-(1-p)*(1-alone)
+}
+
+// unseen is in how many runs a unit's directory may have changed since the unit was last observed, so many
+// usual intervals before the last run, without that being seen. In runs that found a change somewhere, the
+// part unseen of what is usual is supposed; in silent ones, of that what silence leaves.
+func (q *silence) unseen(a *adaptive, g *group, last int32, steps, known float64) float64 {
+	m, root := a.m, &a.m.dirs[Root]
+	runs, active := float64(m.seen-last), 0.0
+	if root.run > last {
+		active = float64(ones(root.recent, root.run-last))
+	}
+	silent := (runs - active) / runs * steps
+	rest := max(0, steps-silent-known)
+	usual := a.nodes[g.dir].rate
+	given := usual / max(usual, a.nodes[Root].rate) // that the site changed
+	part := 1.0
+	if len(q.hubs) > 0 {
+		part = q.part[g.class]
+	}
+	return unseen * (rest*given + silent*usual*part)
 }

@@ -2,10 +2,7 @@
 
 package policy
 
-import (
-	"math"
-	mathbits "math/bits"
-)
+import mathbits "math/bits"
 
 // Span is a run of unit numbers, both ends included.
 type Span struct{ First, Last uint32 }
@@ -104,8 +101,12 @@ func (m *Model) mark(d Dir, b bits) {
 	for {
 		x := &m.dirs[d]
 		if x.run != now {
+			var is bits
+			if x.run == 0 {
+				is = born
+			}
 			x.recent, x.tide = shift(x.recent, now-x.run), shift(x.tide, now-x.run)
-			x.run, x.bits, x.looked, x.moved = now, 0, 0, 0
+			x.run, x.bits, x.looked, x.moved = now, is, 0, 0
 			m.touched = append(m.touched, d)
 		}
 		if x.bits&b == b {
@@ -143,34 +144,67 @@ func (m *Model) count(d Dir) {
 // directory: a page that stays as it is while its neighbours change says more than one in a directory where
 // nothing happens.
 func (m *Model) look(s []Span, changed bool) {
-	now := int32(m.runs)
+	now := uint32(m.runs)
 	for _, x := range s {
 		from, to := m.clip(x)
-		// What neighbours share: the directory, and when they were last observed.
-		dir, last := Dir(math.MaxUint32), int32(-1)
-		var f, k float32
-		for u := from; u < to; u++ {
-			if l, d := m.last[u], m.dir[u]; l != now {
-				if l != 0 {
-					if l != last || d != dir {
-						dir, last = d, l
-						f = m.clock.discount(l)
-						k = float32(ones(m.dirs[d].recent, now-l))
-					}
-					m.c[u] *= f
-					m.n[u] = m.n[u]*f + k
-					m.looks[u], m.moves[u] = shift(m.looks[u], now-l)|1, shift(m.moves[u], now-l)
-				}
-				m.last[u] = now
-				m.dirs[m.dir[u]].looked++
-			}
+		for u := from; u < to; {
+			end := m.alike(u, to)
+			m.see(u, end)
 			if changed {
-				m.dirs[m.dir[u]].moved++
-				m.c[u]++
-				m.moves[u] |= 1
-				m.past[u] = m.past[u]*2654435761 + uint32(now)
+				m.dirs[m.dir[u]].moved += uint32(end - u)
+				for v := u; v < end; v++ {
+					m.c[v]++
+					m.moves[v] |= 1
+					m.past[v] = m.past[v]*2654435761 + now
+				}
 			}
+			u = end
 		}
+	}
+}
+
+// alike is the end of the units from one on that lie in the same directory and were last observed by the same
+// run, at most to.
+func (m *Model) alike(from, to int) int {
+	dir, last := m.dir[from:to], m.last[from:to]
+	n := 1
+	for n < len(dir) && n < len(last) && dir[n] == dir[0] && last[n] == last[0] {
+		n++
+	}
+	return from + n
+}
+
+// see takes note that units which are alike were observed by the run that is being learned. It goes column by
+// column: this is most of what learning costs.
+func (m *Model) see(from, to int) {
+	now, l, d := int32(m.runs), m.last[from], m.dir[from]
+	if l == now {
+		return
+	}
+	m.dirs[d].looked += uint32(to - from)
+	last := m.last[from:to]
+	for i := range last {
+		last[i] = now
+	}
+	if l == 0 {
+		return
+	}
+	f, k, n := m.clock.discount(l), float32(ones(m.dirs[d].recent, now-l)), now-l
+	c := m.c[from:to]
+	for i := range c {
+		c[i] *= f
+	}
+	exposed := m.n[from:to]
+	for i := range exposed {
+		exposed[i] = exposed[i]*f + k
+	}
+	looks := m.looks[from:to]
+	for i := range looks {
+		looks[i] = shift(looks[i], n) | 1
+	}
+	moves := m.moves[from:to]
+	for i := range moves {
+		moves[i] = shift(moves[i], n)
 	}
 }
 
@@ -181,7 +215,7 @@ func (m *Model) come(s []Span, first bool) {
 		m.last[u], m.c[u], m.n[u], m.past[u] = int32(m.runs), 0, 0, uint32(m.runs)
 		m.looks[u], m.moves[u] = 0, 0
 		if !first {
-			m.dirs[m.dir[u]].count++
+			m.dirs[m.listedBy(u)].count++
 		}
 	}
 	if !first {
@@ -194,15 +228,25 @@ func (m *Model) leave(s []Span) {
 	for u := range m.spans(s) {
 		m.flags[u] &^= present
 		m.last[u] = int32(m.runs)
-		m.dirs[m.dir[u]].count++
+		m.dirs[m.listedBy(u)].count++
 	}
 	m.found(s)
+}
+
+// listedBy is the directory whose listing shows that a unit came or went: the nearest one that was there
+// before.
+func (m *Model) listedBy(u ID) Dir {
+	d := m.dir[u]
+	for d != Root && m.dirs[d].bits&born != 0 {
+		d = m.dirs[d].parent
+	}
+	return d
 }
 
 // found moves the counts of what came or went to what a listing is worth.
 func (m *Model) found(s []Span) {
 	for u := range m.spans(s) {
-		if x := &m.dirs[m.dir[u]]; x.count > 0 {
+		if x := &m.dirs[m.listedBy(u)]; x.count > 0 {
 			x.finds, x.times, x.count = x.finds+float32(x.count), x.times+1, 0
 		}
 	}

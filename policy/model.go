@@ -87,6 +87,7 @@ type bits uint8
 const (
 	observed bits = 1 << iota
 	active
+	born // no run before had observed anything in it
 )
 
 type flags uint8

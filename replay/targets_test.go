@@ -20,9 +20,9 @@ func TestAdaptiveTargets(t *testing.T) {
 	if os.Getenv("REPLAY_ALL") != "" {
 		sites = sharedSites()
 		bounds = []bound{
-			{Options{}, 0.36, 0.93, 0.95, 0.0015},
-			{Options{Train: 3}, 0.36, 0.92, 0.95, 0.0025},
-			{Options{Price: 0.0001}, 0.50, 0.95, 0.95, 0.003},
+			{Options{}, 0.31, 0.955, 0.977, 0.0009},
+			{Options{Train: 3}, 0.32, 0.95, 0.97, 0.0015},
+			{Options{Price: 0.0001}, 0.55, 0.95, 0.95, 0.003},
 			{Options{Price: 0.003}, 0.30, 0.86, 0.86, 0.01},
 		}
 	}

@@ -152,7 +152,7 @@ func TestListingsComeInStages(t *testing.T) {
 	set := func(trusted bool) func(*PlanOptions) {
 		return func(o *PlanOptions) {
 			o.Trusted = trusted
-			o.Job.Adaptive.Price = 0.3
+			o.Job.Adaptive.Price = 0.5
 			for _, id := range []uint32{0, 50} {
 				o.Listings.Put(id, true)
 			}
