@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -31,6 +32,7 @@ type scrubWorld struct {
 	others bool         // whether a run of another job is under way
 	told   []string
 	waits  func() // called when the scrub waits for its pace; may be nil
+	entry  string // text of the home page
 }
 
 func newScrubWorld(t *testing.T, pages int) *scrubWorld {
@@ -43,6 +45,7 @@ func newScrubWorld(t *testing.T, pages int) *scrubWorld {
 		w.web.set(p, fmt.Sprintf("<title>%d</title><p>%s", i, strings.Repeat(fmt.Sprint(i, " words "), 50)))
 	}
 	w.web.set("/", entry)
+	w.entry = entry
 	a := testApp(t.TempDir())
 	a.LookupEnv = os.LookupEnv
 	st, err := store.OpenState(mustState(t, a), store.Options{
@@ -156,6 +159,16 @@ func (w *scrubWorld) flip(name string, at int64) {
 	}
 }
 
+// alone changes a page, so that it is stored in a frame that no other page shares.
+func (w *scrubWorld) alone(path, text string) {
+	w.t.Helper()
+	for i := range 50 {
+		text += fmt.Sprintf("<p>%x\n", sha256.Sum256([]byte{byte(i)}))
+	}
+	w.web.set(path, text)
+	w.run()
+}
+
 // flipFrame changes one bit of the stored document of a page.
 func (w *scrubWorld) flipFrame(path string) {
 	w.t.Helper()
@@ -259,12 +272,18 @@ func TestScrubHeals(t *testing.T) {
 			healing: "made again from the stored bodies",
 		},
 		"frame": {
-			do:      func(w *scrubWorld) { w.flipFrame("/p3.html") },
+			do: func(w *scrubWorld) {
+				w.alone("/p3.html", "<title>3</title>")
+				w.flipFrame("/p3.html")
+			},
 			file:    ".html", // published as it came
 			healing: "replaced by a good copy",
 		},
 		"frame without a copy": { // the links of the page were relocated
-			do:      func(w *scrubWorld) { w.flipFrame("/") },
+			do: func(w *scrubWorld) {
+				w.alone("/", w.entry)
+				w.flipFrame("/")
+			},
 			file:    "http://",
 			needs:   true,
 			healing: "it is good again",

@@ -42,8 +42,8 @@ func TestDropLost(t *testing.T) {
 			m.Durable = true
 			for version := 1; version <= 3; version++ {
 				text := ""
-				for i := range 50 { // nothing in common, so that none is stored as a delta
-					text += fmt.Sprintf("<p>%x\n", sha256.Sum256([]byte{byte(version), byte(i)}))
+				for i := range 9000 { // a frame of its own, and no delta: nothing is in common
+					text += fmt.Sprintf("<p>%x\n", sha256.Sum256([]byte{byte(version), byte(i >> 8), byte(i)}))
 				}
 				text += fmt.Sprintf(`<a href="%s/page02.html">two</a>`, home)
 				w.Set(page, mirrortest.HTML("Three", text))

@@ -152,11 +152,18 @@ func eachFrame(t *testing.T, s *store.Site, f func(*store.Frame)) {
 		}
 		for off := 0; off < len(raw); {
 			n := 12 + int(binary.LittleEndian.Uint32(raw[off+4:]))
-			fr, err := s.Frames.ReadFrame(r, store.Place{Pack: num, Off: int64(off), Len: uint32(n)})
-			if err != nil {
-				t.Fatal(err)
+			at := store.Place{Pack: num, Off: int64(off), Len: uint32(n)}
+			docs := uint32(0)
+			if string(raw[off:off+4]) == "mPb1" { // a frame of many
+				docs, at.Doc = binary.LittleEndian.Uint32(raw[off+12:]), 1
 			}
-			f(&fr)
+			for ; at.Doc <= docs; at.Doc++ {
+				fr, err := s.Frames.ReadFrame(r, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f(&fr)
+			}
 			off += n
 		}
 	}
@@ -378,7 +385,7 @@ func likeDeltas(t *testing.T, m *mirrortest.Mirror) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(raw[rec.At.Off:rec.At.Off+4]) == "mPd2" {
+		if strings.HasPrefix(string(raw[rec.At.Off:]), "mPd") {
 			n++
 		}
 	})

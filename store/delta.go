@@ -8,16 +8,18 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 // A document that changes a little is written as a delta over an older frame of it, its base:
 //
-//	magic   4 bytes: "mPd2"
+//	magic   4 bytes: "mPd2", "mPd3"
 //	length  4 bytes, little endian: bytes of what follows the checksum
 //	crc32c  4 bytes, little endian: of the same
-//	base    place of the base: pack 4 bytes, offset 8, length 4, little endian
+//	base    place of the base: pack 4 bytes, offset 8, length 4, little endian; in "mPd3", whose base is one of
+//	        the documents of a frame of many, its number follows, 4 bytes
 //	sum     4 bytes, little endian: the crc32c of the payload of the base, unpacked
 //	depth   1 byte: frames that must be read before this one, 1 for a delta over a full frame
 //	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878,
@@ -36,9 +38,11 @@ import (
 const (
 	deltaMagic     = "mPd2"
 	deltaHeader    = 21 // bytes between the checksum and the payload
+	manyDeltaMagic = "mPd3"
+	manyHeader     = deltaHeader + 4
 	oldDeltaMagic  = "mPd1"
 	oldDeltaHeader = 24
-	deltaPeek      = frameHeader + oldDeltaHeader // bytes that hold the header of any delta
+	deltaPeek      = frameHeader + manyHeader // bytes that hold the header of any delta
 
 	maxDepth = 8
 	// bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
@@ -56,26 +60,35 @@ type delta struct {
 
 // parseDelta reads the header of a delta; ok is false for any other frame, and for what is too short for one.
 func parseDelta(raw []byte) (d delta, ok bool) {
-	if len(raw) < 4 {
+	if len(raw) < 4 || !isDelta(raw) {
 		return d, false
 	}
-	d.old = string(raw[:4]) == oldDeltaMagic
-	if (!d.old && string(raw[:4]) != deltaMagic) || len(raw) < d.start() {
+	magic := string(raw[:4])
+	if d.old = magic == oldDeltaMagic; magic == manyDeltaMagic {
+		d.base.Doc = 1
+	}
+	if len(raw) < d.start() {
 		return d, false
 	}
 	le, b := binary.LittleEndian, raw[frameHeader:]
-	d.base, d.sum = Place{Pack: le.Uint32(b), Off: int64(le.Uint64(b[4:])), Len: le.Uint32(b[12:])},
-		le.Uint32(b[16:])
-	if d.depth = 1; !d.old {
-		d.depth = b[20]
+	d.base.Pack, d.base.Off, d.base.Len = le.Uint32(b), int64(le.Uint64(b[4:])), le.Uint32(b[12:])
+	if b = b[16:]; d.base.Doc > 0 {
+		d.base.Doc, b = le.Uint32(b), b[4:]
 	}
-	return d, true
+	d.sum = le.Uint32(b)
+	if d.depth = 1; !d.old {
+		d.depth = b[4]
+	}
+	return d, magic != manyDeltaMagic || d.base.Doc > 0
 }
 
 // start is where the payload of the delta begins.
 func (d *delta) start() int {
-	if d.old {
+	switch {
+	case d.old:
 		return frameHeader + oldDeltaHeader
+	case d.base.Doc > 0:
+		return frameHeader + manyHeader
 	}
 	return frameHeader + deltaHeader
 }
@@ -83,28 +96,61 @@ func (d *delta) start() int {
 // put writes the header of the delta into a frame that has room for it, and seals the frame.
 func (d *delta) put(raw []byte) {
 	le, b := binary.LittleEndian, raw[frameHeader:]
-	if copy(raw, deltaMagic); d.old {
+	switch {
+	case d.old:
 		copy(raw, oldDeltaMagic)
-	} else {
-		b[20] = d.depth
+	case d.base.Doc > 0:
+		copy(raw, manyDeltaMagic)
+	default:
+		copy(raw, deltaMagic)
 	}
 	le.PutUint32(b, d.base.Pack)
 	le.PutUint64(b[4:], uint64(d.base.Off))
 	le.PutUint32(b[12:], d.base.Len)
-	le.PutUint32(b[16:], d.sum)
-	le.PutUint32(raw[4:], uint32(len(b)))
-	le.PutUint32(raw[8:], crc32.Checksum(b, castagnoli))
+	if b = b[16:]; d.base.Doc > 0 {
+		le.PutUint32(b, d.base.Doc)
+		b = b[4:]
+	}
+	le.PutUint32(b, d.sum)
+	if !d.old {
+		b[4] = d.depth
+	}
+	seal(raw)
+}
+
+// rebase returns the frame of the delta with another base of the same bytes.
+func (d *delta) rebase(raw []byte, base Place) []byte {
+	was := d.start()
+	d.base = base
+	if now := d.start(); now != was {
+		raw = slices.Concat(make([]byte, now), raw[was:])
+	}
+	d.put(raw)
+	return raw
 }
 
 // isDelta reports whether a frame, or its beginning, says that it is a delta.
 func isDelta(raw []byte) bool {
-	return string(raw[:4]) == deltaMagic || string(raw[:4]) == oldDeltaMagic
+	switch string(raw[:4]) {
+	case deltaMagic, manyDeltaMagic, oldDeltaMagic:
+		return true
+	}
+	return false
 }
 
 // chained is a frame of a chain; delta is zero for the full one.
 type chained struct {
 	at Place
 	delta
+	room int // bytes that it takes, where these are not its length
+}
+
+// bytes is how many bytes the frame takes, of one of many documents its share.
+func (l *chained) bytes() int {
+	if l.room > 0 {
+		return l.room
+	}
+	return int(l.at.Len)
 }
 
 // chain lists the frames that the one at a place needs, that one first and the full one last. It looks at
@@ -119,7 +165,7 @@ func (p *packs) chain(links []chained, at Place) ([]chained, error) {
 			return links, fmt.Errorf("base in %s at %d: %w: its depth is %d, below one of %d", packName(at.Pack),
 				at.Off, ErrDamaged, d.depth, above)
 		}
-		links = append(links, chained{at, d})
+		links = append(links, chained{at: at, delta: d})
 		if above = int(d.depth); above == 0 {
 			return links, nil
 		}
@@ -133,7 +179,7 @@ func (p *packs) chain(links []chained, at Place) ([]chained, error) {
 // header reads the header of the frame at a place; it is zero for what is no delta.
 func (p *packs) header(at Place) (d delta, err error) {
 	f, err := p.open(at)
-	if err != nil {
+	if err != nil || at.Doc > 0 {
 		return d, err
 	}
 	var head [deltaPeek]byte
@@ -153,6 +199,9 @@ func (p *packs) header(at Place) (d delta, err error) {
 
 // payload unpacks what the frame at a place holds. It is valid until r is used again.
 func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
+	if at.Doc > 0 {
+		return p.document(r, at)
+	}
 	raw, err := p.raw(r, at)
 	if err != nil {
 		return nil, err
@@ -172,18 +221,11 @@ func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
 // unchain unpacks the first frame of a chain, from the last one on.
 func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 	i := len(links) - 1
-	raw, err := p.raw(r, links[i].at)
+	out, full, err := p.lowest(r, links[i].at)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.payload(raw)
-	if err != nil {
-		return nil, fmt.Errorf("base in %s at %d: %w", packName(links[i].at.Pack), links[i].at.Off, err)
-	}
-	full := binary.LittleEndian.Uint32(raw[8:])
-	if string(raw[:4]) == plainMagic { // it lies where the next frame is read to
-		out = append(r.out[:0], out...)
-	}
+	var raw []byte
 	dict := r.other
 	for i--; i >= 0; i-- {
 		l := &links[i]
@@ -209,6 +251,25 @@ func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 	}
 	r.out, r.other = r.kept(out), r.kept(dict)
 	return out, nil
+}
+
+// lowest unpacks the full frame at the end of a chain into memory of r; sum is what the header of a frame of
+// one document says of it.
+func (p *packs) lowest(r *FrameReader, at Place) (out []byte, sum uint32, err error) {
+	var raw []byte
+	if at.Doc > 0 {
+		out, err = p.document(r, at)
+	} else if raw, err = p.raw(r, at); err == nil {
+		sum = binary.LittleEndian.Uint32(raw[8:])
+		out, err = r.payload(raw)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("base in %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	if at.Doc > 0 || string(raw[:4]) == plainMagic { // it lies in memory of others, or where frames are read to
+		out = append(r.out[:0], out...)
+	}
+	return out, sum, nil
 }
 
 // kept is the buffer b if it is small enough to be used for the next frame.

@@ -233,7 +233,7 @@ func TestCompactMovesBases(t *testing.T) {
 func TestPacksMoveOneByOne(t *testing.T) {
 	for seed := range uint64(8) {
 		_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-		h := newPast(t, s, rand.New(rand.NewPCG(seed, 9)), 8)
+		h := newPastOf(t, s, rand.New(rand.NewPCG(seed, 9)), 8, seed%2 > 0)
 		for n := 1; n < 8; n += 2 {
 			h.drop(n)
 		}
@@ -354,7 +354,7 @@ func FuzzDelta(f *testing.F) {
 	r := NewFrameReader()
 	f.Fuzz(func(t *testing.T, raw, dict []byte, pack uint32, off int64, n uint32) {
 		if d, ok := parseDelta(raw); ok { // get past the checksum
-			d.base = Place{pack, off, n}
+			d.base.Pack, d.base.Off, d.base.Len = pack, off, n
 			d.put(raw)
 			if got, ok := parseDelta(raw); !ok || got != d ||
 				crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {

@@ -50,15 +50,20 @@ const (
 func (s *Frames) appendOver(
 	w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat,
 ) (at Place, ok bool, err error) {
+	old, written := s.gather.place(old)
+	if old.Len == 0 && what == overOldOnly {
+		return Place{}, false, nil
+	}
 	if old.Len == 0 {
-		if what == overOldOnly {
-			return Place{}, false, nil
-		}
 		at, err = s.AppendFrame(w, m, links, body)
 		return at, err == nil, err
 	}
 	if err := w.fill(m, links, body); err != nil {
 		return Place{}, false, err
+	}
+	if !written { // mostly in the same bundle, where it takes as little room as a delta
+		at, err = s.keep(w)
+		return at, err == nil, err
 	}
 	raw, sure := w.over(s.packs, old, what == overLike)
 	if raw == nil || len(raw) > sure { // not clearly worth it: what it would be in full decides
@@ -93,6 +98,12 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	if r.links, err = p.chain(r.links[:0], old); err != nil {
 		return nil, 0
 	}
+	if links := r.links; len(links) > 0 { // of a frame of many documents, this one is compared
+		low := &links[len(links)-1]
+		if low.room, err = p.share(low.at); err != nil {
+			return nil, 0
+		}
+	}
 	base, encode := chooseBase, w.coder.encode
 	if like {
 		base, encode = likeBase, w.coder.quick
@@ -119,7 +130,7 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	}
 	r.other = r.kept(back)
 	d.put(b)
-	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
+	return b, min(links[len(links)-1].bytes()/4, len(payload)/8)
 }
 
 // likeBase returns which frame of a chain is to be the base of a document that says what the first one says:
@@ -127,9 +138,9 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 // below a page that has changed it is that page.
 func likeBase(links []chained) int {
 	top := len(links) - 1
-	full, spent := int(links[top].at.Len), 0
+	full, spent := links[top].bytes(), 0
 	for i, l := range links {
-		if spent += int(l.at.Len); spent > full/8 && top-i < maxDepth {
+		if spent += l.bytes(); spent > full/8 && top-i < maxDepth {
 			return i
 		}
 	}
@@ -152,11 +163,11 @@ func chooseBase(links []chained) int {
 	if top < maxDepth {
 		return 0
 	}
-	step := float64(links[0].at.Len)
+	step := float64(links[0].bytes())
 	for _, l := range links[:top] {
-		step = min(step, float64(l.at.Len))
+		step = min(step, float64(l.bytes()))
 	}
-	best, least := len(links), (float64(links[top].at.Len)+maxDepth*step)/(maxDepth+1)
+	best, least := len(links), (float64(links[top].bytes())+maxDepth*step)/(maxDepth+1)
 	spent := step
 	for i := range links { // the delta would have the depth top-i+1
 		if room := maxDepth - (top - i); room > 0 {
@@ -164,7 +175,7 @@ func chooseBase(links []chained) int {
 				best, least = i, price
 			}
 		}
-		spent += float64(links[i].at.Len)
+		spent += float64(links[i].bytes())
 	}
 	return best
 }

@@ -18,7 +18,7 @@ func digestOf(id uint32, words uint32) *PageDigest {
 		ID:     id,
 		Body:   uint64(id) << 40,
 		Run:    3,
-		At:     Place{1, int64(id) * 7, 99},
+		At:     Place{Pack: 1, Off: int64(id) * 7, Len: 99},
 		Digest: text.ContentDigest{Text: uint64(id) + 1, Words: words, Site: id},
 	}
 	for i := range p.Digest.Sketch {

@@ -15,8 +15,10 @@ func (d *Documents) Close() error { return d.packs.close() }
 
 // Frames is the packs of an open site, to which documents are appended.
 type Frames struct {
-	packs *packs
-	quick bool // full frames are written in S2, which takes less time and more room
+	packs  *packs
+	gather *gatherer
+	full   fullEncoder
+	quick  bool // full frames are written in S2, which takes less time and more room
 }
 
 // ReadFrame decodes a document of the packs.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 )
 
 // folder is one directory held open, so that work on its files costs one look-up of one name.
@@ -32,14 +33,22 @@ func (d *folder) close() {
 	}
 }
 
-// folders opens folders below a root by mirror path; it keeps the last one, which sorted work asks for again
+// folders opens folders below a root by mirror path; it keeps the last ones, which sorted work asks for again
 // and again. It is not safe for concurrent use.
 type folders struct {
 	root *os.Root
-	look bool // a missing folder is an error
-	name string
-	last *folder
+	look bool         // a missing folder is an error
+	open []openFolder // the one that was used last at the end
 }
+
+type openFolder struct {
+	name string
+	*folder
+}
+
+// maxFolders is how many folders are kept open: work in the order in which pages were found goes back and
+// forth between a few.
+const maxFolders = 8
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.
@@ -50,10 +59,13 @@ func (c *folders) of(p string) (*folder, string, error) {
 	} else {
 		dir = dir[:len(dir)-1]
 	}
-	if c.last != nil && c.name == dir {
-		return c.last, name, nil
+	for i := len(c.open) - 1; i >= 0; i-- {
+		if o := c.open[i]; o.name == dir {
+			copy(c.open[i:], c.open[i+1:])
+			c.open[len(c.open)-1] = o
+			return o.folder, name, nil
+		}
 	}
-	c.close()
 	r, err := c.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) && !c.look {
 		if err = c.root.MkdirAll(dir, 0o755); err == nil {
@@ -67,11 +79,17 @@ func (c *folders) of(p string) (*folder, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	c.name, c.last = dir, f
+	if len(c.open) == maxFolders {
+		c.open[0].close()
+		c.open = slices.Delete(c.open, 0, 1)
+	}
+	c.open = append(c.open, openFolder{dir, f})
 	return f, name, nil
 }
 
 func (c *folders) close() {
-	c.last.close()
-	c.last = nil
+	for _, o := range c.open {
+		o.close()
+	}
+	c.open = nil
 }

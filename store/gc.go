@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 )
 
@@ -135,6 +136,9 @@ type compactor struct {
 	packs     *packs
 	heads     *headFiles
 	moveItems int // records that one transaction changes, at most
+
+	bundler bundler
+	frames  *FrameReader // of bundles; nil until there is one
 
 	erase *eraser // nil: what is in use stays as it is, and so do packs with few holes
 }
@@ -281,8 +285,12 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 	}
 	for _, u := range uses {
 		u.sort()
-		for _, at := range u.places {
-			u.live += int64(at.Len)
+		for places := range u.frames() {
+			n, err := s.packs.liveBytes(places)
+			if err != nil && !errors.Is(err, ErrDamaged) {
+				return nil, nil, err
+			}
+			u.live += n
 		}
 	}
 	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
@@ -303,7 +311,7 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*ch
 				return nil
 			}
 			known[at] = true
-			out = append(out, &chained{at, d})
+			out = append(out, &chained{at: at, delta: d})
 			if is, err := s.erases(d.base); is || err != nil {
 				s.erase.free(at, is)
 				return err
@@ -329,9 +337,25 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*ch
 // sort puts the places in order, each once.
 func (u *packUse) sort() {
 	slices.SortFunc(u.places, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len))
+		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len), cmp.Compare(a.Doc, b.Doc))
 	})
 	u.places = slices.Compact(u.places)
+}
+
+// frames yields the places of each frame in use; those of a bundle are the documents in use.
+func (u *packUse) frames() iter.Seq[[]Place] {
+	return func(yield func([]Place) bool) {
+		for rest := u.places; len(rest) > 0; {
+			n := 1
+			for rest[0].Doc > 0 && n < len(rest) && rest[n].Off == rest[0].Off && rest[n].Len == rest[0].Len {
+				n++
+			}
+			if !yield(rest[:n]) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}
 }
 
 // dropPacks removes packs that nothing refers to.

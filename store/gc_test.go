@@ -24,18 +24,24 @@ type pastSite struct {
 	want map[int]map[string]string // version -> URL -> body
 	now  map[string]string
 	n    int
+	many bool // full frames are of many documents
 }
 
 const pastURLs = 12
 
 // newPast publishes versions. Pages are large and do not compress, so that packs fill.
 func newPast(t testing.TB, s *Site, rng *rand.Rand, versions int) *pastSite {
+	return newPastOf(t, s, rng, versions, false)
+}
+
+func newPastOf(t testing.TB, s *Site, rng *rand.Rand, versions int, many bool) *pastSite {
 	h := &pastSite{
 		t:    t,
 		rng:  rng,
 		s:    s,
 		want: map[int]map[string]string{},
 		now:  map[string]string{},
+		many: many,
 	}
 	s.packs.max = 256 << 10
 	for range versions {
@@ -70,7 +76,11 @@ func (h *pastSite) change() {
 		default:
 			r, _, err := h.s.Records.Get(testURL(id))
 			if err != nil || r.Body != PackBody || h.rng.IntN(4) == 0 {
-				d = document(h.t, h.s, id, body)
+				kept := document
+				if h.many {
+					kept = gathered
+				}
+				d = kept(h.t, h.s, id, body)
 				break
 			}
 			if old := h.now[testURL(id).String()]; old != "" && h.rng.IntN(4) > 0 { // it changes a little
@@ -249,7 +259,7 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(seed, 2))
 			st, s := openTest(t, dir, Options{Volatile: true})
-			h := newPast(t, s, rng, 3)
+			h := newPastOf(t, s, rng, 3, seed%2 > 0)
 			most := 0
 			defer func() {
 				if most == 0 {
@@ -324,9 +334,15 @@ func collect(t testing.TB, dir string) BlobsFreed {
 // A kill at any step of a compaction leaves a site in which every version is whole, and the next compaction
 // frees the same.
 func TestCompactKilledAnywhere(t *testing.T) {
+	for _, many := range []bool{false, true} {
+		t.Run(fmt.Sprint("many ", many), func(t *testing.T) { compactKilledAnywhere(t, many) })
+	}
+}
+
+func compactKilledAnywhere(t *testing.T, many bool) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{Volatile: true})
-	h := newPast(t, s, rand.New(rand.NewPCG(3, 5)), 10)
+	h := newPastOf(t, s, rand.New(rand.NewPCG(3, 5)), 10, many)
 	for n := 1; n < 10; n++ {
 		if n != 5 {
 			h.drop(n)
@@ -355,6 +371,7 @@ func TestCompactKilledAnywhere(t *testing.T) {
 				want: maps.Clone(h.want),
 				now:  maps.Clone(h.now),
 				n:    h.n,
+				many: h.many,
 			}
 			h.check(s)
 			compact(t, s, false)

@@ -103,24 +103,28 @@ func (s *compactor) copyFrames(
 ) error {
 	var raw []byte
 	// before anything is copied: the copies of a pack that has to stay would pile up with every call
-	for _, at := range u.places {
+	for places := range u.frames() {
 		err := ctx.Err()
-		if err != nil {
-			return err
+		if err == nil {
+			raw, err = s.packs.whole(raw, places[0])
 		}
-		if raw, err = s.packs.whole(raw, at); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	for _, at := range u.places {
+	for places := range u.frames() {
+		at := places[0]
 		err := ctx.Err()
+		if err == nil {
+			raw, err = s.packs.whole(raw, at)
+		}
+		if err == nil && at.Doc > 0 {
+			err = s.copyBundle(raw, places, to)
+		}
 		if err != nil {
 			return err
 		}
-		if raw, err = s.packs.whole(raw, at); err != nil {
-			return err
-		}
-		if over[at] || isDelta(raw) { // one that is not in use any more was moved with its base
+		if at.Doc > 0 || over[at] || isDelta(raw) { // one that is not in use any more was moved with its base
 			continue
 		}
 		if to[at], err = s.packs.append(raw); err != nil {
@@ -170,8 +174,7 @@ func (s *compactor) copyDeltas(
 				h.depth = below + 1
 				depths[d.at] = h.depth
 			}
-			h.base = base
-			h.put(raw)
+			raw = h.rebase(raw, base)
 		}
 		if to[d.at], err = s.packs.append(raw); err != nil {
 			return outside, err

@@ -89,6 +89,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 			return h, err
 		}
 	}
+	s.packs.unpacked.drop(nil)
 	w := &healer{
 		Site:   s,
 		copies: copies,
@@ -114,35 +115,50 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 			of = append(of, b)
 		}
 	}
-	// A frame that comes back may be the base of other damaged ones, of any URL.
-	for again := !s.readOnly; again; {
+	if !s.readOnly {
+		for _, w.deltas = range []bool{false, true} {
+			if err := w.round(ctx, of); err != nil {
+				return h, err
+			}
+		}
+	}
+	for _, b := range of {
+		if url := b.url.String(); len(b.recs) == 0 || w.healed[url] {
+			h.URLs = append(h.URLs, url)
+		}
+		h.Lost = append(h.Lost, w.lost(b)...)
+	}
+	return h, nil
+}
+
+// round heals what it can: full frames, or what is damaged still when these are healed. Most deltas can be
+// read again when the frame is healed that they are over, and take up no more room.
+func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
+	for again := true; again; { // a frame that comes back may be the base of other damaged ones, of any URL
 		again = false
 		for _, b := range of {
 			some, err := w.heal(b)
 			if err != nil {
-				return h, err
+				return err
 			}
 			again = again || some
 		}
 	}
-	if err := w.repoint(ctx); err != nil {
-		return h, err
+	if err := w.repoint(ctx); err != nil || len(w.moved) == 0 {
+		return err
 	}
-	for _, b := range of {
-		url := b.url.String()
-		if len(w.moved) > 0 { // what is over a frame that moved was written again
-			if b, err = w.gather(b.url); err != nil {
-				return h, err
-			}
+	clear(w.moved)
+	for i, b := range of { // what is over a frame that moved was written again
+		now, err := w.gather(b.url)
+		if err != nil {
+			return err
 		}
-		if (b == nil) || w.healed[url] {
-			h.URLs = append(h.URLs, url)
+		if now == nil {
+			now = &bodiesOf{url: b.url}
 		}
-		if b != nil {
-			h.Lost = append(h.Lost, w.lost(b)...)
-		}
+		of[i] = now
 	}
-	return h, nil
+	return nil
 }
 
 // healer is one Heal at work.
@@ -151,6 +167,7 @@ type healer struct {
 	copies BodyCopies
 	reader *FrameReader
 	writer *FrameWriter // nil until there is one
+	deltas bool         // they are healed too
 	moved  map[Place]Place
 	healed map[string]bool // by URL
 }
@@ -262,7 +279,7 @@ func (r *Resource) wanted(m *FrameMeta) (d [32]byte) {
 func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 	for i := range b.recs {
 		d := &b.recs[i]
-		if !d.bad {
+		if !d.bad || (!w.deltas && w.overOther(d)) {
 			continue
 		}
 		good := false
@@ -285,6 +302,15 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 		}
 	}
 	return some, nil
+}
+
+// overOther reports whether the body of a record is a delta, as far as its frame can be read.
+func (w *healer) overOther(d *datedBody) bool {
+	if d.Body != PackBody {
+		return false
+	}
+	h, err := w.packs.header(d.At)
+	return err == nil && h.depth > 0
 }
 
 // document replaces the damaged frame of a record.
@@ -361,7 +387,7 @@ func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
 
 // fits reports whether a frame is, to the byte, the one that was at a place.
 func (w *healer) fits(raw []byte, at Place) (bool, error) {
-	if len(raw) != int(at.Len) {
+	if len(raw) != int(at.Len) || at.Doc > 0 { // what else is in its frame may be good, or be healed later
 		return false, nil
 	}
 	f, err := w.packs.open(at)

@@ -106,6 +106,20 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 	return d
 }
 
+// gathered makes the result of a document that is written with others when it is committed. It is packed in a
+// volatile site too.
+func gathered(t testing.TB, s *Site, id int, body string, targets ...uint32) *Done {
+	t.Helper()
+	d := documentRecord(id, body, targets)
+	var err error
+	d.At, err = s.Frames.GatherFrame((&Frames{}).NewFrameWriter(), FrameMetaOf(&d.Resource), []byte("links"),
+		[]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func documentRecord(id int, body string, targets []uint32) *Done {
 	return &Done{Resource: Resource{
 		ID:      uint32(id),

@@ -78,11 +78,18 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	if err != nil {
 		return err
 	}
+	if err := s.gather.commit(done); err != nil {
+		return err
+	}
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var rec, targets []byte
 	for _, d := range done {
+		r, err := s.gather.committed(d)
+		if err != nil {
+			return err
+		}
 		buf = binread.AppendString(buf, d.URL.String())
-		rec = d.Resource.append(rec[:0])
+		rec = r.append(rec[:0])
 		buf = binary.AppendUvarint(buf, uint64(len(rec)))
 		buf = append(buf, rec...)
 		if !d.Linked {
@@ -269,6 +276,7 @@ type Folding struct {
 // Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is
 // gone from the journal, and the rest is moved by the next call.
 func (s *Records) Fold(o Folding) error {
+	s.gather.rest()
 	var b batch
 	for {
 		more := false

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
@@ -15,7 +16,7 @@ import (
 	"mirrord/internal/binread"
 )
 
-// A pack is a sequence of frames, of which delta.go describes one kind, and this the others:
+// A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
 //
 //	magic   4 bytes: "mPk1" for a payload in zstd, "mPq1" for S2, "mPr1" for a plain one
 //	length  4 bytes, little endian: bytes of the payload
@@ -69,7 +70,7 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
-	enc   *zstd.Encoder
+	full  *fullEncoder
 	quick bool // full frames are in S2
 	buf   []byte
 	out   []byte
@@ -82,18 +83,37 @@ type FrameWriter struct {
 // maxKept bounds the buffers that writers and readers of frames keep for the next frame, in bytes.
 const maxKept = 1 << 20
 
-// NewFrameWriter returns an encoder for frames of this site; it needs about a megabyte.
+// NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
 	if s.quick {
 		return &FrameWriter{quick: true}
 	}
+	return &FrameWriter{full: &s.full}
+}
+
+// fullEncoder encodes full frames of one document for all writers, one at a time: mostly they are large, and
+// few. The zero value is ready.
+type fullEncoder struct {
+	mu      sync.Mutex
+	bundler bundler
+}
+
+// encode appends the frame of a payload to b.
+func (e *fullEncoder) encode(b, payload []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.bundler.encode(b, payload, nil)
+}
+
+// newFrameEncoder returns what encodes full frames, in about a megabyte.
+func newFrameEncoder() *zstd.Encoder {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &FrameWriter{enc: enc}
+	return enc
 }
 
 // encode returns a frame. It is valid until the next call.
@@ -141,11 +161,10 @@ func (w *FrameWriter) pack() []byte {
 		copy(w.out, quickMagic)
 		packed := s2.Encode(w.out[frameHeader:cap(w.out)], payload)
 		w.out = w.out[:frameHeader+len(packed)]
-	} else {
-		w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-		w.out = w.enc.EncodeAll(payload, w.out)
+		seal(w.out)
+		return w.out
 	}
-	seal(w.out)
+	w.out = w.full.encode(w.out[:0], payload)
 	return w.out
 }
 
@@ -169,6 +188,9 @@ type FrameReader struct {
 	over  *zstd.Decoder // of deltas; nil until there is one
 	other []byte        // beside out, where bases and what is over them take turns
 	links []chained
+
+	shared *unpackedBundle // the document that was read last lies in it; nil for none
+	of     *unpackedBundles
 }
 
 // NewFrameReader returns a decoder.

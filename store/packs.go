@@ -17,6 +17,8 @@ import (
 type packs struct {
 	root *os.Root // of the packs folder
 
+	unpacked unpackedBundles
+
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
 
@@ -187,6 +189,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 
 // forget closes the packs that are open for reading; nobody may be reading.
 func (p *packs) forget() {
+	p.unpacked.drop(nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.files {
@@ -197,6 +200,7 @@ func (p *packs) forget() {
 
 // read decodes the frame at a place, and those that it is over.
 func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
+	r.letGo()
 	payload, err := p.payload(r, at)
 	if err == nil {
 		fr, err = split(payload)
@@ -265,6 +269,7 @@ func (at Place) check(f *os.File) error {
 }
 
 func (p *packs) close() error {
+	p.unpacked.drop(nil)
 	var errs []error
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -294,6 +299,7 @@ func (p *packs) note(tx *transaction) error {
 }
 
 func (p *packs) remove(n uint32) error {
+	p.unpacked.drop(func(at Place) bool { return at.Pack == n })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {

@@ -28,6 +28,7 @@ type Place struct {
 	Pack uint32 // number of the pack file, from 1
 	Off  int64  // bytes from its start
 	Len  uint32 // bytes of the whole frame
+	Doc  uint32 // which of the documents of a frame of many, from 1; 0: the frame is one document
 }
 
 // Resource is what is known of one URL: the last outcome, and the body that the mirror holds for it.
@@ -131,9 +132,15 @@ const (
 	rtHead = 1 << iota
 	rtLastHead
 	rtHeadSum
-	rtUnknown // is of a newer format
-	rtShift   = iota
-	rtFiles   = 1<<(8-rtShift) - 1
+	rtFourth // a fourth byte follows what these say
+	rtShift  = iota
+	rtFiles  = 1<<(8-rtShift) - 1
+)
+
+// The fourth byte of flags. Unknown ones are of a newer format.
+const (
+	rqDoc     = 1 << iota // Place.Doc follows
+	rqUnknown = ^byte(rqDoc)
 )
 
 // append writes the value of r.
@@ -238,8 +245,11 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 			uint32(d.Uvarint())
 		r.MIME, r.Charset, r.ETag, r.LastModified = d.Text(), d.Text(), d.Text(), d.Text()
 		if r.Body == PackBody {
-			r.At = Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
+			r.At.Pack, r.At.Off, r.At.Len = uint32(d.Uvarint()), int64(d.Uvarint()), uint32(d.Uvarint())
 		}
+	}
+	if r.Body != PackBody {
+		r.At = Place{}
 	}
 	if d.Bad {
 		return fmt.Errorf("record of %s: %w: short value", u, errValue)

@@ -33,10 +33,18 @@ func (r *Resource) more() (f byte) {
 	if r.Like != 0 {
 		f |= rmLike
 	}
-	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 {
+	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 || r.docOf() > 0 {
 		f |= rmThird
 	}
 	return f
+}
+
+// docOf is the number of the document within its frame.
+func (r *Resource) docOf() uint32 {
+	if r.Body != PackBody {
+		return 0
+	}
+	return r.At.Doc
 }
 
 func (r *Resource) appendMore(b []byte, more byte) []byte {
@@ -92,6 +100,10 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		third |= rtHeadSum
 		b = binary.LittleEndian.AppendUint64(b, r.HeadSum)
 	}
+	if doc := r.docOf(); doc > 0 {
+		third |= rtFourth
+		b = binary.AppendUvarint(append(b, rqDoc), uint64(doc))
+	}
 	b[at] = third | byte(file<<rtShift)
 	return b
 }
@@ -134,9 +146,6 @@ func (r *Resource) decodeMore(d *binread.Reader) bool {
 		return true
 	}
 	third := d.Byte()
-	if third&rtUnknown != 0 {
-		return false
-	}
 	for i, p := range [...]*HeadPlace{&r.Head, &r.LastHead} {
 		if third&(rtHead<<i) == 0 {
 			continue
@@ -151,5 +160,12 @@ func (r *Resource) decodeMore(d *binread.Reader) bool {
 			r.HeadSum = binary.LittleEndian.Uint64(v)
 		}
 	}
-	return true
+	if third&rtFourth == 0 {
+		return true
+	}
+	fourth := d.Byte()
+	if fourth&rqDoc != 0 {
+		r.At.Doc = uint32(d.Uvarint())
+	}
+	return d.Bad || fourth&rqUnknown == 0
 }

@@ -19,6 +19,7 @@ type Records struct {
 	*home
 	bodies    siteBodies
 	packs     *packs
+	gather    *gatherer
 	heads     *headFiles
 	zip       headZip // of Commit and Fold
 	gets      atomic.Uint32

@@ -70,11 +70,12 @@ func (s *Site) makeParts() {
 		home:      s.home,
 		bodies:    s.kept,
 		packs:     s.packs,
+		gather:    newGatherer(s.packs),
 		heads:     s.heads,
 		foldItems: foldItems,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
-	s.Frames = &Frames{packs: s.packs, quick: s.volatile}
+	s.Frames = &Frames{packs: s.packs, gather: s.Records.gather, quick: s.volatile}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.Notes = &SiteNotes{s.home}
@@ -86,6 +87,7 @@ func (s *Site) Close() error {
 	if s.db == nil {
 		return ErrClosed
 	}
+	s.Records.gather.stop()
 	s.Parts.folder.close()
 	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close(), s.letGo())

@@ -302,7 +302,7 @@ func (v *verifier) heads(r *Resource) {
 func (v *verifier) frame(r *Resource) {
 	name := r.URL.String()
 	v.st.Frames++
-	v.spend(int64(r.At.Len))
+	v.spend(min(int64(r.At.Len), r.Size+frameHeader)) // of a frame of many, which is mostly read already
 	f, err := v.s.Frames.ReadFrame(v.frames, r.At)
 	if err != nil {
 		v.problem(BadFrame, name, "%v", err)

@@ -20,7 +20,7 @@ import (
 // a time.
 type Frames interface {
 	NewFrameWriter() *store.FrameWriter
-	AppendFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
+	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
 	AppendFrameOver(
 		w *store.FrameWriter,
 		m store.FrameMeta,
@@ -120,7 +120,7 @@ func (k *Keeper) append(w *store.FrameWriter, p *Page, over store.Place) (at sto
 	case over.Len == 0 && replaces:
 		return k.o.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
 	case over.Len == 0:
-		return k.o.Frames.AppendFrame(w, m, p.Links, p.Body)
+		return k.o.Frames.GatherFrame(w, m, p.Links, p.Body)
 	case replaces:
 		at, ok, err := k.o.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
 		if ok || err != nil {

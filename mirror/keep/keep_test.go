@@ -27,7 +27,7 @@ func (f *frames) add(how string) (store.Place, error) {
 
 func (f *frames) NewFrameWriter() *store.FrameWriter { return nil }
 
-func (f *frames) AppendFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (store.Place, error) {
+func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (store.Place, error) {
 	return f.add("full")
 }
 

@@ -38,14 +38,16 @@ type Placing struct {
 	wrong bool // the published file is not what its line says
 }
 
+// clean reports whether the published file stays, unless it is damaged.
+func (t *Placing) clean(p *Plan) bool { return t.Was != nil && !p.Dirty(t.ID) && !t.wrong }
+
 // Place makes the file of one resource at its mirror path, and returns its line of the file table. It links
 // to the published file where that is the same. A stored body that is missing or damaged is
 // store.ErrDamaged.
 func (p *Placer) Place(ctx context.Context, t Placing) (phm.File, error) {
 	table := p.d.plan.Table
 	path := table.Path(t.ID)
-	clean := t.Was != nil && !p.d.plan.Dirty(t.ID) && !t.wrong
-	if clean && p.shared(&t) {
+	if t.clean(p.d.plan) && p.shared(&t) {
 		if kept, err := p.keep(ctx, &t, path); kept || (err != nil) {
 			return *t.Was, err
 		}

@@ -3,25 +3,38 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"mirrord/phm"
 )
 
-// chunk is a stretch of files in path order that one worker places.
-type chunk struct {
+// window is a stretch of files in path order. Of many documents one frame has several, which came one after
+// the other but mostly are no neighbours by path; so the files of a window that are rendered are placed in
+// the order in which their URLs became known.
+type window struct {
 	dropped []*phm.File // of the published version, up to the last of these files
 	tasks   []Placing
 	files   []phm.File
-	err     error
-	done    chan struct{}
+	chunks  []*chunk
 }
 
-// chunkFiles is how many files a chunk has.
-const chunkFiles = 64
+// chunk is a part of a window that one worker places.
+type chunk struct {
+	*window
+	these []int // indices of its files
+	err   error
+	done  chan struct{}
+}
+
+const (
+	chunkFiles  = 64   // files of a chunk
+	windowFiles = 4096 // files of a window
+)
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
 // path order. live and old are the file tables of the published tree and of the draft's.
@@ -30,8 +43,8 @@ func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(C
 	defer cancel()
 	d.by.Counts.RelocateTotal.Store(int64(len(d.plan.Files)))
 	n := runtime.GOMAXPROCS(0)
-	work := make(chan *chunk, n)    // one waiting for each worker
-	order := make(chan *chunk, 4*n) // bounds what is finished but not yet passed on
+	work := make(chan *chunk, 8*n) // what workers do while the next window is made
+	order := make(chan *window)    // one is passed on while the next one is placed
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for range n {
@@ -46,70 +59,101 @@ func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(C
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		for c := range d.chunks(live, old) {
-			select {
-			case order <- c:
-			case <-ctx.Done():
+		for w := range d.windows(live, old) {
+			if !w.begin(ctx, work) {
 				return
 			}
 			select {
-			case work <- c:
+			case order <- w:
 			case <-ctx.Done():
-				c.err = ctx.Err()
-				close(c.done)
 				return
 			}
 		}
 	})
 	if err := d.passOn(order, add); err != nil {
 		cancel()
-		for c := range order {
-			<-c.done
-		}
 		return err
 	}
 	return errors.Join(live.err, old.err, ctx.Err())
 }
 
-// chunks cuts the files of the version into chunks.
-func (d *Draft) chunks(live, old *tableCursor) func(yield func(*chunk) bool) {
-	return func(yield func(*chunk) bool) {
+// begin hands the chunks to the workers; false says that ctx has ended.
+func (w *window) begin(ctx context.Context, work chan<- *chunk) bool {
+	for _, c := range w.chunks {
+		select {
+		case work <- c:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// wait waits for the workers.
+func (w *window) wait() (err error) {
+	for _, c := range w.chunks {
+		<-c.done
+		err = errors.Join(err, c.err)
+	}
+	return err
+}
+
+// windows cuts the files of the version into windows.
+func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
+	return func(yield func(*window) bool) {
 		for ids := d.plan.Files; len(ids) > 0; {
-			k := min(chunkFiles, len(ids))
-			c := &chunk{tasks: make([]Placing, k), done: make(chan struct{})}
+			k := min(windowFiles, len(ids))
+			w := &window{tasks: make([]Placing, k), files: make([]phm.File, k)}
 			for i, id := range ids[:k] {
 				p := d.plan.Table.Path(id)
-				c.tasks[i] = Placing{
+				w.tasks[i] = Placing{
 					ID:    id,
-					Was:   live.seek(p, c.drop),
+					Was:   live.seek(p, w.drop),
 					Old:   old.seek(p, nil),
 					wrong: d.plan.wrong[p],
 				}
-				if c.tasks[i].wrong {
-					c.tasks[i].Old = nil
+				if w.tasks[i].wrong {
+					w.tasks[i].Old = nil
 				}
 			}
-			if ids = ids[k:]; !yield(c) {
+			w.cut(d.plan)
+			if ids = ids[k:]; !yield(w) {
 				return
 			}
 		}
-		c := &chunk{done: make(chan struct{})}
-		live.rest(c.drop)
-		yield(c)
+		w := &window{}
+		live.rest(w.drop)
+		yield(w)
 	}
 }
 
-func (c *chunk) drop(f *phm.File) {
+// cut makes the chunks of a window.
+func (w *window) cut(p *Plan) {
+	var stay, made []int
+	for i := range w.tasks {
+		if w.tasks[i].clean(p) {
+			stay = append(stay, i)
+		} else {
+			made = append(made, i)
+		}
+	}
+	slices.SortFunc(made, func(i, j int) int { return cmp.Compare(w.tasks[i].ID, w.tasks[j].ID) })
+	for these := range slices.Chunk(append(stay, made...), chunkFiles) {
+		w.chunks = append(w.chunks, &chunk{window: w, these: these, done: make(chan struct{})})
+	}
+}
+
+func (w *window) drop(f *phm.File) {
 	was := *f
-	c.dropped = append(c.dropped, &was)
+	w.dropped = append(w.dropped, &was)
 }
 
 // chunk places the files of a chunk. It goes on after a damaged body, so that all of them are found.
 func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
-	c.files = make([]phm.File, len(c.tasks))
 	var damaged error
-	for i, t := range c.tasks {
+	for _, i := range c.these {
+		t := c.tasks[i]
 		if c.err = ctx.Err(); c.err != nil {
 			return
 		}
@@ -123,27 +167,26 @@ func (p *Placer) chunk(ctx context.Context, c *chunk) {
 		damaged = errors.Join(damaged, err)
 		c.files[i] = f
 	}
+	p.d.by.Counts.RelocateDone.Add(int64(len(c.these)))
 	c.err = damaged
 }
 
-// passOn passes on what became of the files of each chunk, in order.
-func (d *Draft) passOn(order <-chan *chunk, add func(Change) error) error {
-	for c := range order {
-		<-c.done
-		if c.err != nil {
-			return c.err
+// passOn passes on what became of the files of each window, in order.
+func (d *Draft) passOn(order <-chan *window, add func(Change) error) error {
+	for w := range order {
+		if err := w.wait(); err != nil {
+			return err
 		}
-		for _, f := range c.dropped {
+		for _, f := range w.dropped {
 			if err := add(Change{Was: f}); err != nil {
 				return err
 			}
 		}
-		for i := range c.files {
-			if err := add(Change{Was: c.tasks[i].Was, Is: &c.files[i]}); err != nil {
+		for i := range w.files {
+			if err := add(Change{Was: w.tasks[i].Was, Is: &w.files[i]}); err != nil {
 				return err
 			}
 		}
-		d.by.Counts.RelocateDone.Add(int64(len(c.files)))
 	}
 	return nil
 }
