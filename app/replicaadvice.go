@@ -30,7 +30,7 @@ func suggestHosts(v *hosts.PairVerdict, known [2]int) string {
 	case v.Interchangeable():
 		return "either may stand for the other; " + fullerHost(v, known)
 	case v.Level == hosts.Level5:
-		return "the same paths, some of the same words: translations, or one template: keep both"
+		return "some of the same words at the same paths, as translations have: keep both"
 	case v.Cut[0]+v.Cut[1] > 0 && equal == 0:
 		return cutPages(v) + ": keep both"
 	case v.Cut[0]+v.Cut[1] > 0:

@@ -45,7 +45,6 @@ func TestReplicasSayWhatIsTrue(t *testing.T) {
 		pairs[h.Host1+" "+h.Host2] = h
 	}
 	for _, c := range []struct{ pair, level, says string }{
-		{"shop-a.test shop-b.test", "5", "keep both"},
 		{"aa-cut.test bb-manual.test", "4", "lack a part on aa-cut.test"},
 		{"bb-manual.test cc-full.test", "3", "cc-full.test is the fuller"},
 		{"bb-manual.test dd-half.test", "4", "use only the paths that are equal"},
@@ -53,6 +52,9 @@ func TestReplicasSayWhatIsTrue(t *testing.T) {
 		if h := pairs[c.pair]; h.Level != c.level || !strings.Contains(h.Suggestion, c.says) {
 			t.Errorf("%s: level %s, %q; want %s, %q", c.pair, h.Level, h.Suggestion, c.level, c.says)
 		}
+	}
+	if h, ok := pairs["shop-a.test shop-b.test"]; ok {
+		t.Errorf("two shops with one template: %+v", h)
 	}
 	half := pairs["bb-manual.test dd-half.test"]
 	for i := range 30 {

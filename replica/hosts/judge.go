@@ -24,8 +24,7 @@ func (j *judge) test(t *Test) bool {
 		j.v.Words[j.side(t.Source)] += len(source.Body.shingles)
 		j.v.Words[j.side(t.Target)] += len(target.Body.shingles)
 		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.o.High)
-		nearlyHeld := t.Outcome == TraceSimilar && source.Body.mostly(target.Body)
-		if !j.o.Paper && (t.Outcome == HighSimilar || nearlyHeld) {
+		if !j.o.Paper && (t.Outcome == HighSimilar || t.Outcome == TraceSimilar) {
 			j.beyondTemplate(t, source, target)
 		}
 	}
@@ -63,7 +62,12 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 			return
 		}
 	}
-	switch kin := source.Body.Kin(target.Body, j.template(*t), j.o.Own); {
+	template := j.template(*t)
+	kin := Unlike
+	if t.Outcome == HighSimilar || source.Body.mostly(target.Body) {
+		kin = source.Body.Kin(target.Body, template, j.o.Own)
+	}
+	switch {
 	case kin == Cut:
 		t.Outcome = PartSimilar
 		j.v.Cut[j.side(t.Target)]++
@@ -73,8 +77,10 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 	case t.Outcome == HighSimilar && kin == Empty:
 		t.Outcome, t.Resemblance = SourceFailed, 0
 		j.v.Soft++
-	case kin != Alike:
+	case kin != Alike && source.Body.hasTrace(target.Body, template):
 		t.Outcome = TraceSimilar
+	case kin != Alike:
+		t.Outcome = NotSimilar
 	}
 }
 

@@ -137,6 +137,11 @@ func (b PageBody) mostly(c PageBody) bool {
 	return float64(hash.Common(b.shingles, c.shingles)) >= held*float64(min(len(b.shingles), len(c.shingles)))
 }
 
+// hasTrace reports whether another body says anything of what this one says itself.
+func (b PageBody) hasTrace(c PageBody, shared hash.Set) bool {
+	return hash.Common(minus(b.shingles, shared), minus(c.shingles, shared)) > 0
+}
+
 func has(s hash.Set, h uint64) bool {
 	_, ok := slices.BinarySearch(s, h)
 	return ok

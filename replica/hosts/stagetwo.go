@@ -325,12 +325,17 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
+	onePage := !o.Paper && j.onePage(v.Tests)
 	v.Confident = v.Answered >= o.Enough &&
-		(o.Paper || (j.probed(v.Host1) && j.probed(v.Host2) && !j.onePage(v.Tests)))
+		(o.Paper || (j.probed(v.Host1) && j.probed(v.Host2) && !onePage))
 	v.Alias = 2*v.Aliases > v.Answered
 	if !o.Paper && v.Level == Mismatch && 2*count[TraceSimilar] >= v.Answered &&
 		float64(count[TargetFailed]) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5
+	}
+	// what has one page at all paths has it at one path of the other host, too
+	if onePage && (v.Level == Level4 || v.Level == Level5) {
+		v.Level = Mismatch
 	}
 	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot && count[PartSimilar] == 0
 	return v

@@ -63,10 +63,13 @@ func TestLevelsOfPopulations(t *testing.T) {
 		}, Level4, 0.9},
 		{"another language, with the same frame", func(i int) string {
 			return nav + "<p>" + text(uint64(i)+10_000, words) + "</p>"
+		}, Mismatch, 0},
+		{"another language, with the same frame and examples", func(i int) string {
+			return nav + "<p>" + text(uint64(i)+10_000, words) + "</p><pre>" + text(uint64(i)+50_000, 20)
 		}, Level5, 0},
 		{"another shop with the same template", func(i int) string {
 			return shop + "<p>" + text(uint64(i)+40_000, 60) + "</p>" + shop
-		}, Level5, 0},
+		}, Mismatch, 0},
 		{"cut off at 75 %", func(i int) string {
 			return "<html><body><p>" + text(uint64(i), words)[:len(text(uint64(i), words))*3/4]
 		}, Level4, 0},
@@ -94,7 +97,9 @@ func TestLevelsOfPopulations(t *testing.T) {
 			switch {
 			case strings.Contains(tc.name, "shop"):
 				page = shop + "<p>" + text(uint64(i), 60) + "</p>" + shop
-			case tc.want == Level5:
+			case strings.Contains(tc.name, "frame and examples"):
+				page = nav + page + "<pre>" + text(uint64(i)+50_000, 20)
+			case strings.Contains(tc.name, "same frame"):
 				page = nav + page
 			}
 			bodies[TestRequest{"a.test", path(i)}] = page
