@@ -26,9 +26,9 @@ type sender struct {
 	n   int
 }
 
-func newSender(t *testing.T) *sender {
-	c := newClient(t, time.Now)
-	secret, f := access.NewHookKey("docs", time.Now(), time.Time{})
+func newSender(t *testing.T, now func() time.Time) *sender {
+	c := newClient(t, now)
+	secret, f := access.NewHookKey("docs", now(), time.Time{})
 	c.facts.tokens["forge"] = f
 	key, err := webhook.ParseKey(secret)
 	if err != nil {
@@ -54,7 +54,8 @@ func (s *sender) call() {
 
 // A signed call counts, and nothing else does. Who has no key cannot tell which jobs there are.
 func TestSignedCalls(t *testing.T) {
-	s := newSender(t)
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // and stays it, so that no limit recovers
+	s := newSender(t, func() time.Time { return noon })
 	s.spec = loadSpec(t)
 	s.call()
 	h := s.headers(release)
@@ -110,7 +111,7 @@ func (s *sender) runs(t *testing.T) (end func()) {
 // Calls that come together start one run, soon after the last one, and not much later than the first.
 func TestDebounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSender(t)
+		s := newSender(t, time.Now)
 		end := s.runs(t)
 		defer end()
 		wait := func(d time.Duration, want int) {
@@ -146,7 +147,7 @@ func TestDebounce(t *testing.T) {
 // A run under way may have seen the site before the release: another one follows it.
 func TestRunAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSender(t)
+		s := newSender(t, time.Now)
 		going := &fakeRun{make(chan struct{})}
 		s.daemon.running = map[string]*fakeRun{"docs": going}
 		end := s.runs(t)
@@ -174,7 +175,7 @@ func TestRunAfterRun(t *testing.T) {
 // is in the audit log.
 func TestCallsOutlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSender(t)
+		s := newSender(t, time.Now)
 		end := s.runs(t)
 		h := s.headers(release)
 		s.want(202, "", "", "POST", "/v1/hook/docs", release, h...)
