@@ -69,8 +69,7 @@ const annsPassword = "correct horse battery"
 func newLocal(t *testing.T, with func(*Options)) (*browser, *fakeUsers, *access.Hasher) {
 	users := &fakeUsers{users: map[string]store.UserFact{}}
 	h := access.NewHasher(64) // KiB: what it costs is not of interest here
-	var b *browser
-	b = newBrowser(t, func(o *Options) {
+	b := newBrowser(t, func(o *Options) {
 		o.Passwords = &Passwords{Book: access.NewBook(users, o.Now), Hasher: h, Change: users.change}
 		if with != nil {
 			with(o)
