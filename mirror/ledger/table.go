@@ -163,21 +163,30 @@ func (t *Table) LessRate(a, b uint32) bool {
 }
 
 // Mark asks decide about each of ids that is a number, in order, and does what it says before it goes on to
-// the next. All of it is one step.
+// the next. All of it is one step. decide gets the URL itself if it has not entered the frontier: of the
+// others, most of what a page names, there is less to decide.
 func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u site.URL) Mark) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id := range ids {
 		if id < t.urls.n {
 			e := t.urls.at(id)
-			e.mark(decide(id, State{*e}, t.urls.urlOf(id)))
+			e.mark(decide(id, State{*e}, t.unqueued(id, e)))
 		}
 	}
 }
 
-// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list, and
-// the URL itself if it has not entered the frontier: of the others, most of what a page names, there is less
-// to decide. One that has no number is left to unknown.
+// unqueued is the URL of a number if it has not entered the frontier, else nothing: to make it takes longer
+// than to decide. The caller holds the lock.
+func (t *Table) unqueued(id uint32, e *entry) site.URL {
+	if e.flags&fQueued != 0 {
+		return site.URL{}
+	}
+	return t.urls.urlOf(id)
+}
+
+// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list. One
+// that has no number is left to unknown.
 func (t *Table) MarkNamed(
 	list iter.Seq2[int, []byte], decide func(i int, id uint32, s State, u site.URL) Mark, unknown func(i int),
 ) {
@@ -190,11 +199,7 @@ func (t *Table) MarkNamed(
 			continue
 		}
 		e := t.urls.at(id)
-		var u site.URL
-		if e.flags&fQueued == 0 {
-			u = t.urls.urlOf(id)
-		}
-		e.mark(decide(i, id, State{*e}, u))
+		e.mark(decide(i, id, State{*e}, t.unqueued(id, e)))
 	}
 }
 
