@@ -109,7 +109,7 @@ func takeHook(c *call) error {
 	}
 	if !out.Repeated {
 		c.who = "webhook"
-		c.audit("signed call", "call "+clip(h.Get(webhook.HeaderID)), nil)
+		c.audit("signed call", "call "+access.Clip(h.Get(webhook.HeaderID)), nil)
 		c.hooks.awake()
 	}
 	c.send(http.StatusAccepted, out)
@@ -232,7 +232,7 @@ func (s *Server) started(name string, last time.Time, err error) bool {
 		About: "after signed calls",
 	}
 	if err != nil {
-		e.Error = clip(err.Error())
+		e.Error = access.Clip(err.Error())
 	}
 	s.record(e)
 	cerr := s.o.Facts.ChangeHook(name, func(f *store.HookFact) (*store.HookFact, error) {

@@ -189,34 +189,19 @@ func (c *call) audit(what, about string, err error) {
 		From:  c.r.RemoteAddr,
 		What:  what,
 		Job:   c.job,
-		About: clip(about),
+		About: access.Clip(about),
 	}
 	if !job.ValidName(c.job) {
 		e.Job = ""
 	}
 	if err != nil {
-		e.Error = clip(err.Error())
+		e.Error = access.Clip(err.Error())
 	}
 	c.record(e)
 }
 
-// record writes an entry of the audit log, there and in the daemon's log.
-func (s *Server) record(e store.AuditEntry) {
-	s.o.Log.Info("api", "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err",
-		e.Error)
-	if err := s.o.Facts.AddAudit(e); err != nil {
-		s.o.Log.Error("the audit log was not written", "err", err)
-	}
-}
-
-// clip bounds what is kept of a text.
-func clip(s string) string {
-	const longest = 500
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest]) + "…"
-	}
-	return strings.ToValidUTF8(s, "?")
-}
+// record writes an entry of the audit log.
+func (s *Server) record(e store.AuditEntry) { access.Record(s.o.Log, "api", s.o.Facts, e) }
 
 // problems is the answer to what cannot be done.
 type problems struct {

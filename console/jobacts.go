@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/mirror"
@@ -85,7 +86,7 @@ var errExports = errors.New("other mirrors are being exported; try again in a mo
 func exportJob(v *visit) error {
 	form := v.r.FormValue("format")
 	if !slices.Contains(orders.Forms(), form) {
-		return app.Usagef("format: %q is none of %s", clip(form), app.Joined(orders.Forms(), "and"))
+		return app.Usagef("format: %q is none of %s", access.Clip(form), app.Joined(orders.Forms(), "and"))
 	}
 	number, err := v.number("version")
 	if err != nil {

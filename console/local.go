@@ -78,7 +78,7 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
 		w:      w,
 		r:      r,
 	}
-	form := loginForm{Why: why, Name: clip(r.PostFormValue("name"))}
+	form := loginForm{Why: why, Name: access.Clip(r.PostFormValue("name"))}
 	if err := v.draw(http.StatusUnauthorized, "login.html", "Log in", form); err != nil {
 		s.o.Log.Error("console", "err", err)
 		http.Error(w, "log in first", http.StatusUnauthorized)
@@ -126,7 +126,7 @@ func byPassword(v *visit) (name string, u store.UserFact, err error) {
 	}
 	good := v.o.Passwords.Hasher.Fits(u.Hash, password)
 	if !good || (u.Initial && now.Sub(u.Changed) > access.InitialFor) {
-		v.audit(v.r, account{}, act{what: "login", about: "with the password of " + clip(name)}, errPassword)
+		v.audit(v.r, account{}, act{what: "login", about: "with the password of " + access.Clip(name)}, errPassword)
 		return "", u, errPassword
 	}
 	return name, u, nil
@@ -188,7 +188,7 @@ func changePassword(v *visit) error {
 	name, u, err := byPassword(v)
 	if errors.Is(err, errPassword) {
 		return askPassword(v, http.StatusUnauthorized, passwordForm{
-			Name: clip(v.r.PostFormValue("name")),
+			Name: access.Clip(v.r.PostFormValue("name")),
 			Why:  err.Error(),
 		})
 	}

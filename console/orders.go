@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/job"
@@ -41,7 +42,7 @@ func (v *visit) wanted() (w orders.Wish, err error) {
 	number := func(name string) int64 {
 		n, err := strconv.ParseInt(orZero(field(name)), 10, 64)
 		if err != nil {
-			bad = append(bad, app.Usagef("%s: %q is no number", name, clip(field(name))))
+			bad = append(bad, app.Usagef("%s: %q is no number", name, access.Clip(field(name))))
 		}
 		return n
 	}
@@ -53,12 +54,12 @@ func (v *visit) wanted() (w orders.Wish, err error) {
 	w.Size = job.Size(megabytes * 1e6)
 	gap, err := strconv.ParseFloat(orZero(field("delay")), 64)
 	if err != nil || gap < 0 || gap > 3600 {
-		bad = append(bad, app.Usagef("delay: %q is no number of seconds", clip(field("delay"))))
+		bad = append(bad, app.Usagef("delay: %q is no number of seconds", access.Clip(field("delay"))))
 	}
 	w.Delay = time.Duration(gap * float64(time.Second))
 	if at := field("start"); at != "" {
 		if w.Start, err = time.Parse("2006-01-02T15:04", at); err != nil {
-			bad = append(bad, app.Usagef("start: %q is no time such as 2026-12-01T03:00", clip(at)))
+			bad = append(bad, app.Usagef("start: %q is not a time such as 2026-12-01T03:00", access.Clip(at)))
 		}
 	}
 	if len(bad) > 0 {
@@ -291,7 +292,7 @@ func liveOrder(v *visit) error {
 		part, err = v.part("orderlive", row)
 		return part, err != nil || !row.Streams
 	}
-	return stream(v, fmt.Sprintf("order %d %s", o.Number, clip(string(first))), look)
+	return stream(v, fmt.Sprintf("order %d %s", o.Number, access.Clip(string(first))), look)
 }
 
 // orderAct does something with an order, and leads back to it.
@@ -321,7 +322,7 @@ func judgeOrder(v *visit) error {
 		what = "approve an order"
 	}
 	return v.orderAct(what, func(o orders.Ordered) error {
-		return v.o.Orders.Judge(o.Number, v.who.Name, yes, clip(v.r.PostFormValue("why")))
+		return v.o.Orders.Judge(o.Number, v.who.Name, yes, access.Clip(v.r.PostFormValue("why")))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"mirrord/access"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -162,27 +163,14 @@ func (s *Server) audit(r *http.Request, who account, a act, err error) {
 		At:    s.o.Now().UTC(),
 		Who:   who.Name,
 		From:  r.RemoteAddr,
-		What:  clip(a.what),
+		What:  access.Clip(a.what),
 		Job:   a.job,
-		About: clip(a.about),
+		About: access.Clip(a.about),
 	}
 	if err != nil {
-		e.Error = clip(err.Error())
+		e.Error = access.Clip(err.Error())
 	}
-	s.o.Log.Info("console", "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err",
-		e.Error)
-	if err := s.o.Facts.AddAudit(e); err != nil {
-		s.o.Log.Error("the audit log was not written", "err", err)
-	}
-}
-
-// clip bounds what is kept of a text.
-func clip(s string) string {
-	const longest = 500
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest]) + "…"
-	}
-	return strings.ToValidUTF8(s, "?")
+	access.Record(s.o.Log, "console", s.o.Facts, e)
 }
 
 // done records an act and leads to a page.

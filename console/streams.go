@@ -15,7 +15,7 @@ import (
 // How live parts of pages are sent: as server-sent events. What is shown to many is drawn once.
 const (
 	streamGap  = time.Second      // between two looks
-	streamPing = 20 * time.Second // between two messages when nothing changes, to notice who has gone
+	streamPing = 20 * time.Second // between two messages when nothing changes, to notice who has disconnected
 	streamSend = 30 * time.Second // that a message may take
 	mostStream = 1000             // listeners
 )
@@ -120,7 +120,7 @@ func (s *streams) close() {
 	s.group.Wait()
 }
 
-// stream sends a topic until it is over, or the browser has gone. The last message says that it is over.
+// stream sends a topic until it is over, or the browser disconnects. The last message says that it is over.
 func stream(v *visit, key string, look func() ([]byte, bool)) error {
 	t, err := v.live.join(key, look)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/internal/diff"
 	"mirrord/store"
@@ -199,7 +200,7 @@ func (v *visit) number(field string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, app.Usagef("%s: %q is no number of a version", field, clip(text))
+		return 0, app.Usagef("%s: %q is no number of a version", field, access.Clip(text))
 	}
 	return n, nil
 }

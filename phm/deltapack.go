@@ -49,16 +49,21 @@ type deltaPacker struct {
 	ships        map[string]bool    // paths of the files that the delta has
 }
 
+// readTarget checks the file table of the target and reads its phm.json.
+func (p *deltaPacker) readTarget() (m *Meta, text []byte, err error) {
+	if m, err = checkTable(p.target); err != nil {
+		return nil, nil, err
+	}
+	text, err = fs.ReadFile(p.target, MetaName)
+	return m, text, err
+}
+
 func (p *deltaPacker) pack(w io.Writer) (*Delta, error) {
 	old, err := checkTable(p.base)
 	if err != nil {
 		return nil, fmt.Errorf("base: %w", err)
 	}
-	m, err := checkTable(p.target)
-	if err != nil {
-		return nil, err
-	}
-	text, err := fs.ReadFile(p.target, MetaName)
+	m, text, err := p.readTarget()
 	if err != nil {
 		return nil, err
 	}

@@ -45,11 +45,7 @@ func PackUpdate(w io.Writer, base, target fs.FS, o UpdateOptions) (*Delta, error
 }
 
 func (p *deltaPacker) packUpdate(w io.Writer, whole bool, o UpdateOptions) (*Delta, error) {
-	m, err := checkTable(p.target)
-	if err != nil {
-		return nil, err
-	}
-	text, err := fs.ReadFile(p.target, MetaName)
+	m, text, err := p.readTarget()
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (v *view) describeOffer() error {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	if v.r.Method != http.MethodHead {
-		v.w.Write(b) // an error means that the reader has gone
+		v.w.Write(b) // an error means that the client has disconnected
 	}
 	return nil
 }

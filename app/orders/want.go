@@ -141,7 +141,7 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	if w.Mail != "" {
 		a, err := mail.ParseAddress(w.Mail)
 		if err != nil || a.Name != "" || len(w.Mail) > 254 {
-			return app.Usagef("mail: %q is no address such as ann@example.org", w.Mail)
+			return app.Usagef("mail: %q is not an address such as ann@example.org", w.Mail)
 		}
 		w.Mail = a.Address
 	}

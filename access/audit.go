@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"log/slog"
+	"strings"
+
+	"mirrord/store"
+)
+
+// AuditLog keeps who did what. store.ConsoleFacts has it.
+type AuditLog interface {
+	AddAudit(store.AuditEntry) error
+}
+
+// Record writes an entry of the audit log, there and in the daemon's log under the name of the door that it
+// came by.
+func Record(log *slog.Logger, door string, to AuditLog, e store.AuditEntry) {
+	log.Info(door, "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err", e.Error)
+	if err := to.AddAudit(e); err != nil {
+		log.Error("the audit log was not written", "err", err)
+	}
+}
+
+// Clip bounds what is kept of a text that anybody may have sent, to 500 characters of valid UTF-8.
+func Clip(s string) string {
+	const longest = 500
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mirrord/app"
+	"mirrord/store"
+)
+
+// publicNet answers for every name with one public address, and connects to a server of the test.
+type publicNet struct {
+	at   string
+	addr netip.Addr
+}
+
+func (n publicNet) Lookup(context.Context, string) ([]netip.Addr, error) {
+	return []netip.Addr{n.addr}, nil
+}
+
+func (n publicNet) Connect(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", n.at)
+}
+
+// shop is where orders are placed in tests.
+type shop struct {
+	*testing.T
+	*Orders
+	o    Options
+	st   *store.State
+	stop func()
+
+	mu   sync.Mutex
+	gate chan struct{} // pages but the first wait for it; nil: they do not
+	now  time.Time
+	mail []string
+	free int64
+}
+
+// page is what the site answers: /docs/N.html for N below 6, each linking to the next.
+func (s *shop) page(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	switch n := 0; r.URL.Path {
+	case "/robots.txt":
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
+	case "/away/":
+		http.Redirect(w, r, "http://other.example/", http.StatusFound)
+	default:
+		if _, err := fmt.Sscanf(r.URL.Path, "/docs/%d.html", &n); err != nil && r.URL.Path != "/docs/" {
+			http.NotFound(w, r)
+			return
+		}
+		s.mu.Lock()
+		gate := s.gate
+		s.mu.Unlock()
+		if n > 0 && gate != nil {
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprintf(w, "<!DOCTYPE html><title>Page %d</title><p>This is page %d of the manual.", n, n)
+		if n < 6 {
+			fmt.Fprintf(w, "<a href=%d.html>next</a>", n+1)
+		}
+	}
+}
+
+func newShop(t *testing.T, change func(*Options)) *shop {
+	t.Helper()
+	s := &shop{
+		T:    t,
+		now:  time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		free: 1 << 40,
+	}
+	srv := httptest.NewServer(http.HandlerFunc(s.page))
+	t.Cleanup(srv.Close)
+	dir := t.TempDir()
+	st, err := store.OpenState(dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	s.st = st
+	jobs := filepath.Join(t.TempDir(), "jobs")
+	s.o = Options{
+		App: &app.App{
+			State:     func() (string, error) { return dir, nil },
+			Jobs:      jobs,
+			Log:       slog.New(slog.DiscardHandler),
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Network:   publicNet{srv.Listener.Addr().String(), netip.MustParseAddr("93.184.216.34")},
+		},
+		Facts:   store.NewOrderFacts(st),
+		Silence: time.Hour, // pages may wait for the test
+		Free: func() (int64, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.free, nil
+		},
+		Now: func() time.Time {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.now
+		},
+		Mail: func(_ context.Context, to, subject, text string) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.mail = append(s.mail, to+": "+subject+"\n"+text)
+			if strings.HasPrefix(to, "refused") {
+				return errors.New("550 no such user")
+			}
+			return nil
+		},
+	}
+	if change != nil {
+		change(&s.o)
+	}
+	s.start()
+	return s
+}
+
+// start starts the work, as a start of the daemon does.
+func (s *shop) start() {
+	s.Helper()
+	all, err := New(s.o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Orders = all
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Run(ctx)
+	}()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	s.Cleanup(s.stop)
+}
+
+// hold lets pages wait until what it returns is called.
+func (s *shop) hold() (open func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gate := make(chan struct{})
+	s.gate = gate
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.gate = nil
+		close(gate)
+	})
+}
+
+// later moves the clock.
+func (s *shop) later(d time.Duration) {
+	s.mu.Lock()
+	s.now = s.now.Add(d)
+	s.mu.Unlock()
+	s.Orders.mu.Lock()
+	s.tell()
+	s.Orders.mu.Unlock()
+}
+
+func want(url string) Wish {
+	return Wish{
+		URL:   url,
+		Scope: "directory",
+		Files: 100,
+		Size:  1e6,
+		Delay: 250 * time.Millisecond,
+		Forms: []string{"phm"},
+	}
+}
+
+var ann = User{Name: "ann", Base: "https://mirrors.example"}
+
+// until waits until an order is in a state, however long that takes on a busy machine.
+func (s *shop) until(n uint64, is ...State) Ordered {
+	s.Helper()
+	late := time.After(10 * time.Minute)
+	for {
+		changed := s.Changed()
+		x, err := s.Get(n)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, st := range is {
+			if x.State == st {
+				return x
+			}
+		}
+		if x.State.Ended() {
+			s.Fatalf("order %d is %s, want %v: %s", n, x.State, is, x.Why)
+		}
+		select {
+		case <-changed:
+		case <-late:
+			s.Fatalf("order %d stays %s, want %v", n, x.State, is)
+		}
+	}
+}
+
+// draft makes a draft and waits for its preview.
+func (s *shop) draft(who User, w Wish) Ordered {
+	s.Helper()
+	x, err := s.Draft(who, w)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.until(x.Number, Draft)
+}
+
+// fast lets orders make requests without gaps.
+func (s *shop) fast() {
+	s.Helper()
+	l := s.Limits()
+	l.Delay = 0
+	if err := s.SetLimits(l); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func quick(url string) Wish {
+	w := want(url)
+	w.Delay = 0
+	return w
+}
+
+// placed places an order.
+func (s *shop) placed(x Ordered, who User) Ordered {
+	s.Helper()
+	if err := s.PlaceOrder(x.Number, who, false); err != nil {
+		s.Fatal(err)
+	}
+	x, err := s.Get(x.Number)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return x
+}
