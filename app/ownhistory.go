@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/relocate"
 	"mirrord/replay"
 	"mirrord/store"
 )
@@ -40,7 +41,7 @@ func OwnHistory(a *App, name string) (h *replay.History, err error) {
 
 // ownHistory makes a history of what a view has.
 func ownHistory(a *App, name string, s *store.Site) (*replay.History, error) {
-	o := observed{last: -1, files: map[uint32]observedFile{}, taken: map[string]bool{}}
+	o := newObserved()
 	if err := s.Records.Resources(o.resource); err != nil {
 		return nil, err
 	}
@@ -76,10 +77,21 @@ type observed struct {
 	last     int64           // Unix seconds of the last version
 	versions int
 
-	pending map[uint32]byte // since the last version
-	here    int             // files of the site
-	seen    int             // of them, in all complete runs, how many were observed
-	pairs   int
+	pending map[uint32]byte   // since the last version
+	named   map[string]uint32 // by name: the URL that was the first to name it
+
+	here  int // files of the site
+	seen  int // of them, in all complete runs, how many were observed
+	pairs int
+}
+
+func newObserved() *observed {
+	return &observed{
+		last:  -1,
+		files: map[uint32]observedFile{},
+		taken: map[string]bool{},
+		named: map[string]uint32{},
+	}
 }
 
 type observedFile struct {
@@ -95,12 +107,31 @@ func (o *observed) resource(r *store.Resource) error {
 	if !r.InSet && r.Path == "" {
 		return nil // never was part of the mirror
 	}
-	o.files[r.ID] = observedFile{
+	f := observedFile{
 		name: o.free(cmp.Or(r.Path, "@"+strconv.Itoa(int(r.ID)))),
 		size: r.Size,
 		old:  r.InSet,
 	}
+	o.files[r.ID] = f
+	if r.Referrer > 0 {
+		o.named[f.name] = r.Referrer - 1
+	}
+	if r.Referrer == 0 || relocate.Format(r.Format) == relocate.Sitemap {
+		o.b.First(f.name)
+	}
 	return nil
+}
+
+// link says which URL named which: a job's runs find URLs by links, and request the listing of a directory
+// only where the site has one, as any other page.
+func (o *observed) link() {
+	by := make(map[string]string, len(o.named))
+	for name, id := range o.named {
+		if f, ok := o.files[id]; ok {
+			by[name] = f.name
+		}
+	}
+	o.b.Linked(by)
 }
 
 // free makes a name of one's own out of one that somebody else may have.
@@ -141,6 +172,7 @@ func (o *observed) mention(id uint32, old bool) {
 }
 
 func (o *observed) begin() {
+	o.link()
 	o.pending = map[uint32]byte{}
 	for id, f := range o.files {
 		if f.old {

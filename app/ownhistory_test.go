@@ -4,10 +4,14 @@ package app
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"mirrord/policy"
 	"mirrord/replay"
 	"mirrord/store"
 )
@@ -24,7 +28,7 @@ func observedHistory(
 	t *testing.T, records []store.Resource, runs []store.Observation,
 ) (*replay.History, *observed) {
 	t.Helper()
-	o := &observed{last: -1, files: map[uint32]observedFile{}, taken: map[string]bool{}}
+	o := newObserved()
 	for i := range records {
 		if err := o.resource(&records[i]); err != nil {
 			t.Fatal(err)
@@ -104,5 +108,46 @@ func TestOwnHistory(t *testing.T) {
 	}
 	if o.seen != 2+4+2+1 || o.pairs != 5+5+5+6 {
 		t.Errorf("observed %d of %d", o.seen, o.pairs)
+	}
+}
+
+// Full syncs in a replay of a job cost what the runs of the job requested: its URLs, and no listings of
+// directories that the site does not have.
+func TestOwnHistoryCost(t *testing.T) {
+	s := &changing{App: testApp(t.TempDir())}
+	var requests atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := s.version.Load()
+		switch p := r.URL.Path; {
+		case p == "/":
+			fmt.Fprintf(w, "<title>%d</title>", v)
+			for i := range 4 + v {
+				fmt.Fprintf(w, "<a href=/a/b/c%d/page.html>p</a>", i)
+			}
+		case strings.HasPrefix(p, "/a/b/"):
+			fmt.Fprintf(w, "<title>%s</title>", p)
+		default: // robots.txt, the icon
+			http.NotFound(w, r)
+			return
+		}
+		requests.Add(1)
+	}))
+	t.Cleanup(srv.Close)
+	s.url = srv.URL
+	s.mirror(t, 4)
+	h, err := OwnHistory(s.App, "site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := replay.Run(h, replay.Options{Policy: policy.Full, Train: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 6 in the first run, one more in each later one.
+	if got := int64(r.Total.Requests) + 6; len(r.Steps) != 3 || got != requests.Load() || got != 6+7+8+9 {
+		t.Errorf("%d steps, %d requests, the server saw %d", len(r.Steps), got, requests.Load())
+	}
+	if r, err = replay.Run(h, replay.Options{Train: 1, Price: -1}); err != nil || *r.Total.CR != 1 {
+		t.Errorf("new pages are found by links: %+v, %v", r.Total, err)
 	}
 }

@@ -15,6 +15,7 @@ func (nothing) act(*World) error { return nil }
 // visit asks for the listing of every wanted directory that is known, and for the pages that the mirror has
 // there.
 func visit(w *World, want func(d Dir) bool) {
+	w.Begin()
 	known := make([]Dir, 0, w.h.Dirs())
 	for d := range Dir(w.h.Dirs()) {
 		if w.Known(d) && want(d) {
@@ -34,10 +35,13 @@ func visitDir(w *World, d Dir) {
 			pages = append(pages, p)
 		}
 	}
-	w.Listing(d)
+	if !w.h.Linked() {
+		w.Listing(d)
+	}
 	for _, p := range pages {
 		if w.Holds(p) { // else the listing said that it is gone
 			w.Page(p)
+			w.Named(p)
 		}
 	}
 }

@@ -38,6 +38,7 @@ const (
 	changed
 	entered
 	left
+	brought // it named pages that nobody knew of
 )
 
 func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
@@ -54,11 +55,13 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 			return nil, err
 		}
 	}
-	root, err := d.listingOf(Root)
-	if err != nil {
-		return nil, err
+	if !h.Linked() {
+		root, err := d.listingOf(Root)
+		if err != nil {
+			return nil, err
+		}
+		d.seen[root] = asked | entered
 	}
-	d.seen[root] = asked | entered
 	return d, d.train(NewWorld(h, 1))
 }
 
@@ -96,6 +99,10 @@ func (d *driver) trainOne(w *World) error {
 			d.seen[u] |= asked | entered
 		}
 		if d.seen[u]&(left|entered) == 0 {
+			continue
+		}
+		if d.h.Linked() {
+			d.broughtBy(c.Page)
 			continue
 		}
 		// Up to the first directory that neither came nor went: its listing names another entry now.
@@ -186,6 +193,9 @@ func (d *driver) learn(version int) {
 		if s&left != 0 {
 			add(&r.Left, id)
 		}
+		if s&brought != 0 {
+			add(&r.Brought, id)
+		}
 	}
 	clear(d.seen)
 	d.m.Learn(&r)
@@ -223,6 +233,7 @@ func (d *driver) act(w *World) error {
 		return err
 	}
 	var more found
+	d.begin(w, p, &more)
 	for batch := p.Next(d.o.Batch); len(batch) > 0; batch = p.Next(d.o.Batch) {
 		for _, a := range batch {
 			if int(a.Unit) >= len(d.units) {
@@ -231,7 +242,7 @@ func (d *driver) act(w *World) error {
 			if x := d.units[a.Unit]; x.dir >= 0 {
 				d.askListing(w, p, a.Unit, x.dir, &more)
 			} else {
-				d.askPage(w, p, a.Unit, x.page)
+				d.askPage(w, p, a.Unit, x.page, &more)
 			}
 		}
 	}
@@ -253,7 +264,7 @@ type found struct {
 	dirs  []Dir
 }
 
-func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page) {
+func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page, more *found) {
 	d.seen[u] |= asked
 	result := policy.Unchanged
 	switch w.Page(page) {
@@ -270,7 +281,22 @@ func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page) {
 		result = policy.Gone
 		d.seen[u] |= left
 	}
-	p.Tell(policy.Outcome{Unit: u, Result: result})
+	n := d.entered(p, w.Named(page), more)
+	p.Tell(policy.Outcome{Unit: u, Result: result, New: n})
+}
+
+// entered takes in the pages that a request led to, and returns how many they are.
+func (d *driver) entered(p policy.Plan, s *Seen, more *found) int {
+	for _, page := range s.Entered {
+		if l := d.page[page]; l != 0 { // it was there before
+			d.seen[l-1] |= asked | entered
+			p.Tell(policy.Outcome{Unit: l - 1, Result: policy.Changed})
+		} else {
+			more.pages = append(more.pages, page)
+		}
+		d.broughtBy(page)
+	}
+	return len(s.Entered)
 }
 
 func (d *driver) askListing(w *World, p policy.Plan, u policy.ID, dir Dir, more *found) {
@@ -284,16 +310,7 @@ func (d *driver) askListing(w *World, p policy.Plan, u policy.ID, dir Dir, more 
 		}
 		o.Result = policy.Changed
 	}
-	for _, page := range s.Entered {
-		if l := d.page[page]; l != 0 { // it was there before
-			d.seen[l-1] |= asked | entered
-			p.Tell(policy.Outcome{Unit: l - 1, Result: policy.Changed})
-		} else {
-			more.pages = append(more.pages, page)
-		}
-		o.Result = policy.Changed
-		o.New++
-	}
+	o.New = d.entered(p, s, more)
 	for i, sub := range s.Listings {
 		switch l := d.list[sub]; {
 		case i == 0:

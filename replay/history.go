@@ -51,6 +51,7 @@ type History struct {
 
 	pages []pageInfo
 	dirs  []dirInfo
+	links *links // nil: every directory has a listing
 }
 
 type pageInfo struct {
@@ -110,6 +111,8 @@ type Builder struct {
 	contents map[string]Content
 	state    []Content // of the last version
 	files    int
+	namedBy  map[string]string
+	first    []string
 }
 
 // Add appends the version that the records lead to. The records are sorted by path. What cannot be is an
@@ -243,6 +246,7 @@ func (b *Builder) History() *History {
 		slices.SortFunc(d.subs, func(x, y Dir) int { return strings.Compare(h.dirs[x].path, h.dirs[y].path) })
 		slices.SortFunc(d.pages, func(x, y Page) int { return strings.Compare(h.pages[x].path, h.pages[y].path) })
 	}
+	b.link()
 	b.pages, b.dirs, b.contents, b.state = nil, nil, nil, nil
 	return h
 }

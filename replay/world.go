@@ -11,7 +11,8 @@ import "slices"
 // The cost model is that of the paper's experiments made precise: a request for a page takes its state over;
 // a request for the listing of a directory shows the names directly in it, takes what is gone out of the
 // mirror, and fetches what is new to it, one request each; a directory that was not known is listed at once
-// in the same way.
+// in the same way. On a site without listings ([Builder.Linked]) only pages cost, and [World.Named] finds new
+// ones.
 type World struct {
 	h   *History
 	now int // the version
@@ -174,6 +175,9 @@ func (w *World) take(p Page) Outcome {
 	w.count(p, -1)
 	w.mirror[p] = is
 	w.count(p, 1)
+	if w.h.links != nil && is != Gone {
+		w.known[w.h.pages[p].dir] = true
+	}
 	switch {
 	case is == Gone:
 		return Left
@@ -195,8 +199,7 @@ type Seen struct {
 // costs a request and enters it; a subdirectory that was not known is listed at once in the same way. What it
 // returns is valid until the next call.
 func (w *World) Listing(d Dir) *Seen {
-	w.seen.Entered, w.seen.Left, w.seen.Listings, w.seen.NonEmpty = w.seen.Entered[:0], w.seen.Left[:0],
-		w.seen.Listings[:0], w.seen.NonEmpty[:0]
+	w.seen.reset()
 	todo := []Dir{d}
 	for len(todo) > 0 {
 		d := todo[len(todo)-1]
@@ -233,8 +236,14 @@ func (w *World) Holds(p Page) bool { return w.mirror[p] != Gone }
 // Size is the size of a page as the site has it, in bytes; -1 when not known.
 func (w *World) Size(p Page) int64 { return w.size[p] }
 
-// FullCost is what a full sync of the site would cost now: its files and its directories, the root included.
-func (w *World) FullCost() int { return w.files + w.liveDirs }
+// FullCost is what a full sync of the site would cost now: its files, and where there are listings its
+// directories, the root included.
+func (w *World) FullCost() int {
+	if w.h.links != nil {
+		return w.files
+	}
+	return w.files + w.liveDirs
+}
 
 // Requests is what was requested at this version.
 func (w *World) Requests() int { return w.requests }
