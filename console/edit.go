@@ -28,6 +28,7 @@ type editData struct {
 	Checked              *app.EditedJob // nil before it was looked at
 	Rows                 []diffRow      // what it changes
 	Bad                  []badLine
+	Fields               []formField // none when the text is no TOML
 }
 
 // badLine is a line of the text with what is wrong there.
@@ -53,6 +54,7 @@ func editPage(v *visit) error {
 }
 
 func (v *visit) edit(code int, d editData) error {
+	d.Fields = formFields(d.Text)
 	return v.draw(code, "edit.html", "Job file of "+v.job, d)
 }
 
@@ -68,9 +70,14 @@ func editJob(v *visit) error {
 		}
 		v.audit(v.r, v.who, act{what: "change the job file", job: v.job}, err)
 	}
+	text, unset := formed(string(e.Text), v.r.PostForm)
+	e.Text = []byte(text)
 	c, err := app.CheckEdit(v.o.App, e)
 	if err != nil {
 		return err
+	}
+	if unset != nil && len(c.Errors) == 0 {
+		c.Errors = append(c.Errors, app.JobFileError{Message: unset.Error()})
 	}
 	d := editData{
 		Job:     v.job,

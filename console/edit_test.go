@@ -50,7 +50,7 @@ func TestEdit(t *testing.T) {
 	b.want(http.StatusOK, at, "/jobs/site", nil)
 	doc := parse(t, b.want(http.StatusOK, file, at, nil))
 	tag, _ := doc.Find("input[name=tag]").Attr("value")
-	if got := doc.Find("textarea").Text(); got != first || tag == "" || doc.Find("main script").Length() > 0 {
+	if got := doc.Find("#text").Text(); got != first || tag == "" || doc.Find("main script").Length() > 0 {
 		t.Fatalf("tag %q, text %q", tag, got)
 	}
 	send := func(do, text string) url.Values {
@@ -88,7 +88,7 @@ func TestEdit(t *testing.T) {
 	third := strings.Replace(first, "3", "5", 1)
 	doc = parse(t, b.want(http.StatusConflict, "changed on the disk since", at, send("save", third)))
 	on(second)
-	if got := doc.Find("textarea").Text(); strings.ReplaceAll(got, "\r\n", "\n") != third {
+	if got := doc.Find("#text").Text(); strings.ReplaceAll(got, "\r\n", "\n") != third {
 		t.Errorf("what was typed is lost: %q", got)
 	}
 	tag, _ = doc.Find("input[name=tag]").Attr("value")
