@@ -19,8 +19,8 @@ var errByHand = errors.New("the way in which the file writes this key cannot be 
 	"change it in the text")
 
 // SetText changes one key in the text of a job file, and nothing else: comments, unknown keys and the order
-// of the lines stay. The value is TOML; "" removes the key. The text must be TOML; whether the value makes sense
-// is for Parse.
+// of the lines stay. The value is TOML; "" removes the key. The text must be TOML; whether the value makes
+// sense is for Parse.
 func SetText(text []byte, key, value string) ([]byte, error) {
 	before, err := tableOf(text)
 	if err != nil {

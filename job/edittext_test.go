@@ -85,7 +85,7 @@ func TestSetTextOfKeys(t *testing.T) {
 		def := Default("https://a.example/")
 		for _, k := range Keys() {
 			value := k.Example
-			if value == "" || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[{") || k.Name == "priority" ||
+			if value == "" || strings.HasPrefix(value, "{") || k.Name == "priority" ||
 				k.Name == "polite.allow_private" {
 				continue
 			}
