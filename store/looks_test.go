@@ -22,13 +22,21 @@ type looking struct {
 	st    *State
 	s     *Site
 	dir   string
+	opt   Options
 	now   []Resource // by number
 	run   int
 	clock int64
 }
 
-func newLooking(t *testing.T, pages int) *looking {
-	l := &looking{t: t, dir: t.TempDir(), clock: 1000}
+func newLooking(t *testing.T, pages int) *looking { return newLookingIn(t, pages, Options{}) }
+
+func newLookingIn(t *testing.T, pages int, o Options) *looking {
+	l := &looking{
+		t:     t,
+		dir:   t.TempDir(),
+		opt:   o,
+		clock: 1000,
+	}
 	l.open()
 	var done []*Done
 	for i := range pages {
@@ -42,7 +50,7 @@ func newLooking(t *testing.T, pages int) *looking {
 	return l
 }
 
-func (l *looking) open() { l.st, l.s = openTest(l.t, l.dir, Options{}) }
+func (l *looking) open() { l.st, l.s = openTest(l.t, l.dir, l.opt) }
 
 func (l *looking) reopen() {
 	closeTest(l.t, l.st, l.s)
@@ -204,8 +212,12 @@ func (l *looking) checkLooked(name string) {
 
 // Runs that find nothing new do not make the database grow, and write no record.
 func TestLooksAreSmall(t *testing.T) {
-	const pages = 1000
-	l := newLooking(t, pages)
+	t.Run("kept", func(t *testing.T) { looksAreSmall(t, newLooking(t, 1000)) })
+	t.Run("one-off", func(t *testing.T) { looksAreSmall(t, newLookingIn(t, 300, Options{Volatile: true})) })
+}
+
+func looksAreSmall(t *testing.T, l *looking) {
+	pages := len(l.now)
 	size := func() int64 {
 		var n int64
 		l.s.db.View(func(tx *transaction) error { n = tx.Size(); return nil })
@@ -314,6 +326,18 @@ func TestFirst304IsALook(t *testing.T) {
 		if got := len(looks) == 1; got != c.look || (len(rest) == 1) == c.look || err != nil {
 			t.Errorf("%s: it is a look: %v, want %v, %v", c.name, got, c.look, err)
 		}
+	}
+}
+
+// A one-off mirror keeps no heads: an answer without a body is a look whatever fields it has.
+func TestLookOfAOneOff(t *testing.T) {
+	l := newLookingIn(t, 2, Options{Volatile: true})
+	l.run = 2
+	d := l.unchanged(1)
+	d.Answer = headOf(t, "HTTP/1.1 304 Not Modified\nServer: another\n")
+	rest, looks, err := l.s.Records.looks.split([]*Done{d})
+	if len(rest) > 0 || len(looks) != 1 || err != nil {
+		t.Errorf("no look, %v", err)
 	}
 }
 

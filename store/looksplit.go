@@ -11,9 +11,6 @@ import (
 // split takes what is looks out of a batch. A URL of which the journal has a record is in none: the record
 // would count, and not the look.
 func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
-	if l.volatile {
-		return done, nil, nil
-	}
 	if err := l.readWritten(); err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +99,7 @@ func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 	if after != now {
 		return false, nil
 	}
-	if d.Answer == nil || d.saysNothingNew() {
+	if l.volatile || d.Answer == nil || d.saysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
 	if err := l.heads.begin(stored.t); err != nil {
