@@ -397,7 +397,8 @@ func origin() string {
 // needs them.
 func (d *database) dropPages() {
 	d.View(func(tx *transaction) error { // while it is open the mapping stays
-		return dropPages(d.bolt.Info().Data, tx.Size())
+		tx.dropPages()
+		return nil
 	})
 }
 

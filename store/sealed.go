@@ -102,6 +102,11 @@ func (t *transaction) isFresh() bool {
 // Size returns the size of the database, in bytes.
 func (t *transaction) Size() int64 { return t.tx.Size() }
 
+// dropPages gives the memory of the pages that were read back. What was handed out stays valid.
+func (t *transaction) dropPages() {
+	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
+}
+
 // Bucket returns a bucket, nil when there is none.
 func (t *transaction) Bucket(name []byte) *bucket {
 	if b := t.top[string(name)]; b != nil {
@@ -301,10 +306,17 @@ type bucketCursor struct {
 	c        *bolt.Cursor
 	b        *bucket
 	key, raw []byte // where it is
+	moves    int
 }
+
+// movesPerDrop is after how many moves of a cursor the pages that were read are given back.
+const movesPerDrop = 4096
 
 func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v
+	if c.moves++; c.moves%movesPerDrop == 0 {
+		c.b.t.dropPages()
+	}
 	return k, c.b.opened(k, v)
 }
 
