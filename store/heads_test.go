@@ -396,7 +396,7 @@ func TestFormat6GetsHeads(t *testing.T) {
 func TestKillKeepsHeads(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
-	s.Records.foldItems = 4
+	s.Records.foldItems = 1
 	text := func(id, run int) string {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}

@@ -5,10 +5,9 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
-	"slices"
 
 	"mirrord/internal/binread"
+	"mirrord/site"
 )
 
 // The journal is what an unfinished run has done so far: one value for each batch. A batch is
@@ -205,17 +204,10 @@ func (b *batch) decode(v []byte) error {
 	b.first = uint32(d.Uvarint())
 	b.news, b.done = b.news[:0], b.done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
-		x := d.Uvarint()
-		u.Depth, u.Requis = int(x>>1), x&1 != 0
-		b.news = append(b.news, u)
+		b.news = append(b.news, readNew(&d))
 	}
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		r := rawDone{url: d.Text(), rec: d.Bytes()}
-		if l := d.Uvarint(); l > 0 {
-			r.linked, r.targets = true, d.Take(int(l-1))
-		}
-		b.done = append(b.done, r)
+		b.done = append(b.done, readDone(&d))
 	}
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
@@ -229,19 +221,41 @@ func (b *batch) decode(v []byte) error {
 	return nil
 }
 
-// Replay calls newURL and done for everything in the journal, in the order of the commits, but for the looks,
-// which Resources applies. Records and targets are valid during the call only.
+func readNew(d *binread.Reader) NewURL {
+	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
+	x := d.Uvarint()
+	u.Depth, u.Requis = int(x>>1), x&1 != 0
+	return u
+}
+
+func readDone(d *binread.Reader) rawDone {
+	r := rawDone{url: d.Text(), rec: d.Bytes()}
+	if l := d.Uvarint(); l > 0 {
+		r.linked, r.targets = true, d.Take(int(l-1))
+	}
+	return r
+}
+
+// Replay calls newURL and done for what is in the journal and was not folded, in the order of the commits,
+// but for the looks, which Resources applies. Records and targets are valid during the call only.
 func (s *Records) Replay(
 	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
 ) error {
 	var b batch
 	var r Resource
-	return s.each(bJournal, func(_, v []byte) error {
+	at, err := s.folding()
+	if err != nil {
+		return err
+	}
+	return s.each(bJournal, func(seq, v []byte) error {
 		if err := b.decode(v); err != nil {
 			return err
 		}
-		for i, u := range b.news {
-			if err := newURL(b.first+uint32(i), u); err != nil {
+		for i, n := range b.news {
+			if at.folded(seq, site.Canonical(n.URL)) {
+				continue
+			}
+			if err := newURL(b.first+uint32(i), n); err != nil {
 				return err
 			}
 		}
@@ -249,6 +263,9 @@ func (s *Records) Replay(
 			u, err := storedURL(d.url)
 			if err != nil {
 				return fmt.Errorf("journal: %w", err)
+			}
+			if at.folded(seq, u) {
+				continue
 			}
 			if err := r.decode(u, d.rec); err != nil {
 				return err
@@ -259,213 +276,4 @@ func (s *Records) Replay(
 		}
 		return nil
 	})
-}
-
-// foldItems bounds the records of one transaction of Fold, and so its memory.
-const foldItems = 4096
-
-// Folding says how Fold treats records.
-type Folding struct {
-	// that the run works for: records that it replaces go into its history, unless it is 1
-	Version int
-	Pending func(id uint32) bool // the URL still waits for its request; it is kept as such
-	// mirror path of a resource in the mirror, "" to leave what the record says
-	Path func(r *Resource) (p string)
-}
-
-// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is
-// gone from the journal, and the rest is moved by the next call.
-func (s *Records) Fold(o Folding) error {
-	s.gather.rest()
-	var b batch
-	for {
-		more := false
-		err := s.update("fold journal", func(tx *transaction) error {
-			f := fold{
-				Folding: o,
-				site:    s,
-				res:     tx.Bucket(bResources),
-				links:   tx.Bucket(bLinks),
-				hist:    tx.Bucket(bHistory),
-				recs:    map[string]*folded{},
-			}
-			var err error
-			if f.looked, err = s.looks.folded(tx); err != nil {
-				return err
-			}
-			if !s.volatile {
-				if err := s.heads.begin(tx); err != nil {
-					return err
-				}
-			}
-			c := tx.Bucket(bJournal).Cursor()
-			for k, v := c.First(); k != nil; k, v = c.First() {
-				if len(f.recs) > s.foldItems {
-					more = true
-					break
-				}
-				if err := b.decode(v); err != nil {
-					return err
-				}
-				if err := f.add(&b); err != nil {
-					return err
-				}
-				if err := c.Delete(); err != nil {
-					return err
-				}
-			}
-			if err := f.flush(); err != nil {
-				return err
-			}
-			if err := addLooks(tx.Bucket(bLooks), f.looks); err != nil {
-				return err
-			}
-			return s.heads.flush(tx)
-		})
-		if err != nil {
-			return err
-		}
-		s.dropPages()
-		s.at("folded a part")
-		if !more {
-			s.looks.written = nil
-			return nil
-		}
-	}
-}
-
-// fold gathers the records of some batches, so that each is written once and in key order.
-type fold struct {
-	Folding
-	site             *Records
-	res, links, hist *bucket
-	recs             map[string]*folded // by key
-	targets          []idTargets
-	looked           []look // of the runs before
-	looks            []look // of this one
-}
-
-// folded is what the batches say of one URL.
-type folded struct {
-	Resource
-	done   bool   // it is not only known
-	answer []byte // head of the last answer that had one, coded
-}
-
-type idTargets struct {
-	id uint32
-	v  []byte
-}
-
-func (f *fold) add(b *batch) error {
-	for i, n := range b.news {
-		id := b.first + uint32(i)
-		if !f.Pending(id) {
-			continue
-		}
-		u, err := storedURL(n.URL)
-		if err != nil {
-			return fmt.Errorf("journal: %w", err)
-		}
-		k := string(u.Key(nil))
-		if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
-			f.recs[k] = &folded{Resource: Resource{
-				ID:       id,
-				URL:      u,
-				Referrer: n.Referrer,
-				Depth:    n.Depth,
-				Requis:   n.Requis,
-			}}
-		}
-	}
-	for _, l := range b.looks {
-		f.looks = join(f.looks, l)
-	}
-	answers, _ := f.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
-	for i, d := range b.done {
-		u, err := storedURL(d.url)
-		if err != nil {
-			return fmt.Errorf("journal: %w", err)
-		}
-		key := string(u.Key(nil))
-		r := f.recs[key]
-		if r == nil {
-			r = new(folded)
-			f.recs[key] = r
-		}
-		if err := r.decode(u, d.rec); err != nil {
-			return err
-		}
-		r.done = true
-		if p := f.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
-			r.Path, r.Moved = p, f.Version
-		}
-		if answers != nil && len(answers[i]) > 0 {
-			r.answer = answers[i]
-		}
-		if d.linked {
-			f.targets = append(f.targets, idTargets{r.ID, slices.Clone(d.targets)})
-		}
-	}
-	return nil
-}
-
-func (f *fold) flush() error {
-	f.res.fill(0.9)
-	f.hist.fill(0.9) // it grows at its end
-	for _, k := range slices.Sorted(maps.Keys(f.recs)) {
-		if err := f.put([]byte(k), f.recs[k]); err != nil {
-			return err
-		}
-	}
-	slices.SortStableFunc(f.targets, func(a, b idTargets) int { return int(int64(a.id) - int64(b.id)) })
-	f.links.fill(0.9)
-	for _, t := range f.targets {
-		if err := f.links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// put writes one record, with the heads that it is to have.
-func (f *fold) put(key []byte, r *folded) error {
-	keeps := r.done && !f.site.volatile
-	var old *Resource // the record before
-	var was []byte
-	if keeps || f.Version > 1 {
-		if was = f.res.Get(key); was != nil {
-			old = new(Resource)
-			if err := old.decode(r.URL, was); err != nil {
-				return err
-			}
-			if apply(f.looked, old) {
-				was = old.append(nil)
-			}
-		}
-	}
-	if f.Version > 1 {
-		if err := f.remember(key, was, old, &r.Resource); err != nil {
-			return err
-		}
-	}
-	if keeps {
-		f.site.heads.place(&r.Resource, old, r.answer)
-	}
-	return f.res.Put(key, r.append(nil))
-}
-
-// remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
-func (f *fold) remember(key, value []byte, old, now *Resource) error {
-	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
-		old.Target == now.Target &&
-		old.MIME == now.MIME && old.Charset == now.Charset
-	if same {
-		return nil
-	}
-	hk := append(binary.BigEndian.AppendUint64(nil, uint64(f.Version)), key...)
-	if f.hist.Get(hk) != nil {
-		return nil // the first one of this version is the one to go back to
-	}
-	return f.hist.Put(hk, append([]byte{}, value...))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			first += n
 		}
 		s.Records.foldItems = rapid.IntRange(0, 8).Draw(rt, "items")
-		stop := rapid.IntRange(0, 5).Draw(rt, "stop")
+		stop := rapid.IntRange(0, 12).Draw(rt, "stop")
 		killed := errors.New("killed")
 		s.step = func(string) {
 			if stop--; stop == 0 {
@@ -157,6 +158,45 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			rt.Fatalf("got  %v\nwant %v", got, want)
 		}
 	})
+}
+
+// Fold writes the records of a journal that has them in any order of keys by key: it does not write a page
+// for each of them.
+func TestFoldWritesByKey(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s.Records.foldItems = 32
+	const pages, batch = 4000, 100
+	r := rand.New(rand.NewPCG(5, 6))
+	order := r.Perm(pages)
+	for first := 0; first < pages; first += batch {
+		var news []NewURL
+		var done []*Done
+		for id, k := range order[first : first+batch] {
+			u := testURL(k)
+			news = append(news, NewURL{URL: u.String()})
+			done = append(done, &Done{Resource: Resource{
+				ID:      uint32(first + id),
+				URL:     u,
+				Outcome: site.Failed,
+				Reason:  strings.Repeat("x", 100),
+			}, Targets: []uint32{1, 2, 3}, Linked: true})
+		}
+		commit(t, s, uint32(first), news, done...)
+	}
+	stats := func() int64 {
+		all := s.db.bolt.Stats()
+		return all.TxStats.GetPageAlloc()
+	}
+	before := stats()
+	foldAll(t, s, 1)
+	if got := (stats() - before) / pages; got > 2800 {
+		t.Errorf("Fold writes %d bytes for a record", got)
+	} else {
+		t.Logf("Fold writes %d bytes for a record", got)
+	}
+	if got := len(resources(t, s)); got != pages {
+		t.Errorf("%d records", got)
+	}
 }
 
 func TestFoldPaths(t *testing.T) {

@@ -36,9 +36,10 @@ var (
 	kHeads = []byte("heads")
 	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRebuilt = []byte("rebuilt")
-	kLooked  = []byte("looked") // settling: number of a run, then the key of the next record
-	kRules   = []byte("rules")  // fingerprint of the rules under which all stored documents were scanned
-	kToken   = []byte("token")  // of the last lease; absent when only older versions have opened the site
+	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
+	kFolding = []byte("folding") // of a chunk: number of its last batch, then the key up to which it is folded
+	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
+	kToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
 )
 
 // siteDB is the database of a site.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// fold gathers the records of a part, so that each is written once and in key order.
+type fold struct {
+	Folding
+	site      *Records
+	res, hist *bucket
+	recs      map[string]*folded // by key
+	looked    []look             // of the runs before
+}
+
+// folded is what the batches say of one URL.
+type folded struct {
+	Resource
+	done   bool   // it is not only known
+	answer []byte // head of the last answer that had one, coded
+}
+
+// addNew takes a URL that is pending.
+func (f *fold) addNew(id uint32, n *NewURL) error {
+	u, err := storedURL(n.URL)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	k := string(u.Key(nil))
+	if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
+		f.recs[k] = &folded{Resource: Resource{
+			ID:       id,
+			URL:      u,
+			Referrer: n.Referrer,
+			Depth:    n.Depth,
+			Requis:   n.Requis,
+		}}
+	}
+	return nil
+}
+
+// addDone takes a result, with the head of its answer.
+func (f *fold) addDone(d *rawDone, answer []byte) error {
+	u, err := storedURL(d.url)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	key := string(u.Key(nil))
+	r := f.recs[key]
+	if r == nil {
+		r = new(folded)
+		f.recs[key] = r
+	}
+	if err := r.decode(u, d.rec); err != nil {
+		return err
+	}
+	r.done = true
+	if p := f.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
+		r.Path, r.Moved = p, f.Version
+	}
+	if len(answer) > 0 {
+		r.answer = slices.Clone(answer)
+	}
+	return nil
+}
+
+func (f *fold) flush() error {
+	f.res.fill(0.9)
+	f.hist.fill(0.9) // it grows at its end
+	for _, k := range slices.Sorted(maps.Keys(f.recs)) {
+		if err := f.put([]byte(k), f.recs[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes one record, with the heads that it is to have.
+func (f *fold) put(key []byte, r *folded) error {
+	keeps := r.done && !f.site.volatile
+	var old *Resource // the record before
+	var was []byte
+	if keeps || f.Version > 1 {
+		if was = f.res.Get(key); was != nil {
+			old = new(Resource)
+			if err := old.decode(r.URL, was); err != nil {
+				return err
+			}
+			if apply(f.looked, old) {
+				was = old.append(nil)
+			}
+		}
+	}
+	if f.Version > 1 {
+		if err := f.remember(key, was, old, &r.Resource); err != nil {
+			return err
+		}
+	}
+	if keeps {
+		f.site.heads.place(&r.Resource, old, r.answer)
+	}
+	return f.res.Put(key, r.append(nil))
+}
+
+// remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
+func (f *fold) remember(key, value []byte, old, now *Resource) error {
+	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
+		old.Target == now.Target &&
+		old.MIME == now.MIME && old.Charset == now.Charset
+	if same {
+		return nil
+	}
+	hk := append(binary.BigEndian.AppendUint64(nil, uint64(f.Version)), key...)
+	if f.hist.Get(hk) != nil {
+		return nil // the first one of this version is the one to go back to
+	}
+	return f.hist.Put(hk, append([]byte{}, value...))
+}
