@@ -24,7 +24,7 @@ import (
 const (
 	foldItems = 4096
 	foldParts = 8        // of a chunk, at least
-	foldUnits = 3        // of a part
+	foldUnits = 2        // of a part
 	foldKeys  = 32 << 20 // bytes of the keys of a chunk, about
 )
 

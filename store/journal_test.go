@@ -189,7 +189,7 @@ func TestFoldWritesByKey(t *testing.T) {
 	}
 	before := stats()
 	foldAll(t, s, 1)
-	if got := (stats() - before) / pages; got > 2800 {
+	if got := (stats() - before) / pages; got > 3100 {
 		t.Errorf("Fold writes %d bytes for a record", got)
 	} else {
 		t.Logf("Fold writes %d bytes for a record", got)

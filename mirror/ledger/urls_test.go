@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"mirrord/store"
 )
@@ -52,6 +53,22 @@ func TestTableLongURLs(t *testing.T) {
 	u := []byte("http://h/" + strings.Repeat("x", store.MaxURL-len("http://h/")))
 	if id := table.add(u); table.urlOf(id).String() != string(u) {
 		t.Error("the longest URL is not what it was")
+	}
+}
+
+// The table of a hundred thousand URLs takes so many bytes for each.
+func TestTableMemory(t *testing.T) {
+	table := newURLs()
+	const n = 100_000
+	for i := range n {
+		table.add(fmt.Appendf(nil, "https://www.example.org/some/folder/of/the/site/%d/page-%d.html", i/500, i))
+	}
+	entries := len(table.chunks) * entryChunk * int(unsafe.Sizeof(entry{}))
+	texts := len(table.texts.chunks)*textChunk + 4*cap(table.texts.blocks)
+	got := (entries + texts + 4*len(table.index)) / n
+	t.Logf("%d bytes a URL", got)
+	if got > 56 {
+		t.Errorf("%d bytes a URL", got)
 	}
 }
 
