@@ -112,7 +112,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 					URL:     testURL(id),
 					Outcome: site.Failed,
 					Reason:  fmt.Sprintf("%d.%d", batch, i),
-				}}
+				}, Linked: true}
 				want[d.URL.String()] = d.Reason
 				done = append(done, d)
 			}
@@ -136,6 +136,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			foldAll(t, s, 1)
 		}()
 		s.step = nil
+		verifyTest(t, s)
 		seen := map[string]string{} // what a resume learns: records, then the journal
 		for u, r := range resources(t, s) {
 			seen[u] = r.Reason

@@ -81,12 +81,11 @@ func (s *Site) Sample(
 		sampling: o,
 		report:   report,
 		frames:   NewFrameReader(),
-		seen:     map[uint32]bool{},
 		blobs:    map[[32]byte]bool{},
 	}
 	s.packs.forget()
 	for _, step := range []func() error{
-		v.database, v.log, v.meta, v.records, v.linkLists, v.journal, v.looks, v.history, v.observations,
+		v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history, v.observations,
 		v.versions, v.current,
 	} {
 		if err := v.guard(step); err != nil {
@@ -115,10 +114,9 @@ func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {
 		s:        s,
 		ctx:      ctx,
 		bodiless: true,
-		seen:     map[uint32]bool{},
 	}
 	for _, step := range []func() error{
-		v.database, v.meta, v.records, v.linkLists, v.journal, v.looks, v.observations, v.listed,
+		v.database, v.meta, v.records, v.journal, v.linkLists, v.looks, v.observations, v.listed,
 	} {
 		if err := v.guard(step); err != nil {
 			return false, err
@@ -137,7 +135,7 @@ type verifier struct {
 	st       Stats
 	frames   *FrameReader
 	known    uint32            // numbers given
-	seen     map[uint32]bool   // numbers of records
+	seen     idBits            // numbers of records
 	blobs    map[[32]byte]bool // already looked at
 	live     int               // number of the published version
 	buf      []byte
@@ -244,13 +242,20 @@ func (v *verifier) records() error {
 			v.problem(BadRecord, fmt.Sprintf("%q", k), "%v", err)
 			return nil
 		}
-		if v.seen[r.ID] {
+		if v.seen.has(r.ID) {
 			v.problem(BadRecord, u.String(), "its number %d is also that of another URL", r.ID)
 		}
-		v.seen[r.ID] = true
+		v.given(r.ID)
 		v.record(BadRecord, &r)
 		return nil
 	})
+}
+
+// given notes that a record has a number.
+func (v *verifier) given(id uint32) {
+	if id < v.known {
+		v.seen.add(id)
+	}
 }
 
 // record checks what holds for a record wherever it stands.
@@ -384,7 +389,7 @@ func (v *verifier) linkLists() error {
 			return nil
 		}
 		id := be32(k)
-		if !v.seen[id] {
+		if !v.seen.has(id) {
 			v.problem(BadLinks, fmt.Sprint(id), "there is no record with this number")
 		}
 		v.targets(BadLinks, fmt.Sprint(id), val)
@@ -439,6 +444,7 @@ func (v *verifier) journal() error {
 			}
 			r.Head, r.LastHead = HeadPlace{}, HeadPlace{} // not those that it will have
 			v.record(BadJournal, &r)
+			v.given(r.ID) // a kill may have ended Fold when it had written the links and not yet the record
 			if d.linked {
 				v.targets(BadJournal, u.String(), d.targets)
 			}
