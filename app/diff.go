@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/diff"
 	"mirrord/phm"
+	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -45,6 +46,7 @@ type DiffRequest struct {
 	Path  string // a directory, or a page, or its URL; "" is all
 	Page  bool   // only a page will do: else the error is ErrNoPage
 	Files bool   // list the files of each directory
+	Words bool   // compare what pages say, not their source
 }
 
 // ErrNoPage says that Page was set and what was named is not a page.
@@ -104,7 +106,7 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	c := &Difference{Job: name, A: from, B: to}
 	c.Path, c.Before, c.After = locate(r.Path, old, now)
 	if c.Before != nil || c.After != nil {
-		return c, c.comparePage(old, now)
+		return c, c.comparePage(old, now, r.Words)
 	}
 	if r.Page {
 		return nil, ErrNoPage
@@ -158,8 +160,8 @@ func locate(path string, old, now *pastTree) (p string, before, after *phm.File)
 	return p, find(old, isPath), find(now, isPath)
 }
 
-// comparePage compares the page of two versions.
-func (c *Difference) comparePage(old, now *pastTree) error {
+// comparePage compares the page of two versions, or what it says.
+func (c *Difference) comparePage(old, now *pastTree, words bool) error {
 	start := time.Now()
 	const timeout = 5 * time.Second
 	before, large, err := bodyOf(old, c.Before)
@@ -180,6 +182,9 @@ func (c *Difference) comparePage(old, now *pastTree) error {
 	default:
 		c.What = diff.Changed
 	}
+	if words {
+		before, after = wordsOf(before), wordsOf(after)
+	}
 	if large || large2 {
 		c.Diff = &diff.Page{Large: true}
 	} else {
@@ -187,6 +192,15 @@ func (c *Difference) comparePage(old, now *pastTree) error {
 		c.Diff.Cut = time.Since(start) >= timeout
 	}
 	return nil
+}
+
+// wordsOf is what a page says; a body that is no page stays.
+func wordsOf(b diff.Body) diff.Body {
+	if !isHTML(b.Type) {
+		return b
+	}
+	lines := text.Lines(text.Extract(b.Data))
+	return diff.Body{Data: []byte(strings.Join(lines, "\n")), Type: "text/plain"}
 }
 
 // bodyOf reads a file of a version for comparing. One that is not there is empty; a large one is not read.

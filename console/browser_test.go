@@ -281,6 +281,7 @@ func TestOracleAxe(t *testing.T) {
 				"/jobs/site/diff?held=1", "/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=2&to=1",
 				"/jobs/site/changes", "/jobs/site/explain?url=docs/1.html",
 				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch", "/order", "/orders",
+				"/jobs/site/view?version=1", "/jobs/site/beside?from=1&to=2", "/jobs/site/search?q=docs",
 				"/orders/1", "/orders/2", "/orders/3", "/jobs/site/gc", "/settings", "/users", "/about",
 			} {
 				c.goTo(path)

@@ -65,6 +65,7 @@ type Server struct {
 	live    *streams
 	clients *access.Limit // passwords, by address
 	names   *access.Limit // passwords, by user
+	titles  *app.PageTitles
 	exports chan struct{} // a place for each export that may be made at a time
 	handler http.Handler  // all of it
 }
@@ -95,6 +96,7 @@ func New(o Options) (*Server, error) {
 		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
 		live:    newStreams(streamGap),
 		exports: make(chan struct{}, mostExports),
+		titles:  new(app.PageTitles),
 
 		clients: access.NewLimit(clientEvery, clientBurst),
 		names:   access.NewLimit(nameEvery, nameBurst),
@@ -158,10 +160,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// contentPolicy lets pages use what is ours, and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
 // isolate sets the headers of every answer.
 func isolate(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
-		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

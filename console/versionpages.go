@@ -67,7 +67,12 @@ type diffData struct {
 	MoreDirs int
 	More     int
 	Back     bool // B can be brought back
+	Words    bool // what pages say is compared, not their source
+	Line     timeline
 }
+
+// Beside is the address of the two pages side by side.
+func (d diffData) Beside() string { return besidePath(d.Job, d.A, d.B, d.Path) }
 
 // In is the address of the same comparison at another path.
 func (d diffData) In(p string) string { return diffPath(d.Job, d.A, d.B, d.Held, p) }
@@ -130,6 +135,7 @@ func diffPage(v *visit) error {
 		Held:  v.r.FormValue("held") != "",
 		Path:  v.r.FormValue("path"),
 		Files: true,
+		Words: v.r.FormValue("as") == "words",
 	}
 	var err error
 	if r.From, err = v.number("from"); err != nil {
@@ -150,7 +156,7 @@ func diffPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	d := diffData{Difference: c}
+	d := diffData{Difference: c, Words: r.Words}
 	if t := c.Tree; t != nil {
 		d.Dirs, d.MoreDirs = first(t.Dirs)
 		d.Files, d.More = first(t.Files)
@@ -183,6 +189,7 @@ func (d *diffData) place(v *visit) error {
 	if d.Held || at < 1 || vs[at-1].Number != d.A {
 		return nil
 	}
+	d.Line = lineOf(v.job, "diff", d.Path, vs, at)
 	if at > 1 {
 		d.Older = vs[at-2].Number
 	}

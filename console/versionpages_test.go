@@ -86,7 +86,7 @@ func TestVersionPages(t *testing.T) {
 	if rows.Length() != 2 || !strings.Contains(rows.Eq(0).Text(), "current") {
 		t.Errorf("%d versions: %s", rows.Length(), rows.Text())
 	}
-	to, _ := rows.Eq(0).Find("a").First().Attr("href")
+	to, _ := rows.Eq(0).Find("a[href*=diff]").First().Attr("href")
 	doc := parse(t, b.want(http.StatusOK, "0 added, 1 changed, 0 removed", to, nil))
 	to, _ = doc.Find("table a").First().Attr("href")
 	doc = parse(t, b.want(http.StatusOK, "in <strong>docs</strong>", to, nil))

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/store"
+)
+
+// framing lets a page show mirrored pages in frames: from where mirrord serve has them, which is never this
+// origin.
+func framing(v *visit) {
+	u, err := url.Parse(v.o.Mirrors)
+	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) {
+		return
+	}
+	v.w.Header().Set("Content-Security-Policy", contentPolicy+"; frame-src "+u.Scheme+"://"+u.Host)
+}
+
+// rawPage is where mirrord serve has a page of a version; "" when that is not known.
+func rawPage(v *visit, k *app.KeptPage) string {
+	u, err := url.Parse(v.o.Mirrors)
+	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) || k.File == nil {
+		return ""
+	}
+	return v.o.Mirrors + "/" + v.job + "/.well-known/mirrord/memento/" +
+		k.Stamp.UTC().Format("20060102150405") + "/" + k.File.URL
+}
+
+// timeline is the slider that leads from version to version.
+type timeline struct {
+	Job, Page, Path string // Page is the one that is shown: view, diff or beside
+	First           int    // the least index
+	Index, Last     int
+	Say             string // what the slider stands at
+}
+
+// viewData is what the page of an older version shows.
+type viewData struct {
+	*app.KeptPage
+	Line    timeline
+	Raw     string
+	Current int
+	Dir     string // of the page; "" at the top
+	Before  int    // the version in which the state before this one came; 0
+}
+
+// Older is the version before the one that is shown; nil for the oldest.
+func (d viewData) Older() *store.Version {
+	if d.Index == 0 {
+		return nil
+	}
+	return &d.Versions[d.Index-1]
+}
+
+// Newer is the version after the one that is shown; nil for the newest.
+func (d viewData) Newer() *store.Version {
+	if d.Index+1 == len(d.Versions) {
+		return nil
+	}
+	return &d.Versions[d.Index+1]
+}
+
+// At is the address of the same page in another version.
+func (d viewData) At(version int) string { return viewPath(d.Job, version, d.Path) }
+
+// State is the version that brought the state of the page that is shown; 0 when that is not known.
+func (d viewData) State() (number int) {
+	for _, s := range d.States {
+		if s <= d.Version().Number {
+			number = s
+		}
+	}
+	return number
+}
+
+func viewPath(name string, version int, p string) string {
+	q := url.Values{"version": {strconv.Itoa(version)}}
+	if p != "" {
+		q.Set("path", p)
+	}
+	return jobPath(name, "view") + "?" + q.Encode()
+}
+
+// viewPage shows a page of a version in a frame.
+func viewPage(v *visit) error {
+	r := app.KeptPageRequest{Job: v.job, Path: strings.TrimSpace(v.r.FormValue("path"))}
+	var err error
+	if r.Version, err = v.number("version"); err != nil {
+		return err
+	}
+	if date := v.r.FormValue("date"); date != "" && r.Version == 0 {
+		if r.At, err = time.Parse(time.DateOnly, date); err != nil {
+			return app.Usagef("date: %q is not a date such as 2026-03-01", date)
+		}
+		r.At = r.At.Add(24*time.Hour - time.Second) // its end
+	}
+	k, err := app.PageOf(v.r.Context(), v.o.App, r)
+	if err != nil {
+		return err
+	}
+	d := viewData{
+		KeptPage: k,
+		Raw:      rawPage(v, k),
+		Current:  k.Versions[len(k.Versions)-1].Number,
+		Line:     lineOf(v.job, "view", k.Path, k.Versions, k.Index),
+	}
+	if k.File != nil {
+		if d.Dir = path.Dir(k.Path); d.Dir == "." {
+			d.Dir = ""
+		}
+	}
+	for _, s := range k.States {
+		if s < d.State() {
+			d.Before = s
+		}
+	}
+	framing(v)
+	return v.draw(http.StatusOK, "view.html", "Version "+strconv.Itoa(k.Version().Number)+" of "+v.job, d)
+}
+
+func lineOf(name, page, p string, vs []store.Version, at int) timeline {
+	l := timeline{
+		Job:   name,
+		Page:  page,
+		Path:  p,
+		Index: at,
+		Last:  len(vs) - 1,
+		Say:   fmt.Sprintf("version %d, %s UTC", vs[at].Number, vs[at].Time.UTC().Format("2006-01-02 15:04")),
+	}
+	if page != "view" { // pairs
+		l.First = 1
+	}
+	return l
+}
+
+// stepPage leads to the version at which the slider stands: a page of it, or what it changed.
+func stepPage(v *visit) error {
+	vs, err := app.Versions(v.o.App, v.job)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(v.r.FormValue("n"))
+	if err != nil || n < 0 || n >= len(vs) {
+		return app.Usagef("there is no such version any more; look at the list of versions")
+	}
+	to := viewPath(v.job, vs[n].Number, v.r.FormValue("path"))
+	switch page := v.r.FormValue("page"); {
+	case n > 0 && page == "diff":
+		to = diffPath(v.job, vs[n-1].Number, vs[n].Number, false, v.r.FormValue("path"))
+	case n > 0 && page == "beside":
+		to = besidePath(v.job, vs[n-1].Number, vs[n].Number, v.r.FormValue("path"))
+	}
+	if v.r.Header.Get("HX-Request") != "" {
+		v.w.Header().Set("HX-Redirect", to)
+		v.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// besideData is what the page of two renderings shows.
+type besideData struct {
+	Job, Path string
+	Line      timeline // its Last is 0 when the two are no neighbours
+	Sides     []side
+}
+
+// side is one of two renderings.
+type side struct {
+	*app.KeptPage
+	Raw string
+}
+
+// Diff is the address of the same comparison line by line.
+func (d besideData) Diff() string {
+	return diffPath(d.Job, d.Sides[0].Version().Number, d.Sides[1].Version().Number, false, d.Path)
+}
+
+func besidePath(name string, from, to int, p string) string {
+	_, query, _ := strings.Cut(diffPath(name, from, to, false, p), "?")
+	return jobPath(name, "beside") + "?" + query
+}
+
+// besidePage shows a page of two versions side by side.
+func besidePage(v *visit) error {
+	d := besideData{Job: v.job}
+	p := strings.TrimSpace(v.r.FormValue("path"))
+	for _, field := range []string{"from", "to"} {
+		n, err := v.number(field)
+		if err != nil {
+			return err
+		}
+		k, err := app.PageOf(v.r.Context(), v.o.App, app.KeptPageRequest{
+			Job:     v.job,
+			Version: n,
+			Path:    p,
+		})
+		if err != nil {
+			return err
+		}
+		d.Path = k.Path
+		d.Sides = append(d.Sides, side{k, rawPage(v, k)})
+	}
+	if a, b := d.Sides[0], d.Sides[1]; b.Index == a.Index+1 {
+		d.Line = lineOf(v.job, "beside", d.Path, b.Versions, b.Index)
+	}
+	framing(v)
+	return v.draw(http.StatusOK, "beside.html", "Side by side: "+v.job, d)
+}
+
+// searchData is what the page of a search in a version shows.
+type searchData struct {
+	Job, Q string
+	Number int // of the version; 0 is the current one
+	Found  *app.VersionSearch
+}
+
+// At is where a page of the version that was searched is shown.
+func (d searchData) At(p string) string { return viewPath(d.Job, d.Found.Version.Number, p) }
+
+// searchPage finds pages of one version.
+func searchPage(v *visit) error {
+	d := searchData{Job: v.job, Q: strings.TrimSpace(v.r.FormValue("q"))}
+	var err error
+	if d.Number, err = v.number("version"); err != nil {
+		return err
+	}
+	if len(d.Q) > mostSearch {
+		return app.Usagef("a search has at most %d bytes", mostSearch)
+	}
+	if d.Q != "" {
+		if d.Found, err = app.SearchVersion(v.o.App, v.job, d.Number, d.Q, v.titles); err != nil {
+			return err
+		}
+		d.Number = d.Found.Version.Number
+	}
+	return v.draw(http.StatusOK, "search.html", "Search a version of "+v.job, d)
+}
+
+// mostSearch is how many bytes a search may have.
+const mostSearch = 1000
