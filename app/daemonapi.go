@@ -35,6 +35,7 @@ type Daemon struct {
 	log   *slog.Logger
 	hosts *fetch.Hosts
 	heals heals
+	trees treeLooks
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir
@@ -48,6 +49,16 @@ func (d *Daemon) Status() status.All {
 		}
 	}
 	all := d.sched.Status()
+	d.aboutItself(&all)
+	now := d.st.Now()
+	for i := range all.Jobs {
+		judgeTree(&all.Jobs[i], d.st, now, d.lookAtTree)
+	}
+	return all
+}
+
+// aboutItself adds what the daemon knows of itself.
+func (d *Daemon) aboutItself(all *status.All) {
 	s := all.Daemon
 	all.Daemon = d.about
 	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Runs = s.Running, s.MaxRuns, s.Runs
@@ -55,11 +66,6 @@ func (d *Daemon) Status() status.All {
 	all.Daemon.Parked, all.Daemon.MaxParked, all.Daemon.Turns = s.Parked, s.MaxParked, s.Turns
 	all.Daemon.Hosts = hostsHeld(d.hosts.Snapshot())
 	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
-	now := d.st.Now()
-	for i := range all.Jobs {
-		judgeTree(&all.Jobs[i], d.st, now)
-	}
-	return all
 }
 
 // Job is what is known of one job, with the report of its last run.
@@ -72,7 +78,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	if err != nil {
 		return j, apiError(err)
 	}
-	judgeTree(&j, d.st, d.st.Now())
+	judgeTree(&j, d.st, d.st.Now(), d.lookAtTree)
 	if rerr == nil && len(runs) > 0 {
 		j.Summary = summaryJSON(runs[0])
 	}

@@ -126,7 +126,7 @@ func (w *scrubWorld) days(n int) {
 // status is what people see of the mirror.
 func (w *scrubWorld) status() status.Job {
 	j := w.about
-	judgeTree(&j, w.st, w.st.Now())
+	judgeTree(&j, w.st, w.st.Now(), wholeTree(w.st))
 	return j
 }
 

@@ -115,7 +115,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
 		s.Judge(now)
 	}
-	judgeTree(s, st, now)
+	judgeTree(s, st, now, wholeTree(st))
 	return nil
 }
 
@@ -161,13 +161,15 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 
 // judgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is
 // published.
-func judgeTree(s *status.Job, st *store.State, now time.Time) {
+func judgeTree(
+	s *status.Job, st *store.State, now time.Time, look func(name string) store.TreeProblem,
+) {
 	noteRebuild(s, st, now)
 	if s.Version == 0 {
 		return
 	}
 	s.WithScrub(scrubOf(st, s.Name))
-	p := store.LookAtTree(st, s.Name, true)
+	p := look(s.Name)
 	if (p.Text == "") || publishing(st, s.Name) {
 		return
 	}

@@ -27,6 +27,7 @@ type fakeDaemon struct {
 	titles map[string]app.MirrorTitle
 	did    []string
 	looks  int // calls of Status
+	asked  int // titles that were read
 }
 
 func (d *fakeDaemon) Status() status.All {
@@ -35,6 +36,8 @@ func (d *fakeDaemon) Status() status.All {
 	d.looks++
 	return status.All{Jobs: append([]status.Job{}, d.jobs...)}
 }
+
+func (d *fakeDaemon) Glance() status.All { return d.Status() }
 
 func (d *fakeDaemon) Job(name string) (status.Job, error) {
 	d.mu.Lock()
@@ -55,9 +58,10 @@ func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) {
 	return d.runs, nil
 }
 
-func (d *fakeDaemon) Titles([]string) map[string]app.MirrorTitle {
+func (d *fakeDaemon) Titles(names []string) map[string]app.MirrorTitle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.asked += len(names)
 	return d.titles
 }
 

@@ -78,7 +78,7 @@ func (v *visit) sendFeed(title, id string, entries []atomEntry) error {
 	if err != nil {
 		return err
 	}
-	send(v.w, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
+	send(v.w, v.r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 	return nil
 }
 
@@ -87,7 +87,7 @@ func allFeed(v *visit) error {
 	jobs := slices.DeleteFunc(v.fresh.get().Jobs, func(j status.Job) bool { return j.Published == nil })
 	slices.SortStableFunc(jobs, func(x, y status.Job) int { return y.Published.Compare(*x.Published) })
 	jobs = jobs[:min(len(jobs), feedLength)]
-	titles := v.o.Daemon.Titles(names(jobs))
+	titles := v.fresh.titles(jobs)
 	entries := make([]atomEntry, 0, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]

@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/app"
 	"mirrord/status"
 )
 
-// freshStatus keeps the status of all jobs for a moment: with a thousand mirrors it takes the daemon 150 ms,
-// and many may look at the list. It is safe for concurrent use.
+// freshStatus keeps the status of all jobs for a moment, as many may look at the list. It is safe for
+// concurrent use.
 type freshStatus struct {
 	daemon Daemon
 	keep   time.Duration
@@ -19,6 +20,51 @@ type freshStatus struct {
 	mu  sync.Mutex
 	at  time.Time // zero: nothing is kept
 	all status.All
+
+	titled map[string]versionTitle // by job
+}
+
+// versionTitle is what the published version of a mirror says of itself.
+type versionTitle struct {
+	version int
+	title   app.MirrorTitle
+}
+
+// mostTitled is how many are kept.
+const mostTitled = 10_000
+
+// titles is what published mirrors say of themselves. It is read once for each version.
+func (f *freshStatus) titles(jobs []status.Job) map[string]app.MirrorTitle {
+	out := make(map[string]app.MirrorTitle, len(jobs))
+	var unknown []string
+	versions := map[string]int{}
+	f.mu.Lock()
+	for i := range jobs {
+		j := &jobs[i]
+		if k, ok := f.titled[j.Name]; ok && k.version == j.Version {
+			out[j.Name] = k.title
+		} else if j.Version > 0 {
+			unknown = append(unknown, j.Name)
+			versions[j.Name] = j.Version
+		}
+	}
+	f.mu.Unlock()
+	if len(unknown) == 0 {
+		return out
+	}
+	read := f.daemon.Titles(unknown)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.titled == nil || len(f.titled)+len(unknown) > mostTitled {
+		f.titled = map[string]versionTitle{}
+	}
+	for _, name := range unknown {
+		if title, ok := read[name]; ok {
+			out[name] = title
+			f.titled[name] = versionTitle{versions[name], title}
+		}
+	}
+	return out
 }
 
 // get returns the status, at most keep old. The jobs may be sorted, and what they point to only read.
@@ -26,7 +72,7 @@ func (f *freshStatus) get() status.All {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.at.IsZero() || time.Since(f.at) >= f.keep {
-		f.all, f.at = f.daemon.Status(), time.Now()
+		f.all, f.at = f.daemon.Glance(), time.Now()
 	}
 	out := f.all
 	out.Jobs = slices.Clone(out.Jobs)

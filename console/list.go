@@ -82,7 +82,7 @@ func listPage(v *visit) error {
 	page, _ := strconv.Atoi(v.r.FormValue("page"))
 	m.Page = min(max(page, 1), m.Pages)
 	jobs = jobs[(m.Page-1)*perPage : min(m.Page*perPage, len(jobs))]
-	titles := v.o.Daemon.Titles(names(jobs))
+	titles := v.fresh.titles(jobs)
 	for i := range jobs {
 		j := &jobs[i]
 		m.Rows = append(m.Rows, listed{Job: j, Title: titles[j.Name].Title, At: v.served(j.Name, titles)})
@@ -104,18 +104,10 @@ func counted(jobs []status.Job) (out []count) {
 	return out
 }
 
-func names(jobs []status.Job) []string {
-	out := make([]string, len(jobs))
-	for i := range jobs {
-		out[i] = jobs[i].Name
-	}
-	return out
-}
-
 // named are the jobs with a text in their names or titles.
 func (v *visit) named(jobs []status.Job, text string) (out []status.Job) {
 	text = strings.ToLower(text)
-	titles := v.o.Daemon.Titles(names(jobs))
+	titles := v.fresh.titles(jobs)
 	for _, j := range jobs {
 		if strings.Contains(strings.ToLower(j.Name), text) ||
 			strings.Contains(strings.ToLower(titles[j.Name].Title), text) {

@@ -4,6 +4,7 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
@@ -82,15 +83,40 @@ func (v *visit) draw(code int, name, title string, data any) error {
 	if err := v.pages.ExecuteTemplate(&b, name, d); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
-	send(v.w, code, "text/html; charset=utf-8", b.Bytes())
+	send(v.w, v.r, code, "text/html; charset=utf-8", b.Bytes())
 	return nil
 }
 
-func send(w http.ResponseWriter, code int, kind string, body []byte) {
+// smallest is how many bytes are worth compressing.
+const smallest = 1400
+
+// send sends a text, compressed for a client that wants that.
+func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []byte) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if len(body) >= smallest && takesGzip(r.Header.Get("Accept-Encoding")) {
+		var small bytes.Buffer
+		z := gzip.NewWriter(&small)
+		z.Write(body) // into memory
+		if z.Close() == nil {
+			body = small.Bytes()
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
 	w.Write(body) // an error means that the client has disconnected
+}
+
+// takesGzip reports whether a client takes bodies that gzip has packed.
+func takesGzip(accepts string) bool {
+	for part := range strings.SplitSeq(accepts, ",") {
+		name, quality, _ := strings.Cut(part, ";")
+		if strings.TrimSpace(name) == "gzip" {
+			return strings.Trim(quality, " q=0.") != "" || strings.TrimSpace(quality) == ""
+		}
+	}
+	return false
 }
 
 // said is what the page after an act says of it, by a word in its address: no text of an address is shown.
@@ -181,7 +207,7 @@ func (s *Server) static() error {
 		}[path.Ext(e.Name())]
 		s.mux.HandleFunc("GET /static/"+e.Name(), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=3600")
-			send(w, http.StatusOK, kind, body)
+			send(w, r, http.StatusOK, kind, body)
 		})
 	}
 	return nil

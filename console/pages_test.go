@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -103,6 +104,55 @@ func TestList(t *testing.T) {
 	}
 	if n := len(b.do("/", nil).Body.String()); n > 60_000 {
 		t.Errorf("a page of the list has %d bytes", n)
+	}
+}
+
+// What a list of a thousand mirrors costs: one look at the daemon, the titles of what is shown, once for each
+// version, and a page that is small when it is packed.
+func TestListCosts(t *testing.T) {
+	b := newBrowser(t, func(o *Options) { o.Keep, o.Mirrors = time.Hour, "https://mirrors.example/" })
+	b.daemon.jobs, b.daemon.titles = testJobs(1000), map[string]app.MirrorTitle{}
+	for i := range b.daemon.jobs {
+		j := &b.daemon.jobs[i]
+		sum := sha256.Sum256([]byte(j.Name)) // texts that differ, as those of sites do
+		j.Health, j.Fix = status.Gaps, "mirrord accept "+j.Name
+		j.Reasons = []string{fmt.Sprintf("%x pages got no answer", sum[:8])}
+		title := fmt.Sprintf("A site of %x and more", sum)
+		b.daemon.titles[j.Name] = app.MirrorTitle{Title: title, Entry: "index.html"}
+	}
+	b.login(Operate)
+	wire := func(path string) *httptest.ResponseRecorder {
+		t.Helper()
+		b.change = func(r *http.Request) { r.Header.Set("Accept-Encoding", "br;q=1, gzip") }
+		w := b.do(path, nil)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "gzip" {
+			t.Fatalf("%s: %d, %v", path, w.Code, w.Header())
+		}
+		return w
+	}
+	for range 3 {
+		if w := wire("/?by=worst"); w.Body.Len() > 60_000 {
+			t.Errorf("a page of the list has %d bytes, compressed", w.Body.Len())
+		}
+	}
+	if b.daemon.looks != 1 || b.daemon.asked != perPage {
+		t.Errorf("%d looks at the daemon, %d titles were read", b.daemon.looks, b.daemon.asked)
+	}
+	for range 3 {
+		wire("/?q=and+more")
+	}
+	if b.daemon.looks != 1 || b.daemon.asked != 1000 {
+		t.Errorf("%d looks at the daemon, %d titles were read for a search", b.daemon.looks, b.daemon.asked)
+	}
+	b.change = func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip;q=0") }
+	if w := b.do("/", nil); w.Header().Get("Content-Encoding") != "" {
+		t.Error("packed for a client that does not take it")
+	}
+	b.daemon.jobs[0].Version++
+	b.srv.fresh.drop()
+	wire("/?q=and+more")
+	if b.daemon.asked <= 1000 {
+		t.Error("the title of a new version was not read")
 	}
 }
 

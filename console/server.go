@@ -16,6 +16,7 @@ import (
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
+	"mirrord/status"
 	"mirrord/store"
 	"mirrord/web"
 )
@@ -23,6 +24,8 @@ import (
 // Daemon is what the console asks of the daemon that it belongs to. *app.Daemon has it.
 type Daemon interface {
 	control.API
+	// Glance is Status without a look at each published file.
+	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
 	Titles(names []string) map[string]app.MirrorTitle
 }
