@@ -14,6 +14,7 @@ import (
 	"mirrord/replica/hash"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
+	"mirrord/store"
 )
 
 // suggestHosts says what may be done with what is known of two hosts: nothing but what the tests of these two
@@ -39,6 +40,38 @@ func suggestHosts(v *hosts.PairVerdict, known [2]int) string {
 		return "single pages are nearly the same, none is equal: see the collections"
 	}
 	return fmt.Sprintf("use only the paths that are equal (%d)", equal)
+}
+
+// suggestTested is suggestHosts of a pair that was tested over the network, which may not have answered.
+func suggestTested(v *hosts.PairVerdict, known [2]int) string {
+	switch {
+	case !v.Level.Mirrors() && v.Level != hosts.Mismatch:
+		return "this says nothing of the two, try again later; an earlier test that did counts for 30 days"
+	case !v.Level.Mirrors():
+		return v.Level.String() + ": neither may stand for the other"
+	}
+	return suggestHosts(v, known)
+}
+
+// suggestRecord is suggestTested of a pair of which only the record of its test is left.
+func suggestRecord(p *store.PairRecord) string {
+	v := hosts.PairVerdict{
+		Level:     hosts.ParseLevel(p.Level),
+		Alias:     p.Alias,
+		RootOnly:  p.RootOnly,
+		Confident: p.Confident,
+	}
+	switch {
+	case !v.Level.Mirrors():
+		return suggestTested(&v, [2]int{})
+	case v.Interchangeable():
+		return "either may stand for the other"
+	case v.Alias || v.RootOnly || !v.Confident || v.Level == hosts.Level5:
+		return suggestHosts(&v, [2]int{})
+	case len(p.SamePaths) > 0:
+		return fmt.Sprintf("use only the paths that are equal (%d)", len(p.SamePaths))
+	}
+	return "keep both"
 }
 
 // fullerHost says which of two hosts has more, and by what that is known.

@@ -30,11 +30,13 @@ func (o ReplicaOptions) ofPages() hosts.StageOne {
 
 // Candidates are pairs of hosts whose addresses look like those of replicas. They have not been compared.
 type Candidates struct {
-	URLs  int              `json:"urls"`
-	Bad   int              `json:"bad_lines"`
-	Hosts int              `json:"hosts"`
-	Found int              `json:"candidates"` // of which Pairs has the best
-	Pairs []hosts.HostPair `json:"pairs"`
+	URLs int `json:"urls"`
+	Bad  int `json:"bad_lines"`
+	// of logs of proxies: requests that brought no page
+	Skipped int              `json:"skipped_lines"`
+	Hosts   int              `json:"hosts"`
+	Found   int              `json:"candidates"` // of which Pairs has the best
+	Pairs   []hosts.HostPair `json:"pairs"`
 }
 
 // CandidateHosts finds candidate pairs of hosts from lists of addresses: files, and stdin for "-".
@@ -49,6 +51,7 @@ func CandidateHosts(
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out.Bad, out.URLs = out.Bad+count.Bad, out.URLs+count.URLs
+		out.Skipped += count.Skipped
 	}
 	pairs := v.Pairs()
 	out.Hosts, out.Found, out.Pairs = v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.Limit)]

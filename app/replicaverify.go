@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
@@ -26,7 +27,6 @@ type ReplicaPair struct {
 	store.PairRecord
 	Job        string   `json:"job,omitempty"` // whose alternate the second one is
 	Outcomes   []string `json:"tests,omitempty"`
-	SamePaths  []string `json:"equal,omitempty"` // paths of the tests whose pages have the same bytes or words
 	Suggestion string   `json:"suggestion"`
 	Untested   string   `json:"untested,omitempty"`
 }
@@ -200,24 +200,23 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 	if err != nil {
 		return err
 	}
-	p.PairRecord = mirror.PairOf(&verdict, here.Base, there.Base, v.now())
+	p.Base1, p.Base2 = here.Base, there.Base
+	p.take(&verdict, v.now())
 	p.Named = p.Job != ""
-	for _, t := range verdict.Tests {
-		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
-	}
-	p.SamePaths = verdict.Equal()
-	switch {
-	case !verdict.Level.Mirrors() && verdict.Level != hosts.Mismatch:
-		p.Suggestion = "this says nothing of the two, try again later; an earlier test that did counts for 30 days"
-	case !verdict.Level.Mirrors():
-		p.Suggestion = verdict.Level.String() + ": neither may stand for the other"
-	case p.Job != "" && verdict.Interchangeable():
+	p.Suggestion = suggestTested(&verdict, [2]int{})
+	if p.Job != "" && verdict.Interchangeable() {
 		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
-	default:
-		p.Suggestion = suggestHosts(&verdict, [2]int{})
 	}
 	v.pairs = append(v.pairs, p)
 	return mirror.KeepPair(v.st, p.PairRecord)
+}
+
+// take fills in what a test of the pair came to.
+func (p *ReplicaPair) take(v *hosts.PairVerdict, now time.Time) {
+	p.PairRecord = mirror.PairOf(v, p.Base1, p.Base2, now)
+	for _, t := range v.Tests {
+		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
+	}
 }
 
 // candidates tests the pairs of hosts among the mirrors of the state that stage I finds.

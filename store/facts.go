@@ -27,6 +27,10 @@ type PairRecord struct {
 	Stored   bool    `json:"stored,omitempty"` // the side of base1 was what a mirror holds of it
 	// answers that were like the answer to a path that no host has
 	SoftPages int `json:"soft_pages,omitempty"`
+	// one of the two leads to the other by redirects: one host by two names
+	Alias     bool     `json:"alias,omitempty"`
+	RootOnly  bool     `json:"root_only,omitempty"` // nothing but the front page is alike
+	SamePaths []string `json:"equal,omitempty"` // paths of the tests whose pages have the same bytes or words
 }
 
 // decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"reflect"
 	"testing"
 	"time"
 )
@@ -43,10 +44,11 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	ps, err := st.Pairs()
-	if err != nil || len(ps) != 2 || ps[0] != again || ps[1] != second {
+	if err != nil || len(ps) != 2 || !reflect.DeepEqual(ps[0], again) || !reflect.DeepEqual(ps[1], second) {
 		t.Fatalf("pairs %+v, %v", ps, err)
 	}
-	if p, ok, err := st.LoadPair("https://a.test/", "https://b.test/a/"); p != again || !ok || err != nil {
+	p, ok, err := st.LoadPair("https://a.test/", "https://b.test/a/")
+	if !reflect.DeepEqual(p, again) || !ok || err != nil {
 		t.Errorf("got %+v, %v, %v", p, ok, err)
 	}
 	if _, ok, err := st.LoadPair("https://b.test/a/", "https://a.test/"); ok || err != nil {

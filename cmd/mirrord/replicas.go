@@ -24,6 +24,7 @@ type replicaFlags struct {
 	registry    bool
 	plot, graph string
 	cluster     int
+	set         []string
 }
 
 func replicasCommand(a *cli) *cobra.Command {
@@ -32,17 +33,17 @@ func replicasCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
 		Short: "Find replicated hosts and collections",
-		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the directories
-named (a PHM, or files at HOST/PATH). Pages are compared by their text.
+		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the
+directories named (a PHM, or files at HOST/PATH).
 
-Levels of a pair of hosts: 1 same paths and bytes; 2 same words; 3 nearly the same words; 4 partly the same; 5 related
-words, as in translations.
+Levels of hosts: 1 same paths and bytes; 2 same words; 3 nearly the same; 4 partly; 5 related, as translations.
 
-Only --verify contacts hosts: at most 40 requests for each pair; its results decide about fallbacks. With --urls the
-arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: docs/replicas.md.`,
+Only --verify contacts hosts: at most 40 requests a pair; fallbacks go by its results. With --urls the arguments are
+lists of URLs, proxy logs, CDX or WARC files ("-": standard input). Both together test the best candidates of lists.
+See docs/replicas.md.`,
 		Example: `  mirrord replicas
   mirrord replicas --urls crawl.cdx.gz --limit 20
-  mirrord replicas --verify samba
+  mirrord replicas --urls access.log --verify
   mirrord replicas --registry --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Limit < 0 || o.MinURLs < 0 || o.cluster < 1 {
@@ -53,14 +54,17 @@ arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: d
 				return app.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
 			}
 			o.Memory = int64(size)
-			if n := chosen(o.urls, o.verify, o.registry); n > 1 {
-				return app.Usagef("--urls, --verify and --registry go one at a time")
+			if o.registry && (o.urls || o.verify) {
+				return app.Usagef("--registry goes with neither --urls nor --verify")
+			}
+			if len(o.set) > 0 && (!o.urls || !o.verify) {
+				return app.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
 			}
 			if (o.verify || o.registry) && (o.plot != "" || o.graph != "") {
 				return app.Usagef("--plot and --graph go with neither --verify nor --registry")
 			}
 			switch {
-			case o.verify:
+			case o.verify && !o.urls:
 				return replicaVerify(cmd.Context(), a, args, o)
 			case o.registry && len(args) > 0:
 				return app.Usagef("--registry takes no arguments")
@@ -74,6 +78,9 @@ arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: d
 				}
 				if len(args) == 0 {
 					return app.Usagef("--urls needs at least one list, - for standard input")
+				}
+				if o.verify {
+					return replicaStudy(cmd.Context(), a, args, o)
 				}
 				return replicaHosts(cmd.Context(), a, args, o)
 			}
@@ -90,6 +97,7 @@ arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: d
 	f.IntVar(&o.Limit, "limit", 50, "lines of a table; 0: all")
 	f.StringVar(&o.plot, "plot", "", "draw sizes and copies of collections into this SVG `FILE`")
 	f.StringVar(&o.graph, "graph", "", "draw one collection into this SVG `FILE`")
+	setFlag(cmd, &o.set)
 	f.IntVar(&o.cluster, "cluster", 1, "collection that --graph draws")
 	return cmd
 }
@@ -169,87 +177,6 @@ func printRelated(a *cli, r *app.Replicas) {
 	}
 }
 
-// replicaVerify prints what the tests of alternates and candidates came to.
-func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) error {
-	x, done := a.appWithNote()
-	defer done()
-	pairs, err := app.VerifyReplicas(ctx, x, names, o.ReplicaOptions)
-	if err != nil {
-		return err
-	}
-	done()
-	if a.json {
-		return a.printJSON(pairs)
-	}
-	if len(pairs) == 0 && len(names) > 0 {
-		a.printf(
-			"nothing to test: there are no alternates of %s; without names the mirrors are compared with one "+
-				"another too\n", strings.Join(names, ", "))
-		return nil
-	}
-	printPairs(a, pairs)
-	return nil
-}
-
-func printPairs(a *cli, pairs []app.ReplicaPair) {
-	if len(pairs) == 0 {
-		a.printf("nothing to test: no job names alternates, and no two mirrors look alike by their addresses\n")
-	}
-	for _, p := range pairs {
-		if p.Untested != "" {
-			a.printf("%s %s\n  not tested: %s\n", p.Base1, p.Base2, p.Untested)
-			continue
-		}
-		level := p.Level
-		if p.Mirrors {
-			level = "level " + level
-			if !p.Confident {
-				level += "?"
-			}
-		}
-		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
-			p.Answered, p.Suggestion)
-		for _, path := range p.SamePaths {
-			if p.Level != "4" {
-				break
-			}
-			a.printf("    equal: %s\n", path)
-		}
-	}
-}
-
-// replicaRegistry prints the registry.
-func replicaRegistry(a *cli) error {
-	reg, err := app.CurrentRegistry(a.app())
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(reg)
-	}
-	for _, p := range reg.Problems {
-		fmt.Fprintf(a.stderr, "mirrord: the mirror of %s is left out: %s\n", p.Job, p.Problem)
-	}
-	if len(reg.Mirrors) == 0 {
-		a.printf("no mirror is published yet\n")
-	}
-	for _, m := range reg.Mirrors {
-		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version,
-			timeText(&m.Retrieved), m.Tree)
-		for _, e := range m.Equivalents {
-			use := "in part"
-			if e.Interchangeable {
-				use = "interchangeable"
-			}
-			if e.Job != "" {
-				use += ", mirrored by " + e.Job
-			}
-			a.printf("  %s at %s: level %s, %s, tested %s\n", e.Of, e.At, e.Level, use, timeText(&e.Tested))
-		}
-	}
-	return nil
-}
-
 // replicaHosts prints candidate pairs of hosts from lists of addresses.
 func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) error {
 	x, done := a.appWithNote()
@@ -264,23 +191,18 @@ func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 	}
 	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", found.URLs, found.Hosts, found.Bad,
 		found.Found)
+	printSkipped(a, found.Skipped)
 	if found.Found > 0 {
 		a.printf("\n%8s %8s %8s  %s\n", "score", "features", "overlap", "hosts")
 	}
 	for _, p := range found.Pairs {
-		a.printf("%8.3f %8d %7.0f%%  %s %s\n", p.Score, p.Shared, 100*p.Overlap, p.Host1, p.Host2)
+		typo := ""
+		if p.Typo {
+			typo = " (typo of a host name)"
+		}
+		a.printf("%8.3f %8d %7.0f%%  %s %s%s\n", p.Score, p.Shared, 100*p.Overlap, p.Host1, p.Host2, typo)
 	}
 	return nil
-}
-
-// chosen says how many of its arguments are true.
-func chosen(all ...bool) (n int) {
-	for _, x := range all {
-		if x {
-			n++
-		}
-	}
-	return n
 }
 
 // appWithNote is app with a line of progress on the terminal; done takes the line away.

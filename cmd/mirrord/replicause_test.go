@@ -152,7 +152,8 @@ func TestReplicasPutToUse(t *testing.T) {
 func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--verify", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"},
+		{"--registry", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"},
+		{"--verify", "--set", "polite.delay=0s"},
 		{"--verify", "--plot", "x.svg"},
 	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {

@@ -40,6 +40,9 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 		Answered:  v.Answered,
 		Tests:     len(v.Tests),
 		SoftPages: v.Soft,
+		Alias:     v.Alias,
+		RootOnly:  v.RootOnly,
+		SamePaths: v.Equal(),
 	}
 }
 

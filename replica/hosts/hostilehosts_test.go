@@ -33,8 +33,9 @@ func TestOddHosts(t *testing.T) {
 		}
 	}
 	got := fmt.Sprint(v.Samples())
-	want := "[{[::1]:8080 1 [/x]} {a\xff.test 1 [/]} {bücher.test 1 [/]} {nph.test 1 []} {one.test 1 [/]} " +
-		"{one.test:8080 1 [/p]} {two.test 2 [/% /x?y=http://three.test/]} {ü.test 1 [/]} {\xff.test 1 [/]}]"
+	want := "[{[::1]:8080 1 [/x] false} {a\xff.test 1 [/] false} {bücher.test 1 [/] false} " +
+		"{nph.test 1 [] false} {one.test 1 [/] true} {one.test:8080 1 [/p] false} " +
+		"{two.test 2 [/% /x?y=http://three.test/] false} {ü.test 1 [/] false} {\xff.test 1 [/] false}]"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

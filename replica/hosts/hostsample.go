@@ -23,6 +23,7 @@ type hostURLs struct {
 	kept   []keptPath
 	text   []byte // of the kept paths
 	hashed bool   // kept has H(path), and perhaps only the least
+	https  bool   // a URL of it was one of https
 	cut    uint64 // paths of a greater H cannot be in the sample
 
 	set hashSet  // fast hashes of all paths, when they are more than maxLooked

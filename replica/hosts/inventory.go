@@ -131,6 +131,7 @@ func (v *Inventory) AddURL(url []byte) error {
 		return err
 	}
 	h := v.host(host)
+	h.https = h.https || url[4]|0x20 == 's'
 	v.add(h, path)
 	v.prefix = v.prefix[:0]
 	if len(rest) > 0 && rest[0] == '/' {

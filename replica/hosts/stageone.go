@@ -18,7 +18,8 @@ type HostPair struct {
 	SharedPaths int     `json:"shared_paths"` // of which are of paths
 	// names of files with their directories, of a sample, that both have; 0 by the paper's rule
 	Leaves  int     `json:"leaves"`
-	Overlap float64 `json:"overlap"` // the share they are of the sample of the host that has fewer
+	Overlap float64 `json:"overlap"`        // the share they are of the sample of the host that has fewer
+	Typo    bool    `json:"typo,omitempty"` // the names are a word and a slip of the finger: IsTypo
 }
 
 // considered is a host that has URLs enough.
@@ -34,13 +35,19 @@ type HostSample struct {
 	Host  string
 	URLs  int // unique
 	Paths []string
+	HTTPS bool // a URL was one of https
 }
 
 // Samples returns the hosts that have URLs enough, in order, with their samples.
 func (v *Inventory) Samples() []HostSample {
 	var out []HostSample
 	for _, h := range v.consider() {
-		out = append(out, HostSample{h.name, h.n, h.sample})
+		out = append(out, HostSample{
+			Host:  h.name,
+			URLs:  h.n,
+			Paths: h.sample,
+			HTTPS: h.urls.https,
+		})
 	}
 	return out
 }
@@ -164,6 +171,7 @@ func (v *Inventory) Pairs() []HostPair {
 			SharedPaths: e.paths,
 			Leaves:      e.leaves,
 			Overlap:     e.overlap,
+			Typo:        IsTypo(a.name, b.name),
 		}})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {

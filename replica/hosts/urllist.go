@@ -23,12 +23,15 @@ type ListCount struct {
 	Lines int // or records of a WARC
 	URLs  int // taken
 	Bad   int // lines that hold no URL
+	// lines of a proxy's log whose requests brought no page: tunnels, failures, what was sent
+	Skipped int
 }
 
 // ReadURLs reads addresses from a list: one a line (empty lines and those that begin with # are none), a CDX
-// or CDXJ index, or a WARC file whose records name their targets; each may be packed by gzip or zstd. It
-// calls add with each address, which is valid during the call, and bad with the number and the start of each
-// line that holds none; both may end the reading with an error.
+// or CDXJ index, the log of a proxy (Squid's native form, or the combined one), or a WARC file whose records
+// name their targets; each may be packed by gzip or zstd. It calls add with each address, which is valid
+// during the call, and bad with the number and the start of each line that holds none; both may end the
+// reading with an error.
 func ReadURLs(
 	r io.Reader, add func(url []byte) error, bad func(line int, text string, err error) error,
 ) (ListCount, error) {
@@ -123,7 +126,7 @@ func (l *lister) lines() error {
 			if len(line) == 0 || line[0] == '#' || (l.count.Lines == 1 && bytes.HasPrefix(line, []byte("CDX "))) {
 				continue
 			}
-			if err = l.take(urlOf(line)); err == nil {
+			if err = l.takeLine(line); err == nil {
 				continue
 			}
 			if !errors.Is(err, ErrNotURL) {
@@ -134,6 +137,19 @@ func (l *lister) lines() error {
 			return err
 		}
 	}
+}
+
+// takeLine hands on the address in a line; ErrNotURL when it has none.
+func (l *lister) takeLine(line []byte) error {
+	url := urlOf(line)
+	if url == nil {
+		var err error
+		if url, err = proxyURL(line); err != nil {
+			l.count.Skipped++
+			return nil
+		}
+	}
+	return l.take(url)
 }
 
 // take hands an address on; ErrNotURL when it is none.

@@ -244,3 +244,38 @@ func TestQueryTerms(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Logs of proxies, in Squid's native form and in the combined one, name what was had; tunnels, failures and
+// what was sent are skipped, and the log of a server, which names no host, is refused.
+func TestReadProxyLogs(t *testing.T) {
+	native := func(from, result, request string) string {
+		return "1286536309.586 " + from + " 192.168.0.68 " + result + " 507 " + request + " - HIER_NONE/- -\n"
+	}
+	combined := func(request, status string) string {
+		return `192.168.0.68 - joe [08/Oct/2010:13:11:49 +0200] "` + request + `" ` + status +
+			` 507 "-" "Mozilla/5.0" TCP_MISS:DIRECT` + "\n"
+	}
+	log := native("   921", "TCP_MISS/200", "GET http://a.test/x/1.html") +
+		native("     5", "TCP_MEM_HIT/304", "HEAD https://a.test/x/2.html?q=1") +
+		native("  1921", "TCP_TUNNEL/200", "CONNECT b.test:443") +
+		native("     1", "TCP_DENIED/403", "GET http://c.test/") +
+		native("     1", "TCP_MISS/200", "POST http://c.test/form") +
+		native("     1", "NONE/400", "GET error:invalid-request") +
+		combined("GET http://a.test/x/3.html HTTP/1.1", "200") +
+		combined("GET http://a.test/x/4.html HTTP/1.1", "404") +
+		combined("GET /x/5.html HTTP/1.0", "200") +
+		"1286536310.001 short\n"
+	var got []string
+	bad := 0
+	count, err := ReadURLs(strings.NewReader(log), func(url []byte) error {
+		got = append(got, string(url))
+		return nil
+	}, func(int, string, error) error {
+		bad++
+		return nil
+	})
+	want := "[http://a.test/x/1.html https://a.test/x/2.html?q=1 http://a.test/x/3.html]"
+	if err != nil || fmt.Sprint(got) != want || bad != 2 || fmt.Sprint(count) != "{10 3 2 5}" {
+		t.Errorf("%v, %v, %+v", got, err, count)
+	}
+}

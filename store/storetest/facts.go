@@ -143,10 +143,12 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 		if got, err := f.Pairs(); !equal(got, want) || err != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if got, ok, err := f.LoadPair("http://a/", "http://c/"); !ok || err != nil || got != want[1] {
+		if got, ok, err := f.LoadPair("http://a/", "http://c/"); !ok || err != nil ||
+			!reflect.DeepEqual(got, want[1]) {
 			t.Errorf("%+v, %t, %v", got, ok, err)
 		}
-		if got, ok, err := f.LoadPair("http://c/", "http://a/"); ok || err != nil || got != (store.PairRecord{}) {
+		if got, ok, err := f.LoadPair("http://c/", "http://a/"); ok || err != nil ||
+			!reflect.DeepEqual(got, store.PairRecord{}) {
 			t.Errorf("in the other order: %+v, %t, %v", got, ok, err)
 		}
 	}
