@@ -30,7 +30,7 @@ type PairRecord struct {
 	// one of the two leads to the other by redirects: one host by two names
 	Alias     bool     `json:"alias,omitempty"`
 	RootOnly  bool     `json:"root_only,omitempty"` // nothing but the front page is alike
-	SamePaths []string `json:"equal,omitempty"` // paths of the tests whose pages have the same bytes or words
+	SamePaths []string `json:"equal,omitempty"`     // paths of the tests whose pages have the same bytes or words
 }
 
 // decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no

@@ -62,6 +62,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"replay.go runReplay":                   {"replay", replayReport{}},
 		"replicas.go replicaFind":               {"replicas", app.Replicas{}},
 		"apply.go applyCommand":                 {"apply", app.Updated{}},
+		"replicalinks.go replicaLinks":          {"replicas --method links", app.LinkedReplicas{}},
 		"replicatests.go replicaVerify":         {"replicas --verify", app.ReplicaPair{}},
 		"replicatests.go replicaRegistry":       {"replicas --registry", app.Registry{}},
 		"replicatests.go replicaStudy":          {"replicas --urls --verify", app.Study{}},

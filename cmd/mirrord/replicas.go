@@ -25,11 +25,12 @@ type replicaFlags struct {
 	plot, graph string
 	cluster     int
 	set         []string
+	links       bool
 }
 
 func replicasCommand(a *cli) *cobra.Command {
 	var o replicaFlags
-	var memory string
+	var memory, method string
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
 		Short: "Find replicated hosts and collections",
@@ -39,8 +40,8 @@ directories named (a PHM, or files at HOST/PATH).
 Levels of hosts: 1 same paths and bytes; 2 same words; 3 nearly the same; 4 partly; 5 related, as translations.
 
 Only --verify contacts hosts: at most 40 requests a pair; fallbacks go by its results. With --urls the arguments are
-lists of URLs, proxy logs, CDX or WARC files ("-": standard input). Both together test the best candidates of lists.
-See docs/replicas.md.`,
+lists of URLs, proxy logs, CDX or WARC files ("-": standard input); with both, the best
+candidates are tested. Details: docs/replicas.md.`,
 		Example: `  mirrord replicas
   mirrord replicas --urls crawl.cdx.gz --limit 20
   mirrord replicas --urls access.log --verify
@@ -54,6 +55,12 @@ See docs/replicas.md.`,
 				return app.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
 			}
 			o.Memory = int64(size)
+			if o.links, err = isByLinks(method); err != nil {
+				return err
+			}
+			if o.links && (o.urls || o.verify || o.registry || o.plot != "" || o.graph != "") {
+				return app.Usagef("--method links goes with --memory and --limit only")
+			}
 			if o.registry && (o.urls || o.verify) {
 				return app.Usagef("--registry goes with neither --urls nor --verify")
 			}
@@ -84,6 +91,9 @@ See docs/replicas.md.`,
 				}
 				return replicaHosts(cmd.Context(), a, args, o)
 			}
+			if o.links {
+				return replicaLinks(cmd.Context(), a, args, o)
+			}
 			return replicaFind(cmd.Context(), a, args, o)
 		},
 	}
@@ -91,13 +101,14 @@ See docs/replicas.md.`,
 	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of URLs")
 	f.BoolVar(&o.verify, "verify", false, "test alternates and candidate pairs")
 	f.BoolVar(&o.registry, "registry", false, "list known mirrors and equivalents")
-	f.BoolVar(&o.Paper, "paper", false, "the rule of Bharat and Broder (1999) to the letter")
+	f.BoolVar(&o.Paper, "paper", false, "the paper's rule to the letter")
 	f.IntVar(&o.MinURLs, "min-urls", 0, "least URLs of a host (default 100 with --urls, else 10)")
 	f.StringVar(&memory, "memory", "1GiB", "memory for page comparison before it spills to disk")
-	f.IntVar(&o.Limit, "limit", 50, "lines of a table; 0: all")
-	f.StringVar(&o.plot, "plot", "", "draw sizes and copies of collections into this SVG `FILE`")
+	f.IntVar(&o.Limit, "limit", 50, "table lines; 0: all")
+	f.StringVar(&o.plot, "plot", "", "draw sizes and copies into this SVG `FILE`")
 	f.StringVar(&o.graph, "graph", "", "draw one collection into this SVG `FILE`")
 	setFlag(cmd, &o.set)
+	f.StringVar(&method, "method", "text", "find collections by text or along links")
 	f.IntVar(&o.cluster, "cluster", 1, "collection that --graph draws")
 	return cmd
 }

@@ -37,6 +37,7 @@ type Cluster struct {
 	Root        uint32   // the trivial cluster it was grown from
 	Rids        []uint32 // the trivial clusters it consists of, in ascending order
 	Collections []Collection
+	Foreign     int // links from other hosts to the pages of the root
 }
 
 // Grow grows similar clusters along the links between trivial clusters (Cho, Shivakumar, Garcia-Molina,
@@ -105,6 +106,7 @@ type grower struct {
 	matchings         map[int]map[uint32]uint32 // of edges between equal clusters
 	forward, backward map[uint32][]int
 	joined            map[uint32]bool
+	foreign           map[uint32]int // links from other hosts to a trivial cluster
 }
 
 // repeats finds the trivial clusters that have two pages in one directory: boilerplate, which any hub page
@@ -138,6 +140,7 @@ func (g *grower) below(e edge, start []uint32) bool {
 // those linked most from other hosts, and those of the smallest page.
 func (g *grower) roots(incoming map[uint32]bool) []uint32 {
 	foreign := map[uint32]int{}
+	g.foreign = foreign
 	for p, out := range g.w.Links {
 		for _, q := range out {
 			if g.w.Pages[p].Host != g.w.Pages[q].Host {
@@ -225,6 +228,7 @@ func (g *grower) cluster(root uint32, order []uint32, at map[uint32][]uint32) Cl
 		Root:        root,
 		Rids:        slices.Sorted(slices.Values(order)),
 		Collections: make([]Collection, len(at[root])),
+		Foreign:     g.foreign[root],
 	}
 	for _, rid := range order {
 		owner := map[uint32]int{}

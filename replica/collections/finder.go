@@ -198,6 +198,19 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 	return g, found, nil
 }
 
+// Group compares all pages that were added, and finds no directories. It is done once, and not with Find.
+func (f *Finder) Group() (Grouped, error) {
+	if f.err != nil {
+		return Grouped{}, f.err
+	}
+	f.err = errors.New("find replicas: it was done before")
+	g, err := f.group()
+	if err != nil {
+		return Grouped{}, fmt.Errorf("find replicas: %w", err)
+	}
+	return g, nil
+}
+
 // Close gives back the room of all files. It may be called at any time, and again.
 func (f *Finder) Close() error {
 	if f.err == nil {
