@@ -6,6 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"sync"
 
 	"mirrord/archive"
 	"mirrord/phm"
@@ -24,11 +25,14 @@ func (o *ExportRequest) watch(ctx context.Context, tree versionTree) versionTree
 	return &counted{versionTree: tree, total: m.Bytes, report: o.Progress}
 }
 
-// counted counts what is read of a tree. It is not safe for concurrent use.
+// counted counts what is read of a tree. It is safe for concurrent use.
 type counted struct {
 	versionTree
-	done, total int64
-	report      func(done, total int64)
+	total int64
+
+	mu     sync.Mutex // guards what follows
+	done   int64
+	report func(done, total int64) // is called by one at a time
 }
 
 func (c *counted) Open(name string) (fs.File, error) {
@@ -47,6 +51,8 @@ type countedFile struct {
 func (f *countedFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	t := f.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.done += int64(n)
 	t.report(min(t.done, t.total), t.total)
 	return n, err

@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/google/renameio/v2"
 
 	"mirrord/archive"
+	"mirrord/internal/inorder"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -49,7 +51,12 @@ func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
 
 // packing is how mirrors are packed: on all cores.
 func packing(name string) archive.Packing {
-	return archive.Packing{Name: name, Go: func(f func()) { go f() }}
+	return archive.Packing{Name: name, Crew: crew()}
+}
+
+// crew is a worker for each core.
+func crew() inorder.Crew {
+	return inorder.Crew{Go: func(f func()) { go f() }, Size: runtime.GOMAXPROCS(0)}
 }
 
 // packStream writes a tree as one file to a stream. A form that is not written from front to end is written

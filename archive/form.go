@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/inorder"
 	"mirrord/internal/parts"
 	"mirrord/phm"
 )
@@ -74,7 +75,7 @@ type Form struct {
 // Packing says how a tree is packed.
 type Packing struct {
 	Name string       // what a folder inside is called
-	Go   func(func()) // runs a function beside the caller, for forms that can use two cores; nil: none does
+	Crew inorder.Crew // reads and compresses beside the caller; the tree must be safe for concurrent use then
 }
 
 // HeadSize is how much of a file Claims looks at, in bytes.

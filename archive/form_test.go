@@ -16,6 +16,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"mirrord/internal/inorder"
 	"mirrord/internal/phmtest"
 	"mirrord/phm"
 )
@@ -82,6 +83,18 @@ func TestForms(t *testing.T) {
 			data, err := os.ReadFile(out.Name())
 			if err != nil {
 				t.Fatal(err)
+			}
+			again, err := os.Create(filepath.Join(t.TempDir(), "again"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			crew := inorder.Crew{Go: func(f func()) { go f() }, Size: 3}
+			if _, err := f.Pack(again, tree, Packing{Name: "some", Crew: crew}); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(again.Name()); err != nil || !bytes.Equal(b, data) {
+				t.Errorf("several workers write another file: %v", err)
 			}
 			b := bytes.NewBuffer(data)
 			if in, err := FormOf(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || in.Name != f.Name {

@@ -15,8 +15,8 @@ func (forms) PHM() Form {
 	return Form{
 		Name: PHM,
 		Doc:  "one portable archive (phm, a ZIP)",
-		Pack: func(w io.Writer, tree fs.FS, _ Packing) (*phm.Meta, error) {
-			return phm.Pack(w, tree, phm.PackOptions{})
+		Pack: func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
+			return phm.Pack(w, tree, phm.PackOptions{Crew: o.Crew})
 		},
 		Open:   phm.Open,
 		Seeks:  true,

@@ -29,7 +29,7 @@ func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/"})
+	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/", Crew: o.Crew})
 	return m, errors.Join(err, z.Close())
 }
 

@@ -26,7 +26,7 @@ func (forms) Zim() Form {
 			if !ok {
 				return nil, errNotPlaced
 			}
-			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Go: o.Go})
+			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Crew: o.Crew})
 		},
 		Seeks: true,
 		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {

@@ -12,6 +12,8 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+
+	"mirrord/internal/inorder"
 )
 
 // Apply writes the archive that a delta leads to from the archive that it builds on. It fails with ErrBase
@@ -37,12 +39,12 @@ func (d *Delta) apply(w io.Writer, old, delta *Archive) error {
 		return err
 	}
 	out := &summed{w: w, digest: sha256.New(), left: d.Target.Bytes}
-	z, err := newZipPacker(out, packLevel)
+	z, err := newZipPacker(out, packLevel, inorder.Crew{})
 	if err != nil {
 		return err
 	}
 	if _, err = packTree(&targetTree{delta: d, old: old, lines: delta}, &rawPacker{z, source}); err == nil {
-		err = z.zip.Close()
+		err = z.Close()
 	}
 	if errors.Is(err, errLonger) || (err == nil && (out.left > 0 || hex.EncodeToString(out.digest.Sum(nil)) !=
 		d.Target.SHA256)) {
@@ -153,6 +155,9 @@ func (p *rawPacker) add(it item) error {
 	}
 	if f == nil {
 		return p.zipPacker.add(it)
+	}
+	if err := p.flush(); err != nil {
+		return err
 	}
 	h := it.header()
 	h.Method, h.CRC32 = f.Method, f.CRC32

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"iter"
 	"math"
+
+	"mirrord/internal/inorder"
 )
 
 // PackDelta writes what a PHM has and a base does not have as a delta archive. base is the tree or the
@@ -174,7 +176,7 @@ func (p *deltaPacker) find() error {
 // wholeSum is the size and digest of the target's archive.
 func (p *deltaPacker) wholeSum() (int64, string, error) {
 	sum := &summed{w: io.Discard, digest: sha256.New(), left: math.MaxInt64}
-	z, err := newZipPacker(sum, packLevel)
+	z, err := newZipPacker(sum, packLevel, inorder.Crew{})
 	if err != nil {
 		return 0, "", err
 	}
@@ -194,7 +196,7 @@ func (p *deltaPacker) wholeSum() (int64, string, error) {
 	if _, err := packTree(p.target, &rawPacker{z, source}); err != nil {
 		return 0, "", err
 	}
-	if err := z.zip.Close(); err != nil {
+	if err := z.Close(); err != nil {
 		return 0, "", err
 	}
 	return math.MaxInt64 - sum.left, hex.EncodeToString(sum.digest.Sum(nil)), nil
@@ -211,7 +213,7 @@ func sameBody(a *Archive, at string, it item) error {
 
 // write writes the delta.
 func (p *deltaPacker) write(w io.Writer) error {
-	z, err := newZipPacker(w, packLevel)
+	z, err := newZipPacker(w, packLevel, inorder.Crew{})
 	if err != nil {
 		return err
 	}
@@ -245,7 +247,7 @@ func (p *deltaPacker) write(w io.Writer) error {
 	if err := packFiles(p.target, m, chosen{z, p.ships}); err != nil {
 		return err
 	}
-	return z.zip.Close()
+	return z.Close()
 }
 
 // chosen packs some files only.

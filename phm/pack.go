@@ -3,20 +3,16 @@
 package phm
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/flate"
+	"mirrord/internal/inorder"
 )
 
 // ErrDamaged says that a file is not what phm.files says of it, or that a set is not whole.
@@ -33,6 +29,8 @@ type PackOptions struct {
 	Level int // of deflate, 1 to 9; 0 is packLevel
 	// PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
 	Prefix string
+
+	Crew inorder.Crew // reads and compresses beside the caller; fsys must be safe for concurrent use then
 }
 
 // Pack writes the archive form of a PHM directory: phm.json, phm.files, then the files in the order of the
@@ -43,15 +41,16 @@ func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	if o.Level == 0 {
 		o.Level = packLevel
 	}
-	p, err := newZipPacker(w, o.Level)
+	p, err := newZipPacker(w, o.Level, o.Crew)
 	if err != nil {
 		return nil, fmt.Errorf("pack: level %d: %w", o.Level, err)
 	}
+	defer p.stop()
 	m, err := packTree(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
 	}
-	if err := p.zip.Close(); err != nil {
+	if err := p.Close(); err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
 	}
 	return m, nil
@@ -68,12 +67,16 @@ func PackTar(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 		}
 		prefix += "/"
 	}
-	p := &tarPacker{tar: tar.NewWriter(w), prefix: prefix, buf: make([]byte, 64<<10)}
+	p := newTarPacker(w, prefix, o.Crew)
+	defer p.files.Close()
 	m, err := packTree(fsys, p)
-	if err != nil {
-		return nil, fmt.Errorf("pack: %w", err)
+	if err == nil {
+		err = p.files.Flush()
 	}
-	if err := p.tar.Close(); err != nil {
+	if err == nil {
+		err = p.tar.Close()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
 	}
 	return m, nil
@@ -185,118 +188,36 @@ func (it item) copyTo(w io.Writer, buf []byte) error {
 	return nil
 }
 
-// onlyReader hides WriterTo, so that a copy uses the buffer it is given.
-type onlyReader struct{ io.Reader }
-
-type zipPacker struct {
-	zip      *zip.Writer
-	deflater *flate.Writer
-	raw      bytes.Buffer
-	packed   bytes.Buffer
-	buf      []byte
-}
-
-func newZipPacker(w io.Writer, level int) (*zipPacker, error) {
-	deflater, err := flate.NewWriter(io.Discard, level)
+// read reads the file into a buffer, which it may replace, and checks its size and digest.
+func (it item) read(buf []byte) ([]byte, error) {
+	f, err := OpenRegular(it.fsys, it.path)
 	if err != nil {
 		return nil, err
 	}
-	p := &zipPacker{zip: zip.NewWriter(w), deflater: deflater, buf: make([]byte, 64<<10)}
-	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return newBoundedDeflate(w, level)
-	})
-	return p, nil
-}
-
-// header begins the header of a file.
-func (it item) header() *zip.FileHeader {
-	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
-	h.SetMode(0o644)
-	return h
-}
-
-// add stores what does not shrink and deflates the rest. A stored entry always has its size and checksum in
-// front, since readers of a stream cannot find its end otherwise; a large one is read twice for that.
-func (p *zipPacker) add(it item) error {
-	h := it.header()
-	shrinks := Compressible(it.mime, it.path)
-	switch {
-	case it.size <= inMemory:
-		p.raw.Reset()
-		if err := it.copyTo(&p.raw, p.buf); err != nil {
-			return err
-		}
-		body := p.raw.Bytes()
-		h.CRC32 = crc32.ChecksumIEEE(body)
-		if shrinks && len(body) > 0 {
-			p.packed.Reset()
-			p.deflater.Reset(&p.packed)
-			if _, err := p.deflater.Write(body); err != nil {
-				return err
-			}
-			if err := p.deflater.Close(); err != nil {
-				return err
-			}
-			if n := p.packed.Len(); n < len(body) && len(body) <= packRatio*(n+zipHeaders) {
-				h.Method, body = zip.Deflate, p.packed.Bytes()
-			}
-		}
-		w, err := p.createRaw(h, uint64(len(body)))
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(body)
-		return err
-	case shrinks:
-		h.Method = zip.Deflate
-		w, err := p.zip.CreateHeader(h)
-		if err != nil {
-			return err
-		}
-		return it.copyTo(w, p.buf)
+	defer f.Close()
+	if int64(cap(buf)) <= it.size { // one more byte would be too many
+		buf = make([]byte, it.size+1+it.size/4)
 	}
-	sum := crc32.NewIEEE()
-	if err := it.copyTo(sum, p.buf); err != nil {
-		return err
+	n, err := io.ReadFull(f, buf[:it.size+1])
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // an archive's reader checks its sum at the end
+		err = nil
 	}
-	h.CRC32 = sum.Sum32()
-	w, err := p.createRaw(h, h.UncompressedSize64)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("copy %q: %w", it.path, err)
 	}
-	return it.copyTo(w, p.buf)
-}
-
-// createRaw begins an entry whose sizes are known, with what CreateHeader would set.
-func (p *zipPacker) createRaw(h *zip.FileHeader, compressed uint64) (io.Writer, error) {
-	h.CompressedSize64 = compressed
-	h.CreatorVersion = h.CreatorVersion&0xff00 | 20
-	h.ReaderVersion = 20
-	if marked(h.Name) {
-		h.Flags |= zipUTF8
+	if int64(n) != it.size {
+		return nil, fmt.Errorf("copy %q: %w: its size is not %d", it.path, ErrDamaged, it.size)
 	}
-	t := h.Modified
-	//lint:ignore SA1019 CreateRaw writes this field as it stands and reads Modified not at all
-	h.ModifiedDate = uint16(t.Day() + int(t.Month())<<5 + (t.Year()-1980)<<9)
-	//lint:ignore SA1019 the same
-	h.ModifiedTime = uint16(t.Second()/2 + t.Minute()<<5 + t.Hour()<<11)
-	s := uint32(t.Unix())
-	// extended timestamp
-	h.Extra = []byte{0x55, 0x54, 5, 0, 1, byte(s), byte(s >> 8), byte(s >> 16), byte(s >> 24)}
-	return p.zip.CreateRaw(h)
+	body := buf[:n]
+	digest := sha256.Sum256(body)
+	if sum := hex.EncodeToString(digest[:]); it.sum != "" && sum != it.sum {
+		return nil, fmt.Errorf("copy %q: %w: its SHA-256 is %s, not %s", it.path, ErrDamaged, sum, it.sum)
+	}
+	return body, nil
 }
 
-// zipHeaders is what an entry takes beside its body, in bytes, at least.
-const zipHeaders = 30 + 46
-
-// zipUTF8 is bit 11 of an entry's flags: its name is UTF-8.
-const zipUTF8 = 0x800
-
-// marked reports whether a mirror path needs zipUTF8: it has a character for which some code page has another
-// one. archive/zip counts "~" among these, so that earlier releases refuse an archive without the mark.
-func marked(path string) bool {
-	return strings.ContainsFunc(path, func(r rune) bool { return r > '}' })
-}
+// onlyReader hides WriterTo, so that a copy uses the buffer it is given.
+type onlyReader struct{ io.Reader }
 
 // Compressible reports whether it is worth a try to compress a file of a type and path.
 func Compressible(mime, path string) bool {
@@ -317,24 +238,4 @@ func Compressible(mime, path string) bool {
 	_, ext := splitExtension(path)
 	return !contains(" .gz .tgz .bz2 .xz .txz .zst .zip .7z .rar .jar .deb .rpm .apk .iso .img "+
 		".png .jpg .jpeg .gif .webp .mp3 .mp4 .webm .pdf .woff .woff2 ", ext)
-}
-
-type tarPacker struct {
-	tar    *tar.Writer
-	prefix string
-	buf    []byte
-}
-
-func (p *tarPacker) add(it item) error {
-	h := &tar.Header{
-		Typeflag: tar.TypeReg,
-		Name:     p.prefix + it.path,
-		Size:     it.size,
-		Mode:     0o644,
-		ModTime:  it.modified,
-	}
-	if err := p.tar.WriteHeader(h); err != nil {
-		return fmt.Errorf("add %q: %w", it.path, err)
-	}
-	return it.copyTo(p.tar, p.buf)
 }

@@ -129,7 +129,7 @@ func newStream(w *Writer, plain bool, size uint64) (*stream, error) {
 	s := &stream{w: w, body: &w.out, left: size}
 	if !plain {
 		var err error
-		if s.zstd, err = zstd.NewWriter(&w.out, zstd.WithEncoderLevel(zstd.SpeedDefault)); err != nil {
+		if s.zstd, err = zstd.NewWriter(&w.out, zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 			return nil, err
 		}
 		s.body = s.zstd

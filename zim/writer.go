@@ -111,7 +111,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 }
 
 func (w *Writer) begin() (err error) {
-	w.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
+	w.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(ahead), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return err

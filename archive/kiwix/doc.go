@@ -10,9 +10,13 @@
 //   - Links that are absolute paths, empty, or lead to no file, become right ones or absolute URLs.
 //   - Text that only looks like a link, in scripts, comments and examples, is spelled in another way.
 //
-// phm.json, phm.files and each file that differs are kept as they are in the namespace X below "phm/", which
-// readers do not show: what comes out is the PHM that went in, byte for byte.
+// phm.json and phm.files are kept in the namespace X below "phm/", and how each file that differs comes back
+// below "phm-undo/" at its path (see restore), where readers do not look: what comes out is the PHM that went
+// in, byte for byte. Files of before have each file that differs below "phm/", as it is.
 package kiwix
 
-// kept is where the PHM's own bytes are kept, in the namespace X.
-const kept = "phm/"
+// Where these lie in the namespace X.
+const (
+	kept   = "phm/"
+	undone = "phm-undo/"
+)

@@ -52,19 +52,22 @@ func (i *iconFinder) look(f *phm.File) {
 	}
 }
 
-// take takes the picture out of the file that was found, if it can be read.
-func (i *iconFinder) take(f *phm.File, body []byte) {
+// read returns the picture that a file is, if it is the one that was chosen; nil: it is not, or no picture.
+// It is safe for concurrent use once all files were looked at.
+func (i *iconFinder) read(f *phm.File, body []byte) image.Image {
 	if f.Path != i.path {
-		return
+		return nil
 	}
 	body = inIcon(body)
 	c, _, err := image.DecodeConfig(bytes.NewReader(body))
 	if err != nil || c.Width > maxSide || c.Height > maxSide || c.Width < 1 || c.Height < 1 {
-		return
+		return nil
 	}
-	if img, _, err := image.Decode(bytes.NewReader(body)); err == nil {
-		i.img = img
+	img, _, err := image.Decode(bytes.NewReader(body))
+	if err != nil {
+		return nil
 	}
+	return img
 }
 
 // inIcon returns the largest PNG in a file of Windows icons, else the bytes themselves.

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/html"
-
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -22,8 +20,11 @@ import (
 // same, and parses a page only when it finds one that zimcheck would report. A page without any keeps its
 // bytes.
 type linkFixer struct {
-	out    []byte
-	tokens []token
+	exists func(path []byte) bool // whether the mirror has a file; safe for concurrent use
+
+	out  []byte
+	undo []byte // how the page comes back of out, see restore
+	to   []byte // scratch
 }
 
 // find is one place that zimcheck takes for a link.
@@ -33,40 +34,53 @@ type find struct {
 	start, end int // of the value; end is -1 when the quote is not closed
 }
 
-// nextFind returns the next place from a byte on.
-func nextFind(page []byte, from int) (f find, ok bool) {
-	for from < len(page) {
-		i := bytes.IndexByte(page[from:], ' ')
-		if i < 0 {
+// finder looks for such places in a page.
+type finder struct {
+	page      []byte
+	href, src int // the next " href" and " src"; len(page): none is left
+}
+
+func newFinder(page []byte) *finder { return &finder{page: page, href: -1, src: -1} }
+
+// next returns the next place from a byte on, which is never before that of the call before.
+func (x *finder) next(from int) (f find, ok bool) {
+	for {
+		x.href, x.src = x.forward(x.href, from, " href"), x.forward(x.src, from, " src")
+		name := len(" href")
+		if f.at, f.src = x.href, x.src < x.href; f.src {
+			f.at, name = x.src, len(" src")
+		}
+		if f.at == len(x.page) {
 			return find{}, false
 		}
-		f.at = from + i
-		rest := page[f.at:]
-		name := 0
-		switch {
-		case bytes.HasPrefix(rest, []byte(" href")):
-			name, f.src = 5, false
-		case bytes.HasPrefix(rest, []byte(" src")):
-			name, f.src = 4, true
-		default:
-			from = f.at + 1
-			continue
-		}
-		p := skipBlanks(page, f.at+name)
 		from = f.at + name
-		if p >= len(page) || page[p] != '=' {
+		p := skipBlanks(x.page, from)
+		if p >= len(x.page) || x.page[p] != '=' {
 			continue
 		}
-		if p = skipBlanks(page, p+1); p >= len(page) || (page[p] != '"' && page[p] != '\'') {
+		if p = skipBlanks(x.page, p+1); p >= len(x.page) || (x.page[p] != '"' && x.page[p] != '\'') {
 			continue
 		}
 		f.start, f.end = p+1, -1
-		if k := bytes.IndexByte(page[p+1:], page[p]); k >= 0 {
+		if k := bytes.IndexByte(x.page[p+1:], x.page[p]); k >= 0 {
 			f.end = p + 1 + k
 		}
 		return f, true
 	}
-	return find{}, false
+}
+
+// forward brings the place of a word to the first one that does not lie before a byte.
+func (x *finder) forward(at, from int, word string) int {
+	if at >= from {
+		return at
+	}
+	if from >= len(x.page) {
+		return len(x.page)
+	}
+	if i := bytes.Index(x.page[from:], []byte(word)); i >= 0 {
+		return from + i
+	}
+	return len(x.page)
 }
 
 func skipBlanks(page []byte, p int) int {
@@ -76,41 +90,41 @@ func skipBlanks(page []byte, p int) int {
 	return p
 }
 
-// fix returns the page as it is shown, which is raw itself where nothing is to be changed. It is valid until
-// the next call.
-func (x *linkFixer) fix(f *phm.File, raw []byte, exists func(string) bool) []byte {
-	x.out, x.tokens = x.out[:0], nil
+// fix returns the page as it is shown, which may be raw or the fixer's until the next call, and how the page
+// comes back of that: nil when it is shown as it is.
+func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
+	x.out, x.undo = x.out[:0], x.undo[:0]
+	parts := relocate.FindMarkup(raw)
+	all := newFinder(raw)
 	copied, from := 0, 0
 	for {
-		l, ok := nextFind(raw, from)
+		l, ok := all.next(from)
 		if !ok {
 			break
 		}
-		if l.end >= 0 && accepted(f.Path, raw[l.start:l.end], l.src, exists) {
+		if l.end >= 0 && x.accepted(f.Path, raw[l.start:l.end], l.src) {
 			from = l.end + 1
 			continue
 		}
-		if x.tokens == nil {
-			x.tokens = tokens(raw)
-		}
-		start, end, text := x.repair(f, raw, l, exists)
-		x.out = append(append(x.out, raw[copied:start]...), text...)
+		start, end, text := x.repair(f, raw, l, &parts)
+		x.out = append(x.out, raw[copied:start]...)
+		x.undo = appendUndo(x.undo, start-copied, len(text), raw[start:end])
+		x.out = append(x.out, text...)
 		copied, from = end, end
 		if start == l.start {
 			from = l.end + 1
 		}
 	}
 	if copied == 0 {
-		return raw
+		return raw, nil
 	}
 	x.out = append(x.out, raw[copied:]...)
-	return x.out
+	return x.out, x.undo
 }
 
-// accepted reports whether no release of zimcheck has anything to say about a link.
-func accepted(from string, value []byte, src bool, exists func(string) bool) bool {
-	v := string(value)
-	if v == "" {
+// accepted reports whether zimcheck takes a link for a right one. Releases differ: it must be right for all.
+func (x *linkFixer) accepted(from string, v []byte, src bool) bool {
+	if len(v) == 0 {
 		return false
 	}
 	if v[0] == '#' || v[0] == '?' {
@@ -124,32 +138,53 @@ func accepted(from string, value []byte, src bool, exists func(string) bool) boo
 	case unknown:
 		return false
 	}
-	if v[0] == '/' || strings.Contains(v, "&") {
+	if v[0] == '/' || bytes.IndexByte(v, '&') >= 0 {
 		return false // releases differ in whether they decode character references
 	}
-	path, _, _ := strings.Cut(v, "#")
-	path, _, _ = strings.Cut(path, "?")
-	path, err := url.PathUnescape(path)
-	if err != nil || strings.Count(v, "../") > strings.Count(from, "/") {
+	path, _, _ := bytes.Cut(v, []byte("#"))
+	path, _, _ = bytes.Cut(path, []byte("?"))
+	if bytes.IndexByte(path, '%') >= 0 {
+		plain, err := url.PathUnescape(string(path))
+		if err != nil {
+			return false
+		}
+		path = []byte(plain)
+	}
+	if n := bytes.Count(v, []byte("../")); n > 0 && n > strings.Count(from, "/") {
 		return false
 	}
-	var to []string
+	to, ok := appendResolved(x.to[:0], from, path)
+	x.to = to
+	return ok && x.exists(to)
+}
+
+// appendResolved appends the path that a relative path leads to; not ok: it leads above the root.
+func appendResolved(to []byte, from string, path []byte) (_ []byte, ok bool) {
+	depth := 0
 	if i := strings.LastIndexByte(from, '/'); i >= 0 {
-		to = strings.Split(from[:i], "/")
+		to = append(to, from[:i]...)
+		depth = strings.Count(from, "/")
 	}
-	for s := range strings.SplitSeq(path, "/") {
-		switch s {
+	for more := true; more; {
+		var s []byte
+		s, path, more = bytes.Cut(path, []byte("/"))
+		switch string(s) {
 		case ".":
 		case "..":
-			if len(to) == 0 {
-				return false
+			if depth == 0 {
+				return to, false
 			}
-			to = to[:len(to)-1]
+			depth--
+			to = to[:max(bytes.LastIndexByte(to, '/'), 0)]
 		default:
-			to = append(to, s)
+			if depth > 0 {
+				to = append(to, '/')
+			}
+			to = append(to, s...)
+			depth++
 		}
 	}
-	return exists(strings.Join(to, "/"))
+	return to, true
 }
 
 // linkKind is what zimcheck takes a link for by its spelling.
@@ -162,18 +197,18 @@ const (
 	unknown                 // a scheme that releases take for a path or not
 )
 
-func kindOf(v string) linkKind {
-	k := strings.IndexAny(v, ":/?#")
+func kindOf(v []byte) linkKind {
+	k := bytes.IndexAny(v, ":/?#")
 	if k < 0 || v[k] != ':' {
-		if k == 0 && strings.HasPrefix(v, "//") {
+		if k == 0 && bytes.HasPrefix(v, []byte("//")) {
 			return outside
 		}
 		return inside
 	}
-	if strings.HasPrefix(v[k:], "://") {
+	if bytes.HasPrefix(v[k:], []byte("://")) {
 		return outside
 	}
-	switch strings.ToLower(v[:k]) {
+	switch strings.ToLower(string(v[:k])) {
 	case "javascript", "mailto", "tel", "geo", "data", "xmpp", "news", "urn":
 		return special
 	}
@@ -182,21 +217,21 @@ func kindOf(v string) linkKind {
 
 // repair says which bytes to replace by which, so that a link is accepted.
 func (x *linkFixer) repair(
-	f *phm.File, raw []byte, l find, exists func(string) bool,
+	f *phm.File, raw []byte, l find, parts *relocate.MarkupFinder,
 ) (start, end int, text string) {
-	switch t := tokenAt(x.tokens, l.at); {
-	case t.kind == inText:
+	switch from, part := parts.At(l.at); {
+	case part == relocate.MarkupText:
 		// a reference for the quote is the same text
 		quote := "&#34;"
 		if raw[l.start-1] == '\'' {
 			quote = "&#39;"
 		}
 		return l.start - 1, l.start, quote
-	case t.kind == inRaw, l.end < 0, quoted(raw[t.start:l.at]):
+	case part == relocate.MarkupRaw, l.end < 0, quoted(raw[from:l.at]):
 		return l.at, l.at + 1, "\t"
 	}
 	value := strings.TrimSpace(stdhtml.UnescapeString(string(raw[l.start:l.end])))
-	if ref := target(f, value, l.src, exists); ref != "" && accepted(f.Path, []byte(ref), l.src, exists) {
+	if ref := x.target(f, value, l.src); ref != "" && x.accepted(f.Path, []byte(ref), l.src) {
 		return l.start, l.end, ref
 	}
 	if l.src {
@@ -206,11 +241,11 @@ func (x *linkFixer) repair(
 }
 
 // target returns what a link of a page should be, escaped for an attribute, or "".
-func target(f *phm.File, value string, src bool, exists func(string) bool) string {
+func (x *linkFixer) target(f *phm.File, value string, src bool) string {
 	if value == "" && !src {
 		return string(relocate.Relative(nil, f.Path, f.Path))
 	}
-	if to, ok := leadsTo(f.Path, value, exists); ok {
+	if to, ok := x.leadsTo(f.Path, value); ok {
 		ref := string(relocate.Relative(nil, f.Path, to))
 		if i := strings.IndexByte(value, '#'); i >= 0 {
 			ref += stdhtml.EscapeString(value[i:])
@@ -218,7 +253,7 @@ func target(f *phm.File, value string, src bool, exists func(string) bool) strin
 		return ref
 	}
 	base, _, err := site.Parse(f.URL)
-	if err != nil || kindOf(value) != inside || value == "" {
+	if err != nil || kindOf([]byte(value)) != inside || value == "" {
 		return ""
 	}
 	abs, fragment, err := base.Resolve(value)
@@ -233,7 +268,7 @@ func target(f *phm.File, value string, src bool, exists func(string) bool) strin
 }
 
 // leadsTo returns the file that a link of a page leads to.
-func leadsTo(from, ref string, exists func(string) bool) (string, bool) {
+func (x *linkFixer) leadsTo(from, ref string) (string, bool) {
 	const origin = "http://zim.invalid/"
 	base, _, err := site.Parse(origin + (&url.URL{Path: from}).EscapedPath())
 	if err != nil || ref == "" {
@@ -249,7 +284,7 @@ func leadsTo(from, ref string, exists func(string) bool) (string, bool) {
 	}
 	rest, _, _ = strings.Cut(rest, "?")
 	path, err := url.PathUnescape(rest)
-	return path, (err == nil) && exists(path)
+	return path, (err == nil) && x.exists([]byte(path))
 }
 
 // quoted reports whether the end of a part of a tag lies in a quoted value of it.
@@ -271,62 +306,4 @@ func quoted(tag []byte) bool {
 		}
 	}
 	return quote != 0
-}
-
-// place is what a byte of a page is part of.
-type place uint8
-
-const (
-	inTag  place = iota
-	inText       // where character references are read
-	inRaw        // scripts, styles, comments and the like
-)
-
-// token is a part of a page.
-type token struct {
-	start int
-	kind  place
-}
-
-// tokens takes a page apart.
-func tokens(page []byte) (out []token) {
-	z := html.NewTokenizer(bytes.NewReader(page))
-	at, rawText := 0, false
-	for {
-		t := z.Next()
-		n := len(z.Raw())
-		kind := inRaw
-		switch t {
-		case html.ErrorToken:
-			return append(out, token{at, inRaw})
-		case html.TextToken:
-			if !rawText {
-				kind = inText
-			}
-			rawText = false
-		case html.StartTagToken:
-			kind = inTag
-			name, _ := z.TagName()
-			switch string(name) {
-			case "script", "style", "xmp", "iframe", "noembed", "noframes", "plaintext":
-				rawText = true
-			}
-		case html.SelfClosingTagToken, html.EndTagToken:
-			kind = inTag
-		}
-		out = append(out, token{at, kind})
-		at += n
-	}
-}
-
-func tokenAt(all []token, at int) token {
-	lo, hi := 0, len(all)
-	for lo+1 < hi {
-		if mid := (lo + hi) / 2; all[mid].start <= at {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return all[lo]
 }

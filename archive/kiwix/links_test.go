@@ -12,9 +12,9 @@ import (
 )
 
 // set is the set that the pages of these tests are part of.
-func set(path string) bool {
+func set(path []byte) bool {
 	return slices.Contains([]string{"index.html", "docs/page.html", "docs/a b.html", "docs/a&b.html",
-		"img/x.png", "docs/é.html"}, path)
+		"img/x.png", "docs/é.html"}, string(path))
 }
 
 func TestFix(t *testing.T) {
@@ -57,8 +57,14 @@ func TestFix(t *testing.T) {
 			c.want = c.in
 		}
 		f := &phm.File{Path: "docs/page.html", URL: "https://h.example/docs/page.html"}
-		if got := new(linkFixer).fix(f, []byte(c.in), set); string(got) != c.want {
+		x := linkFixer{exists: set}
+		got, undo := x.fix(f, []byte(c.in))
+		if string(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+		back, err := restore(got, undo)
+		if (undo == nil) != (c.in == c.want) || err != nil || string(back) != c.in {
+			t.Errorf("%s: what is undone is %s, %v", name, back, err)
 		}
 	}
 }
@@ -71,18 +77,24 @@ func FuzzFix(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		file := &phm.File{Path: "docs/page.html", URL: "https://h.example/docs/page.html"}
-		got := bytes.Clone(new(linkFixer).fix(file, []byte(s), set))
+		x := linkFixer{exists: set}
+		shown, undo := x.fix(file, []byte(s))
+		got := bytes.Clone(shown)
+		if back, err := restore(got, undo); err != nil || string(back) != s {
+			t.Fatalf("%q becomes %q, and that %q, %v", s, got, back, err)
+		}
+		all := newFinder(got)
 		for at := 0; ; {
-			l, ok := nextFind(got, at)
+			l, ok := all.next(at)
 			if !ok {
 				break
 			}
-			if l.end < 0 || !accepted(file.Path, got[l.start:l.end], l.src, set) {
+			if l.end < 0 || !x.accepted(file.Path, got[l.start:l.end], l.src) {
 				t.Fatalf("%q becomes %q, with %q", s, got, got[l.at:])
 			}
 			at = l.end + 1
 		}
-		if again := new(linkFixer).fix(file, got, set); !bytes.Equal(again, got) {
+		if again, undo := x.fix(file, got); !bytes.Equal(again, got) || undo != nil {
 			t.Fatalf("%q becomes %q, and then %q", s, got, again)
 		}
 	})
@@ -101,4 +113,15 @@ func TestTitleOf(t *testing.T) {
 			t.Errorf("%.60q: %q, want %q", page, got, want)
 		}
 	}
+}
+
+// What a file says of how its pages come back is not trusted.
+func FuzzRestore(f *testing.F) {
+	f.Add([]byte("shown"), appendUndo(appendUndo(nil, 1, 2, []byte("raw")), 0, 0, nil))
+	f.Add([]byte("shown"), []byte{1, 9})
+	f.Fuzz(func(t *testing.T, shown, undo []byte) {
+		if raw, err := restore(shown, undo); err == nil && len(raw) > len(shown)+len(undo) {
+			t.Errorf("%d bytes of %d and %d", len(raw), len(shown), len(undo))
+		}
+	})
 }

@@ -5,18 +5,18 @@ package kiwix
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
 	"mirrord/internal/charset"
+	"mirrord/internal/inorder"
 	"mirrord/phm"
 	"mirrord/zim"
 )
@@ -31,19 +31,25 @@ const (
 
 	inMemory  = 8 << 20  // bytes of a file up to which it is packed by way of memory
 	maxPage   = 64 << 20 // the same of a page; the links of larger ones stay as they are
+	keepUpTo  = 1 << 20  // bytes of a buffer that is used again
 	mostTypes = 1000     // that are named; a hostile site could send one for each file
 )
 
 // Options are the choices of Pack.
 type Options struct {
 	Name string       // of the set, for people's collections
-	Go   func(func()) // see zim.Options
+	Crew inorder.Crew // works beside the caller; the tree must be safe for concurrent use then
 }
 
 // Pack writes a PHM as a ZIM file. Every file is checked against the table while it is read. fsys yields the
 // files in the order of the table.
 func Pack(f zim.File, fsys fs.FS, o Options) (*phm.Meta, error) {
-	p := &packer{fsys: fsys, types: map[string]bool{}}
+	p := &packer{
+		fsys:  fsys,
+		types: map[string]bool{},
+		paths: map[uint64]struct{}{},
+		free:  make(chan []byte, 16),
+	}
 	m, err := p.pack(f, o)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
@@ -51,17 +57,16 @@ func Pack(f zim.File, fsys fs.FS, o Options) (*phm.Meta, error) {
 	return m, nil
 }
 
-// packer is a phm.Sink that packs what it gets.
+// packer packs the files of a tree.
 type packer struct {
 	fsys  fs.FS
 	zim   *zim.Writer
-	types map[string]bool // that are named in the file
-	paths []uint64        // hashes of all mirror paths, sorted
+	types map[string]bool     // that are named in the file
+	paths map[uint64]struct{} // hashes of all mirror paths
 	icon  iconFinder
 
-	next  func() (*phm.File, error, bool)
-	body  bytes.Buffer
-	fixer linkFixer
+	fixers []linkFixer // by worker
+	free   chan []byte
 }
 
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
@@ -76,12 +81,12 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 		UUID:     uuidOf(m),
 		Types:    p.allTypes(),
 		MainPage: m.Entry,
-		Go:       o.Go,
+		Go:       o.Crew.Go,
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = p.copy()
+	err = p.copy(o.Crew)
 	if err == nil {
 		err = p.describe(m, o.Name)
 	}
@@ -127,15 +132,14 @@ func (p *packer) look(m *phm.Meta) error {
 		if t := cleanType(f.Type); len(p.types) < mostTypes {
 			p.types[t] = true
 		}
-		p.paths = append(p.paths, xxh3.HashString(f.Path))
+		p.paths[xxh3.HashString(f.Path)] = struct{}{}
 		p.icon.look(f)
 	}
-	slices.Sort(p.paths)
 	return nil
 }
 
-func (p *packer) exists(path string) bool {
-	_, ok := slices.BinarySearch(p.paths, xxh3.HashString(path))
+func (p *packer) exists(path []byte) bool {
+	_, ok := p.paths[xxh3.Hash(path)]
 	return ok
 }
 
@@ -159,47 +163,33 @@ func (p *packer) allTypes() (out []string) {
 }
 
 // copy packs all files.
-func (p *packer) copy() error {
-	next, stop := iter.Pull2(p.table())
-	defer stop()
-	p.next = next
-	_, err := phm.Copy(p.fsys, p)
+func (p *packer) copy(crew inorder.Crew) error {
+	p.fixers = make([]linkFixer, max(crew.Size, 1))
+	for i := range p.fixers {
+		p.fixers[i].exists = p.exists
+	}
+	_, err := phm.Visit(p.fsys, phm.Visitor[*packed]{
+		Crew:  crew,
+		Small: func(f *phm.File) bool { return f.Size <= inMemory || (isPage(f) && f.Size <= maxPage) },
+		Work:  p.prepare,
+		Take:  p.add,
+		Large: p.large,
+	})
 	return err
 }
 
-var errOrder = errors.New("the files do not come in the order of their table")
+func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }
 
-// Create begins a file of the set.
-func (p *packer) Create(path string, _ time.Time) (io.WriteCloser, error) {
-	if path == phm.MetaName || path == phm.FilesName {
-		return p.createOwn(path)
-	}
-	f, err, ok := p.next()
-	if err != nil {
-		return nil, err
-	}
-	if !ok || f.Path != path {
-		return nil, fmt.Errorf("%q: %w", path, errOrder)
-	}
-	e := p.entry(f)
-	if f.Size <= inMemory || (e.Type == htmlType && f.Size <= maxPage) {
-		p.body.Reset()
-		return &packed{p: p, f: f, e: e}, nil
-	}
-	return p.zim.Stream(e, f.Size)
-}
-
-// createOwn begins phm.json or phm.files.
-func (p *packer) createOwn(path string) (io.WriteCloser, error) {
-	info, err := fs.Stat(p.fsys, path)
-	if err != nil {
-		return nil, err
+// large begins a file that is not held in memory, or a file of the set itself.
+func (p *packer) large(path string, size int64, f *phm.File) (io.WriteCloser, error) {
+	if f != nil {
+		return p.zim.Stream(p.entry(f), size)
 	}
 	e := zim.Entry{Namespace: zim.Index, Path: kept + path, Type: tableType}
 	if path == phm.MetaName {
 		e.Type = jsonType
 	}
-	return p.zim.Stream(e, info.Size())
+	return p.zim.Stream(e, size)
 }
 
 func (p *packer) entry(f *phm.File) zim.Entry {
@@ -215,38 +205,55 @@ func (p *packer) entry(f *phm.File) zim.Entry {
 	return e
 }
 
-// packed is a file that is packed when it is whole.
+// packed is a file that is ready to be added.
 type packed struct {
-	p *packer
-	f *phm.File
-	e zim.Entry
+	entry zim.Entry
+	shown []byte
+	undo  []byte      // how it comes back of that, nil when it is shown as it is
+	icon  image.Image // that it is, if it was looked for
 }
 
-func (w *packed) Write(b []byte) (int, error) { return w.p.body.Write(b) }
-
-func (w *packed) Close() error {
-	p, body, e := w.p, w.p.body.Bytes(), w.e
-	if int64(len(body)) != w.f.Size {
-		return nil // whoever copies says what is wrong
-	}
-	p.icon.take(w.f, body)
+// prepare makes an entry of a file. It runs in a worker.
+func (p *packer) prepare(worker int, f *phm.File, body []byte) (*packed, error) {
+	out := &packed{entry: p.entry(f), icon: p.icon.read(f, body)}
 	shown := body
-	switch {
+	switch e := &out.entry; {
 	case len(body) == 0:
-		shown = []byte("\n")
+		shown, out.undo = []byte("\n"), appendUndo(nil, 0, 1, nil)
 	case e.Type == htmlType:
 		e.Front, e.Title = true, titleOf(body)
-		shown = p.fixer.fix(w.f, body, p.exists)
-	case (w.f.Type == "") && charset.IsText(body):
+		var undo []byte
+		shown, undo = p.fixers[worker].fix(f, body)
+		out.undo = bytes.Clone(undo)
+	case (f.Type == "") && charset.IsText(body):
 		e.Type = plainType
 	}
-	if err := p.zim.Add(e, shown); err != nil || bytes.Equal(shown, body) {
+	select {
+	case out.shown = <-p.free:
+	default:
+	}
+	out.shown = append(out.shown[:0], shown...)
+	return out, nil
+}
+
+// add adds it, with what is to be undone in an entry of its own.
+func (p *packer) add(f *packed) error {
+	if f.icon != nil {
+		p.icon.img = f.icon
+	}
+	err := p.zim.Add(f.entry, f.shown)
+	if cap(f.shown) <= keepUpTo {
+		select {
+		case p.free <- f.shown:
+		default:
+		}
+	}
+	if err != nil || f.undo == nil {
 		return err
 	}
 	return p.zim.Add(zim.Entry{
 		Namespace: zim.Index,
-		Path:      kept + w.f.Path,
+		Path:      undone + f.entry.Path,
 		Type:      unknownType,
-		Plain:     e.Plain,
-	}, body)
+	}, f.undo)
 }

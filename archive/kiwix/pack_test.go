@@ -16,6 +16,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"mirrord/internal/inorder"
 	"mirrord/internal/phmtest"
 	"mirrord/phm"
 	"mirrord/zim"
@@ -69,8 +70,8 @@ func read(t testing.TB, name string) []byte {
 func TestPack(t *testing.T) {
 	tree := nasty(t)
 	data := read(t, pack(t, tree, Options{Name: "nasty"}))
-	if again := read(t, pack(t, tree, Options{Name: "nasty", Go: func(f func()) { go f() }})); !bytes.Equal(data,
-		again) {
+	crew := inorder.Crew{Go: func(f func()) { go f() }, Size: 3}
+	if again := read(t, pack(t, tree, Options{Name: "nasty", Crew: crew})); !bytes.Equal(data, again) {
 		t.Error("two files of one tree differ")
 	}
 	got, err := Open(bytes.NewReader(data), int64(len(data)), phm.Limits{})
@@ -181,5 +182,21 @@ func TestPackDamaged(t *testing.T) {
 	if _, err := Pack(f, tree, Options{}); !errors.Is(err, phm.ErrDamaged) ||
 		!strings.Contains(err.Error(), "p/030.html") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Files of before, which have each page that differs as a whole, are read too.
+func TestOpenKeptWhole(t *testing.T) {
+	data := read(t, filepath.Join("testdata", "kept-whole.zim"))
+	tree, err := Open(bytes.NewReader(data), int64(len(data)), phm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := phm.Verify(tree, phm.VerifyOptions{})
+	if err == nil {
+		err = errors.Join(report.Err(), tree.CheckSum())
+	}
+	if err != nil || report.Files != 3 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

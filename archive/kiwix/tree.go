@@ -3,6 +3,7 @@
 package kiwix
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -60,10 +61,41 @@ func (t *Tree) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("a redirect, not a file")}
 	}
 	b, err := t.zim.Blob(i)
+	if u, changed := t.zim.Find(zim.Index, undone+name); changed && err == nil {
+		b, err = t.restored(b, u)
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return &file{b, path.Base(name)}, nil
+}
+
+// restored returns a page as it was, of what is shown and the entry that says how it differs.
+func (t *Tree) restored(shown *zim.Blob, undo int) (*zim.Blob, error) {
+	page, err := readBlob(shown)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.zim.Blob(undo)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := readBlob(b)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := restore(page, changes)
+	return &zim.Blob{Reader: bytes.NewReader(raw), Size: int64(len(raw))}, err
+}
+
+func readBlob(b *zim.Blob) ([]byte, error) {
+	defer b.Close()
+	if b.Size > 2*maxPage {
+		return nil, fmt.Errorf("a changed page of %d bytes", b.Size)
+	}
+	data := make([]byte, b.Size)
+	_, err := io.ReadFull(b, data)
+	return data, err
 }
 
 // file is a file of a Tree, and its fs.FileInfo.

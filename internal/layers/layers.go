@@ -64,6 +64,8 @@ func rows() map[string]Row {
 
 		"internal/parts": 0, // registries
 
+		"internal/inorder": 0, // work on all cores, in order
+
 		"internal/webhook": 0,
 
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
