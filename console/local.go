@@ -38,6 +38,9 @@ func markOf(hash string) string { return access.Digest(hash)[:16] }
 // accountNow is whose a session is, with the role that he has now; the zero value when it has ended.
 func (s *Server) accountNow(f store.SessionFact) account {
 	who := accountOf(f)
+	if f.Via == viaOIDC && s.o.OIDC == nil {
+		return account{}
+	}
 	if f.Via != viaPassword {
 		return who
 	}
@@ -67,9 +70,14 @@ func (s *Server) hasForm() bool {
 
 // loginForm is what the page of the login shows.
 type loginForm struct {
-	Why  string // the last attempt failed
-	Name string
+	Why      string // the last attempt failed
+	Name     string
+	Password bool   // somebody can log in with one
+	Provider string // where users can log in, too; ""
 }
+
+// asks reports whether there is something to log in with on a page.
+func (s *Server) asks() bool { return s.o.OIDC != nil || s.hasForm() }
 
 // askLogin shows the form of the login.
 func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
@@ -78,7 +86,14 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
 		w:      w,
 		r:      r,
 	}
-	form := loginForm{Why: why, Name: access.Clip(r.PostFormValue("name"))}
+	form := loginForm{
+		Why:      why,
+		Name:     access.Clip(r.PostFormValue("name")),
+		Password: s.hasForm(),
+	}
+	if s.o.OIDC != nil {
+		form.Provider = s.o.OIDC.At()
+	}
 	if err := v.draw(http.StatusUnauthorized, "login.html", "Log in", form); err != nil {
 		s.o.Log.Error("console", "err", err)
 		http.Error(w, "log in first", http.StatusUnauthorized)

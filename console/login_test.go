@@ -99,9 +99,9 @@ func TestLoginAttempts(t *testing.T) {
 func TestProxyLogin(t *testing.T) {
 	b := newBrowser(t, func(o *Options) {
 		o.Proxy = Proxy{
-			From:      []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28")},
-			Header:    "Remote-User",
-			Operators: []string{"eve"},
+			From:   []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28")},
+			Header: "Remote-User",
+			Roles:  map[string]Role{"eve": Operate, "olga": Order},
 		}
 		o.Hosts = []string{"mirrors.example"}
 	})
@@ -111,6 +111,7 @@ func TestProxyLogin(t *testing.T) {
 	}{
 		{"192.0.2.5:1", "bob: read", []string{"bob"}},
 		{"192.0.2.5:1", "eve: operate", []string{"eve"}},
+		{"192.0.2.5:1", "olga: order", []string{"olga"}},
 		{"[::ffff:192.0.2.5]:1", "bob: read", []string{"bob"}},
 		{"192.0.2.16:1", "", []string{"bob"}},
 		{"192.0.2.5:1", "", []string{"bob", "eve"}},
@@ -136,6 +137,25 @@ func TestProxyLogin(t *testing.T) {
 	for _, bad := range []string{"", "proxy.example", "10.0.0.5=", "10.0.0.5=a b", "10.0.0.0/40"} {
 		if _, err := ParseProxy(bad); err == nil {
 			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// Users of a proxy have roles; an unnamed one is an operator by no mistake.
+func TestProxyRoles(t *testing.T) {
+	roles, err := ParseRoles([]string{"ann", "bob=order", "*=order", "eve=read"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Proxy{Roles: roles}
+	for name, want := range map[string]Role{"ann": Operate, "bob": Order, "zoe": Order, "eve": Read} {
+		if who, ok := p.account([]string{name}); !ok || who.Role != want {
+			t.Errorf("%s: %+v", name, who)
+		}
+	}
+	for _, bad := range []string{"*", "*=operate", "=order", "ann=root", "ann=nobody"} {
+		if roles, err := ParseRoles([]string{bad}); err == nil {
+			t.Errorf("%q was taken: %v", bad, roles)
 		}
 	}
 }
@@ -185,7 +205,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		p, form := path(pattern)
 		b.want(http.StatusForbidden, "your role does not allow that", p, form)
 	}
-	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Nobody]) != 6 {
+	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Nobody]) != 8 {
 		t.Errorf("done: %v; routes: %v", b.daemon.did, need)
 	}
 	if last := b.facts.audit[len(b.facts.audit)-1]; last.Who != "ann" || last.Error == "" {

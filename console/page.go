@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
@@ -143,8 +144,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	code, what := http.StatusInternalServerError, ""
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	usage, isUsage := errors.AsType[*app.Error](err)
+	_, isProvider := errors.AsType[oidcError](err)
 	switch {
-	case errors.Is(err, errLogin) && s.hasForm():
+	case errors.Is(err, errLogin) && s.asks():
 		s.askLogin(w, r, "")
 		return
 	case errors.Is(err, errLogin):
@@ -156,8 +158,13 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		w.Header().Set("Retry-After", strconv.Itoa(int(triesFor.Seconds())))
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
-	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin), errors.Is(err, errClear):
+	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin), errors.Is(err, errClear),
+		errors.Is(err, access.ErrNoRole):
 		code = http.StatusForbidden
+	case errors.Is(err, errGoing):
+		code, what = http.StatusForbidden, "Go to /login and begin again."
+	case isProvider:
+		code, what = http.StatusBadGateway, "Try again; an operator finds more in the audit log."
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound

@@ -34,9 +34,9 @@ type account struct {
 
 // Proxy is a reverse proxy that says who its users are. The zero value trusts nobody.
 type Proxy struct {
-	From      []netip.Prefix // addresses from which Header is believed
-	Header    string         // that has the user's name
-	Operators []string       // users with the role operate; all others have read
+	From   []netip.Prefix  // addresses from which Header is believed
+	Header string          // that has the user's name
+	Roles  map[string]Role // by user; * is every other one, who has the role read without it
 }
 
 // ParseProxy reads ADDRESS[=HEADER]: an address or prefix, and the header that is believed from there.
@@ -61,6 +61,29 @@ func ParseProxy(s string) (Proxy, error) {
 	return p, nil
 }
 
+// ParseRoles reads a list of USER[=ROLE]; without a role it is operate.
+func ParseRoles(list []string) (map[string]Role, error) {
+	out := map[string]Role{}
+	for _, s := range list {
+		user, word, given := strings.Cut(s, "=")
+		role := Operate
+		if given {
+			var err error
+			if role, err = ParseRole(word); err != nil {
+				return nil, fmt.Errorf("%q: %w", s, err)
+			}
+		}
+		if user == "" {
+			return nil, fmt.Errorf("%q names no user; want USER or USER=ROLE", s)
+		}
+		if user == "*" && role == Operate {
+			return nil, fmt.Errorf("%q makes everybody an operator; name the users", s)
+		}
+		out[user] = role
+	}
+	return out, nil
+}
+
 // trusts reports whether a client's address is that of the proxy.
 func (p *Proxy) trusts(remote string) bool {
 	ap, err := netip.ParseAddrPort(remote)
@@ -81,9 +104,9 @@ func (p *Proxy) account(values []string) (account, bool) {
 	if name == "" || len(name) > maxUser {
 		return account{}, false
 	}
-	role := Read
-	if slices.Contains(p.Operators, name) {
-		role = Operate
+	role, known := p.Roles[name]
+	if !known {
+		role = max(p.Roles["*"], Read)
 	}
 	return account{Name: name, Role: role, via: "proxy"}, true
 }

@@ -76,6 +76,8 @@ func routes() []route {
 		{"GET /audit", Operate, auditPage},
 		{"GET /login", Nobody, loginPage},
 		{"POST /login", Nobody, passwordLogin},
+		{"GET /login/oidc", Nobody, beginOIDC},
+		{"GET " + access.OIDCCallback, Nobody, endOIDC},
 		{"GET /password", Nobody, passwordPage},
 		{"POST /password", Nobody, changePassword},
 		{"POST /logout", Nobody, logout},

@@ -51,6 +51,7 @@ type Options struct {
 	API     http.Handler   // answers below /v1/; nil: there is none
 	// users with passwords; nil: there are none
 	Passwords *Passwords
+	OIDC      *access.OIDC     // the provider that logs users in; nil: none
 	Keep      time.Duration    // how old the list of all jobs may be
 	Now       func() time.Time // default: time.Now
 	Log       *slog.Logger     // default: nobody
@@ -60,6 +61,7 @@ type Options struct {
 type Server struct {
 	o       Options
 	logins  *logins
+	goings  goings
 	pages   *template.Template
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection

@@ -33,6 +33,7 @@ type consoleFlags struct {
 	operators []string
 	mirrors   string
 	tls       string            // CERT,KEY: names of files
+	oidc      string            // file of an OpenID provider
 	greet     func(link string) // gets a link that logs in, instead of a line that says where the console is
 }
 
@@ -44,10 +45,11 @@ const (
 func (f *consoleFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "console", "", "`ADDRESS` of the console; off: never")
-	fl.StringSliceVar(&f.hosts, "console-host", nil, "another `HOST` name of it")
+	fl.StringSliceVar(&f.hosts, "console-host", nil, "another `HOST`")
 	fl.StringVar(&f.proxy, "console-proxy", "", "`ADDRESS[=HEADER]` that logs users in")
-	fl.StringSliceVar(&f.operators, "console-operator", nil, "`USER` who may change things")
+	fl.StringSliceVar(&f.operators, "console-operator", nil, "`USER[=ROLE]` of that proxy")
 	fl.StringVar(&f.tls, "console-tls", "", "`CERT,KEY` files")
+	fl.StringVar(&f.oidc, "console-oidc", "", "`FILE` of an OpenID login")
 	fl.StringVar(&f.mirrors, "console-mirrors", "", "`URL` of mirrord serve")
 }
 
@@ -58,13 +60,20 @@ func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 			return p, app.Usagef("--console-proxy: %w", err)
 		}
 	}
-	p.Operators = f.operators
-	if len(p.Operators) > 0 && len(p.From) == 0 {
+	if p.Roles, err = console.ParseRoles(f.operators); err != nil {
+		return p, app.Usagef("--console-operator: %w", err)
+	}
+	if len(p.Roles) > 0 && len(p.From) == 0 {
 		return p, app.Usagef("--console-operator names users of a proxy: give --console-proxy too")
 	}
 	if f.tls != "" {
 		if _, err := newCertFiles(f.tls, nil); err != nil {
 			return p, app.Usagef("--console-tls: %w", err)
+		}
+	}
+	if f.oidc != "" {
+		if _, err := access.ReadOIDC(f.oidc); err != nil {
+			return p, app.Usagef("--console-oidc: %w", err)
 		}
 	}
 	if f.listen != "" && f.listen != consoleOff {
@@ -129,6 +138,11 @@ func (d *consoleDoor) open() error {
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
+	provider, err := d.provider()
+	if err != nil {
+		return err
+	}
+	has = has || provider != nil
 	if !has && console.CheckAddress(cmp.Or(d.flags.listen, consoleAddress), proxy, false) != nil {
 		return fmt.Errorf("console: %s can be reached from other machines, and nobody can log in there: "+
 			"make a user first, with mirrord user add", d.flags.listen)
@@ -156,6 +170,7 @@ func (d *consoleDoor) open() error {
 			Hasher: access.NewHasher(0),
 			Change: facts.ChangeUser,
 		},
+		OIDC:    provider,
 		Proxy:   proxy,
 		Orders:  d.own,
 		Hosts:   d.flags.names(),
@@ -197,6 +212,18 @@ func (d *consoleDoor) open() error {
 	}
 	d.say("console at %s%s/: mirrord open logs you in\n", d.flags.scheme(), d.at)
 	return nil
+}
+
+// provider logs users in; nil without one.
+func (d *consoleDoor) provider() (*access.OIDC, error) {
+	if d.flags.oidc == "" {
+		return nil, nil
+	}
+	c, err := access.ReadOIDC(d.flags.oidc)
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	return access.NewOIDC(c, d.st.Now), nil
 }
 
 // openOrders takes over what users have ordered; work is done by Run.

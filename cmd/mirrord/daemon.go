@@ -98,7 +98,7 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket")
 	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`")
 	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page and metrics")
-	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
+	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` of that page")
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
 	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
 	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors")
