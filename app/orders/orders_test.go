@@ -61,9 +61,12 @@ func TestOrder(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, stateDir)); err == nil {
 		t.Error("the state of the run stays")
 	}
-	for x.Mailed == "" {
-		<-s.Changed()
-		x, _ = s.Get(x.Number)
+	for {
+		changed := s.Changed()
+		if x, _ = s.Get(x.Number); x.Mailed != "" {
+			break
+		}
+		<-changed
 	}
 	s.mu.Lock()
 	mail := strings.Join(s.mail, "")
