@@ -183,6 +183,9 @@ func (m *Model) Vouch(u ID) { m.flags[u] |= vouched }
 // In reports whether a unit is part of the mirror, as far as is known.
 func (m *Model) In(u ID) bool { return int(u) < len(m.flags) && m.flags[u]&present != 0 }
 
+// DirOf is the directory of a unit.
+func (m *Model) DirOf(u ID) Dir { return m.dir[u] }
+
 func (m *Model) kind(u ID) Kind { return Kind(m.flags[u] & kindMask) }
 
 // age is how many seconds before now a unit was last observed; 0 when that is not known.

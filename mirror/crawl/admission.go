@@ -31,8 +31,8 @@ type AdmissionOptions struct {
 	First func() bool
 	// Planned reports whether a plan says when known URLs are requested.
 	Planned func() bool
-	// Leaves reports whether the plan does not request a known URL because an unchanged document names it. It
-	// is called while the table waits.
+	// Leaves reports whether the plan does not request a known URL because a document names it that named it
+	// before. It is called while the table waits.
 	Leaves func(id uint32, s ledger.State) bool
 }
 
@@ -46,6 +46,8 @@ func NewAdmission(o AdmissionOptions) *Admission { return &Admission{o: o} }
 type Document struct {
 	ID    uint32
 	Depth int // links from an entry point
+	// Before are the URLs that it named when it was last stored, by number; nil: none, or it does not matter.
+	Before map[uint32]bool
 }
 
 // Admitted is what becomes of the URLs that a document names.
@@ -151,7 +153,8 @@ func (a *Admission) decide(
 	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
 	rests := icon && a.Rests(id, s)
 	trapped := !s.InSet() && a.o.Chains.Refuses(u, doc.ID)
-	if hasTurn || rests || trapped {
+	left := hasPlan && doc.Before[id] && c.Purpose != admit.Sitemap && a.o.Leaves(id, s)
+	if hasTurn || rests || trapped || left {
 		return q, m
 	}
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}

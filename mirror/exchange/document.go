@@ -19,10 +19,39 @@ import (
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
 func (r *reading) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
-	in := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
+	in := r.admission.Admit(x.IDs, crawl.Document{
+		ID:     id,
+		Depth:  depth,
+		Before: r.deadBefore(id),
+	}, x.Candidates)
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
 	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	return in.Add
+}
+
+// deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
+// they do not matter, and neither does what cannot be read: then they are requested.
+func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
+	if r.advice.Plan == nil {
+		return nil
+	}
+	targets, err := r.records.TargetsOf(id)
+	if err != nil {
+		return nil
+	}
+	store.Targets(targets, func(to uint32) bool {
+		if to < store.Mention {
+			to &^= store.Guess
+			if s := r.table.State(to); s.Known() && !s.Governed() {
+				if out == nil {
+					out = map[uint32]bool{}
+				}
+				out[to] = true
+			}
+		}
+		return true
+	})
+	return out
 }
 
 // numbers returns the numbers of URLs on their way into the frontier.

@@ -8,12 +8,11 @@ import (
 	"mirrord/site"
 )
 
-// retryDead is for how many runs, at most, a planned run does not retry a dead link that only unchanged
-// documents name: for as many as it has been dead, so that what comes back soon is found soon.
-const retryDead = 8
+// retryBroken is in every how many runs a planned run requests a URL that has failed for several runs.
+const retryBroken = 8
 
-// Leaves reports whether a run does not request a known URL because an unchanged document names it: the plan
-// decides, or a later run. broken says that it has failed for several runs.
+// Leaves reports whether a run does not request a known URL because a document names it that named it before:
+// the plan decides, or a later run. broken says that it has failed for several runs.
 func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 	switch {
 	case p == nil || !s.Known():
@@ -21,12 +20,11 @@ func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 	case s.Governed():
 		return true
 	case broken:
-		return (int(id)+p.o.Run)%retryDead != 0
+		return (int(id)+p.o.Run)%retryBroken != 0
 	}
 	switch s.Outcome() {
 	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
-		looked := p.model.Looked(id)
-		return looked > 0 && p.o.Run-looked < min(looked-p.model.Died(id), retryDead)
+		return p.dead.rests(id)
 	}
 	return false
 }

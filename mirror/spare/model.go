@@ -35,9 +35,9 @@ type SiteModel struct {
 	Last  int     // number of the latest run
 	Whole Learned // from complete runs
 
-	times  map[int]int64     // of runs that were not doubtful, Unix seconds
-	looked []uint32          // by URL: the last run that looked at it; 0: none did
-	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
+	times  map[int]int64 // of runs that were not doubtful, Unix seconds
+	looked []uint32      // by URL: the last run that looked at it; 0: none did
+	dead   deadLinks
 }
 
 // Looked returns the last run that looked at a URL, 0 when none did.
@@ -58,7 +58,7 @@ func (m *SiteModel) LookedAt(id uint32) time.Time {
 }
 
 // Died returns the run that found a URL missing from the mirror, 0 when none did.
-func (m *SiteModel) Died(id uint32) int { return int(m.died[id]) }
+func (m *SiteModel) Died(id uint32) int { return int(m.dead.died[id]) }
 
 // learnedRuns is how many of the latest runs a model learns from. Of earlier runs it knows what entered and
 // left.
@@ -82,7 +82,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 			Model:  policy.NewModel(),
 			Tree:   NewDirTable(k.Primary),
 			looked: make([]uint32, k.Table.Len()),
-			died:   map[uint32]uint32{},
+			dead:   newDeadLinks(),
 			times:  map[int]int64{},
 		},
 	}
@@ -217,16 +217,23 @@ func (l *learner) look(o *store.Observation) {
 	if o.Complete {
 		m.Whole.add(o.Time, l.looks.gap)
 	}
+	run, dead := uint32(o.Run), &m.dead
+	l.each(o.Entered, func(id uint32) {
+		if m.looked[id] > 0 {
+			dead.revive(m.DirOf(policy.ID(id)), run)
+		}
+	})
 	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 		l.each(s, func(id uint32) {
-			m.looked[id] = uint32(o.Run)
-			if !l.known.Table.State(id).Governed() && m.died[id] == 0 {
-				m.died[id] = uint32(o.Run)
+			dead.look(id, run, m.looked[id])
+			m.looked[id] = run
+			if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
+				dead.died[id] = run
 			}
 		})
 	}
-	l.each(o.Left, func(id uint32) { m.died[id] = uint32(o.Run) })
-	l.each(o.Entered, func(id uint32) { delete(m.died, id) })
+	l.each(o.Left, func(id uint32) { dead.died[id] = run })
+	l.each(o.Entered, func(id uint32) { delete(dead.died, id) })
 }
 
 // namedBy returns the documents that were the first to name some URLs.

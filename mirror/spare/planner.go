@@ -30,6 +30,7 @@ type Planner struct {
 	low     int          // the frontier is filled when it has fewer URLs
 	origins []string     // of the units
 	due     ledger.IDSet // requested whatever pays, because the job gives them priority
+	dead    deadPlan
 
 	mu     sync.Mutex
 	plan   policy.Plan
@@ -114,6 +115,7 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		low:     lowWater(o.Job),
 		origins: originsOf(o.Site.Table),
 		plan:    plan,
+		dead:    planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
 		found:   map[uint32]int{},
 		hinted:  hints{open: map[uint32]bool{}},
 	}
@@ -203,6 +205,7 @@ func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
 func (p *Planner) Drop() {
 	if p != nil {
 		p.model, p.plan, p.rules, p.due, p.found, p.hinted = nil, nil, nil, ledger.IDSet{}, nil, hints{}
+		p.dead = deadPlan{}
 	}
 }
 

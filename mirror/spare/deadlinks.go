@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"math"
+
+	"mirrord/policy"
+)
+
+// Dead links have a rate of their own. That one is alive again grows less likely with every run for which it
+// was dead: over a time in which its age doubles the chance is about the same, whatever the age. How large it
+// is, is learned from the dead links of the site.
+
+const (
+	// For so many runs a dead link is requested whenever its age has doubled, so that what comes back soon is
+	// found soon.
+	youngDead = 8
+	// Before anything is known the chance of a doubling is the default price. It is a guess that counts as much
+	// as this many links of which the age grew by the factor e.
+	deadPrior = 100
+)
+
+// deadLinks is what the runs of a site tell of dead links.
+type deadLinks struct {
+	died map[uint32]uint32     // by URL: the run that found it missing from the mirror
+	back map[policy.Dir]uint32 // the last run in which dead links of a directory were alive again
+
+	grown   float64 // logarithms of the factors by which the ages of links grew until a look, together
+	returns float64 // directories of which dead links were alive again, by run
+}
+
+func newDeadLinks() deadLinks {
+	return deadLinks{died: map[uint32]uint32{}, back: map[policy.Dir]uint32{}}
+}
+
+// look takes note of a look at a link that was last looked at in another run.
+func (d *deadLinks) look(id, run, last uint32) {
+	if died := d.died[id]; died > 0 && last >= died && run > last {
+		d.grown += grown(run-died, last-died)
+	}
+}
+
+// revive takes note of a link that is alive again.
+func (d *deadLinks) revive(dir policy.Dir, run uint32) {
+	if d.back[dir] != run {
+		d.back[dir] = run
+		d.returns++
+	}
+}
+
+// grown is the logarithm of the factor by which an age has grown.
+func grown(now, then uint32) float64 { return math.Log(float64(now+1) / float64(then+1)) }
+
+// rate is the chance that a link is alive again after its age has grown by the factor e.
+func (d *deadLinks) rate() float64 {
+	const prior = policy.DefaultPrice / math.Ln2
+	return (d.returns + prior*deadPrior) / (d.grown + deadPrior)
+}
+
+// deadPlan says which dead links a run requests.
+type deadPlan struct {
+	model *SiteModel
+	run   int
+	price float64
+	rate  float64
+	probe map[uint32]bool // of directories of which no dead link was requested for long
+}
+
+// planDead plans the dead links of a run. Of each directory that has some, one is requested at least every
+// most runs; 0 is no bound. When it is alive again, the next run requests the others.
+func planDead(m *SiteModel, run int, price float64, most int) deadPlan {
+	p := deadPlan{
+		model: m,
+		run:   run,
+		price: price,
+		rate:  m.dead.rate(),
+		probe: map[uint32]bool{},
+	}
+	if price <= 0 {
+		p.price = policy.DefaultPrice
+	}
+	if most <= 0 {
+		return p
+	}
+	type group struct{ oldest, last uint32 }
+	groups := map[policy.Dir]group{}
+	for id := range m.dead.died {
+		dir := m.DirOf(policy.ID(id))
+		g, ok := groups[dir]
+		at, was := m.Looked(id), m.Looked(g.oldest)
+		if !ok || at < was || (at == was && id < g.oldest) {
+			g.oldest = id
+		}
+		g.last = max(g.last, uint32(at))
+		groups[dir] = g
+	}
+	for dir, g := range groups {
+		if run-int(g.last) >= most-int(spread(uint32(dir))*float64(most)/3) {
+			p.probe[g.oldest] = true
+		}
+	}
+	return p
+}
+
+// rests reports whether the run does not request a dead link.
+func (p *deadPlan) rests(id uint32) bool {
+	looked, died := p.model.Looked(id), p.model.Died(id)
+	age, since := looked-died, p.run-looked
+	switch {
+	case looked == 0:
+		return false
+	case died == 0:
+		return since < youngDead
+	case age < youngDead:
+		return since < age
+	case p.probe[id], p.model.dead.back[p.model.DirOf(policy.ID(id))] >= uint32(looked):
+		return false
+	}
+	worth := p.rate * grown(uint32(p.run-died), uint32(age))
+	return worth*(0.5+spread(id)) < p.price
+}
+
+// spread is a number from 0 to 1 that spreads over several runs what would fall into one.
+func spread(n uint32) float64 { return float64(n*2654435761>>8) / (1 << 24) }
