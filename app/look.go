@@ -155,7 +155,20 @@ func Rules(a *App, name string) (r *report.SiteRules, err error) {
 		if err != nil {
 			return err
 		}
-		r, err = v.Rules()
+		r, err = v.Rules(true)
+		return err
+	})
+	return r, err
+}
+
+// Together is which directories of a mirror change with which, with the thresholds of the job.
+func Together(a *App, name string) (r *report.Associations, err error) {
+	err = look(a, name, func(j *job.Job, s *store.Site) error {
+		v, err := report.Load(j, s, a.now())
+		if err != nil {
+			return err
+		}
+		r, err = v.Together()
 		return err
 	})
 	return r, err

@@ -25,6 +25,10 @@
 // looked at; a directory for which these could make the difference between a significant change and none is
 // unknown in that step, and no count takes it in.
 //
+// What a later look finds says more: a file that is as it was at the look before did not change in any step
+// between. From what was seen of single files ([Looks]) come estimates of FoC, CoC and support, each with the
+// interval that holds the truth with a chance of 90 % ([Looks.Estimate]).
+//
 // # Two ways to the same numbers
 //
 // [Diff] of two Merkle trees yields an edit script in time proportional to what changed; [Changes] reads the

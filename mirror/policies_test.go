@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution"
 	"mirrord/fetch"
 	"mirrord/internal/demosite"
 	"mirrord/internal/mirrortest"
@@ -23,6 +25,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/policy"
+	"mirrord/replay"
 	"mirrord/store"
 )
 
@@ -135,12 +138,57 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	out.requests = s.count() - before
 	out.stale /= float64(max(out.steps, 1))
 	out.macro /= float64(max(out.withSteps, 1))
+	if h, ok := s.(*historyServer); ok && p == policy.Adaptive {
+		wantEvolution(tb, j, db, h.h, syncs)
+	}
 	if _, err := report.Verify(tb.Context(), db, false, func(p store.Problem) {
 		tb.Errorf("%s: verify: %s", p.Subject, p)
 	}); err != nil {
 		tb.Fatal(err)
 	}
 	return out
+}
+
+// wantEvolution holds how often the directories of a mirror changed, as estimated from what its runs saw,
+// against what is recorded of the site.
+func wantEvolution(tb testing.TB, j *jobfile.Job, db *store.Site, h *replay.History, syncs int) {
+	tb.Helper()
+	v, err := report.Load(j, db, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := v.Evolution(0, false)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	truth, err := h.Evolution(syncs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tree, err := truth.DeltaTree(evolution.DeltaOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var off, counted float64
+	within, n := 0, 0
+	for _, d := range e.Dirs {
+		at, ok := truth.Dirs().Lookup(strings.Trim(d.Path, "/"))
+		if !ok {
+			continue
+		}
+		n++
+		foc := tree.FoC(at).Value()
+		off += math.Abs(d.FoC - foc)
+		counted += math.Abs(evolution.Frequency{K: d.Changed, N: d.Known}.Value() - foc)
+		if *d.FoCLow-1e-9 <= foc && foc <= *d.FoCHigh+1e-9 {
+			within++
+		}
+	}
+	tb.Logf("%d of %d frequencies of change within their intervals, mean error %.4f, as counted %.4f", within, n,
+		off/float64(n), counted/float64(n))
+	if 10*within < 7*n || off > counted/2 {
+		tb.Error("that is too far off")
+	}
 }
 
 // keepAll syncs a site under every policy and prints the table.

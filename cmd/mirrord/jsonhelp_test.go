@@ -58,6 +58,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"tune.go tuneCommand":                   {"tune", app.TuneReport{}},
 		"plan.go evolution":                     {"evolution", report.Evolution{}},
 		"plan.go rules":                         {"rules", report.SiteRules{}},
+		"plan.go rulesTogether":                 {"rules", report.Associations{}},
 		"preview.go printPreview":               {"plan URL", app.Preview{}},
 		"replay.go runReplay":                   {"replay", replayReport{}},
 		"replicas.go replicaFind":               {"replicas", app.Replicas{}},

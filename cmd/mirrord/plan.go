@@ -96,11 +96,13 @@ func evolutionCommand(a *cli) *cobra.Command {
 		Use:   "evolution JOB",
 		Short: "Show how directories change",
 		Long: `Show for every directory of a mirror, with all below it, how often and how much it changed from run to run:
-  FOC    share of the runs in which it changed, of those that observed it
+  FOC    share of the runs in which it changed: estimated, and between which values with a chance of 90 %
+  SEEN   runs of which it is known whether it changed
   DOC    degree of change in these runs, mean and maximum
   EDITS  files and directories that came, went or changed
 
-What a run skipped is unobserved, not unchanged. No site is contacted. docs/evolution.md defines the figures,
+What a run skipped is unobserved, not unchanged: what later runs find of it says when it may have changed. No site is
+contacted. docs/evolution.md defines the figures,
 docs/json.md the JSON.`,
 		Example: `  mirrord evolution samba
   mirrord evolution samba --sort foc --top 20
@@ -150,32 +152,46 @@ func evolution(a *cli, name string, f evolutionFlags) error {
 	}
 	a.printf("%s: changes in %d runs since %s\n", e.Job, e.Runs, timeText(&e.First))
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\tCHANGED\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
+	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\t90 %\tSEEN\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
 	for _, d := range e.Dirs {
 		last := "never"
 		if !d.LastChange.IsZero() {
 			last = timeText(&d.LastChange)
 		}
 		foc := "-"
-		if d.Known > 0 {
+		if d.Known > 0 || d.FoCLow != nil {
 			foc = fmt.Sprintf("%.2f", d.FoC)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files,
-			foc, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/",
+			d.Files, foc, interval(d.FoCLow, d.FoCHigh), d.Seen, e.Runs, d.MeanDoC, d.MaxDoC, d.Edits, last)
 	}
 	return w.Flush()
 }
 
+// interval writes between which values something lies.
+func interval(low, high *float64) string {
+	switch {
+	case low == nil || high == nil:
+		return "-"
+	case *low == *high:
+		return "known"
+	}
+	return fmt.Sprintf("%.2f to %.2f", *low, *high)
+}
+
 func rulesCommand(a *cli) *cobra.Command {
 	var format string
+	var together bool
 	cmd := &cobra.Command{
 		Use:   "rules JOB",
 		Short: "List directories that seldom change",
 		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that seldom changed when those above them
 did. They are mined from what the job's runs observed, with the thresholds of its table [near]; policy near skips these
-directories. --format writes them as exclusion lists of other programs. No site is contacted. docs/json.md describes
-the JSON.`,
+directories. Support and correlation are estimated for the runs that skipped, with the interval of 90 %. --format writes
+exclusion lists of other programs. --together lists what changes with what instead. No site is contacted. docs/json.md
+describes the JSON.`,
 		Example: `  mirrord rules samba
+  mirrord rules samba --together
   mirrord rules samba --json
   mirrord rules samba --format rsync > skip && rsync -a --exclude-from=skip rsync://www.samba.org/docs/ docs/
   mirrord rules samba --format wget > skip && wget --config=skip -m https://www.samba.org/
@@ -183,9 +199,16 @@ the JSON.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if together {
+				if format != "text" && format != "json" {
+					return app.Usagef("--format %s: lists have no place for what --together finds", format)
+				}
+				return rulesTogether(a, args[0], format)
+			}
 			return rules(a, args[0], format)
 		},
 	}
+	cmd.Flags().BoolVar(&together, "together", false, "list directories that change with others")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json, rsync, wget or lftp")
 	return cmd
 }
@@ -225,11 +248,36 @@ func rules(a *cli, name, format string) error {
 		if !x.Skipped {
 			skip = "(" + skip + ")" // with one above it
 		}
-		phi := "none"
+		support, phi := fmt.Sprintf("%.2f", x.Support), "none"
 		if x.Correlation != nil {
 			phi = fmt.Sprintf("%.2f", *x.Correlation)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%s\n", skip, x.Confidence, x.Support, phi, x.Why)
+		if e := x.Estimate; e != nil {
+			support, phi = e.SupportText(), e.CorrelationText()
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%s\t%s\t%s\n", skip, x.Confidence, support, phi, x.Why)
+	}
+	return w.Flush()
+}
+
+func rulesTogether(a *cli, name, format string) error {
+	r, err := app.Together(a.app(), name)
+	if err != nil {
+		return err
+	}
+	if a.json || format == "json" {
+		return a.printJSON(r)
+	}
+	a.printf("%s: %d directories that change with others, in %d runs\n", r.Job, len(r.Rules), r.Runs)
+	if len(r.Rules) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "DIRECTORY\tCHANGES WITH\tIN RUNS\tCONFIDENCE\tSUPPORT\tCORRELATION")
+	for _, x := range r.Rules {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.2f\t%s\t%s\n", strings.TrimSuffix(x.Directory, "/")+"/",
+			strings.TrimSuffix(x.With, "/")+"/", x.Both, x.Confidence, x.Estimate.SupportText(),
+			x.Estimate.CorrelationText())
 	}
 	return w.Flush()
 }

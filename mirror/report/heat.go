@@ -39,7 +39,7 @@ func (v *View) HeatMap(path string, all bool, most int) (*HeatReport, error) {
 		return nil, fmt.Errorf("heat map of %s: %w: /%s/", v.Site.Name, ErrNoDir, out.Top)
 	}
 	out.HeatMap = h.HeatMap(evolution.HeatOptions{Top: top, All: all, Most: most})
-	rules, err := v.Rules()
+	rules, err := v.Rules(false)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (k KnownSite) History(dirs *DirTable) (*DirHistory, error) {
 	h.of[policy.Root] = evolution.Root
 	last := int64(0)
 	err = k.Observed.Observations(func(o *store.Observation) error {
-		if o.Doubtful || len(o.Asked)+len(o.Spared)+len(o.Entered)+len(o.Left) == 0 {
+		if !observes(o) {
 			return nil
 		}
 		last = max(last, o.Time)

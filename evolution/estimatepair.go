@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evolution
+
+// PairEstimate is how the changes of one set of directories go with those of a directory, as far as looks can
+// say. Each truth lies between its Low and its High with a chance of 90 %.
+type PairEstimate struct {
+	Seen               int     // steps of which it is known of all of them whether they changed
+	FoC, Low, High     float64 // share of the steps in which all of the set changed: the support of a rule
+	CoC                float64 // correlation; when Defined
+	CoCLow, CoCHigh    float64
+	Defined            bool
+	Joint, Conditional float64 // share of the steps in which all changed; and of those in which the set did
+}
+
+// Pair estimates how the changes of all of a set of directories go with those of y. A directory changed in no
+// step in which the one above it did not, so of directories on one path the chances of a step are taken as
+// nested; those of y, where it lies on no path with them, as independent.
+func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
+	n := e.r.n
+	if n == 0 {
+		return out
+	}
+	p := e.pair(set, y)
+	for t := range n {
+		if isSure(p.x[t]) && isSure(p.y[t]) {
+			out.Seen++
+		}
+		out.FoC += p.x[t] / float64(n)
+		if p.nested {
+			out.Joint += min(p.x[t], p.y[t]) / float64(n)
+		} else {
+			out.Joint += p.x[t] * p.y[t] / float64(n)
+		}
+	}
+	if out.FoC > 0 {
+		out.Conditional = out.Joint / out.FoC
+	}
+	var support, phi []float64
+	sum := 0.0
+	rng := dice(y)
+	for range draws {
+		c := p.draw(&rng)
+		support = append(support, Frequency{c.X, n}.Value())
+		if v, ok := c.CoC(); ok {
+			phi = append(phi, v)
+			sum += v
+		}
+	}
+	out.Low, out.High = middle(support)
+	out.Low, out.High = min(out.Low, out.FoC), max(out.High, out.FoC)
+	if out.Defined = 2*len(phi) > draws; out.Defined {
+		out.CoC = sum / float64(len(phi))
+		out.CoCLow, out.CoCHigh = middle(phi)
+		out.CoCLow, out.CoCHigh = min(out.CoCLow, out.CoC), max(out.CoCHigh, out.CoC)
+	}
+	return out
+}
+
+// chancesOfPair are the chances of a set and of a directory to have changed, by step.
+type chancesOfPair struct {
+	x, y   []float64
+	nested bool
+}
+
+func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
+	p := chancesOfPair{x: make([]float64, e.r.n), y: e.chances(y)}
+	for t := range p.x {
+		p.x[t] = 1
+		for _, d := range set {
+			p.x[t] = min(p.x[t], e.chances(d)[t])
+		}
+	}
+	for _, d := range set {
+		p.nested = p.nested || e.r.dirs.Under(y, d) || e.r.dirs.Under(d, y)
+	}
+	return p
+}
+
+// draw draws a history of both, and counts.
+func (p *chancesOfPair) draw(rng *dice) Table {
+	c := Table{N: len(p.x)}
+	for t := range p.x {
+		u := rng.share()
+		isX := u < p.x[t]
+		if !p.nested {
+			u = rng.share()
+		}
+		isY := u < p.y[t]
+		if isX {
+			c.X++
+		}
+		if isY {
+			c.Y++
+		}
+		if isX && isY {
+			c.XY++
+		}
+	}
+	return c
+}
+
+func isSure(p float64) bool { return p == 0 || p == 1 }
+
+// chances are the chances of a directory to have changed, by step.
+func (e *Estimates) chances(d Dir) []float64 {
+	if int(d) >= len(e.mean) {
+		return make([]float64, e.r.n)
+	}
+	return e.mean[d]
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"mirrord/evolution"
+)
+
+// observer is what the runs of a replay see of files.
+type observer struct {
+	h      *History
+	seen   *evolution.History // as the runs see it
+	dir    []evolution.Dir
+	looks  *evolution.Looks
+	mirror []Content
+	listed []int32
+	known  []bool
+}
+
+func newObserver(t *testing.T, h *History, train int) *observer {
+	t.Helper()
+	o := &observer{
+		h:      h,
+		seen:   new(evolution.History),
+		dir:    make([]evolution.Dir, len(h.dirs)),
+		looks:  new(evolution.Looks),
+		mirror: make([]Content, len(h.pages)),
+		listed: make([]int32, len(h.dirs)),
+		known:  make([]bool, len(h.dirs)),
+	}
+	w := NewWorld(h, 1)
+	for range train {
+		w.FullSync()
+		o.see(t, w)
+		w.Step()
+	}
+	return o
+}
+
+func (o *observer) see(t *testing.T, w *World) {
+	t.Helper()
+	o.looks.Step()
+	r := o.seen.Record(o.h.Versions[w.Now()].Time.Unix())
+	for d := range o.h.dirs {
+		o.dir[d] = r.Dir(o.h.dirs[d].path)
+	}
+	now := int32(w.Now())
+	for p := range o.mirror {
+		had, has := o.mirror[p], w.mirror[p]
+		d := o.dir[o.h.pages[p].dir]
+		switch {
+		case had == Gone && has != Gone:
+			o.looks.Saw(uint32(p), d, evolution.Came, o.absent(o.h.pages[p].dir))
+			r.Insert(d, 1)
+		case had != Gone && has == Gone:
+			o.looks.Saw(uint32(p), d, evolution.Went, -1)
+			r.Delete(d, 1)
+		case has == Gone:
+		case w.asked[p] != now:
+			r.Miss(d, 1)
+		case had != has:
+			o.looks.Saw(uint32(p), d, evolution.Other, -1)
+			r.Update(d, 1)
+		default:
+			o.looks.Saw(uint32(p), d, evolution.Same, -1)
+		}
+	}
+	copy(o.mirror, w.mirror)
+	for d, at := range w.listed {
+		if at == now {
+			o.listed[d] = now
+		}
+	}
+	copy(o.known, w.known)
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// absent is the last step in which a listing showed that a page of a directory was not there.
+func (o *observer) absent(d Dir) int {
+	for ; d != Root && !o.known[d]; d = o.h.dirs[d].parent {
+	}
+	return int(o.listed[d])
+}
+
+// TestEstimates replays recorded sites under the default policy, estimates from what its runs saw how often
+// each directory changes, and compares that with what the whole history says: where looks leave open in how
+// many steps a directory changed, the interval of 90 % holds the truth that often. REPLAY_ALL=1 takes all
+// sites.
+func TestEstimates(t *testing.T) {
+	sites, trains, alphas := []string{"rust-blog"}, []int{3}, []float64{0}
+	if os.Getenv("REPLAY_ALL") != "" {
+		sites, trains, alphas = sharedSites(), []int{3, 20}, []float64{0, 0.01}
+	}
+	var all held
+	for _, site := range sites {
+		h := sharedHistory(t, site)
+		if h == nil {
+			return
+		}
+		for _, train := range trains {
+			for _, alpha := range alphas {
+				x := estimated(t, h, alpha, train)
+				t.Logf("%-10s after %2d full syncs, degree %v: %s", site, train, alpha, x)
+				all.add(x)
+			}
+		}
+	}
+	t.Logf("all: %s", all)
+	if share := float64(all.within) / float64(all.open); share < 0.85 || share > 0.95 || all.open < 20 {
+		t.Errorf("the intervals hold %.3f of %d truths", share, all.open)
+	}
+	// What the last step of a change says alone is further off.
+	if all.error > all.naive/3 {
+		t.Errorf("the mean error is %.5f, that of counting what is known %.5f", all.error/float64(all.dirs),
+			all.naive/float64(all.dirs))
+	}
+}
+
+// held is how well estimates held.
+type held struct {
+	dirs, open, within int
+	error, naive       float64 // sums
+}
+
+func (x *held) add(y held) {
+	x.dirs, x.open, x.within = x.dirs+y.dirs, x.open+y.open, x.within+y.within
+	x.error, x.naive = x.error+y.error, x.naive+y.naive
+}
+
+func (x held) String() string {
+	n := float64(max(1, x.dirs))
+	return fmt.Sprintf("%d directories, mean error %.5f, counted %.5f; %d open, %.3f within", x.dirs, x.error/n,
+		x.naive/n, x.open, float64(x.within)/float64(max(1, x.open)))
+}
+
+func estimated(t *testing.T, h *History, alpha float64, train int) (out held) {
+	t.Helper()
+	o := newObserver(t, h, train)
+	if _, err := Run(h, Options{Train: train, MaxSkip: 14, After: func(w *World) { o.see(t, w) }}); err != nil {
+		t.Fatal(err)
+	}
+	e := o.looks.Estimate(o.seen.Dirs(), alpha, false)
+	tree := func(h *evolution.History) *evolution.DeltaTree {
+		tree, err := h.DeltaTree(evolution.DeltaOptions{Alpha: alpha})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	full, err := h.Evolution(len(h.Versions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	truths, counted := tree(full), tree(o.seen)
+	for d := range h.dirs {
+		at, ok := full.Dirs().Lookup(h.dirs[d].path)
+		if !ok {
+			continue
+		}
+		x, truth := e.Of(o.dir[d]), truths.FoC(at)
+		if x.Steps != truth.N {
+			t.Fatalf("%d steps of %d", x.Steps, truth.N)
+		}
+		out.dirs++
+		out.error += math.Abs(truth.Value() - x.FoC)
+		out.naive += math.Abs(truth.Value() - counted.FoC(o.dir[d]).Value())
+		// In how many steps it changed is open where no number is all but certain.
+		steps := x.FoC * float64(x.Steps)
+		if x.Seen == x.Steps || math.Abs(steps-math.Round(steps)) < 0.05 {
+			continue
+		}
+		out.open++
+		if truth.Value() > x.Low-1e-9 && truth.Value() < x.High+1e-9 {
+			out.within++
+		}
+	}
+	return out
+}
