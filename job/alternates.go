@@ -27,6 +27,19 @@ func replicaKeys() []Key {
 			check: checkAlternates,
 		},
 		{
+			Name:    "alternates_use",
+			Type:    "choice",
+			Enum:    []string{string(AlternatesFallback), string(AlternatesSpread)},
+			Example: `"spread"`,
+			Doc: "fallback uses alternates only when the origin fails. spread also takes from them while the " +
+				"origin is well, each host at its own pace: once 8 pages of this run had the same bytes, and " +
+				"while one of 16 is compared. One that differs ends it for a week, and what came from there is " +
+				"requested again. Each page is requested from the origin in every second run at least.",
+			Risk: "Between two comparisons an alternate that turns bad can give new pages; explain says which " +
+				"came from where.",
+			field: func(j *Job) any { return (*string)(&j.AlternatesUse) },
+		},
+		{
 			Name:    "repair",
 			Type:    "true or false",
 			Example: "true",
@@ -41,6 +54,15 @@ func replicaKeys() []Key {
 		},
 	}
 }
+
+// AlternatesUse says what alternates are used for.
+type AlternatesUse string
+
+// The uses of alternates.
+const (
+	AlternatesFallback AlternatesUse = "fallback" // when the origin fails
+	AlternatesSpread   AlternatesUse = "spread"   // also while it is well
+)
 
 // maxAlternates bounds from how many replicas one URL is requested.
 const maxAlternates = 20

@@ -35,18 +35,19 @@ type Job struct {
 	Timezone                 string // IANA name; "" means the machine's
 	Window                   string // see ParseWindow; "" means always
 
-	Scope        Scope
-	Policy       policy.Name
-	FullRuns     int64 // complete runs that ask for everything before the policy spares anything
-	Requisites   Requisites
-	Order        Order
-	ObeyRobots   bool
-	ObeyNofollow bool
-	Scripts      bool // addresses of files that are strings of scripts are followed and relocated
-	Proxy        string
-	Alternates   []string // base URLs of replicas of the first url's directory; see Base
-	Repair       bool     // what is gone but still linked is taken from an alternate
-	Priority     []PriorityRule
+	Scope         Scope
+	Policy        policy.Name
+	FullRuns      int64 // complete runs that ask for everything before the policy spares anything
+	Requisites    Requisites
+	Order         Order
+	ObeyRobots    bool
+	ObeyNofollow  bool
+	Scripts       bool // addresses of files that are strings of scripts are followed and relocated
+	Proxy         string
+	Alternates    []string // base URLs of replicas of the first url's directory; see Base
+	AlternatesUse AlternatesUse
+	Repair        bool // what is gone but still linked is taken from an alternate
+	Priority      []PriorityRule
 
 	Programs Programs
 	Limits   Limits
@@ -226,18 +227,19 @@ const MaxStale = 32
 // Default returns a job with all defaults for the given entry points. It is not validated yet.
 func Default(urls ...string) *Job {
 	return &Job{
-		URLs:         urls,
-		MinInterval:  time.Hour,
-		MaxInterval:  7 * 24 * time.Hour,
-		Scope:        Scope{Kind: "directory"},
-		Policy:       policy.Adaptive,
-		FullRuns:     3,
-		Requisites:   RequisitesDomain,
-		Order:        OrderBreadth,
-		ObeyRobots:   true,
-		ObeyNofollow: true,
-		Scripts:      true,
-		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
+		URLs:          urls,
+		MinInterval:   time.Hour,
+		MaxInterval:   7 * 24 * time.Hour,
+		Scope:         Scope{Kind: "directory"},
+		Policy:        policy.Adaptive,
+		FullRuns:      3,
+		Requisites:    RequisitesDomain,
+		Order:         OrderBreadth,
+		AlternatesUse: AlternatesFallback,
+		ObeyRobots:    true,
+		ObeyNofollow:  true,
+		Scripts:       true,
+		Programs:      Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
 		Limits: Limits{
 			MaxFiles:     1_000_000,
 			MaxSize:      100e9,

@@ -38,11 +38,11 @@ func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*Entr
 // drain returns what is in a frontier, in its order.
 func drain(f *Frontier) (ids []uint32) {
 	for f.State(time.Now()).Queued > 0 {
-		id, _, _, ok := f.next(time.Now)
+		h, ok := f.next(time.Now)
 		if !ok {
 			break
 		}
-		ids = append(ids, id)
+		ids = append(ids, h.id)
 	}
 	return ids
 }

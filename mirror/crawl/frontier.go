@@ -37,6 +37,8 @@ type Frontier struct {
 	stopped  bool
 	timer    *time.Timer
 	wakeAt   time.Time
+	helpers  []*helping // see Lend
+	serve    func(Lent) // of helpers
 }
 
 // NewFrontier returns an empty frontier whose URLs take turns of g.
@@ -54,14 +56,28 @@ func NewFrontier(g turns, o Ordering) *Frontier {
 
 // Add puts a number into the queue of its origin.
 func (f *Frontier) Add(origin string, id uint32, p Priority) {
+	f.put(origin, id, func(q *backQueue, id uint32) {
+		if less := f.order.of(p); less != nil {
+			q.front[p].insert(id, less)
+		} else {
+			q.front[p].push(id)
+		}
+	})
+}
+
+// locked calls do while nothing else changes the frontier.
+func (f *Frontier) locked(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+// put lets push put a number into the queue of its origin.
+func (f *Frontier) put(origin string, id uint32, push func(q *backQueue, id uint32)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queue(origin)
-	if less := f.order.of(p); less != nil {
-		q.front[p].insert(id, less)
-	} else {
-		q.front[p].push(id)
-	}
+	push(q, id)
 	q.n++
 	f.queued++
 	if q.index < 0 {
@@ -116,21 +132,28 @@ func (f *Frontier) queueAt(origin string, id uint32, p Priority, at time.Time) *
 	return q
 }
 
-// next waits for a host that is due and returns its first URL. turn says whether a turn of the host was
-// taken, which is not so for an origin that was freed. ok is false when nothing is left and nothing is in
-// flight that could bring more, or when the frontier was stopped.
-func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, ok bool) {
+// handed is what a worker is given: a URL of an origin, or what a helper does.
+type handed struct {
+	id     uint32
+	origin string
+	turn   bool // a turn of the host was taken, which is not so for an origin that was freed
+	lent   Lent // of a helper; else without one
+}
+
+// next waits for a host that is due and returns its first URL, or what a helper does that is due. ok is false
+// when nothing is left and nothing is in flight that could bring more, or when the frontier was stopped.
+func (f *Frontier) next(now func() time.Time) (h handed, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
 		if f.stopped || (f.queued == 0 && f.inFlight == 0 && !f.anyDue(now())) {
 			f.cond.Broadcast()
-			return 0, "", false, false
+			return handed{}, false
 		}
 		if len(f.heap) > 0 && !f.held {
 			q, t := f.heap[0], now()
 			if q.free {
-				return f.take(q), q.origin, false, true
+				return handed{id: f.take(q), origin: q.origin}, true
 			}
 			if !q.next.After(t) {
 				if f.join(q) {
@@ -138,7 +161,7 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 				}
 				ok, again := f.gate.Acquire(q.host, t)
 				if ok {
-					return f.take(q), q.origin, true, true
+					return handed{id: f.take(q), origin: q.origin, turn: true}, true
 				}
 				q.next = again
 				heap.Fix(&f.heap, q.index)
@@ -148,6 +171,9 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 					f.mu.Lock()
 				}
 				continue
+			}
+			if lent, ok := f.lend(t); ok {
+				return handed{origin: lent.Helper.Origin(), lent: lent}, true
 			}
 			f.wake(q.next, t)
 		}
@@ -210,6 +236,15 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		q.next = again
 		heap.Fix(&f.heap, q.index)
 	}
+	var soon time.Time // when a helper is due
+	if f.idle > 0 && !f.stopped {
+		h, _, again := f.dueHelper(now)
+		if h != nil {
+			f.gate.Release(h.host, fetch.Observation{Unused: true})
+			return true, p
+		}
+		soon = again
+	}
 	switch {
 	case f.stopped, f.queued == 0 && f.inFlight == 0: // an optional URL is not waited for
 	case f.inFlight > 0:
@@ -221,6 +256,9 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		}
 	case len(f.heap) > 0:
 		p = Pause{Why: status.ForHost, Host: f.heap[0].host, Until: f.heap[0].next}
+		if !soon.IsZero() && soon.Before(p.Until) {
+			p.Until = soon
+		}
 		if f.gate.Closed(now) {
 			p.Why, p.Host = status.ForWindow, ""
 		}
@@ -268,7 +306,14 @@ func (f *Frontier) FreeHost(host string) {
 
 func (f *Frontier) take(q *backQueue) uint32 {
 	for p := range q.front {
-		if id, ok := q.pop(Priority(p), &f.order); ok {
+		id, ok := uint32(0), false
+		if Priority(p) > PrioSeed {
+			id, ok = q.kept.pop(false)
+		}
+		if !ok {
+			id, ok = q.pop(Priority(p), &f.order)
+		}
+		if ok {
 			q.n--
 			if q.optional {
 				f.optional--
@@ -431,12 +476,16 @@ func (f *Frontier) Run(
 	for range n {
 		wg.Go(func() {
 			for {
-				id, origin, turn, ok := f.next(now)
+				h, ok := f.next(now)
 				if !ok {
 					return
 				}
-				work(id, origin, turn)
-				f.Done(origin)
+				if h.lent.Helper != nil {
+					f.serve(h.lent)
+				} else {
+					work(h.id, h.origin, h.turn)
+				}
+				f.Done(h.origin)
 			}
 		})
 	}

@@ -211,8 +211,8 @@ func TestFrontierAnother(t *testing.T) {
 	f.Add("a", 1, PrioNew)
 	f.Add("a", 2, PrioNew)
 	f.Add("b", 3, PrioNew)
-	if id, host, turn, ok := f.next(time.Now); id != 1 || host != "a" || !turn || !ok {
-		t.Fatal(id, host, turn, ok)
+	if got, ok := f.next(time.Now); got.id != 1 || got.origin != "a" || !got.turn || !ok {
+		t.Fatal(got, ok)
 	}
 	if id, ok := f.Another("a"); id != 2 || !ok {
 		t.Fatal(id, ok)
@@ -227,7 +227,7 @@ func TestFrontierAnother(t *testing.T) {
 	if _, ok := f.Another("b"); ok {
 		t.Error("a URL after the stop")
 	}
-	if _, _, _, ok := f.next(time.Now); ok {
+	if _, ok := f.next(time.Now); ok {
 		t.Error("a URL after the stop")
 	}
 }
@@ -343,13 +343,13 @@ func TestFrontierWaited(t *testing.T) {
 	f.AddAt("http://g", 4, PrioLast, at)
 	var got []uint32
 	for range 4 {
-		id, from, _, ok := f.next(func() time.Time { return at.Add(time.Second) })
+		h, ok := f.next(func() time.Time { return at.Add(time.Second) })
 		if !ok {
 			t.Fatal("nothing left")
 		}
-		got = append(got, id)
-		f.gate.Release(HostOf(from), fetch.Observation{Unused: true})
-		f.Release(from)
+		got = append(got, h.id)
+		f.gate.Release(HostOf(h.origin), fetch.Observation{Unused: true})
+		f.Release(h.origin)
 	}
 	if slices.Index(got, 2) > slices.Index(got, 1) || slices.Index(got, 2) > slices.Index(got, 3) {
 		t.Error(got)

@@ -30,6 +30,7 @@ type backQueue struct {
 	// see Frontier.AddOptional
 	optional bool
 	front    [priorities]fifo
+	kept     fifo // what no helper may have, see Frontier.Lend; served after PrioSeed
 }
 
 // Ordering is the order in which the pages of a host are requested. The zero value is breadth first. Less and
@@ -74,6 +75,9 @@ type fifo struct {
 	head int
 	q    []uint32
 }
+
+// len is how many numbers wait.
+func (q *fifo) len() int { return len(q.q) - q.head }
 
 func (q *fifo) push(id uint32) { q.q = append(q.q, id) }
 

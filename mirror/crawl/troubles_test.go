@@ -48,8 +48,8 @@ func TestTroublesFailed(t *testing.T) {
 	if tr.IsDown(other) || tr.IsLeft(u) {
 		t.Error("another port or the host is down")
 	}
-	if id, _, turn, ok := front.next(time.Now); id != 7 || turn || !ok {
-		t.Errorf("%d, turn %v, %v: the origin was not freed", id, turn, ok)
+	if h, ok := front.next(time.Now); h.id != 7 || h.turn || !ok {
+		t.Errorf("%d, turn %v, %v: the origin was not freed", h.id, h.turn, ok)
 	}
 	const left = "[{http://h:8080 refused at last false 0001-01-01 00:00:00 +0000 UTC}]"
 	if got := fmt.Sprint(tr.LeftEntries(), tr.DownEntries(), told); got != left+" [http://h:8080] "+left {

@@ -22,6 +22,9 @@ type Workers struct {
 	// used is false when it did not need its turn: the turn then goes to another URL of the origin. An error
 	// ends the run.
 	Ask func(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error)
+	// Lent does what a helper's turn is for. It calls release when the exchange with the helper's host has
+	// ended, at most once. An error ends the run. Nil: there are no helpers.
+	Lent func(ctx context.Context, l Lent, release func(fetch.Observation)) error
 	// After is called when the work on a URL has ended, and before the frontier learns of that.
 	After func()
 	// Stop ends the run.
@@ -39,6 +42,25 @@ func (w *Workers) Stage(ctx context.Context) {
 			}
 			w.After()
 		})
+	})
+}
+
+// Lend lets helpers work for an origin.
+func (w *Workers) Lend(ctx context.Context, of string, helpers []Helper) {
+	w.Front.Lend(of, helpers, func(l Lent) {
+		released := false
+		release := func(o fetch.Observation) {
+			if !released {
+				released = true
+				w.Release(HostOf(l.Helper.Origin()), o)
+				w.Front.releaseLent(l.Helper)
+			}
+		}
+		defer w.After()
+		defer release(fetch.Observation{Unused: true})
+		if err := w.Lent(ctx, l, release); err != nil {
+			w.Stop(err)
+		}
 	})
 }
 

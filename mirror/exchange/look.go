@@ -153,6 +153,7 @@ func (x *Exchange) request(
 		return Found{}, err
 	}
 	x.chain.Upstream.Hear(ctx, u, a.Result)
+	x.chain.Spread.Heard(rec, &a)
 	came := exchanged{
 		Answer: &a,
 		second: x.isSecondLook(rec),

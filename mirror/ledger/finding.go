@@ -141,7 +141,12 @@ func (s *Counts) Account(a *Account) {
 }
 
 // Count adds a finding to the counts that its tally names.
-func (s *Counts) Count(a Tally) {
+func (s *Counts) Count(a Tally) { s.count(a, 1) }
+
+// TakeBack takes a finding out of the counts that its tally names: its URL is requested again.
+func (s *Counts) TakeBack(a Tally) { s.count(a, -1) }
+
+func (s *Counts) count(a Tally, n int64) {
 	for _, c := range [...]struct {
 		as Tally
 		n  *atomic.Int64
@@ -160,12 +165,12 @@ func (s *Counts) Count(a Tally) {
 		{AsNearText, &s.NearText, 1},
 	} {
 		if a&c.as != 0 {
-			c.n.Add(c.by)
+			c.n.Add(n * c.by)
 		}
 	}
 	for k := range EvidenceKinds {
 		if a&(AsSpared<<k) != 0 {
-			s.Spared[k].Add(1)
+			s.Spared[k].Add(n)
 		}
 	}
 }

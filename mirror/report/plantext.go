@@ -85,7 +85,9 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 
 // notPlanned says what plans leave out that runs of a job do. guesses says that its scripts name addresses.
 func notPlanned(j *job.Job, guesses bool) (out []string) {
-	if len(j.Alternates) > 0 {
+	if len(j.Alternates) > 0 && j.AlternatesUse == job.AlternatesSpread {
+		out = append(out, "which of them alternates answer (alternates_use), and their verification")
+	} else if len(j.Alternates) > 0 {
 		out = append(out, "requests of replicas (alternates)")
 	}
 	if j.Reuse.Job != "" {

@@ -68,11 +68,13 @@ type Summary struct {
 	// replica sent, in this run or before.
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
 	AlternatesSame int64            `json:"alternates_unchanged,omitempty"`
-	Foreign        int              `json:"foreign,omitempty"`
-	Reused         int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
-	ReusedOf       string           `json:"reused_of,omitempty"`
-	Followed       *Followed        `json:"followed,omitempty"`
-	RepairedLinks  int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
+	// Spread counts the answers of replicas that spread the load of the origin, by their base URLs.
+	Spread        map[string]int64 `json:"spread,omitempty"`
+	Foreign       int              `json:"foreign,omitempty"`
+	Reused        int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
+	ReusedOf      string           `json:"reused_of,omitempty"`
+	Followed      *Followed        `json:"followed,omitempty"`
+	RepairedLinks int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 
 	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly
 	// (see Explanation.Like).

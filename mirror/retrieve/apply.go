@@ -136,14 +136,27 @@ func (n *needed) reopen(id uint32) {
 
 // write writes the record of a URL that waits for its request. The caller holds the lock.
 func (n *needed) write(id uint32) {
+	rec := n.pending(id)
+	rec.Requis = true
+	n.commits.Add(&store.Done{Resource: rec})
+}
+
+// forget writes that nothing is known of a URL but that documents name it.
+func (n *needed) forget(id uint32) {
+	defer n.lock()()
+	n.commits.Add(&store.Done{Resource: n.pending(id), Linked: true})
+}
+
+// pending is the record of a URL that waits for its request.
+func (n *needed) pending(id uint32) store.Resource {
 	u, s := n.Table.Get(id)
-	n.commits.Add(&store.Done{Resource: store.Resource{
+	return store.Resource{
 		ID:       id,
 		URL:      u,
 		Run:      n.Run.Number,
 		Outcome:  site.Pending,
 		Referrer: s.Referrer(),
 		Depth:    s.Depth(),
-		Requis:   true,
-	}})
+		Requis:   s.Requisite(),
+	}
 }

@@ -32,6 +32,9 @@ func (r *Retrieval) load() error {
 func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)
 	r.Provenance.Note(rec)
+	if answered && r.Resumed {
+		r.lent.recall(rec, r.Run.Number, r.chain.Spread)
+	}
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		r.Traits.NoteBroken(rec.ID)
 	}

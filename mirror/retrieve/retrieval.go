@@ -36,6 +36,7 @@ type Retrieval struct {
 	commits *ledger.Committer
 	advice  *spare.Advice
 	chain   source.Chain
+	lent    lending
 	skips   skips // what the plan skipped
 	shapes  judge.Shapes
 	probes  []judge.ErrorPage // see probeSections
@@ -146,6 +147,11 @@ func (r *Retrieval) Report(sum *result.Summary) {
 	if len(given.Given) > 0 {
 		sum.Alternates = given.Given
 	}
+	lent, left := r.chain.Spread.Report()
+	if len(lent) > 0 {
+		sum.Spread = lent
+	}
+	given.Notes = append(given.Notes, left...)
 	sum.Foreign, _ = r.Provenance.FromReplicas(time.Time{})
 	sum.AlternatesSame, sum.Reused = given.Same, r.chain.Reuse.Taken()
 	if sum.Reused > 0 {

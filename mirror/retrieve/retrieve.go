@@ -66,6 +66,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
 	r.exchange = r.newExchange()
+	check(r.lent.spread(ctx, r, workers))
 	s.hear = r.exchange.HearStored
 	r.requestAll(ctx, s, check)
 	err = r.commits.Close()

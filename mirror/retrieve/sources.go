@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
@@ -71,12 +72,16 @@ func (m sourcing) chain() source.Chain {
 	if st := m.Options.State; st != nil { // else the run only reads
 		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.Options.Facts.Runs, st.Bodies.Open
 	}
-	return source.Chain{
+	c := source.Chain{
 		Reuse:    source.NewReuseSource(reuse),
 		Upstream: m.upstream(bodies),
 		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
 		Replicas: source.NewReplicaSource(replicas),
 	}
+	if j.AlternatesUse == job.AlternatesSpread && len(replicas.Replicas) > 0 {
+		c.Spread = source.NewSpread(c.Replicas, m.Site.Notes)
+	}
+	return c
 }
 
 // upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.

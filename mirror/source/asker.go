@@ -158,13 +158,19 @@ func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 		return nil, err
 	}
 	start := k.o.Now()
-	rules, err := k.o.Robots.Rules(ctx, u)
+	rules, err := k.learnInTurn(ctx, u)
 	k.o.Turns.Release(host, fetch.Observation{Duration: k.o.Now().Sub(start), Status: 200})
+	return rules, err
+}
+
+// learnInTurn gets the rules of an origin in a turn that the caller has.
+func (k *Asker) learnInTurn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
+	rules, err := k.o.Robots.Rules(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	if d, ok := rules.CrawlDelay(); ok {
-		k.o.Turns.SetCrawlDelay(host, d)
+		k.o.Turns.SetCrawlDelay(u.Hostname(), d)
 	}
 	k.mu.Lock()
 	k.known[u.Origin()] = rules
@@ -279,9 +285,15 @@ func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink
 	if err := k.o.Turns.Turn(ctx, host); err != nil {
 		return &fetch.Result{}, err
 	}
-	req.Gap = k.o.Turns.Gap(host)
-	res, err := k.watched(ctx, req, sink)
+	res, err := k.inTurn(ctx, req, sink)
 	k.o.Turns.Release(host, fetch.Observe(res, err))
+	return res, err
+}
+
+// inTurn makes one request in a turn that the caller has.
+func (k *Asker) inTurn(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	req.Gap = k.o.Turns.Gap(req.URL.Hostname())
+	res, err := k.watched(ctx, req, sink)
 	k.o.Count(res.Wire)
 	return res, err
 }

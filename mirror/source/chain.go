@@ -10,6 +10,7 @@ type Chain struct {
 	Upstream *UpstreamSource
 	Origin   *Origin
 	Replicas *ReplicaSource
+	Spread   *Spread // nil: replicas are only a fallback
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of
