@@ -41,6 +41,9 @@ type Options struct {
 	// redirected, see Forward.
 	Forward *Forward
 
+	// Gateway shows pages from the origin, the mirror, or an equivalent place. Default: there is none.
+	Gateway *Gateway
+
 	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
 	CacheBytes int64
 	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
@@ -79,6 +82,7 @@ type Server struct {
 	aliases map[string]string
 	only    map[string]bool // nil: all
 	forward *forwarder      // nil: redirect
+	gateway *gateway        // nil: there is none
 	codings *codings
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
@@ -124,6 +128,9 @@ func New(o Options) (*Server, error) {
 	}
 	var err error
 	if s.forward, err = newForwarder(o.Forward); err != nil {
+		return nil, err
+	}
+	if s.gateway, err = newGateway(s, o.Gateway); err != nil {
 		return nil, err
 	}
 	cache, largest := o.CacheBytes, o.MaxCompress

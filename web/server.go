@@ -18,6 +18,10 @@ const wellKnown = "/.well-known/mirrord/"
 
 // ServeHTTP answers requests for the base host and for mirrors by host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.gateway != nil && isProxied(r) {
+		s.gateway.serveProxied(w, r)
+		return
+	}
 	if !s.acceptable(w, r) {
 		return
 	}
@@ -96,6 +100,9 @@ func (s *Server) isBase(host string) bool {
 func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	if s.serveOwn(w, r, path) {
+		return
+	}
+	if s.gateway != nil && s.gateway.servePath(w, r, path) {
 		return
 	}
 	if strings.HasPrefix(path, wellKnown) {

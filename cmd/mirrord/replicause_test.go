@@ -131,6 +131,22 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Errorf("explain says\n%s", out)
 	}
 
+	// The gateway has it, too: from the equivalent that the registry knows, else from the mirror.
+	for order, source := range map[string]string{
+		"--gateway=origin,equivalent": "equivalent " + base + "c4.html",
+		"--gateway":                   "mirror manual",
+	} {
+		at := serving(t, 1, order, "--listen", "127.0.0.1:0", "--jobs", jobs, "--state", state)[0]
+		res, err := http.Get(at + "/web/" + origin.URL + "/c4.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("Mirrord-Source"); res.StatusCode != http.StatusOK || got != source {
+			t.Errorf("%s: status %d, source %q", order, res.StatusCode, got)
+		}
+	}
+
 	d := startDaemon(t, jobs, state)
 	defer d.stop(exitOK)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -33,6 +33,7 @@ type serveFlags struct {
 	https        bool
 	stay         bool
 	forward      bool
+	gateway      string // order of its sources; "": there is none
 	allowPrivate bool
 }
 
@@ -46,8 +47,7 @@ ZIM file of mirrord or a web archive: it is served as it is, without being impor
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
 queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
-are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Jobs elsewhere
-that mirror one in turn follow its versions. Guide: docs/serve.md.`,
+are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward
   mirrord serve ~/samba-12.phm
@@ -66,6 +66,8 @@ that mirror one in turn follow its versions. Guide: docs/serve.md.`,
 	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
 	fl.BoolVar(&f.stay, "stay", false, "answer 404 instead of redirecting to the origin")
 	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
+	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
+	fl.Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
 	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
 	return cmd
 }
@@ -114,13 +116,18 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	if h, err := os.Hostname(); err == nil && h != "" {
 		o.Hosts = append(o.Hosts, h)
 	}
-	if f.forward {
+	if f.forward || f.gateway != "" {
 		fw, done, err := app.Forwarding(a.app(), st.PublicNames(), f.allowPrivate)
 		if err != nil {
 			return err
 		}
 		defer done()
-		o.Forward = fw
+		if f.forward {
+			o.Forward = fw
+		}
+		if f.gateway != "" {
+			o.Gateway = app.GatewayOf(a.app(), st, fw, f.gateway)
+		}
 	}
 	srv, err := web.New(o)
 	if err != nil {
@@ -131,6 +138,9 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 
 // serveFiles serves archives.
 func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error {
+	if f.gateway != "" {
+		return app.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
+	}
 	if f.forward {
 		return app.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
 	}

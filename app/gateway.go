@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"strings"
+
+	"mirrord/job"
+	"mirrord/replica/hosts"
+	"mirrord/store"
+	"mirrord/web"
+)
+
+// GatewayOf returns how a gateway serves what the registry of a state knows. Requests go where the job of the
+// mirror may connect, as by f. order is a list of sources with commas; "" is the default.
+func GatewayOf(a *App, st *store.State, f *web.Forward, order string) *web.Gateway {
+	g := &web.Gateway{
+		Transport: f.Transport,
+		Sites: func() ([]web.GatewaySite, error) {
+			var jobs []*job.Job
+			if _, err := JobFiles(a.Jobs); err == nil {
+				if jobs, err = a.namedJobs(nil); err != nil {
+					return nil, err
+				}
+			}
+			reg, err := ReadRegistry(st, jobs, st.Now())
+			if err != nil {
+				return nil, err
+			}
+			return gatewaySites(reg), nil
+		},
+	}
+	for s := range strings.SplitSeq(order, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			g.Order = append(g.Order, web.GatewaySource(s))
+		}
+	}
+	return g
+}
+
+// gatewaySites returns what a gateway may serve: mirrors, and places that a test of late found
+// interchangeable.
+func gatewaySites(reg *Registry) (out []web.GatewaySite) {
+	for i := range reg.Mirrors {
+		m := &reg.Mirrors[i]
+		x := web.GatewaySite{Name: m.Job, Prefixes: m.Prefixes}
+		for _, e := range m.Equivalents {
+			if e.Interchangeable && reg.Made.Sub(e.Tested) <= hosts.TestedFor {
+				x.Same = append(x.Same, web.GatewayPlace{Of: e.Of, At: e.At})
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
