@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +61,7 @@ type capturePlanner struct {
 	date    int64 // of the version that is being read
 	before  int64 // of the one before it
 	history bool  // more than one version
+	quiet   bool  // the version is one that the export builds on, and does not have
 	targets map[uint32]string
 	now     []seenCapture // by number of the URL, with history
 }
@@ -86,8 +89,10 @@ func (c *seenCapture) until(date int64) int64 {
 	return c.seen
 }
 
-// plan reads the versions, the oldest first.
-func (p *capturePlanner) plan(ctx context.Context, versions []store.Version) error {
+// plan reads the versions, the oldest first. What came with the first ones, which are in another archive, is
+// not planned.
+func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Version) error {
+	versions = slices.Concat(before, versions)
 	p.history = len(versions) > 1
 	known, err := p.material.Records.Known()
 	if err != nil {
@@ -96,7 +101,8 @@ func (p *capturePlanner) plan(ctx context.Context, versions []store.Version) err
 	if p.history {
 		p.now = make([]seenCapture, known)
 	}
-	for _, v := range versions {
+	for i, v := range versions {
+		p.quiet = i < len(before)
 		if err := p.plan1(ctx, v, known); err != nil {
 			return fmt.Errorf("version %d of %s: %w", v.Number, p.material.Site, err)
 		}
@@ -207,6 +213,9 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 	if p.history && c.Made {
 		p.now[rec.ID].made = c.Head
 	}
+	if p.quiet {
+		return nil
+	}
 	if c.Listed = 0; isPage(c.MIME) {
 		c.Listed = c.Date
 	}
@@ -247,7 +256,9 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 	if c.state == [32]byte{} || at <= max(c.date, c.shown) {
 		return nil
 	}
-	c.shown = at
+	if c.shown = at; p.quiet {
+		return nil
+	}
 	out := planned{
 		URL:    rec.URL.String(),
 		Date:   at,
@@ -323,25 +334,55 @@ func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[st
 	return a, seeds
 }
 
-// pickVersions returns the versions that an export is of, the oldest first.
-func pickVersions(s *store.Site, number int, all bool) ([]store.Version, error) {
+// pickVersions returns the versions that an export is of, the oldest first, and those before that it builds
+// on.
+func pickVersions(s *store.Site, o *ExportRequest) (before, versions []store.Version, err error) {
 	vs, err := s.Versions.List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(vs) == 0 {
-		return nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+		return nil, nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
 	}
-	if all {
-		return vs, nil
-	}
-	if number == 0 {
-		return vs[len(vs)-1:], nil
-	}
-	for _, v := range vs {
-		if v.Number == number {
-			return []store.Version{v}, nil
+	last := len(vs) - 1
+	if o.Version != 0 {
+		if last, err = numbered(s, vs, o.Version); err != nil {
+			return nil, nil, err
 		}
 	}
-	return nil, noVersion(s.Name, number)
+	switch {
+	case o.Since == "" && o.AllVersions:
+		return nil, vs[:last+1], nil
+	case o.Since == "":
+		return nil, vs[last : last+1], nil
+	}
+	number, err := strconv.Atoi(o.Since)
+	if err != nil {
+		return nil, nil, &Error{
+			Kind:  Usage,
+			Field: FieldSince,
+			Err:   fmt.Errorf("since %s: a web archive builds on a version, by its number", o.Since),
+		}
+	}
+	base, err := numbered(s, vs, number)
+	if err != nil {
+		return nil, nil, err
+	}
+	if base >= last {
+		return nil, nil, &Error{
+			Kind:  Usage,
+			Field: FieldSince,
+			Err:   fmt.Errorf("since %d: %s has no later version", number, s.Name),
+		}
+	}
+	return vs[:base+1], vs[base+1 : last+1], nil
+}
+
+// numbered returns the place of a version among all.
+func numbered(s *store.Site, vs []store.Version, number int) (int, error) {
+	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+	if i < 0 {
+		return 0, noVersion(s.Name, number)
+	}
+	return i, nil
 }

@@ -85,11 +85,12 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Out == "-" && form.Folder() {
 		return nil, Usagef("a directory cannot be written to standard output")
 	}
-	if o.Since != "" && (form.Name != archive.PHM || o.Flatten || len(o.Mask) > 0) {
+	hasDeltas := form.Name == archive.PHM || form.Captures != nil
+	if o.Since != "" && (!hasDeltas || o.Flatten || len(o.Mask) > 0) {
 		return nil, &Error{
 			Kind:  Usage,
 			Field: FieldSince,
-			Err:   errors.New("since: only PHM archives of all files have deltas"),
+			Err:   errors.New("since: only PHM archives of all files and web archives have deltas"),
 		}
 	}
 	if (o.Out == "") && o.Since == "" && o.Single == "" {

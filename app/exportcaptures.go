@@ -41,6 +41,9 @@ func exportCaptures(
 	if o.Flatten || len(o.Mask) > 0 {
 		return nil, badFormat(o.Format, "a web archive holds what the site sent: it is not flattened or masked")
 	}
+	if o.Out == "" {
+		o.Out = name + "-since-" + o.Since + "." + form.Name
+	}
 	if o.Out != "-" {
 		if err := replaceable(o.Out, form); err != nil {
 			return nil, err
@@ -105,7 +108,8 @@ func spillBeside(out string) (*fileSpill, error) {
 func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fileSpill) (
 	src *captureSource, err error) {
 	err = view(st, x.name, func(s *store.Site) error {
-		if x.versions, err = pickVersions(s, x.o.Version, x.o.AllVersions); err != nil {
+		before := []store.Version(nil)
+		if before, x.versions, err = pickVersions(s, &x.o); err != nil {
 			return err
 		}
 		file, err := spill.Create()
@@ -123,18 +127,16 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 			emit:     x.plan.add,
 		}
 		x.about, p.seeds = aboutVersion(s, newest)
-		for i := range x.versions {
-			v := &x.versions[i]
-			date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
-			x.about.Fields = append(x.about.Fields, warc.HeaderField{
-				Name:  warc.FieldVersion,
-				Value: fmt.Sprintf("%d %s", v.Number, date),
-			})
+		if n := len(before); n > 0 {
+			x.about.Fields = append(x.about.Fields, versionField(warc.FieldSince, &before[n-1]))
 		}
-		if err := p.plan(ctx, x.versions); err != nil {
+		for i := range x.versions {
+			x.about.Fields = append(x.about.Fields, versionField(warc.FieldVersion, &x.versions[i]))
+		}
+		if err := p.plan(ctx, before, x.versions); err != nil {
 			return errors.Join(err, file.Close())
 		}
-		if x.counts = p.counts; x.counts.Captures == 0 {
+		if x.counts = p.counts; x.counts.Captures == 0 && len(before) == 0 {
 			return errors.Join(errNoOriginals(x.name, newest), file.Close())
 		}
 		docs, err := st.Documents(x.name)
@@ -150,6 +152,12 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 		return nil
 	})
 	return src, err
+}
+
+// versionField names a version in the record that says what the file is.
+func versionField(name string, v *store.Version) warc.HeaderField {
+	date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
+	return warc.HeaderField{Name: name, Value: fmt.Sprintf("%d %s", v.Number, date)}
 }
 
 // room refuses an export that cannot fit: what is compressed stays as large as it is, and text hardly becomes

@@ -166,6 +166,52 @@ func TestImportRoundTrip(t *testing.T) {
 	}
 }
 
+// A delta with history: an archive and what came since then are imported as one, with all versions. A delta
+// without the archive that it builds on, or with another one, is refused.
+func TestImportDelta(t *testing.T) {
+	a, _, _, _ := mirrorGrowing(t, 3)
+	want := strings.Join(versionsOf(t, a, "site"), "\n")
+	export := func(name string, x ExportRequest) string {
+		t.Helper()
+		x.Job, x.Out = "site", filepath.Join(t.TempDir(), name)
+		if _, err := Export(t.Context(), a, x); err != nil {
+			t.Fatal(err)
+		}
+		return x.Out
+	}
+	first := export("1.warc.gz", ExportRequest{Version: 1})
+	base := export("2.wacz", ExportRequest{Version: 2, AllVersions: true})
+	for _, form := range []string{"warc.gz", "wacz"} {
+		rest := export("rest."+form, ExportRequest{Since: "1"})
+		delta := export("delta."+form, ExportRequest{Since: "2"})
+		for name, files := range map[string][]string{
+			"one": {base, delta}, "many": {rest, first}, "both": {rest, base},
+		} {
+			as := name + "-" + form
+			put(t, a.Jobs, as+".toml", readFile(t, filepath.Join(a.Jobs, "site.toml")))
+			m, err := ImportAny(t.Context(), a, ImportRequest{Files: files, As: as})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(versionsOf(t, a, as), "\n"); got != want {
+				t.Errorf("%s: %+v\n%s\nwant\n%s", as, m, got, want)
+			}
+		}
+		for _, files := range [][]string{{delta}, {first, delta}} {
+			_, err := ImportAny(t.Context(), a, ImportRequest{Files: files, As: "none", Job: true})
+			if err == nil || !strings.Contains(err.Error(), "record 1 at offset 0: the delta builds on") {
+				t.Errorf("on another archive: %v", err)
+			}
+		}
+	}
+	for _, since := range []string{"3", "9", "site.phm"} {
+		x := ExportRequest{Job: "site", Out: filepath.Join(t.TempDir(), "x.wacz"), Since: since}
+		if _, err := Export(t.Context(), a, x); err == nil {
+			t.Errorf("since %s is exported", since)
+		}
+	}
+}
+
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)

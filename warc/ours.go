@@ -16,5 +16,10 @@ const (
 	// In the warcinfo record: a version with its number and date, and a URL to begin with. Both may occur more
 	// than once.
 	FieldVersion = "mirrord-version"
-	FieldEntry   = "mirrord-url"
+
+	// The version, with number and date, that a delta builds on: what it refers to and does not have is in an
+	// archive of that version.
+	FieldSince = "mirrord-since"
+
+	FieldEntry = "mirrord-url"
 )

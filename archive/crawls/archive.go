@@ -86,6 +86,9 @@ func (a *Recordings) settle(r *reading) error {
 		return ErrEmpty
 	}
 	a.sort()
+	if err := a.bases(r); err != nil {
+		return err
+	}
 	if err := a.resolve(r, moved); err != nil {
 		return err
 	}
@@ -144,8 +147,11 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 			continue
 		}
 		f := a.files[c.file]
-		err := &FileError{f.name, &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errNoTarget,
-			a.urls[c.url])}}
+		err := &FileError{f.name, &warc.RecordError{
+			Record: ref.record,
+			Offset: c.at,
+			Err:    fmt.Errorf("%w: %s", errNoTarget, a.urls[c.url]),
+		}}
 		if !r.o.Lenient {
 			return err
 		}

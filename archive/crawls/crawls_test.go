@@ -329,7 +329,7 @@ func TestDamaged(t *testing.T) {
 		"revisit of nothing": {members(with(func(r *rec) {
 			*r = of("revisit", "http://h.test/b", day1, "WARC-Refers-To: <urn:uuid:9>\r\n",
 				"HTTP/1.1 200 OK\r\n\r\n")
-		})...), "in none of the files: http://h.test/b", others},
+		})...), second + ": a revisit refers to a body that is in none of the files: http://h.test/b", others},
 		"a plain file": {plain(good[0]) + "WARC/1.0\r\nnonsense\r\n\r\n" + plain(good[2]), "f0: record 2", others},
 	} {
 		if _, err := Read(inputs(c.file), options()); err == nil || !strings.Contains(err.Error(), c.want) {

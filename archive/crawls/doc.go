@@ -53,6 +53,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 var (
 	errNoDate   = errors.New("the record has no WARC-Date that can be read")
 	errNoTarget = errors.New("a revisit refers to a body that is in none of the files")
+	errNoBase   = errors.New("the delta builds on a version that is in none of the files; give its archive, too")
 	errBomb     = errors.New("it unpacks to too many bytes")
 
 	// ErrEmpty says that files hold no answer of a web server.

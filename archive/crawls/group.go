@@ -136,6 +136,8 @@ func (in *info) window(date int64) (after, upTo int64, ok bool) {
 	after, upTo = -1<<62, date
 	if i > 0 {
 		after = in.versions[i-1].date
+	} else if in.since.date != 0 {
+		after = in.since.date
 	}
 	if i == len(in.versions)-1 {
 		upTo = 1 << 62
@@ -166,7 +168,9 @@ func (a *Recordings) shown(crawl, url uint32) (best int32, asked int64) {
 		if !ok || c.kind != revisit || c.body < 0 || c.date <= after {
 			continue
 		}
-		if d := &a.captures[c.body]; d.date <= upTo && d.url == url && d.info == c.info {
+		d := &a.captures[c.body]
+		ofBase := d.info != c.info && a.infos[c.info].since.date != 0
+		if d.date <= upTo && d.url == url && (d.info == c.info || ofBase) {
 			if best < 0 || d.date >= a.captures[best].date {
 				best, asked = c.body, min(c.asked, upTo)
 			}

@@ -3,7 +3,9 @@
 package crawls
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,10 @@ import (
 // info is a warcinfo record.
 type info struct {
 	versions []version // of an archive of mirrord, by date
+	since    version   // that they build on, of a delta; zero for none
+	file     int32     // that it lies in
+	record   int
+	at       int64
 }
 
 // version is one that an archive of mirrord holds.
@@ -29,17 +35,17 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 	if err != nil {
 		return err
 	}
-	var in info
+	in := info{file: int32(len(r.a.files) - 1), record: r.before + rec.Number, at: r.from + rec.Offset}
 	for line := range strings.Lines(string(block)) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(name) {
 		case warc.FieldVersion:
-			number, date, _ := strings.Cut(value, " ")
-			n, err := strconv.Atoi(number)
-			if d := dateOf(strings.TrimSpace(date)); err == nil && d != 0 {
-				in.versions = append(in.versions, version{n, d})
+			if v, ok := readVersion(value); ok {
+				in.versions = append(in.versions, v)
 			}
+		case warc.FieldSince:
+			in.since, _ = readVersion(value)
 		case warc.FieldEntry:
 			if u, _, err := site.Parse(value); err == nil {
 				r.a.listed = append(r.a.listed, u)
@@ -50,6 +56,37 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 	r.a.infos = append(r.a.infos, in)
 	if id := idOf(rec.Header.Get("WARC-Record-ID")); id != 0 {
 		r.infos[id] = r.info
+	}
+	return nil
+}
+
+// readVersion reads a number and a date.
+func readVersion(value string) (v version, ok bool) {
+	number, date, _ := strings.Cut(value, " ")
+	n, err := strconv.Atoi(number)
+	v = version{n, dateOf(strings.TrimSpace(date))}
+	return v, (err == nil) && v.date != 0
+}
+
+// bases returns an error for a delta that builds on a version of which no file is an archive.
+func (a *Recordings) bases(r *reading) error {
+	for i := range a.infos {
+		in := &a.infos[i]
+		if in.since.date == 0 || slices.ContainsFunc(a.infos, func(o info) bool {
+			return slices.ContainsFunc(o.versions, func(v version) bool { return v.date == in.since.date })
+		}) {
+			continue
+		}
+		err := &FileError{a.files[in.file].name, &warc.RecordError{
+			Record: in.record,
+			Offset: in.at,
+			Err: fmt.Errorf("%w: version %d of %s", errNoBase, in.since.number,
+				time.Unix(in.since.date, 0).UTC().Format(time.DateTime)),
+		}}
+		if !r.o.Lenient {
+			return err
+		}
+		r.wrong(err)
 	}
 	return nil
 }

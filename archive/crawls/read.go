@@ -25,6 +25,9 @@ type reading struct {
 	info  int32             // of the warcinfo that is in force; -1 before one
 	infos map[uint64]int32  // by their ids
 	done  int64             // bytes of the inputs before this one
+
+	from   int64 // where in its file the pass began
+	before int   // records of its file before that
 }
 
 // reference is what a revisit says of the record that has its body.
@@ -33,6 +36,7 @@ type reference struct {
 	url         uint32 // of its target; noURL when that is unknown
 	date        int64
 	id, payload uint64
+	record      int // its number in its file
 }
 
 // Read reads files as one archive, in their order. The archive reads them until its user closes them.
@@ -198,7 +202,7 @@ func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
 		return err
 	}
 	defer in.Close()
-	if from == 0 {
+	if r.from, r.before = from, f.before; from == 0 {
 		r.info = -1
 	}
 	for n := 0; ; n++ {
@@ -364,6 +368,7 @@ func (r *reading) add(rec *warc.Record, c capture) {
 			url:     noURL,
 			id:      idOf(rec.Header.Get("WARC-Refers-To")),
 			payload: c.payload,
+			record:  r.before + rec.Number,
 		}
 		if t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI")); err == nil {
 			ref.url = r.url(t)

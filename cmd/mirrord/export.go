@@ -23,7 +23,7 @@ func exportCommand(a *cli) *cobra.Command {
 Files are read back before they replace older ones. Web archives hold the answers of the site.
 
 --flatten puts all files into one folder, --mask leaves out files by type. Both need room for a copy of the mirror.
---since writes a delta for mirrord apply. Guide: docs/archives.md.`,
+--since writes a delta. Guide: docs/archives.md.`,
 		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
   mirrord export samba --since 12
@@ -47,7 +47,8 @@ Files are read back before they replace older ones. Web archives hold the answer
 	complete(cmd, "version", a.completeVersionFlag)
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
-	cmd.Flags().StringVar(&o.Since, "since", "", "only what `VERSION|FILE` does not have, for mirrord apply")
+	cmd.Flags().StringVar(&o.Since, "since", "",
+		"only what `VERSION|FILE` does not have, for apply or import")
 	cmd.Flags().StringVar(&o.Single, "single-file", "", "the page at `URL` as one HTML file")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
 	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "web archive of all versions")
