@@ -48,6 +48,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		log:   a.Log,
 		about: o.About,
 		hosts: new(fetch.Hosts),
+		texts: make(chan struct{}, 1), // one is enough: all that is new is looked at
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner: &runner{
@@ -56,6 +57,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			hosts: d.hosts,
 			most:  o.MaxState,
 			heals: &d.heals,
+			texts: d.texts,
 		},
 		Store:      records{kept: st, log: a.Log},
 		Teller:     d.tell,

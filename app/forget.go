@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/find"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/site"
@@ -199,6 +200,9 @@ func Forget(ctx context.Context, a *App, f *Forgetting) error {
 		return err
 	}
 	err = mirror.Forget(s, f.down...)
+	if err == nil { // no word of it stays: the index is made again without it
+		err = find.Remove(st.Dir)
+	}
 	var packs []string
 	if err == nil {
 		packs, err = mirror.FinishForgetting(ctx, st, s, a.Log)

@@ -127,6 +127,9 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		if c.Dropped, err = mirror.Thin(j, s, st.Now(), dry); err != nil {
 			return fail(err)
 		}
+		if len(c.Dropped) > 0 && !dry {
+			findPruned(ctx, a, st, s)
+		}
 		if err := mirror.TrimTrees(j, s, dry); err != nil {
 			return fail(err)
 		}

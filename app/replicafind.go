@@ -149,6 +149,12 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	for i := range some {
 		out.Clusters = append(out.Clusters, clusterOf(&some[i], facts))
 	}
+	if r.state != nil {
+		// whoever may not write the state keeps nothing
+		if err := saveReplicas(r.state.Dir, r.state.Now(), out); err != nil {
+			a.Log.Info("what was found is not kept", "err", err)
+		}
+	}
 	return out, nil
 }
 

@@ -18,8 +18,8 @@ func commandGroups(a *cli) []commandGroup {
 			demoCommand(a), getCommand(a), initCommand(a), checkCommand(a), serveCommand(a),
 		}},
 		{"Look", []*cobra.Command{
-			statusCommand(a), planCommand(a), explainCommand(a), versionsCommand(a), diffCommand(a),
-			verifyCommand(a), evolutionCommand(a), rulesCommand(a), replicasCommand(a),
+			statusCommand(a), findCommand(a), planCommand(a), explainCommand(a), versionsCommand(a),
+			diffCommand(a), verifyCommand(a), evolutionCommand(a), rulesCommand(a), replicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
 			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),

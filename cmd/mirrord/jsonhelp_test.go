@@ -42,6 +42,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"diff.go printPage":                     {"diff", app.Difference{}},
 		"explain.go explainCommand":             {"explain", report.Explanation{}},
 		"export.go export":                      {"export", app.Exported{}},
+		"find.go findCommand":                   {"find", app.FoundTexts{}},
 		"forget.go forgetCommand":               {"forget", app.Forgetting{}},
 		"forget.go printForgotten":              {"forget", mirror.TakeDowns{}},
 		"forgetaddress.go forgetAddressCommand": {"forget-address", app.Forgotten{}},

@@ -25,22 +25,38 @@ import (
 // block one blank. Comments, scripts and styles are dropped; character references are decoded last. In a pre
 // element every line is a block.
 func Extract(body []byte) string {
-	d := decode(nil, body, "")
+	_, said := extract(body, "", false)
+	return said
+}
+
+// Page is Extract for a page whose answer named an encoding, "" for none, with its title apart from the rest.
+func Page(body []byte, label string) (title, said string) { return extract(body, label, true) }
+
+// extract is Extract; with apart, the text of the first title element is no part of the rest.
+func extract(body []byte, label string, apart bool) (title, said string) {
+	d := decode(nil, body, label)
 	b, tags := d.text, newTagTable()
 	w, m := &blockWriter{}, markup{tags: tags}
+	var rest *blockWriter // w is that of the title; nil: it is not
 	var ref []byte
 	for i := 0; i < len(b); {
 		c := b[i]
 		switch {
 		case c == '<' && opens(b, i):
+			switch {
+			case rest != nil && isTag(b[i+1:], "/title"):
+				title, w, rest = w.String(), rest, nil
+			case apart && rest == nil && title == "" && isTag(b[i+1:], "title"):
+				w, rest = &blockWriter{}, w
+			}
 			next, kind := m.skip(b, i)
 			i = next
 			w.tag(kind)
 		case c == '&':
 			ref, i = entity(ref[:0], b, i)
-			for rest := ref; len(rest) > 0; {
-				r, size := utf8.DecodeRune(rest)
-				rest = rest[size:]
+			for left := ref; len(left) > 0; {
+				r, size := utf8.DecodeRune(left)
+				left = left[size:]
 				w.char(r)
 			}
 		case c < utf8.RuneSelf:
@@ -50,18 +66,34 @@ func Extract(body []byte) string {
 			r, size, again := d.rune(i)
 			if again {
 				i, w, m = 0, &blockWriter{}, markup{tags: tags}
+				title, rest = "", nil
 				continue
 			}
 			w.char(r)
 			i += size
 		}
 	}
-	return w.String()
+	if rest != nil { // the title does not end
+		return "", rest.String() + w.String()
+	}
+	return title, w.String()
 }
 
-// ExtractPlain is Text for a body that is not HTML: every line is a block.
-func ExtractPlain(body []byte) string {
-	d := decode(nil, body, "")
+// isTag says whether a tag, without its "<", has a name.
+func isTag(tag []byte, name string) bool {
+	if len(tag) <= len(name) || !bytes.EqualFold(tag[:len(name)], []byte(name)) {
+		return false
+	}
+	c := tag[len(name)]
+	return c == '>' || c == ' ' || c == '/' || ('\t' <= c && c <= '\r')
+}
+
+// ExtractPlain is Extract for a body that is not HTML: every line is a block.
+func ExtractPlain(body []byte) string { return Plain(body, "") }
+
+// Plain is ExtractPlain for a body whose answer named an encoding.
+func Plain(body []byte, label string) string {
+	d := decode(nil, body, label)
 	w := &blockWriter{pre: 1}
 	for i := 0; i < len(d.text); {
 		r, size, again := rune(d.text[i]), 1, false

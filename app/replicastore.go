@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// replicasName is the file below the state that has what mirrord replicas last found among all mirrors. It
+// can be deleted: the next one writes it again.
+const replicasName = "replicas.json"
+
+// KnownReplicas is what was last found among all mirrors of the state.
+type KnownReplicas struct {
+	Made time.Time `json:"made"`
+	Replicas
+	// of all collections the directories of their copies, the one first that stands for all
+	Families [][]string `json:"families"`
+}
+
+// saveReplicas keeps what was found among all mirrors of a state, for the pages of the console and for
+// searches.
+func saveReplicas(dir string, now time.Time, r *Replicas) error {
+	k := KnownReplicas{Made: now.UTC(), Replicas: *r}
+	for i := range r.all {
+		var dirs []string
+		if i < len(r.Clusters) { // its copies are in the order of what they have
+			for _, c := range r.Clusters[i].Copies {
+				dirs = append(dirs, c.At)
+			}
+		} else {
+			for j := range r.all[i].Copies {
+				dirs = append(dirs, r.all[i].Copies[j].String())
+			}
+		}
+		k.Families = append(k.Families, dirs)
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(dir, replicasName), data, 0o644)
+}
+
+// loadReplicas reads what saveReplicas kept; fs.ErrNotExist when there is nothing.
+func loadReplicas(dir string) (*KnownReplicas, error) {
+	data, err := os.ReadFile(filepath.Join(dir, replicasName))
+	if err != nil {
+		return nil, err
+	}
+	var r KnownReplicas
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w: mirrord replicas writes it again", replicasName, err)
+	}
+	return &r, nil
+}
