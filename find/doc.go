@@ -9,7 +9,7 @@
 //
 // A text is what a page says from one version to another. Its row in table text has the URL, the first and
 // the last version, and the page's links as hashes; table said has what it says, compressed, for excerpts and
-// ranking; the FTS5 table words has its words and no copy of the text.
+// ranking; the FTS5 table words has its words and no copy of the text, titles those of its title alone.
 //
 // Words are folded before SQLite sees them (see fold): case, accents and other forms of one letter do not
 // count. Where a script does not part words by blanks (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese)

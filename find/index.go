@@ -36,7 +36,6 @@ var (
 // Index is an open index. It is safe for concurrent use; one process changes it at a time.
 type Index struct {
 	db    *sql.DB
-	stat  os.FileInfo // of the file that is open
 	path  string
 	pack  *zstd.Encoder
 	plain *zstd.Decoder
@@ -56,6 +55,9 @@ CREATE INDEX text_key ON text(job, key);
 CREATE TABLE said(id INTEGER PRIMARY KEY, text BLOB NOT NULL, links BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(
 	tags, title, body, single, content='', contentless_delete=1,
+	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
+CREATE VIRTUAL TABLE titles USING fts5(
+	tags, title, content='', contentless_delete=1,
 	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
 INSERT INTO words(words, rank) VALUES('hashsize', 8388608);
 `
@@ -138,8 +140,7 @@ func open(path, mode string) (_ *Index, err error) {
 	if err := x.prepare(mode != "ro"); err != nil {
 		return nil, damage(err)
 	}
-	x.stat, err = os.Stat(path)
-	return x, err
+	return x, nil
 }
 
 // prepare checks the format, and makes the tables of a new file.
@@ -199,12 +200,6 @@ func (x *Index) Close() error {
 		x.plain.Close()
 	}
 	return x.db.Close()
-}
-
-// Replaced reports whether the file is not the one any more that was opened.
-func (x *Index) Replaced() bool {
-	fi, err := os.Stat(x.path)
-	return err != nil || !os.SameFile(fi, x.stat)
 }
 
 // IndexSizes is what there is in an index.

@@ -16,8 +16,8 @@ import (
 // Bounds of one search. What matches in more pages than that is ranked by its titles, and by the pages that
 // are nearest to the entry points of their mirrors.
 const (
-	mostMatches = 2000 // rows that are looked at
-	mostRanked  = 250  // texts that are read, to rank them
+	mostMatches = 1000 // rows that are looked at
+	mostRanked  = 150  // texts that are read, to rank them
 	mostReading = 8 << 20
 	searchFor   = 10 * time.Second
 )
@@ -179,11 +179,15 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 	past := r.s.At > 0 || !r.s.AtTime.IsZero()
 	for _, now := range [...]bool{true, false} {
 		tags := tagsWanted(r.only, now)
-		for _, match := range [...]string{r.q.inTitle(tags), r.q.match(tags)} {
+		for _, in := range [...]wordTable{inTitles, inWords} {
+			match := r.q.match(tags)
+			if in == inTitles {
+				match = r.q.inTitle(tags)
+			}
 			if match == "" {
 				continue
 			}
-			n, err := r.take(match, seen, &out)
+			n, err := r.take(in, match, seen, &out)
 			if err != nil {
 				return nil, false, err
 			}
@@ -201,10 +205,19 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 	return out, more, nil
 }
 
+// wordTable is one of the tables of words.
+type wordTable string
+
+const (
+	inWords  wordTable = "words"
+	inTitles wordTable = "titles"
+)
+
 // take appends the rows of a match in the language of FTS5 that are wanted.
-func (r *reading) take(match string, seen map[int64]bool, out *[]FoundPage) (n int, err error) {
-	const q = "SELECT t.id, t.job, t.url, t.path, t.title, t.first, t.last, t.same, t.named " +
-		"FROM (SELECT rowid AS id FROM words WHERE words MATCH ? LIMIT ?) w JOIN text t ON t.id = w.id"
+func (r *reading) take(in wordTable, match string, seen map[int64]bool, out *[]FoundPage) (n int, err error) {
+	q := "SELECT t.id, t.job, t.url, t.path, t.title, t.first, t.last, t.same, t.named " +
+		"FROM (SELECT rowid AS id FROM " + string(in) + " WHERE " + string(in) + " MATCH ? LIMIT ?) w " +
+		"JOIN text t ON t.id = w.id"
 	rows, err := r.tx.QueryContext(r.ctx, q, match, mostMatches)
 	if err != nil {
 		return 0, err

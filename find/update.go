@@ -272,8 +272,13 @@ func (b *IndexChange) words(id int64, now bool, title, said string) error {
 	if more != "" {
 		_, single = b.fold.indexed(title + "\n" + said)
 	}
+	tags := tagsOf(b.job, now)
+	err := b.exec("INSERT OR REPLACE INTO titles(rowid, tags, title) VALUES(?, ?, ?)", id, tags, head)
+	if err != nil {
+		return err
+	}
 	return b.exec("INSERT OR REPLACE INTO words(rowid, tags, title, body, single) VALUES(?, ?, ?, ?, ?)", id,
-		tagsOf(b.job, now), head, words, single)
+		tags, head, words, single)
 }
 
 // tag changes whether a row is of the published version.
@@ -294,7 +299,8 @@ func (b *IndexChange) tag(id int64, now bool) error {
 // drop removes a row.
 func (b *IndexChange) drop(id int64) error {
 	for _, q := range [...]string{
-		"DELETE FROM words WHERE rowid = ?", "DELETE FROM said WHERE id = ?", "DELETE FROM text WHERE id = ?",
+		"DELETE FROM words WHERE rowid = ?", "DELETE FROM titles WHERE rowid = ?",
+		"DELETE FROM said WHERE id = ?", "DELETE FROM text WHERE id = ?",
 	} {
 		if err := b.exec(q, id); err != nil {
 			return err
