@@ -48,7 +48,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		log:   a.Log,
 		about: o.About,
 		hosts: new(fetch.Hosts),
-		texts: make(chan struct{}, 1), // one is enough: all that is new is looked at
+		texts: newKeptIndex(a, st),
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner: &runner{

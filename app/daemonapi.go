@@ -36,7 +36,7 @@ type Daemon struct {
 	hosts *fetch.Hosts
 	heals heals
 	trees treeLooks
-	texts chan struct{} // a run may have published texts that are to be indexed
+	texts *KeptIndex
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir

@@ -20,10 +20,10 @@ import (
 type runner struct {
 	app   *App
 	st    *store.State
-	hosts *fetch.Hosts  // politeness over all runs
-	most  job.Size      // that all mirrors may take; 0: no limit
-	heals *heals        // of sites, which give way to runs
-	texts chan struct{} // is told of each run that has ended
+	hosts *fetch.Hosts // politeness over all runs
+	most  job.Size     // that all mirrors may take; 0: no limit
+	heals *heals       // of sites, which give way to runs
+	texts *KeptIndex
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
@@ -41,7 +41,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		return out
 	}
 	defer r.heals.run(j.Name)()
-	defer wake(r.texts)
+	defer r.texts.wake()
 	s, err := r.st.OpenSite(j.Name)
 	if err != nil {
 		return fail(err)

@@ -239,10 +239,10 @@ func isText(r *store.Resource) bool {
 		_, page := pageName(r.Path)
 		return page && !strings.HasSuffix(r.Path, "/")
 	}
-	return isHTML(r) || r.MIME == "text/plain"
+	return saysHTML(r) || r.MIME == "text/plain"
 }
 
-func isHTML(r *store.Resource) bool {
+func saysHTML(r *store.Resource) bool {
 	return relocate.Format(r.Format) == relocate.HTML || r.MIME == "text/html" ||
 		r.MIME == "application/xhtml+xml"
 }
@@ -306,7 +306,7 @@ func (x *findSite) read(r *store.Resource, now bool) (t find.PageText, ok bool, 
 		return t, false, err
 	}
 	t.Path = r.Path
-	if isHTML(r) || (r.Body == store.NoBody && !strings.HasSuffix(r.Path, ".txt")) {
+	if saysHTML(r) || (r.Body == store.NoBody && !strings.HasSuffix(r.Path, ".txt")) {
 		t.Title, t.Said = text.Page(body, r.Charset)
 	} else {
 		t.Said = text.Plain(body, r.Charset)

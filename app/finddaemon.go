@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/find"
+	"mirrord/store"
 )
 
 // How often the daemon looks what is not in the index of texts, besides after each run, and how long it waits
@@ -19,18 +20,37 @@ const (
 	findRetry = 30 * time.Minute
 )
 
-// Index keeps the index of texts up to date until ctx ends, if there is one: after each run, with what the
-// run changed. Its thread is the last to get processor and disk, and runs never wait for it.
-func (d *Daemon) Index(ctx context.Context) {
-	idleThread()
-	x := *d.app
+// KeptIndex is the index of texts that a daemon keeps up to date, if somebody wants one. It is safe for
+// concurrent use.
+type KeptIndex struct {
+	app *App
+	st  *store.State
+	due chan struct{} // something may be new; one is enough, because all that is new is looked at
+}
+
+func newKeptIndex(a *App, st *store.State) *KeptIndex {
+	x := *a
 	x.Note = nil
+	return &KeptIndex{
+		app: &x,
+		st:  st,
+		due: make(chan struct{}, 1),
+	}
+}
+
+// IndexOf is the index that a daemon keeps.
+func IndexOf(d *Daemon) *KeptIndex { return d.texts }
+
+// Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
+// Its thread is the last to get processor and disk, and runs never wait for it.
+func (k *KeptIndex) Keep(ctx context.Context) {
+	idleThread()
 	t := time.NewTimer(findEvery)
 	defer t.Stop()
 	for {
 		next := findEvery
-		if err := indexTexts(ctx, &x, d.st, false); err != nil && ctx.Err() == nil {
-			d.log.Error("the texts of mirrors are not indexed", "err", err)
+		if err := indexTexts(ctx, k.app, k.st, false); err != nil && ctx.Err() == nil {
+			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
 		}
 		t.Reset(next)
@@ -38,36 +58,42 @@ func (d *Daemon) Index(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-d.texts:
+		case <-k.due:
 		}
 	}
 }
 
-// Find looks for pages in the index of texts as it is.
-func (d *Daemon) Find(ctx context.Context, r FindRequest) (*FoundTexts, error) {
-	out, err := searchTexts(ctx, d.st, r)
+// Find looks for pages in the index as it is.
+func (k *KeptIndex) Find(ctx context.Context, r FindRequest) (*FoundTexts, error) {
+	out, err := searchTexts(ctx, k.st, r)
 	if errors.Is(err, find.ErrDamaged) {
-		wake(d.texts)
+		k.wake()
 	}
 	return out, findError(err)
 }
 
-// HasFind reports whether there is an index of texts, or one is being made.
-func (d *Daemon) HasFind() bool { return find.Wanted(d.st.Dir) }
+// Wanted reports whether there is an index, or one is being made.
+func (k *KeptIndex) Wanted() bool { return find.Wanted(k.st.Dir) }
 
-// MakeFind begins the index of texts.
-func (d *Daemon) MakeFind() error {
-	if err := os.MkdirAll(filepath.Join(d.st.Dir, find.Folder), 0o755); err != nil {
+// Begin makes the index, which takes a while, and keeps it from now on.
+func (k *KeptIndex) Begin() error {
+	if err := os.MkdirAll(filepath.Join(k.st.Dir, find.Folder), 0o755); err != nil {
 		return err
 	}
-	wake(d.texts)
+	k.wake()
 	return nil
 }
 
-// wake tells a goroutine that there is something to do, if it is not told already.
-func wake(c chan struct{}) {
+// Replicas is what mirrord replicas last found among all mirrors; fs.ErrNotExist when it was never run.
+func (k *KeptIndex) Replicas() (*KnownReplicas, error) { return loadReplicas(k.st.Dir) }
+
+// wake has what is new looked at now. Nobody keeps an index that is nil.
+func (k *KeptIndex) wake() {
+	if k == nil {
+		return
+	}
 	select {
-	case c <- struct{}{}:
+	case k.due <- struct{}{}:
 	default:
 	}
 }

@@ -237,7 +237,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Tidy(ctx, f.gc) })
 	wg.Go(func() { d.Scrub(ctx, scrub) })
-	wg.Go(func() { d.Index(ctx) })
+	wg.Go(func() { app.IndexOf(d).Keep(ctx) })
 	wg.Go(func() { own.Run(ctx) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
