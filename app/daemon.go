@@ -49,6 +49,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		about: o.About,
 		hosts: new(fetch.Hosts),
 		texts: newKeptIndex(a, st),
+		most:  int64(o.MaxState),
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner: &runner{

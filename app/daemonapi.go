@@ -37,6 +37,7 @@ type Daemon struct {
 	heals heals
 	trees treeLooks
 	texts *KeptIndex
+	most  int64 // bytes that all mirrors together may take; 0: no limit
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir

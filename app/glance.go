@@ -107,6 +107,20 @@ func (d *Daemon) lookAtTree(name string) store.TreeProblem {
 	return d.trees.note(name, d.st.Now(), store.LookAtTree(d.st, name, true))
 }
 
+// DiskRoom is what all mirrors together may take, 0 for no limit, and what they take.
+func (d *Daemon) DiskRoom() (most, taken int64, err error) {
+	if d.most <= 0 {
+		return 0, 0, nil
+	}
+	names, err := d.st.Sites()
+	for _, name := range names {
+		if z := diskOf(d.st, name); z != nil {
+			taken += z.Total
+		}
+	}
+	return d.most, taken, err
+}
+
 // wholeTree is the look at a tree without a daemon.
 func wholeTree(st *store.State) func(name string) store.TreeProblem {
 	return func(name string) store.TreeProblem { return store.LookAtTree(st, name, true) }

@@ -222,12 +222,18 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 	p.Least, p.Most = files, files
 	if !p.Whole {
 		p.Most += grows.more(files)
+		if listed := looks.size().all(); listed > p.Most {
+			p.Least, p.Most = max(p.Least, listed/2), listed
+		}
+	}
+	if files > 0 { // of the least that the mirror has
+		p.Bytes = p.Bytes / files * p.Least
 	}
 	gap := j.Polite.Delay
 	if d, ok := rules.CrawlDelay(); ok && j.ObeyRobots {
 		gap = max(gap, d)
 	}
-	p.Seconds = (gap * time.Duration(files)).Seconds()
+	p.Seconds = gap.Seconds() * float64(p.Least)
 	return nil
 }
 
@@ -241,10 +247,10 @@ func (p *Preview) Range() string {
 
 // Gap is the time between two requests of a first run.
 func (p *Preview) Gap() time.Duration {
-	if p.Known <= p.Disallowed {
+	if p.Least <= 0 {
 		return 0
 	}
-	return time.Duration(p.Seconds / float64(p.Known-p.Disallowed) * float64(time.Second))
+	return time.Duration(p.Seconds / float64(p.Least) * float64(time.Second))
 }
 
 // entry says what became of the entry point.

@@ -3,7 +3,10 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"strings"
 	"sync"
 
 	"mirrord/fetch"
@@ -23,6 +26,56 @@ type lookCounter struct {
 	count   int
 	made    []PreviewLook
 	origins map[string]bool // whose robots.txt is known
+	maps    sitemapSize
+}
+
+// sitemapSink counts what a sitemap lists while it is read.
+type sitemapSink struct {
+	fetch.Sink
+	c *lookCounter
+}
+
+func (s sitemapSink) Begin(h *fetch.Head) (io.Writer, error) {
+	w, err := s.Sink.Begin(h)
+	if err != nil || w == nil {
+		return w, err
+	}
+	return &sitemapWriter{Writer: w, c: s.c}, nil
+}
+
+// sitemapWriter passes a sitemap on and counts its elements.
+type sitemapWriter struct {
+	io.Writer
+	c    *lookCounter
+	tail []byte // of what came before, in which an element may begin
+	urls bool   // it lists URLs
+}
+
+func (w *sitemapWriter) Write(p []byte) (int, error) {
+	const child, entry = "<sitemap>", "<url>"
+	text := append(w.tail, p...)
+	// what ends in the tail was counted before
+	count := func(what string) int64 {
+		return int64(bytes.Count(text, []byte(what)) - bytes.Count(w.tail, []byte(what)))
+	}
+	children, urls := count(child), count(entry)
+	w.tail = bytes.Clone(text[max(0, len(text)-len(child)+1):])
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.c.maps.children += children
+	w.c.maps.urls += urls
+	if urls > 0 && !w.urls {
+		w.urls = true
+		w.c.maps.read++
+	}
+	return w.Writer.Write(p)
+}
+
+// size is what the sitemaps list.
+func (c *lookCounter) size() sitemapSize {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maps
 }
 
 // take counts a request; ok is false when there were enough.
@@ -41,6 +94,9 @@ func (c *lookCounter) Do(ctx context.Context, req fetch.Request, sink fetch.Sink
 	if !c.take() {
 		c.enough()
 		return &fetch.Result{}, &fetch.Error{URL: req.URL, Class: fetch.ErrCanceled}
+	}
+	if sink != nil && strings.Contains(strings.ToLower(req.URL.Path()), "sitemap") {
+		sink = sitemapSink{sink, c}
 	}
 	res, err := c.fetcher.Do(ctx, req, sink)
 	c.mu.Lock()

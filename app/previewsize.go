@@ -43,16 +43,42 @@ func (g *growth) more(known int64) int64 {
 	return moreFiles(counts, known-g.read)
 }
 
+// mostOfFew is how many URLs one of very few pages is taken to lead to.
+const mostOfFew = 30
+
+// sitemapSize is what the sitemaps of a preview list.
+type sitemapSize struct {
+	children int64 // sitemaps that indexes name
+	read     int64 // sitemaps that were read
+	urls     int64 // in these
+}
+
+// all is how many URLs all sitemaps list together, as far as those that were read tell; 0 when they tell
+// nothing.
+func (s sitemapSize) all() int64 {
+	if s.read == 0 || s.children <= s.read {
+		return 0
+	}
+	return s.urls / s.read * s.children
+}
+
 // moreFiles estimates how many files are not known yet, of how many each page that was read was the first to
 // name, and how many known ones were not requested. The first half of the pages are entry pages and indexes,
 // and one page of the second half may be another index: the others tell what a page leads to. Twice that is
-// what the next pages may lead to. Of the sites in the test, this bounds seven of eight.
+// what the next pages may lead to. Of the sites in the test, this bounds seven of eight. Of very few pages,
+// whose style sheets took the other requests, half of what they lead to is taken.
 func moreFiles(counts []int64, left int64) int64 {
 	half := counts[len(counts)/2:]
-	if len(half) < 2 || left <= 0 {
+	if len(half) == 0 || left <= 0 {
 		return 0
 	}
 	var sum int64
+	if len(half) < 2 {
+		for _, n := range counts {
+			sum += min(n, mostOfFew)
+		}
+		return sum * left / int64(2*len(counts))
+	}
 	for _, n := range half {
 		sum += n
 	}

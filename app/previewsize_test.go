@@ -33,7 +33,10 @@ func TestMoreFiles(t *testing.T) {
 	if 10*held < 8*len(sites) {
 		t.Errorf("the range holds for %d of %d sites", held, len(sites))
 	}
-	if moreFiles(nil, 9) != 0 || moreFiles([]int64{5}, 9) != 0 {
-		t.Error("a single page says nothing of others")
+	if moreFiles(nil, 9) != 0 || moreFiles([]int64{5}, 0) != 0 {
+		t.Error("what was not read, or read as a whole, leads to more")
+	}
+	if got := moreFiles([]int64{33}, 20); got != 300 {
+		t.Errorf("a single page and 20 more lead to %d", got)
 	}
 }

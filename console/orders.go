@@ -229,6 +229,9 @@ func (v *visit) orderRow(o orders.Ordered) orderRow {
 // Minutes is about how long an order waits.
 func (r orderRow) Minutes() string { return r.Place.Wait.Round(time.Minute).String() }
 
+// Takes is how long all that the preview estimates takes at least.
+func (r orderRow) Takes() time.Duration { return r.Ordered.Takes() }
+
 // Words says where it stands.
 func (r orderRow) Words() string { return r.State.Words() }
 

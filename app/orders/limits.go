@@ -9,6 +9,7 @@ import (
 	"mirrord/app"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 )
 
 // Limits are what each user with the role order may have. Operators set them, and are not bound by those of a
@@ -127,6 +128,18 @@ func (l *Limits) over(o *Ordered, left Remaining) string {
 	return ""
 }
 
+// Takes is how long a run of all that the preview estimates takes at least.
+func (o *Ordered) Takes() time.Duration {
+	if o.Look == nil {
+		return 0
+	}
+	gap := max(o.Want.Delay, o.Look.Gap())
+	return time.Duration(min(float64(gap)*float64(o.Look.Least), float64(mostAge)))
+}
+
+// mostAge is as long as anybody wants to know.
+const mostAge = 100 * 365 * 24 * time.Hour
+
 // tooLarge says that what a preview estimates is more than what is ordered; "" when it is not, or a part is
 // enough.
 func (o *Ordered) tooLarge() string {
@@ -135,8 +148,9 @@ func (o *Ordered) tooLarge() string {
 		return ""
 	}
 	if p.Least > o.Want.Files {
-		return fmt.Sprintf("it has about %s files, and the order is for at most %d: choose a smaller part of the "+
-			"site, or say that a part is enough", p.Range(), o.Want.Files)
+		return fmt.Sprintf("it has about %s files, which are %s or more and take at least %s, and the order is "+
+			"for at most %d: choose a smaller part of the site, or say that a part is enough", p.Range(),
+			mirror.Bytes(p.Bytes), status.Age(o.Takes()), o.Want.Files)
 	}
 	if p.Bytes > int64(o.Want.Size) && p.Bytes/4 > int64(o.Want.Size) {
 		return fmt.Sprintf("it has about %s, and the order is for at most %s: choose a smaller part of the site, "+

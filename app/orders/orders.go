@@ -39,7 +39,9 @@ type Options struct {
 	Free    func() (int64, error)
 	Own     []netip.Prefix // the networks of this machine
 	Workers int            // runs at a time; default 2
-	Silence time.Duration  // that a site may keep before it answers; 0: as in a job
+	// what mirrors and orders may take on the disk, and what mirrors take; nil: no limit
+	Room    func() (most, taken int64, err error)
+	Silence time.Duration // that a site may keep before it answers; 0: as in a job
 	Now     func() time.Time
 	Log     *slog.Logger
 	// Mail sends one message; nil: mail cannot be ordered
@@ -261,7 +263,7 @@ func (o *Ordered) takes() time.Duration {
 	if o.Look == nil {
 		return 0
 	}
-	files := min(max(o.Look.Least, int64(o.Look.Known)), o.Want.Files)
+	files := min(o.Look.Least, o.Want.Files)
 	return time.Duration(files) * max(o.Want.Delay, o.Look.Gap())
 }
 
@@ -353,8 +355,11 @@ func (s *Orders) PlaceOrder(n uint64, who User, ask bool) error {
 	return s.save(x)
 }
 
-// room refuses orders when the disk fills up, before jobs have to stop.
+// room refuses orders when the disk fills up, or what all mirrors may take, before jobs have to stop.
 func (s *Orders) room(w *Wish) error {
+	if err := s.share(w); err != nil {
+		return err
+	}
 	if s.o.Free == nil {
 		return nil
 	}
@@ -366,6 +371,30 @@ func (s *Orders) room(w *Wish) error {
 	if need := floor + 2*int64(w.Size); free < need {
 		return fmt.Errorf("the disk of the mirror host is nearly full: %s are free, and an order of %s needs %s; "+
 			"order less, or come again later: %w", mirror.Bytes(free), w.Size, mirror.Bytes(need), control.ErrConflict)
+	}
+	return nil
+}
+
+// share refuses an order that would take, with the archives of all orders and what others may still take,
+// room that the mirrors are limited to.
+func (s *Orders) share(w *Wish) error {
+	if s.o.Room == nil {
+		return nil
+	}
+	most, taken, err := s.o.Room()
+	if err != nil || most <= 0 {
+		return err
+	}
+	for _, o := range s.all {
+		taken += o.Stored()
+		if o.Same == 0 && (o.State == Waits || o.State == Runs) {
+			taken += 2 * int64(o.Want.Size)
+		}
+	}
+	if need := 2 * int64(w.Size); taken+need > most {
+		return fmt.Errorf("the mirrors of this host may take %s (--max-state), and with the orders %s are taken: "+
+			"an order of %s needs %s; order less, or come again later: %w", mirror.Bytes(most), mirror.Bytes(taken),
+			w.Size, mirror.Bytes(need), control.ErrConflict)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,6 +196,38 @@ func TestQuota(t *testing.T) {
 	if _, err := place(User{Name: "opal", Operator: true}, w, false); err == nil ||
 		!strings.Contains(err.Error(), "nearly full") {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// An order counts in what the mirrors of the host may take, with what other orders may still take.
+func TestOrderRoom(t *testing.T) {
+	var most atomic.Int64
+	s := newShop(t, func(o *Options) {
+		o.Room = func() (int64, int64, error) { return most.Load(), 3e9, nil }
+	})
+	s.fast()
+	opal := User{Name: "opal", Operator: true}
+	w := quick("http://site.example/docs/")
+	w.Start, w.Size = s.o.Now().Add(time.Hour), 500e6
+	place := func(files int64) error {
+		t.Helper()
+		w.Files = files
+		return s.PlaceOrder(s.draft(opal, w).Number, opal, false)
+	}
+	most.Store(3_900_000_000)
+	if err := place(10); err == nil || !strings.Contains(err.Error(), "--max-state") {
+		t.Errorf("an order beyond the room: %v", err)
+	}
+	most.Store(4_900_000_000)
+	if err := place(11); err != nil {
+		t.Errorf("an order within the room: %v", err)
+	}
+	if err := place(12); err == nil || !strings.Contains(err.Error(), "4.0 GB are taken") {
+		t.Errorf("another order: %v", err)
+	}
+	most.Store(0)
+	if err := place(13); err != nil {
+		t.Errorf("without a limit: %v", err)
 	}
 }
 

@@ -227,7 +227,7 @@ func (d *consoleDoor) provider() (*access.OIDC, error) {
 }
 
 // openOrders takes over what users have ordered; work is done by Run.
-func openOrders(a *app.App, st *store.State, d *app.Daemon) (*orders.Orders, error) {
+func openOrders(a *app.App, st *store.State, d *app.Daemon, maxRuns int) (*orders.Orders, error) {
 	own, err := orders.OwnNetworks()
 	if err != nil {
 		a.Log.Warn("orders may reach public addresses of this machine", "err", err)
@@ -238,10 +238,13 @@ func openOrders(a *app.App, st *store.State, d *app.Daemon) (*orders.Orders, err
 		App:   &x,
 		Facts: store.NewOrderFacts(st),
 		Free:  func() (int64, error) { return store.FreeBytes(st.Dir) },
+		Room:  d.DiskRoom,
 		Own:   own,
 		Now:   st.Now,
-		Log:   a.Log,
-		Mail:  d.Mail,
+		// beside the runs of jobs, of which there are at most maxRuns
+		Workers: min(2, maxRuns),
+		Log:     a.Log,
+		Mail:    d.Mail,
 		Reload: func() error {
 			_, err := d.Reload()
 			return err

@@ -195,7 +195,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	own, err := openOrders(x, st, d)
+	own, err := openOrders(x, st, d, f.maxRuns)
 	if err != nil {
 		return err
 	}
