@@ -47,10 +47,15 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	c.want(200, `"to":"ann"`, operate, "POST", "/v1/jobs/docs/notify", "")
+	const equivalents = "/v1/jobs/docs/equivalents"
+	c.want(200, `"base2":"https://good.test/"`, operate, "POST", equivalents, `{"at":"https://good.test/"}`)
+	c.want(400, "not registered: mismatch", operate, "POST", equivalents, `{"at":"https://lies.test/"}`)
+	c.want(403, "role", read, "POST", equivalents, `{"at":"https://good.test/"}`)
 	c.want(200, `"changes"`, operate, "POST", "/v1/reload", "")
 	c.want(200, `"what":"reload"`, operate, "GET", "/v1/audit?limit=2", "")
 	want := []string{"run full=true accept=false docs", "run full=false accept=false docs",
-		"run full=false accept=false docs", "cancel docs", "pause docs", "resume docs", "reload"}
+		"run full=false accept=false docs", "cancel docs", "pause docs", "resume docs",
+		"register https://good.test/ docs", "reload"}
 	if got := c.daemon.done(); !slices.Equal(got, want) {
 		t.Errorf("done: %v, want %v", got, want)
 	}

@@ -100,6 +100,13 @@ func (d *fakeDaemon) Registry() (any, error) {
 	return app.Registry{Mirrors: []app.RegistryMirror{}, Pairs: []store.PairRecord{}}, nil
 }
 
+func (d *fakeDaemon) Register(_ context.Context, job, at string) (any, error) {
+	if at != "https://good.test/" {
+		return nil, fmt.Errorf("%s is not registered: mismatch: %w", at, control.ErrInvalid)
+	}
+	return store.PairRecord{Base1: "https://docs.test/", Base2: at, Level: "1"}, d.act("register "+at, job)
+}
+
 func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
 	if err := d.act(fmt.Sprintf("run full=%v accept=%v", r.Full, r.Accept), name); err != nil {
 		return nil, false, err

@@ -54,6 +54,7 @@ func routes() []route {
 		{"POST /v1/jobs/{job}/pause", access.Operate, "pause", asSocket},
 		{"POST /v1/jobs/{job}/resume", access.Operate, "resume", asSocket},
 		{"POST /v1/jobs/{job}/notify", access.Operate, "send a test message", asSocket},
+		{"POST /v1/jobs/{job}/equivalents", access.Operate, "register a mirror", register},
 		{"POST /v1/reload", access.Operate, "reload", asSocket},
 		{"/", access.Nobody, "", func(*call) error { return errNoCall }},
 	}
@@ -89,6 +90,19 @@ func asSocket(c *call) error {
 		return fmt.Errorf("the daemon answers %d: %w", w.code, err)
 	}
 	return e
+}
+
+// registerWait is how long the test of a place that is registered may take.
+const registerWait = 20 * time.Minute
+
+// register tests a place that is said to have what a mirror has. The test is as polite as runs are, so that
+// it takes a minute or more.
+func register(c *call) error {
+	err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(registerWait))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return asSocket(c)
 }
 
 // streamWait is how long a client may take to read a part of an answer that lasts as long as a run.

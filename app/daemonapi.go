@@ -301,4 +301,19 @@ func (d *Daemon) Registry() (any, error) {
 	return ReadRegistry(d.st, jobs, d.st.Now())
 }
 
+// Register tests a place by the job in force.
+func (d *Daemon) Register(ctx context.Context, name, at string) (any, error) {
+	e := d.sched.Config()[name]
+	if e == nil || e.Job == nil {
+		return nil, apiErr{fmt.Errorf("no job %q", name), control.ErrNotFound}
+	}
+	p, err := registering{d.app, d.st, d.hosts}.register(ctx, e.Job, at)
+	if err != nil {
+		d.log.Warn("mirror not registered", "job", name, "url", at, "err", err)
+		return nil, err
+	}
+	d.log.Info("mirror registered", "job", name, "url", at)
+	return p, nil
+}
+
 var _ control.Registrar = (*Daemon)(nil)

@@ -120,6 +120,11 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 
 // alternate tests an alternate of a job against its origin, by the pages that the mirror has.
 func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.URL) error {
+	return v.against(ctx, j, alt, j.Name)
+}
+
+// against tests a place against the origin of a job. named is the job when that names it as an alternate.
+func (v *replicaVerifier) against(ctx context.Context, j *job.Job, alt site.URL, named string) error {
 	var paths []string
 	base, err := v.base(j)
 	if err == nil {
@@ -138,7 +143,7 @@ func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.UR
 	case err != nil: // the others are tested all the same
 		paths, none = nil, "its mirror cannot be read: "+err.Error()
 	}
-	p := ReplicaPair{PairRecord: store.PairRecord{Base1: base, Base2: alt.String()}, Job: j.Name}
+	p := ReplicaPair{PairRecord: store.PairRecord{Base1: base, Base2: alt.String()}, Job: named}
 	if len(paths) == 0 {
 		p.Untested = none
 		v.pairs = append(v.pairs, p)

@@ -283,6 +283,7 @@ func TestOracleAxe(t *testing.T) {
 				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch", "/order", "/orders",
 				"/jobs/site/view?version=1", "/jobs/site/beside?from=1&to=2", "/jobs/site/search?q=docs",
 				"/orders/1", "/orders/2", "/orders/3", "/jobs/site/gc", "/settings", "/users", "/about",
+				"/jobs/site/equivalents",
 			} {
 				c.goTo(path)
 				c.ask(string(axe) + `; "loaded"`)

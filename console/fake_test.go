@@ -77,6 +77,26 @@ func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloade
 
 func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
 
+func (d *fakeDaemon) Registry() (any, error) {
+	return &app.Registry{Mirrors: []app.RegistryMirror{{
+		Job: "site",
+		Equivalents: []app.RegistryEquivalent{{
+			Of:              "https://site.test/",
+			At:              "https://copy.test/<site>/",
+			Level:           "1",
+			Interchangeable: true,
+		}},
+	}}}, nil
+}
+
+// Register refuses what is not said to be good.
+func (d *fakeDaemon) Register(_ context.Context, job, at string) (any, error) {
+	if at != "https://good.test/" {
+		return nil, fmt.Errorf("%s is not registered: mismatch: %w", at, control.ErrInvalid)
+	}
+	return nil, d.do("register " + job + " " + at)
+}
+
 func (d *fakeDaemon) do(what string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -67,6 +67,8 @@ func routes() []route {
 		{"GET /orders/{n}/files/{name}", Order, orderFile},
 		{"GET /jobs/{job}/gc", Operate, gcPage},
 		{"POST /jobs/{job}/gc", Operate, gcJob},
+		{"GET /jobs/{job}/equivalents", Operate, equivalentsPage},
+		{"POST /jobs/{job}/equivalents", Operate, registerPlace},
 		{"GET /jobs/{job}/export", Order, exportJob},
 		{"GET /settings", Operate, settingsPage},
 		{"POST /settings", Operate, saveSettings},

@@ -61,6 +61,24 @@ func TestUsers(t *testing.T) {
 	b.want(http.StatusUnauthorized, "", "/", nil)
 }
 
+// An operator registers a place that has what a mirror has; one that the test refuses is not taken.
+func TestEquivalents(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	b.daemon.jobs[0].Name = "site"
+	b.login(Read)
+	b.want(http.StatusForbidden, "your role", "/jobs/site/equivalents", url.Values{"at": {"https://good.test/"}})
+	b.login(Operate)
+	b.want(http.StatusOK, "https://copy.test/&lt;site&gt;/", "/jobs/site/equivalents", nil)
+	b.want(http.StatusBadRequest, "not registered: mismatch", "/jobs/site/equivalents",
+		url.Values{"at": {"https://lies.test/"}})
+	b.want(http.StatusSeeOther, "/jobs/site/equivalents", "/jobs/site/equivalents",
+		url.Values{"at": {"https://good.test/"}})
+	if len(b.daemon.did) != 1 || b.daemon.did[0] != "register site https://good.test/" {
+		t.Errorf("the daemon was told %q", b.daemon.did)
+	}
+}
+
 // A mirror is downloaded in the forms that there are, and its space is freed.
 func TestExportAndGC(t *testing.T) {
 	a := mirrored(t)

@@ -38,6 +38,13 @@ type API interface {
 // Registrar is an API that knows which mirrors and equivalents there are; its answer is sent as JSON.
 type Registrar interface {
 	Registry() (any, error)
+	// Register tests a place that is said to have what the mirror of a job has, and keeps it when that is so.
+	Register(ctx context.Context, job, at string) (any, error)
+}
+
+// RegisterRequest names a place.
+type RegisterRequest struct {
+	At string `json:"at"` // URL of a directory
 }
 
 // Opener is an API that lets people into the console, a server of its own.
@@ -88,6 +95,14 @@ func NewServer(api API, log *slog.Logger) *Server {
 	if r, ok := api.(Registrar); ok {
 		s.mux.HandleFunc("GET /v1/registry", func(w http.ResponseWriter, _ *http.Request) {
 			v, err := r.Registry()
+			s.answer(w, v, err)
+		})
+		s.mux.HandleFunc("POST /v1/jobs/{name}/equivalents", func(w http.ResponseWriter, req *http.Request) {
+			var what RegisterRequest
+			if !s.read(w, req, "equivalents", &what) {
+				return
+			}
+			v, err := r.Register(req.Context(), req.PathValue("name"), what.At)
 			s.answer(w, v, err)
 		})
 	}

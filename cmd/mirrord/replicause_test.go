@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -65,7 +66,7 @@ func TestReplicasPutToUse(t *testing.T) {
 	}
 	base := copied.URL + "/copy/"
 	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\n%s", origin.URL+"/", base, fast))
-	write("twin", fmt.Sprintf("url = %q\n%s", twin.URL+"/", fast))
+	write("twin", fmt.Sprintf("url = %q\n%s", twin.URL+"/", fast+"polite.allow_private = true\n"))
 	mirrord := func(want int, args ...string) string {
 		t.Helper()
 		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
@@ -162,6 +163,29 @@ func TestReplicasPutToUse(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 ||
 		len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
 		t.Errorf("the daemon's registry: %v, %+v", err, again)
+	}
+	lies := mirrortest.Serve(t, "127.0.0.4", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, mirrortest.Words(uint32(len(r.URL.Path))*7919, 80)) // the paths are the same
+	}))
+	for _, e := range []struct{ job, at, want string }{
+		{"twin", base, `"interchangeable":true`},
+		{"twin", lies.URL + "/", "no replica (mismatch)"},
+		{"manual", twin.URL + "/", "is not registered"}, // that job may not connect to it
+		{"twin", "https://www.example.org/docs", "is no directory"},
+		{"twin", twin.URL + "/copy/", "is on a host of url"},
+		{"nosuch", base, "no job"},
+	} {
+		at := "http://mirrord/v1/jobs/" + e.job + "/equivalents"
+		res, err := c.Post(at, "application/json", strings.NewReader(`{"at":"`+e.at+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if !strings.Contains(string(body), e.want) || (res.StatusCode == 200) != strings.HasPrefix(e.want, `"`) {
+			t.Errorf("%s is said to be as %s: status %d, %s, %v", e.at, e.job, res.StatusCode, body, err)
+		}
 	}
 }
 
