@@ -204,9 +204,10 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "requests",
 			Example: "5000",
-			Doc: "Most requests of one run for what the mirror already has. What is worth most comes " +
-				"first; the rest is skipped." + noLimit,
-			Risk:  "It wins over max_skip: with a small number pages can get old.",
+			Doc: "Most requests of a run for what the mirror already has, in the mean of 8 runs: what quiet " +
+				"runs leave, later ones may use. What is worth most comes first; the rest is skipped." + noLimit,
+			Risk: "It wins over max_skip: with a small number pages can get old. A run after quiet ones may make " +
+				"8 times as many requests.",
 			field: func(j *Job) any { return &j.Limits.MaxRequests },
 		},
 		{

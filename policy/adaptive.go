@@ -71,6 +71,9 @@ const insight = 1.2
 // looked at for some runs. A request must be worth this much more.
 const silentPrice = 1.2
 
+// In the first so many runs a look also teaches how often a page changes, so the price begins at a half.
+const youngRuns = 20
+
 func newAdaptive(m *Model, o Options) *adaptive {
 	a := &adaptive{
 		m:     m,
@@ -244,11 +247,15 @@ func (a *adaptive) pop(list *[]ID) (ID, bool) {
 
 // price is what a request must be worth at this point of the run.
 func (a *adaptive) price() float64 {
-	p := a.o.Price / insight * (1 + float64(a.found)/plenty)
+	least := a.o.Price
+	if a.o.Own > 0 {
+		least = max(least, scarcity(a.o.Own, a.o.Budget-a.asked))
+	}
+	p := least / insight * (1 + float64(a.found)/plenty)
 	if a.quiet.now {
 		p *= silentPrice
 	}
-	return p
+	return p * min(1, (1+float64(a.m.runs)/youngRuns)/2)
 }
 
 func (a *adaptive) Tell(o Outcome) {

@@ -53,6 +53,9 @@ type Options struct {
 	Price float64
 
 	Budget int // requests that the plan may hand out; 0: no bound
+	// how many requests each run adds to the purse of which Budget is the rest; 0: Budget is of this run alone.
+	// The less is left for later runs, the more a request must be worth
+	Own int
 	// no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
 	MaxSkip int
 	// no unit that was last observed so many seconds ago is skipped; 0: no bound. Like MaxSkip it does not go

@@ -17,6 +17,7 @@ type driver struct {
 	o     Options
 	m     *policy.Model
 	rules *ruleBook // of a policy that follows rules
+	purse policy.Purse
 
 	page  []policy.ID // by Page, plus one; 0 is none
 	list  []policy.ID // by Dir, plus one
@@ -219,7 +220,9 @@ func (d *driver) act(w *World) error {
 		MaxSkip: d.o.MaxSkip,
 	}
 	if d.o.Budget > 0 {
-		o.Budget = max(1, int(d.o.Budget*float64(d.knownUnits())))
+		own := max(1, int(d.o.Budget*float64(d.knownUnits())))
+		o.Own = own
+		o.Budget = d.purse.Budget(own)
 	}
 	if d.rules != nil {
 		var err error
@@ -246,6 +249,7 @@ func (d *driver) act(w *World) error {
 			}
 		}
 	}
+	d.purse.Spend(o.Own, w.Requests())
 	return d.finish(w, &more)
 }
 

@@ -22,8 +22,8 @@ type Options struct {
 	Train int // full syncs before the first measured step; default 20
 
 	Price float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
-	// share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all
-	// the same
+	// share of what is known that a step may ask, in the mean of 8 steps; 0: no bound. What a listing brings
+	// that is new is fetched all the same
 	Budget  float64
 	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
 

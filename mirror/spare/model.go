@@ -37,6 +37,7 @@ type SiteModel struct {
 
 	times  map[int]int64 // of runs that were not doubtful, Unix seconds
 	looked []uint32      // by URL: the last run that looked at it; 0: none did
+	asked  []int         // by run, from the second: how much of what was known it requested
 	dead   deadLinks
 }
 
@@ -218,6 +219,9 @@ func (l *learner) look(o *store.Observation) {
 		m.Whole.add(o.Time, l.looks.gap)
 	}
 	run, dead := uint32(o.Run), &m.dead
+	if len(m.times) > 1 { // the first run knew of nothing
+		m.asked = append(m.asked, max(0, o.Asked.Len()-o.Entered.Len()))
+	}
 	l.each(o.Entered, func(id uint32) {
 		if m.looked[id] > 0 {
 			dead.revive(m.DirOf(policy.ID(id)), run)

@@ -261,6 +261,40 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// What runs left of limits.max_requests the next one may use.
+func TestBudgetCarriesOver(t *testing.T) {
+	later := busy(6)
+	for i := range later {
+		later[i].Complete = i < 2 // the others requested a few pages
+		if i >= 2 {
+			later[i].Asked = store.IDs{{First: 0, Last: 3}}
+			later[i].Changed = nil
+		}
+	}
+	known, _ := pages(100, later...)
+	o := PlanOptions{
+		Job:       job.Default(home + "/"),
+		Policies:  policy.Standard(),
+		Site:      known,
+		Run:       7,
+		Now:       time.Unix(1_700_000_000+6*86_400, 0),
+		PlanTerms: PlanTerms{Published: true},
+	}
+	o.Job.Policy, o.Job.FullRuns, o.Job.Adaptive.LearnFor = policy.Adaptive, 1, "0s"
+	o.Job.Limits.MaxRequests = 10
+	m, err := known.Model(ModelOptions{Run: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with, why := o.planned(m); why != "" || with.Budget != 10+3*6 {
+		t.Errorf("budget %d %s, want 10 and the 6 that each of 3 runs left", with.Budget, why)
+	}
+	o.Job.FullRuns = 100
+	if with, _ := o.planned(m); with.Budget != 10 {
+		t.Errorf("budget %d while everything is looked at, want 10", with.Budget)
+	}
+}
+
 // What a planned run leaves alone although an unchanged document names it.
 func TestLeaves(t *testing.T) {
 	t0 := int64(1_700_000_000)

@@ -58,6 +58,15 @@ func (o *PlanOptions) policy() policy.Definition {
 	return p
 }
 
+// left is what a run may request when each may in the mean request so many, and earlier ones left some.
+func (m *SiteModel) left(own int) int {
+	var purse policy.Purse
+	for _, made := range m.asked {
+		purse.Spend(own, made)
+	}
+	return purse.Budget(own)
+}
+
 // planned says how the policy plans. When too little was observed, why says so: then everything is requested,
 // within the requests that the job allows.
 func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
@@ -77,6 +86,8 @@ func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
 			return with, why
 		}
 		with.Policy, with.Price = bestFirst, 0
+	} else if with.Budget > 0 {
+		with.Budget = m.left(with.Budget)
 	}
 	if with.Price == 0 {
 		with.Price = -1
