@@ -29,7 +29,7 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 	p := &tarPacker{
 		tar:    tar.NewWriter(w),
 		prefix: prefix,
-		free:   make(chan []byte, 16),
+		free:   make(chan []byte, keepMost),
 		buf:    make([]byte, 64<<10),
 	}
 	p.files = inorder.New(crew, packAhead, p.write)

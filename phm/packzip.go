@@ -36,12 +36,13 @@ type zipEntry struct {
 }
 
 const (
-	packAhead = 16 << 20 // bytes of files that are packed on their way
-	keepUpTo  = 1 << 20  // bytes of a buffer that is used again
+	packAhead = 16 << 20  // bytes of files that are packed on their way
+	keepUpTo  = 256 << 10 // bytes of a buffer that is used again
+	keepMost  = 64        // of them
 )
 
 func newZipPacker(w io.Writer, level int, crew inorder.Crew) (*zipPacker, error) {
-	p := &zipPacker{zip: zip.NewWriter(w), free: make(chan *bytes.Buffer, 16), buf: make([]byte, 64<<10)}
+	p := &zipPacker{zip: zip.NewWriter(w), free: make(chan *bytes.Buffer, keepMost), buf: make([]byte, 64<<10)}
 	p.files = inorder.New(crew, packAhead, p.write)
 	p.makers = make([]zipMaker, p.files.Workers())
 	for i := range p.makers {

@@ -29,10 +29,11 @@ const (
 	jsonType    = "application/json"
 	tableType   = "application/jsonl"
 
-	inMemory  = 8 << 20  // bytes of a file up to which it is packed by way of memory
-	maxPage   = 64 << 20 // the same of a page; the links of larger ones stay as they are
-	keepUpTo  = 1 << 20  // bytes of a buffer that is used again
-	mostTypes = 1000     // that are named; a hostile site could send one for each file
+	inMemory  = 8 << 20   // bytes of a file up to which it is packed by way of memory
+	maxPage   = 64 << 20  // the same of a page; the links of larger ones stay as they are
+	keepUpTo  = 256 << 10 // bytes of a buffer that is used again
+	keepMost  = 64        // of them
+	mostTypes = 1000      // that are named; a hostile site could send one for each file
 )
 
 // Options are the choices of Pack.
@@ -48,7 +49,7 @@ func Pack(f zim.File, fsys fs.FS, o Options) (*phm.Meta, error) {
 		fsys:  fsys,
 		types: map[string]bool{},
 		paths: map[uint64]struct{}{},
-		free:  make(chan []byte, 16),
+		free:  make(chan []byte, keepMost),
 	}
 	m, err := p.pack(f, o)
 	if err != nil {

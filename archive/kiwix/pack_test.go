@@ -168,6 +168,12 @@ func TestOpenRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "not written by mirrord") {
 		t.Errorf("somebody else's: %v", err)
 	}
+	old := bytes.Clone(data)
+	copy(old[4:], []byte{5, 0, 0, 0}) // version 5.0
+	if err := open(old, phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) ||
+		!strings.Contains(err.Error(), "namespaces of before 2021 (version 5.0)") {
+		t.Errorf("an old one: %v", err)
+	}
 }
 
 // A damaged file ends the packing, and nothing runs afterwards.

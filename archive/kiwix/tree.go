@@ -25,8 +25,13 @@ func Open(r io.ReaderAt, size int64, l phm.Limits) (*Tree, error) {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	t := &Tree{z}
+	if z.Minor < 1 {
+		return nil, fmt.Errorf("open archive: %w: the ZIM file has the namespaces of before 2021 (version %d.%d): "+
+			"another program wrote it; kiwix-serve shows it, zimcheck checks it", phm.ErrNotPHM, z.Major, z.Minor)
+	}
 	if _, ok := z.Find(zim.Index, kept+phm.MetaName); !ok {
-		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export", phm.ErrNotPHM)
+		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export; kiwix-serve "+
+			"shows it, zimcheck checks it", phm.ErrNotPHM)
 	}
 	if err := phm.CheckTotals(t, size, l); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
