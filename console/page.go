@@ -54,6 +54,7 @@ type drawn struct {
 	Said  string // what the act before came to
 	Data  any
 
+	Finds    bool // there are the pages Find and Replicas
 	Orders   bool // the visitor may order
 	MayOrder bool // and download, also where there are no orders
 }
@@ -77,6 +78,7 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Said:  said(v.r.FormValue("said")),
 		Data:  data,
 
+		Finds:    v.o.Texts != nil,
 		Orders:   v.o.Orders != nil && v.who.Role >= Order,
 		MayOrder: v.who.Role >= Order,
 	}
@@ -133,6 +135,7 @@ func said(word string) string {
 		"changed":  "The password was changed. Other sessions of yours have ended.",
 		"saved":    "The job file was saved and is in force.",
 		"gc":       "What nothing refers to was freed.",
+		"index":    "The index of texts is being made. That takes some minutes.",
 		"settings": "The settings are in force.",
 		"out":      "The user is logged out.",
 		"refused":  "The job file was saved, and the daemon refuses it: see below.",

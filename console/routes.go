@@ -70,6 +70,9 @@ func routes() []route {
 		{"GET /jobs/{job}/equivalents", Operate, equivalentsPage},
 		{"POST /jobs/{job}/equivalents", Operate, registerPlace},
 		{"GET /jobs/{job}/export", Order, exportJob},
+		{"GET /find", Read, findPage},
+		{"POST /find", Operate, beginFind},
+		{"GET /replicas", Read, replicasPage},
 		{"GET /settings", Operate, settingsPage},
 		{"POST /settings", Operate, saveSettings},
 		{"GET /users", Operate, usersPage},
@@ -108,6 +111,8 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		case who.Role < rt.need:
 			err = errRole
 			s.audit(r, who, act{what: r.Method + " " + r.URL.Path, job: v.job}, err)
+		case s.o.Texts == nil && (r.URL.Path == "/find" || r.URL.Path == "/replicas"):
+			err = errNoPage
 		case s.o.Orders == nil && strings.Contains(rt.pattern, " /order"):
 			err = errNoPage
 		case v.job != "" && !job.ValidName(v.job):

@@ -46,6 +46,7 @@ type Options struct {
 	Facts   Facts          // required
 	Proxy   Proxy          // that logs users in
 	Orders  *orders.Orders // nil: nobody can order
+	Texts   TextIndex      // nil: there are no pages Find and Replicas
 	Hosts   []string       // names by which browsers reach it, besides localhost and addresses
 	Mirrors string         // base URL of mirrord serve, for links into mirrors; "" shows none
 	API     http.Handler   // answers below /v1/; nil: there is none

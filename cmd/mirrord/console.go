@@ -173,6 +173,7 @@ func (d *consoleDoor) open() error {
 		OIDC:    provider,
 		Proxy:   proxy,
 		Orders:  d.own,
+		Texts:   app.IndexOf(d.Daemon),
 		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
 		Keep:    time.Second,

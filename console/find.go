@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"mirrord/app"
+	"mirrord/find"
+)
+
+// TextIndex is what the console asks of the index of texts, and of what is known of replicas.
+// *app.KeptIndex has it.
+type TextIndex interface {
+	// Find looks for pages in the index as it is.
+	Find(ctx context.Context, r app.FindRequest) (*app.FoundTexts, error)
+	// Wanted reports whether there is an index, or one is being made.
+	Wanted() bool
+	// Begin makes the index.
+	Begin() error
+	// Replicas is what was last found; fs.ErrNotExist when nobody looked.
+	Replicas() (*app.KnownReplicas, error)
+}
+
+// perFind is how many results a page has.
+const perFind = 10
+
+// findView is what the page Find shows.
+type findView struct {
+	Ask     app.FindRequest
+	Wanted  bool
+	Problem string
+	Found   *app.FoundTexts
+	Rows    []foundRow
+	Page    int
+	Pages   int
+}
+
+// foundRow is a result.
+type foundRow struct {
+	*find.FoundPage
+	Name     string // title, or the URL
+	Link     string
+	Versions string
+	Mirror   string // its title, or the job
+}
+
+// findPage looks for words.
+func findPage(v *visit) error {
+	f := findView{
+		Ask: app.FindRequest{
+			Words: v.r.FormValue("q"),
+			Job:   v.r.FormValue("job"),
+			At:    strings.TrimSpace(v.r.FormValue("at")),
+			Under: v.r.FormValue("under"),
+			Limit: perFind,
+		},
+		Wanted: v.o.Texts.Wanted(),
+	}
+	asked := v.r.Form.Has("q")
+	page, _ := strconv.Atoi(v.r.FormValue("page"))
+	f.Page = min(max(page, 1), 100)
+	f.Ask.Skip = (f.Page - 1) * perFind
+	if !f.Wanted || !asked {
+		return v.draw(http.StatusOK, "find.html", "Find", f)
+	}
+	found, err := v.o.Texts.Find(v.r.Context(), f.Ask)
+	usage, isUsage := errors.AsType[*app.Error](err)
+	switch {
+	case isUsage && usage.Kind == app.Usage:
+		f.Problem = err.Error()
+		f.Ask.Words = cutText(f.Ask.Words)
+		return v.draw(http.StatusUnprocessableEntity, "find.html", "Find", f)
+	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
+		f.Problem = "The index is being made. Come back in some minutes."
+		return v.draw(http.StatusServiceUnavailable, "find.html", "Find", f)
+	case err != nil:
+		return err
+	}
+	f.Found = found
+	f.Pages = max(f.Page, (found.Lines+perFind-1)/perFind)
+	var jobs []string
+	for i := range found.Results {
+		jobs = append(jobs, found.Results[i].Job)
+	}
+	titles := v.o.Daemon.Titles(jobs)
+	for i := range found.Results {
+		f.Rows = append(f.Rows, foundRowOf(v, &found.Results[i], titles))
+	}
+	return v.draw(http.StatusOK, "find.html", "Find", f)
+}
+
+// cutText is the beginning of what somebody typed, to show it.
+func cutText(s string) string { return s[:min(len(s), 200)] }
+
+func foundRowOf(v *visit, p *find.FoundPage, titles map[string]app.MirrorTitle) foundRow {
+	r := foundRow{
+		FoundPage: p,
+		Name:      p.Title,
+		Link:      jobPath(p.Job, "explain") + "?url=" + url.QueryEscape(p.URL),
+		Versions:  app.FoundVersions(p),
+		Mirror:    titles[p.Job].Title,
+	}
+	if strings.TrimSpace(r.Name) == "" {
+		r.Name = p.URL
+	}
+	if r.Mirror == "" {
+		r.Mirror = p.Job
+	}
+	if v.o.Mirrors != "" && !p.Gone {
+		r.Link = v.o.Mirrors + "/" + p.Job + "/" + escapePath(p.Path)
+	}
+	return r
+}
+
+// beginFind makes the index of texts.
+func beginFind(v *visit) error {
+	return v.done(act{what: "begin index of texts"}, v.o.Texts.Begin(), "/find?said=index")
+}
+
+// replicasView is what the page Replicas shows.
+type replicasView struct {
+	Known       *app.KnownReplicas // nil: nobody looked yet
+	Problem     string
+	Collections []collectionRow
+	More        int // collections and pairs that are not shown
+}
+
+// collectionRow is a collection, and what it would save to have it once.
+type collectionRow struct {
+	app.ReplicaCollection
+	Number int
+	Again  int // pages of the other copies that the first one has too
+}
+
+// replicasPage shows families of hosts and collections.
+func replicasPage(v *visit) error {
+	var r replicasView
+	known, err := v.o.Texts.Replicas()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.Problem = err.Error()
+	default:
+		r.Known = known
+		for i, c := range known.Clusters {
+			row := collectionRow{ReplicaCollection: c, Number: i + 1}
+			for _, cp := range c.Copies[min(1, len(c.Copies)):] {
+				row.Again += cp.Shared
+			}
+			r.Collections = append(r.Collections, row)
+		}
+		r.More = max(0, len(known.Families)-len(known.Clusters))
+	}
+	return v.draw(http.StatusOK, "replicas.html", "Replicas", r)
+}
