@@ -8,6 +8,34 @@ import (
 	"mirrord/near"
 )
 
+// SiteRow is what a setting came to on one site, in the paper's third experiment.
+type SiteRow struct {
+	Site string `json:"site"`
+	Kind string `json:"kind"` // as the recording says; "" when it does not
+	ExperimentRow
+}
+
+// ExperimentSites is the paper's experiment (iii): sites of different domains, each by itself. 20 versions of
+// training, or half of a shorter history; the next version maintained to.
+func ExperimentSites(hs []*History) (out []SiteRow, err error) {
+	for _, h := range hs {
+		train := min(DefaultTrain, len(h.Versions)/2)
+		if train < 2 {
+			continue
+		}
+		rows, err := tabulate([]*History{h}, func(h *History) []iter.Seq2[Experiment, error] {
+			return []iter.Seq2[Experiment, error]{VaryTrain(h, train)}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out = append(out, SiteRow{h.Site, h.Header["kind"], r})
+		}
+	}
+	return out, nil
+}
+
 // ExperimentRow is what a setting came to in one of the paper's experiments: the mean over a site's
 // maintenances in which anything had changed, then over the sites. What is undefined is null.
 type ExperimentRow struct {

@@ -28,6 +28,13 @@ func TestExperimentTables(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+	sites, err := ExperimentSites([]*History{h, h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sites) != 2*len(rows) || sites[0].Site != "small" || sites[0].Train != 4 || sites[0].Sites != 1 {
+		t.Errorf("by site: %+v", sites)
+	}
 	// Of the 13 files of version 4, 10 are as in version 5, which has 12; and so on.
 	nothing := rows[len(rows)-1]
 	for _, x := range []struct {

@@ -51,6 +51,7 @@ type replayReport struct {
 type experiments struct {
 	VaryK     []replay.ExperimentRow `json:"vary_k"`
 	VaryTrain []replay.ExperimentRow `json:"vary_train"`
+	BySite    []replay.SiteRow       `json:"by_site"`
 }
 
 // replaySettings are those that the policy goes by; the others are left out.
@@ -235,10 +236,11 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 	}
 	if f.experiments {
 		x := &experiments{}
-		var err1, err2 error
+		var err1, err2, err3 error
 		x.VaryK, err1 = replay.ExperimentK(hs)
 		x.VaryTrain, err2 = replay.ExperimentTrain(hs)
-		if err := errors.Join(err1, err2); err != nil {
+		x.BySite, err3 = replay.ExperimentSites(hs)
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
 		report.Experiments = x
@@ -356,6 +358,12 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 				fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", r.Train, r.K, r.Setting, measure(r.BR),
 					measure(r.OP), measure(r.OR), measure(r.CR), r.Sites)
 			}
+		}
+		fmt.Fprintln(w, "\n(iii) sites by domain: rules of TRAIN versions, the next version")
+		fmt.Fprintln(w, "SITE\tTRAIN\tSETTING\tBR\tOP\tOR\tCR\tDOMAIN\t")
+		for _, r := range x.BySite {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Site, r.Train, r.Setting, measure(r.BR),
+				measure(r.OP), measure(r.OR), measure(r.CR), r.Kind)
 		}
 	}
 	return w.Flush()
