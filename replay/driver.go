@@ -18,6 +18,7 @@ type driver struct {
 	m     *policy.Model
 	rules *ruleBook // of a policy that follows rules
 	purse policy.Purse
+	again *relearner // nil: the rules are those of the training
 
 	page  []policy.ID // by Page, plus one; 0 is none
 	list  []policy.ID // by Dir, plus one
@@ -50,7 +51,9 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 		page: make([]policy.ID, h.Pages()),
 		list: make([]policy.ID, h.Dirs()),
 	}
-	if p.Rules {
+	if p.Rules && o.Relearn {
+		d.again = newRelearner(o.Near)
+	} else if p.Rules {
 		var err error
 		if d.rules, err = newRuleBook(h, o); err != nil {
 			return nil, err
@@ -77,7 +80,9 @@ func (d *driver) train(w *World) error {
 		if err := d.trainOne(w); err != nil {
 			return err
 		}
-		d.learn(w.Now())
+		if err := d.learn(w.Now()); err != nil {
+			return err
+		}
 		w.Step()
 	}
 	return nil
@@ -177,7 +182,12 @@ func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
 }
 
 // learn gives the model what the run has observed, and forgets it.
-func (d *driver) learn(version int) {
+func (d *driver) learn(version int) error {
+	if d.again != nil {
+		if err := d.again.take(d, d.h.Versions[version].Time.Unix()); err != nil {
+			return err
+		}
+	}
 	r := policy.Run{Time: d.h.Versions[version].Time.Unix()}
 	for u, s := range d.seen {
 		if s == 0 {
@@ -200,6 +210,7 @@ func (d *driver) learn(version int) {
 	}
 	clear(d.seen)
 	d.m.Learn(&r)
+	return nil
 }
 
 // add appends a number that is larger than all in the set.
@@ -218,11 +229,19 @@ func (d *driver) act(w *World) error {
 		Now:     d.h.Versions[w.Now()].Time.Unix(),
 		Price:   d.o.Price,
 		MaxSkip: d.o.MaxSkip,
+		MaxAge:  int64(d.o.MaxAge.Seconds()),
 	}
 	if d.o.Budget > 0 {
 		own := max(1, int(d.o.Budget*float64(d.knownUnits())))
 		o.Own = own
 		o.Budget = d.purse.Budget(own)
+	}
+	if d.again != nil {
+		var err error
+		if o.Skips, err = d.again.skips(); err != nil {
+			return err
+		}
+		o.Audits = jobAudits
 	}
 	if d.rules != nil {
 		var err error
@@ -356,6 +375,5 @@ func (d *driver) finish(w *World, more *found) error {
 		}
 		d.seen[u] |= asked | entered
 	}
-	d.learn(w.Now())
-	return nil
+	return d.learn(w.Now())
 }

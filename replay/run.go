@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"mirrord/near"
 	"mirrord/policy"
@@ -26,9 +27,15 @@ type Options struct {
 	// that is new is fetched all the same
 	Budget  float64
 	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
+	// no unit that was last observed so long ago is skipped; 0: no bound
+	MaxAge time.Duration
 
 	Near   near.Options // for near, with From and To as they are; default near.Third
 	Expire int          // for near: in every Expire-th step skipped directories are requested as well; 0: never
+
+	// for near: rules are mined before each step from what was observed, as a job does, and skips are audited;
+	// else they are those of the training
+	Relearn bool
 
 	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine
 	// keeps some in flight.

@@ -222,6 +222,7 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 		if err != nil {
 			return err
 		}
+		o.Relearn = h.Linked() // it is a job's own
 		r, err := replay.Run(h, o)
 		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
 			return fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
