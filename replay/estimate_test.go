@@ -113,7 +113,11 @@ func TestEstimates(t *testing.T) {
 		}
 	}
 	t.Logf("all: %s", all)
-	if share := float64(all.within) / float64(all.open); share < 0.85 || share > 0.95 || all.open < 20 {
+	most := 0.95
+	if os.Getenv("REPLAY_ALL") == "" {
+		most = 1 // of some 30
+	}
+	if share := float64(all.within) / float64(all.open); share < 0.85 || share > most || all.open < 20 {
 		t.Errorf("the intervals hold %.3f of %d truths", share, all.open)
 	}
 	// What the last step of a change says alone is further off.
