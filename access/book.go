@@ -169,3 +169,6 @@ func (b *Book) HasUsers() (has bool, err error) {
 	})
 	return has, err
 }
+
+// Users are all users with passwords as they stand now, by name.
+func (b *Book) Users() (map[string]store.UserFact, error) { return b.facts.Users() }

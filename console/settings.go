@@ -4,11 +4,14 @@ package console
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/job"
@@ -110,12 +113,39 @@ type userRow struct {
 	Sessions int
 }
 
-// usersPage shows who is logged in here. Users of a proxy have no session.
+// passwordRow is a user who logs in with a password.
+type passwordRow struct {
+	Name, Role string
+	Changed    time.Time
+	Initial    bool // made by somebody else
+	Late       bool // and too old
+}
+
+// usersPage shows who is logged in here, and who can log in with a password. Users of a proxy have no
+// session.
 func usersPage(v *visit) error {
+	var known []passwordRow
+	if v.o.Passwords != nil {
+		all, err := v.o.Passwords.Book.Users()
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			u := all[name]
+			known = append(known, passwordRow{
+				Name:    name,
+				Role:    u.Role,
+				Changed: u.Changed,
+				Initial: u.Initial,
+				Late:    u.Initial && v.o.Now().Sub(u.Changed) > access.InitialFor,
+			})
+		}
+	}
 	return v.draw(http.StatusOK, "users.html", "Users", struct {
 		Rows  []userRow
+		Known []passwordRow
 		Proxy bool
-	}{v.logins.users(), len(v.o.Proxy.From) > 0})
+	}{v.logins.users(), known, len(v.o.Proxy.From) > 0})
 }
 
 // logoutUser ends the sessions of a user.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Operators change what users may order; what makes no sense is refused, and others may not.
@@ -100,4 +101,24 @@ func TestExportAndGC(t *testing.T) {
 	b.want(http.StatusNotFound, "", "/jobs/site/export?format=phm&version=99", nil)
 	b.want(http.StatusOK, "would be freed", "/jobs/site/gc", nil)
 	b.want(http.StatusSeeOther, "/jobs/site?said=gc", "/jobs/site/gc", url.Values{})
+}
+
+// Operators see the users with passwords, and whose first password was never changed.
+func TestUsersWithPasswords(t *testing.T) {
+	b, users, h := newLocal(t, nil)
+	users.set(h, "bob", Order, annsPassword, true, b.now)
+	users.set(h, "zoe", Read, annsPassword, true, b.now.Add(-30*24*time.Hour))
+	b.login(Operate)
+	page := b.want(http.StatusOK, "Users with passwords", "/users", nil)
+	rows := parse(t, page).Find("h2#known + .wide tbody tr")
+	for i, want := range []string{
+		"annoperatechosen", "boborderthe first one, not", "zoereadthe first one, which is too old",
+	} {
+		if got := rows.Eq(i).Text(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if rows.Length() != 3 || strings.Contains(page, "argon2") {
+		t.Errorf("%d users, or a hash is shown", rows.Length())
+	}
 }
