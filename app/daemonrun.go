@@ -153,6 +153,8 @@ func runOf(sum *mirror.Summary) status.Run {
 
 		Verified: sum.Verified,
 
+		ReuseFound: sum.ReuseFound,
+
 		RolledBackTo: sum.RolledBackTo,
 		Held:         sum.Held != nil,
 	}

@@ -90,6 +90,7 @@ func StudyHosts(ctx context.Context, a *App, r StudyRequest) (_ *Study, err erro
 		job:     j,
 		samples: map[string]hosts.HostSample{},
 		addrs:   map[string][]netip.Addr{},
+		none:    map[string]bool{},
 		tests:   map[string]int{},
 	}
 	defer s.close()
@@ -153,7 +154,8 @@ type study struct {
 	job     *job.Job
 	samples map[string]hosts.HostSample
 	addrs   map[string][]netip.Addr
-	tests   map[string]int // pairs by host that it is tested in
+	none    map[string]bool // names that have no address
+	tests   map[string]int  // pairs by host that it is tested in
 	kept    int
 }
 
@@ -178,6 +180,9 @@ func (s *study) lookUp(ctx context.Context) error {
 		defer mu.Unlock()
 		if err == nil && len(addrs) > 0 {
 			s.addrs[names[i]] = addrs
+		}
+		if none := (*net.DNSError)(nil); errors.As(err, &none) && none.IsNotFound {
+			s.none[names[i]] = true
 		}
 		s.note(fmt.Sprintf("%d of %d hosts looked up", i+1, len(names)))
 		return ctx.Err()
@@ -278,6 +283,12 @@ func (s *study) begin(p *StudyPair, i int, pair hosts.HostPair) (known bool, err
 		return true, nil
 	}
 	for _, host := range [2]string{pair.Host1, pair.Host2} {
+		if s.none[host] {
+			v := hosts.PairVerdict{Level: hosts.DNSFailure}
+			p.take(&v, s.now())
+			p.Suggestion = host + " has no address"
+			return true, nil
+		}
 		if s.tests[host] >= studyPairsOfHost {
 			p.Untested = fmt.Sprintf("%s is tested with %d other hosts already", host, studyPairsOfHost)
 			return true, nil

@@ -108,6 +108,9 @@ func (p *parser) table(prefix string, t map[string]any) {
 			p.scope(v)
 			continue
 		}
+		if s, ok := v.(string); ok && full == "reuse" { // reuse = "auto"
+			full, v = "reuse.job", s
+		}
 		if full == "priority" {
 			p.priority(v)
 			continue

@@ -16,6 +16,20 @@ type Reuse struct {
 	At   string // URL of a directory; "" is the job's own base
 }
 
+// ReuseAuto as Job, without From, is a reuse that is found by itself.
+const ReuseAuto = "auto"
+
+// FindsReuse reports whether the job reuses what is found by itself: reuse = "auto".
+func (j *Job) FindsReuse() bool { return j.Reuse.Job == ReuseAuto && j.Reuse.From == "" }
+
+// ReusedJob is the job of whose mirror a job says that it reuses it; "" for none.
+func (j *Job) ReusedJob() string {
+	if j.FindsReuse() {
+		return ""
+	}
+	return j.Reuse.Job
+}
+
 func reuseKeys() []Key {
 	return []Key{
 		{
@@ -25,7 +39,8 @@ func reuseKeys() []Key {
 			Doc: "Another job whose mirror holds a collection that the site has too, byte for byte. " +
 				"Its files are taken from that mirror instead of being fetched; large files and " +
 				"images share disk blocks. At the first run and every week some files are requested " +
-				"from the site and compared; one difference ends the reuse for a week.",
+				"from the site and compared; one difference ends the reuse for a week. \"auto\" without " +
+				"reuse.from (or reuse = \"auto\"): the collection and the job are found after a run.",
 			Risk:  "Files are then as old as that mirror.",
 			field: func(j *Job) any { return &j.Reuse.Job },
 			check: checkReuse,
@@ -51,7 +66,7 @@ func reuseKeys() []Key {
 
 func checkReuse(j *Job) error {
 	switch r := &j.Reuse; {
-	case r.Job == "":
+	case r.Job == "", j.FindsReuse():
 		return nil
 	case !ValidName(r.Job):
 		return problemf("a job is named by its file, without .toml", "%q cannot name a job", r.Job)
@@ -85,7 +100,7 @@ func checkDirectory(raw string) error {
 // ReusePrefixes returns the URLs of the two directories in their canonical form; both are empty when nothing
 // is reused.
 func (j *Job) ReusePrefixes() (from, at string) {
-	if j.Reuse.Job == "" {
+	if j.ReusedJob() == "" {
 		return "", ""
 	}
 	u, _, err := site.Parse(strings.TrimSpace(j.Reuse.From))

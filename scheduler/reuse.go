@@ -33,8 +33,8 @@ func (c Config) reuse(last Config) {
 				e.keep(nil)
 			}
 		}
-		if e.Job != nil && e.Job.Reuse.Job != "" && cycle(e, next) == "" {
-			next[name] = e.Job.Reuse.Job
+		if e.Job != nil && e.Job.ReusedJob() != "" && cycle(e, next) == "" {
+			next[name] = e.Job.ReusedJob()
 		}
 	}
 }
@@ -48,12 +48,12 @@ func asBefore(e, old *Entry) int {
 
 // refusesReuse says what is wrong with what a job reuses.
 func (c Config) refusesReuse(e *Entry, next map[string]string) string {
-	if e.Job == nil || e.Job.Reuse.Job == "" {
+	if e.Job == nil || e.Job.ReusedJob() == "" {
 		return ""
 	}
-	of := c[e.Job.Reuse.Job]
+	of := c[e.Job.ReusedJob()]
 	if of == nil {
-		return fmt.Sprintf("reuse.job: there is no job %s; %s", e.Job.Reuse.Job, c.others(e.Name))
+		return fmt.Sprintf("reuse.job: there is no job %s; %s", e.Job.ReusedJob(), c.others(e.Name))
 	}
 	if why := cycle(e, next); why != "" {
 		return why
@@ -88,11 +88,11 @@ func (c Config) others(but string) string {
 
 // cycle says in which circle a job stands with those that next knows; "" for none.
 func cycle(e *Entry, next map[string]string) string {
-	if e.Job == nil || e.Job.Reuse.Job == "" {
+	if e.Job == nil || e.Job.ReusedJob() == "" {
 		return ""
 	}
 	way := []string{e.Name}
-	for at := e.Job.Reuse.Job; at != "" && len(way) <= len(next)+1; at = next[at] {
+	for at := e.Job.ReusedJob(); at != "" && len(way) <= len(next)+1; at = next[at] {
 		way = append(way, at)
 		if at == e.Name {
 			return "reuse.job: the jobs take files from one another in a circle: " + strings.Join(way, " from ")

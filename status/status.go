@@ -126,6 +126,8 @@ type Run struct {
 
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
+	ReuseFound string `json:"reuse_found,omitempty"` // another job mirrors a collection of the site too
+
 	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for the client that requested the run
 }
 

@@ -164,6 +164,9 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 			}
 			fmt.Fprintln(&b, line)
 		}
+		if j.Last.ReuseFound != "" {
+			fmt.Fprintf(&b, "reuse: %s\n", oneLine(j.Last.ReuseFound))
+		}
 		if gaps := j.Last.GapsText(); gaps != "" {
 			fmt.Fprintf(&b, "missing: %s; mirrord status %s lists them\n", gaps, j.Name)
 		}

@@ -31,7 +31,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 {{range .All.Jobs}}<tr><td>{{.Name}}</td>
 <td><span class="s {{.Health}}">{{.Say}}</span>{{with .Progress}}<br><small>{{.Phase}}: {{if eq .Phase "retrieving"}}{{.Done}} done, {{.Queued}} queued{{else}}{{.Relocated}} of {{.Total}}{{end}}</small>{{end}}
 {{- range .Reasons}}<br><small>{{.}}</small>{{end}}{{range .Problems}}<br><small>{{.}}</small>{{end}}{{with .Fix}}<br><small>What to do: {{.}}</small>{{end}}
-{{- with .Last}}{{with .Waiting}}<pre>{{range .}}{{.}}
+{{- with .Last}}{{with .ReuseFound}}<br><small>Reuse: {{.}}</small>{{end}}{{with .Waiting}}<pre>{{range .}}{{.}}
 {{end}}</pre>{{end}}{{end}}</td>
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>

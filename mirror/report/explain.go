@@ -12,6 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/heads"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/robots"
 	"mirrord/site"
@@ -189,13 +190,25 @@ func (e *explainer) robots(rb fetch.RobotsStore) {
 
 // reuse says whether the URL may come from the mirror of another job.
 func (e *explainer) reuse() {
-	from, at := e.v.Job.ReusePrefixes()
+	e.foundReuse()
+	name, from, at := e.v.reused()
 	rest, below := strings.CutPrefix(e.u.String(), at)
 	if from == "" || !below {
 		return
 	}
 	e.say("reuse: it is taken from the mirror of job %s when that has %s%s, "+
-		"and a sample of the files was found to be the same", e.v.Job.Reuse.Job, from, rest)
+		"and a sample of the files was found to be the same", name, from, rest)
+}
+
+// foundReuse says whether another job mirrors the URL too, as far as that was found after a run.
+func (e *explainer) foundReuse() {
+	if e.v.Site == nil || e.v.Job.Reuse.Job != "" {
+		return
+	}
+	found, err := ledger.LastFoundReuse(e.v.Site.Notes)
+	if rest, below := strings.CutPrefix(e.u.String(), found.At); err == nil && found.Job != "" && below {
+		e.say("reuse: job %s mirrors it as %s%s: %s", found.Job, found.From, rest, found.Says(false))
+	}
 }
 
 // repair says where links of the mirror to a URL of another site lead, when they are repaired.

@@ -44,9 +44,25 @@ func (e *explainer) history(rec *store.Resource) {
 	}
 }
 
+// reused is the job whose mirror is reused, and for what; with reuse = "auto" that which was found.
+func (v *View) reused() (name, from, at string) {
+	if !v.Job.FindsReuse() {
+		from, at = v.Job.ReusePrefixes()
+		return v.Job.Reuse.Job, from, at
+	}
+	if v.Site == nil {
+		return "", "", ""
+	}
+	found, err := ledger.LastFoundReuse(v.Site.Notes)
+	if err != nil {
+		return "", "", "" // the run says so
+	}
+	return found.Job, found.From, found.At
+}
+
 // isReused reports whether the body of a resource was taken from the mirror of another job.
 func (v *View) isReused(rec *store.Resource) bool {
-	from, at := v.Job.ReusePrefixes()
+	_, from, at := v.reused()
 	return (from != "") && rec.InSet && ledger.TakenFrom(rec, from, at)
 }
 
@@ -85,9 +101,9 @@ func (e *explainer) record(rec *store.Resource) {
 	if rec.InSet && rec.Like > 0 && rec.Like <= t.Len() {
 		x.Like, x.SameText = t.URL(rec.Like-1).String(), rec.SameText
 	}
-	switch {
+	switch name, _, _ := e.v.reused(); {
 	case e.v.isReused(rec):
-		x.Answer = "mirrored, taken from the mirror of job " + e.v.Job.Reuse.Job
+		x.Answer = "mirrored, taken from the mirror of job " + name
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"
 	case rec.InSet && rec.Outcome == site.Failed:

@@ -90,7 +90,10 @@ func notPlanned(j *job.Job, guesses bool) (out []string) {
 	} else if len(j.Alternates) > 0 {
 		out = append(out, "requests of replicas (alternates)")
 	}
-	if j.Reuse.Job != "" {
+	switch {
+	case j.FindsReuse():
+		out = append(out, "requests that another mirror saves (reuse)")
+	case j.Reuse.Job != "":
 		out = append(out, "requests that the mirror of "+j.Reuse.Job+" saves (reuse.job)")
 	}
 	if guesses && j.Scripts {

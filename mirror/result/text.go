@@ -196,6 +196,9 @@ func (t *text) sources() {
 	for _, base := range slices.Sorted(maps.Keys(s.Spread)) {
 		t.p("  %d answers are of %s, which spreads the load\n", s.Spread[base], base)
 	}
+	if s.ReuseFound != "" {
+		t.p("  reuse: %s\n", s.ReuseFound)
+	}
 	if s.Reused > 0 {
 		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}

@@ -43,6 +43,7 @@ type Retrieval struct {
 	lasting lasting
 	needed  *needed
 	keeper  *keep.Keeper
+	found   string       // a collection that another job mirrors too
 	lost    error        // see session.Retrieved
 	bodies  atomic.Int64 // bytes of new bodies that are no documents
 }
@@ -102,6 +103,29 @@ func (r *Retrieval) Renew(ctx context.Context) {
 	for _, note := range r.chain.Replicas.Renew(ctx) {
 		r.Notes.Cap(note)
 	}
+	r.found = findReuse(ctx, r)
+}
+
+// findReuse looks, once a week, for a collection of the site that another job mirrors too.
+func findReuse(ctx context.Context, r *Retrieval) string {
+	st := r.Options.State
+	if st == nil || r.Options.Imports || r.Provenance.Job != "" {
+		return ""
+	}
+	f := source.ReuseFinder{
+		Site:   r.Site,
+		Others: st,
+		Runs:   r.Options.Facts.Runs,
+		Now:    r.Now,
+	}
+	found, err := f.Renew(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.Log.Warn("other mirrors of the same files are not looked for", "err", err)
+	}
+	if err != nil || found.Job == "" {
+		return ""
+	}
+	return found.Says(r.Job.FindsReuse())
 }
 
 // Progress says where the run stands.
@@ -154,6 +178,7 @@ func (r *Retrieval) Report(sum *result.Summary) {
 	given.Notes = append(given.Notes, left...)
 	sum.Foreign, _ = r.Provenance.FromReplicas(time.Time{})
 	sum.AlternatesSame, sum.Reused = given.Same, r.chain.Reuse.Taken()
+	sum.ReuseFound = r.found
 	if sum.Reused > 0 {
 		sum.ReusedOf = r.Provenance.Job
 	}

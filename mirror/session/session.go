@@ -59,6 +59,9 @@ func New(o Options) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
+	if o.Job, err = ledger.WithFoundReuse(o.Job, o.Site, o.State); err != nil {
+		return nil, err
+	}
 	return &Session{
 		Options: o,
 		Job:     o.Job,

@@ -186,5 +186,5 @@ func keepReuse(f SiteFacts, last reuseRecord) error {
 	if err != nil {
 		return err
 	}
-	return f.SetFact(reuseFact, v)
+	return f.SetFact(ledger.ReuseFact, v)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/robots"
 	"mirrord/site"
 )
@@ -26,8 +27,6 @@ const (
 	reuseSilent = 3
 	reuseSample = 4 << 20 // bytes of the largest file that is compared
 )
-
-const reuseFact = "reuse"
 
 // reuseRecord is the last verification.
 type reuseRecord struct {
@@ -51,7 +50,7 @@ func (v *reuseRecord) used() time.Time {
 
 // lastReuse reads the last verification of a site; none is the zero value.
 func lastReuse(f SiteFacts) (last reuseRecord, err error) {
-	v, err := f.Fact(reuseFact)
+	v, err := f.Fact(ledger.ReuseFact)
 	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
 		return reuseRecord{}, err
 	}
