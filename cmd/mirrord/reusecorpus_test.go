@@ -133,8 +133,8 @@ func TestReuseOnCorpus(t *testing.T) {
 	}
 }
 
-// copiesToSkip are, by host, patterns of the copies that the mirrors of a state have, of which the fullest one
-// of the collection has 85 % of the pages, at least.
+// copiesToSkip are, by host, patterns of the copies that the mirrors of a state have.
+// The fullest copy of the collection has 85 % of the pages of each, at least.
 func copiesToSkip(t *testing.T, state string, urls []string) [][]string {
 	t.Helper()
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--limit", "0")
