@@ -45,7 +45,8 @@ type database struct {
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release
 	wrote   atomic.Bool
-	sealed  atomic.Bool // a committed transaction has seen that it is; saves each of the others a look
+	sealed  atomic.Bool   // a committed transaction has seen that it is; saves each of the others a look
+	looks   atomic.Uint32 // see transaction.looked
 }
 
 // doorOptions say which database is opened, and how.
@@ -314,7 +315,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		if err != nil {
 			return err
 		}
-		if write {
+		if x.looks = &d.looks; write {
 			x.redo = d.redo
 		} else if x.sealed {
 			d.sealed.Store(true)

@@ -20,11 +20,11 @@ import (
 // removes the batches. Until then the database says which batches the chunk has and up to which key they are
 // folded, so that nobody takes these records from the journal once more.
 
-// foldItems is the unit of what Fold holds in memory: a part has records, and a chunk parts.
+// What Fold holds in memory: the results of a chunk, and the leaves of the database that a part touches. On a
+// large site each record of a part lies in a leaf of its own.
 const (
-	foldItems = 4096
-	foldParts = 8        // of a chunk, at least
-	foldUnits = 2        // of a part
+	foldItems = 2048     // records of a part
+	foldParts = 32       // of a chunk, at least
 	foldKeys  = 32 << 20 // bytes of the keys of a chunk, about
 )
 
@@ -116,7 +116,7 @@ type foldItem struct {
 func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
 
 // part is how many items one transaction folds.
-func (c *foldChunk) part() int { return foldUnits*c.site.foldItems + 1 }
+func (c *foldChunk) part() int { return c.site.foldItems + 1 }
 
 // read reads which batches the chunk has, and what is in them.
 func (c *foldChunk) read() error {

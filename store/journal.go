@@ -138,10 +138,6 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		return space(j, len(buf))
 	})
-	if s.touched += len(done) + len(looked); s.touched >= dropEvery {
-		s.touched = 0
-		s.dropPages()
-	}
 	return err
 }
 
@@ -166,9 +162,6 @@ func space(journal *bucket, size int) error {
 
 // smallBatch is how many bytes may well be written four times.
 const smallBatch = 1 << 10
-
-// dropEvery is after how many results the pages of the database that were touched are given back.
-const dropEvery = 1024
 
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {

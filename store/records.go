@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"mirrord/site"
 )
@@ -22,10 +21,8 @@ type Records struct {
 	gather    *gatherer
 	heads     *headFiles
 	zip       headZip // of Commit and Fold
-	gets      atomic.Uint32
-	batch     []byte // memory of the last batch
+	batch     []byte  // memory of the last batch
 	looks     *looks
-	touched   int // results since the pages of the database were given back
 	foldItems int
 }
 
@@ -45,15 +42,8 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 		apply(list, &r)
 		return err
 	})
-	if s.gets.Add(1)%getsPerDrop == 0 {
-		s.dropPages()
-	}
 	return r, ok, err
 }
-
-// getsPerDrop is how many single look-ups may pass before the pages that they touched are given back. The
-// kernel maps 16 pages for each.
-const getsPerDrop = 256
 
 // viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory
 // mapped.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 	bolt "go.etcd.io/bbolt"
@@ -40,6 +41,7 @@ type transaction struct {
 	redo   *redoLog           // that takes the changes; nil for none
 	// what was changed, for redo
 	changes []byte
+	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
 }
 
 // badSeal is what a transaction panics with when a value is not what was written; the door recovers.
@@ -107,6 +109,17 @@ func (t *transaction) dropPages() {
 	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
+// looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
+// maps 16 pages for each, so that a few thousand keys of any order would map all of a large database.
+const looksPerDrop = 128
+
+// looked counts a look-up of a single key.
+func (t *transaction) looked() {
+	if (t.looks != nil) && t.looks.Add(1)%looksPerDrop == 0 {
+		t.dropPages()
+	}
+}
+
 // Bucket returns a bucket, nil when there is none.
 func (t *transaction) Bucket(name []byte) *bucket {
 	if b := t.top[string(name)]; b != nil {
@@ -153,7 +166,10 @@ type bucket struct {
 }
 
 // Get returns a value, nil when there is none.
-func (b *bucket) Get(key []byte) []byte { return b.opened(key, b.b.Get(key)) }
+func (b *bucket) Get(key []byte) []byte {
+	b.t.looked()
+	return b.opened(key, b.b.Get(key))
+}
 
 // opened checks a value and returns it without its checksum.
 func (b *bucket) opened(key, v []byte) []byte {
@@ -184,6 +200,7 @@ func sealed(bucket, key, v []byte) []byte {
 
 // Put writes a value. It keeps neither slice.
 func (b *bucket) Put(key, v []byte) error {
+	b.t.looked()
 	if !b.t.sealed {
 		return b.b.Put(key, v)
 	}
@@ -306,15 +323,16 @@ type bucketCursor struct {
 	c        *bolt.Cursor
 	b        *bucket
 	key, raw []byte // where it is
-	moves    int
+	passed   int    // bytes since the pages that were read were given back
 }
 
-// movesPerDrop is after how many moves of a cursor the pages that were read are given back.
-const movesPerDrop = 4096
+// passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read.
+const passedPerDrop = 1 << 20
 
 func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v
-	if c.moves++; c.moves%movesPerDrop == 0 {
+	if c.passed += len(k) + len(v); c.passed >= passedPerDrop {
+		c.passed = 0
 		c.b.t.dropPages()
 	}
 	return k, c.b.opened(k, v)
