@@ -67,7 +67,6 @@ func (a *Advice) Load(rec *store.Resource) {
 // Recall reads what earlier runs found unreliable, after the last record. damaged says what could not be
 // decoded: that begins again.
 func (a *Advice) Recall() (damaged, err error) {
-	a.Validators.Loaded()
 	trust, err := a.o.Facts.Fact(TrustFact)
 	if err != nil {
 		return nil, err

@@ -133,10 +133,9 @@ func (l *learner) each(ids store.IDs, f func(id uint32)) {
 }
 
 // before counts the runs, and returns what was in the mirror before those that are learned.
-func (l *learner) before() ([]bool, error) {
-	in := make([]bool, l.known.Table.Len())
+func (l *learner) before() (in ledger.IDSet, err error) {
 	var times []int64
-	err := l.known.Observed.Observations(func(o *store.Observation) error {
+	err = l.known.Observed.Observations(func(o *store.Observation) error {
 		if o.Run != l.o.Run {
 			times = append(times, o.Time)
 		}
@@ -151,8 +150,8 @@ func (l *learner) before() ([]bool, error) {
 	n := 0
 	err = l.known.Observed.Observations(func(o *store.Observation) error {
 		if n++; n <= l.skip {
-			l.each(o.Entered, func(id uint32) { in[id] = true })
-			l.each(o.Left, func(id uint32) { in[id] = false })
+			l.each(o.Entered, func(id uint32) { in.Put(id, true) })
+			l.each(o.Left, func(id uint32) { in.Put(id, false) })
 		}
 		return nil
 	})
@@ -160,7 +159,7 @@ func (l *learner) before() ([]bool, error) {
 }
 
 // addUnits adds the URLs to the model.
-func (l *learner) addUnits(in []bool) error {
+func (l *learner) addUnits(in ledger.IDSet) error {
 	t, m := l.known.Table, l.m
 	m.Grow(int(t.Len()), 0)
 	mimes, docs := t.MIMEs(), ledger.DocumentTypes(t.MIMEs())
@@ -179,7 +178,7 @@ func (l *learner) addUnits(in []bool) error {
 				k, name = policy.Listing, ""
 			}
 		}
-		if _, err := m.AddNamed(d, k, name, in[id]); err != nil {
+		if _, err := m.AddNamed(d, k, name, in.Has(id)); err != nil {
 			return err
 		}
 	}

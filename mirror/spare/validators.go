@@ -44,7 +44,7 @@ const ValidatorsFact = "liars"
 // for Load, Loaded and PickAudits, beside which no worker may run.
 type Validators struct {
 	run        int
-	candidates []uint32 // answered 304 when they were last requested
+	candidates ledger.IDSet // answered 304 when they were last requested
 
 	mu      sync.Mutex
 	without map[string]int      // origin and directory -> the run before which none are sent
@@ -76,19 +76,20 @@ func (v *Validators) Read(fact []byte) error {
 	return nil
 }
 
-// Load takes a record. Call Loaded after the last one.
+// Load takes a record.
 func (v *Validators) Load(rec *store.Resource) {
 	holds := rec.InSet && rec.Body != store.NoBody && rec.Outcome != site.Failed
-	if holds && rec.Status == http.StatusNotModified && rec.Size <= maxAudited {
-		v.candidates = append(v.candidates, rec.ID)
-	}
+	unchanged := rec.Status == http.StatusNotModified && rec.Size <= maxAudited
+	v.candidates.Put(rec.ID, holds && unchanged)
 }
 
-// Loaded ends loading.
-func (v *Validators) Loaded() { slices.Sort(v.candidates) }
-
 // Any reports whether some resource answered 304 when it was last requested.
-func (v *Validators) Any() bool { return len(v.candidates) > 0 }
+func (v *Validators) Any() bool {
+	for range v.candidates.All() {
+		return true
+	}
+	return false
+}
 
 func directory(u site.URL) string { return u.Origin() + u.Dir() }
 
@@ -161,7 +162,7 @@ func (v *Validators) Distrust(notes *ledger.Notes) ([]byte, error) {
 // and are not among skip: others in every run, until all had their turn.
 func (v *Validators) PickAudits(t *ledger.Table, skip []uint32) []uint32 {
 	slices.Sort(skip)
-	ids := slices.DeleteFunc(t.NotQueued(v.candidates), func(id uint32) bool {
+	ids := slices.DeleteFunc(t.NotQueued(slices.Collect(v.candidates.All())), func(id uint32) bool {
 		_, is := slices.BinarySearch(skip, id)
 		return is
 	})
@@ -179,7 +180,7 @@ func (v *Validators) PickAudits(t *ledger.Table, skip []uint32) []uint32 {
 // of those that answered 304 when they were last requested, others in every run. Such an audit costs no
 // request.
 func (v *Validators) Plan(id uint32) {
-	if _, is := slices.BinarySearch(v.candidates, id); !is {
+	if !v.candidates.Has(id) {
 		return
 	}
 	key := binary.BigEndian.AppendUint64(nil, uint64(v.run)<<32|uint64(id))
