@@ -149,7 +149,7 @@ func TestMemoryPerURL(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		got, most int64
-	}{{"a full run", x - p, 330}, {"a planned run", y - q, 300}} {
+	}{{"a full run", x - p, 180}, {"a planned run", y - q, 240}} {
 		got := c.got / int64(large-small)
 		t.Logf("%s: %d bytes a URL", c.name, got)
 		if got > c.most {
