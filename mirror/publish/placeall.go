@@ -31,10 +31,11 @@ type chunk struct {
 	done  chan struct{}
 }
 
-const (
-	chunkFiles  = 64   // files of a chunk
-	windowFiles = 4096 // files of a window
-)
+const chunkFiles = 64 // files of a chunk
+
+// windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
+// has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to 40 MB.
+func windowFiles(files int) int { return min(max(files/32, 4<<10), 32<<10) }
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
 // path order. live and old are the file tables of the published tree and of the draft's.
@@ -101,8 +102,9 @@ func (w *window) wait() (err error) {
 // windows cuts the files of the version into windows.
 func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 	return func(yield func(*window) bool) {
+		size := windowFiles(len(d.plan.Files))
 		for ids := d.plan.Files; len(ids) > 0; {
-			k := min(windowFiles, len(ids))
+			k := min(size, len(ids))
 			w := &window{tasks: make([]Placing, k), files: make([]phm.File, k)}
 			for i, id := range ids[:k] {
 				p := d.plan.Table.Path(id)
