@@ -34,7 +34,8 @@ type chunk struct {
 const chunkFiles = 64 // files of a chunk
 
 // windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
-// has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to 40 MB.
+// has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
+// 40 MB.
 func windowFiles(files int) int { return min(max(files/32, 4<<10), 32<<10) }
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
