@@ -171,13 +171,13 @@ const inTree = "http://tree.invalid/"
 // scan collects where the links and frames of a page lead. A page whose address is none has no links. In a
 // published tree links lead to files, whose URLs its table has.
 func (l *linkReader) scan(at collections.Address, file replicaFile, body []byte) {
-	own, base := file.url, file.url
+	own := file.url
+	base := inTree + (&url.URL{Path: file.name}).EscapedPath()
 	if own == "" {
 		own = "http://" + at.Host + at.Path
 		base = own
 	} else {
 		l.openTable(file.fsys)
-		base = inTree + (&url.URL{Path: file.name}).EscapedPath()
 	}
 	u, _, err := site.Parse(base)
 	if err != nil {
