@@ -62,6 +62,8 @@ func TestTargetsThatChange(t *testing.T) {
 			typed("text/html", "<title>Thing</title>"), "href=late.html#x"},
 		{mirrortest.HTML("Late", "late"), mirrortest.Redirect("/late.html"),
 			typed("image/gif", "gif"), "href=late.html#x"},
+		{mirrortest.Status(404), mirrortest.Redirect("http://other.example.net/x"), typed("image/png", "png"),
+			"href=" + home + "/late.html#x"},
 	} {
 		w.Set(home+"/late.html", state.late)
 		w.Set(home+"/c3", state.end)
