@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/run.sh CORPUS SCENARIO REPS PEER…   mirrord against other tools in one run of the shared harness, and the medians.
-#   CORPUS S, M or L; SCENARIO full, noop, change or kill; PEERs of the harness, and mirrord, mirrord_state
+#   CORPUS S, M or L; SCENARIO full, noop, change or kill; PEERs of the harness, and mirrord, mirrord_kept, mirrord_state
 #   bench/run.sh M full 3 fetch_write wget2_k mirrord
 # The harness is looked for in $MIRRORD_LAB, else in ../shared/bench beside this checkout. It needs nginx, wget, wget2, httrack and
 # time, and downloads its corpora from Debian's packages the first time. LAB_TMP says where it works (default /tmp).
