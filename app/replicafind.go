@@ -30,6 +30,7 @@ type Replicas struct {
 	Hosts    []ReplicaHosts      `json:"hosts"`
 	Clusters []ReplicaCollection `json:"clusters"`
 	Related  []RelatedCopies     `json:"related"`
+	Joined   []JoinedPages       `json:"joined"`
 
 	all []collections.DirCluster
 }
@@ -63,6 +64,16 @@ type RelatedCopies struct {
 	Shared int       `json:"shared"` // pages in common
 	Places int       `json:"places"` // that both have, of a sample
 	Differ int       `json:"differ"` // of these, where they say something else
+}
+
+// JoinedPages says that what one directory says on many pages stands elsewhere on fewer, or on a single one.
+type JoinedPages struct {
+	Parts   string  `json:"parts"`    // the directory
+	Pages   int     `json:"pages"`    // below it
+	At      string  `json:"at"`       // where they are joined: a page, or a directory
+	On      int     `json:"on"`       // pages there
+	Share   float64 `json:"share"`    // of what is said there that the parts say, estimated
+	OfParts float64 `json:"of_parts"` // of their words those that are there, at least
 }
 
 // ReplicaCopy is one place of a collection. What is said of it is true of it and the first copy.
@@ -127,6 +138,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		Hosts:    []ReplicaHosts{},
 		Clusters: []ReplicaCollection{},
 		Related:  []RelatedCopies{},
+		Joined:   []JoinedPages{},
 		all:      collections.Clusters(found.Copies),
 	}
 	if err := r.hostLevels(ctx, v, o, out); err != nil {
@@ -139,6 +151,16 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 			Shared: p.Pages,
 			Places: p.Places,
 			Differ: p.Differ,
+		})
+	}
+	for _, j := range found.Joined[:shown(len(found.Joined), o.Limit)] {
+		out.Joined = append(out.Joined, JoinedPages{
+			Parts:   j.Parts.String(),
+			Pages:   j.Pages,
+			At:      j.At.String(),
+			On:      j.On,
+			Share:   j.Share,
+			OfParts: j.OfParts,
 		})
 	}
 	some := out.all[:shown(len(out.all), o.Limit)]

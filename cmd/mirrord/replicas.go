@@ -173,6 +173,24 @@ func printReplicas(a *cli, r *app.Replicas) {
 		}
 	}
 	printRelated(a, r)
+	printJoined(a, r)
+}
+
+// printJoined prints the directories whose pages are joined elsewhere.
+func printJoined(a *cli, r *app.Replicas) {
+	if len(r.Joined) == 0 {
+		return
+	}
+	a.printf("\n%s\n", plural(len(r.Joined), "collection joined on fewer pages elsewhere",
+		"collections joined on fewer pages elsewhere"))
+	for _, j := range r.Joined {
+		on := "one page"
+		if j.On > 1 {
+			on = fmt.Sprintf("%d pages", j.On)
+		}
+		a.printf("  %s: what its %d pages say is on %s at %s (%.0f%% of what stands there is from them)\n", j.Parts,
+			j.Pages, on, j.At, 100*j.Share)
+	}
 }
 
 // printRelated prints the directories that are no copies of one another, though they share many pages.

@@ -27,8 +27,8 @@ import (
 // Finder finds the pages that resemble one another and the directories that hold the same, of more pages than
 // fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
 // What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it
-// takes 5 bytes a page (union-find and who is in it), and about 40 a directory that has as many pages as must
-// be shared (how many there are).
+// takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
+// shared (how many there are), and 4 MiB at most for joined pages.
 type Finder struct {
 	o        FindOptions
 	budget   int
@@ -169,6 +169,7 @@ func (f *Finder) add(a Address, d *text.ContentDigest) error {
 type FoundPairs struct {
 	Copies  []DirPair // they hold the same, the largest first
 	Related []DirPair // they have the same places, and say something else at many of them: translations
+	Joined  []Joined  // what the one says on many pages the other says on fewer, or on one
 }
 
 // Find compares all pages that were added, once.
@@ -188,6 +189,10 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 		func() error { return f.count(&f.flat, nil) },
 		func() (err error) {
 			found, err = f.samePlaces(f.votes.pairs())
+			return err
+		},
+		func() (err error) {
+			found.Joined, err = f.joined(found)
 			return err
 		},
 		f.digests.close,

@@ -37,20 +37,27 @@ type placedPage struct {
 type placedDir struct{ pages []placedPage }
 
 func (d *placedDir) add(place uint64, digest []byte) {
-	n := len(d.pages)
-	if n == placesMost && d.pages[n-1].place <= place {
-		return
+	d.pages = addPlaced(d.pages, newPlacedPage(place, digest), placesMost)
+}
+
+func newPlacedPage(place uint64, digest []byte) placedPage {
+	return placedPage{place, binary.LittleEndian.Uint64(digest), sketchOf(digest)}
+}
+
+// addPlaced takes a page into a sample of at most so many, those whose places have the least hashes.
+func addPlaced(pages []placedPage, p placedPage, most int) []placedPage {
+	n := len(pages)
+	if n == most && pages[n-1].place <= p.place {
+		return pages
 	}
-	at, found := slices.BinarySearchFunc(d.pages, place, func(p placedPage, place uint64) int {
+	at, found := slices.BinarySearchFunc(pages, p.place, func(p placedPage, place uint64) int {
 		return cmp.Compare(p.place, place)
 	})
 	if found {
-		return
+		return pages
 	}
-	p := placedPage{place: place, text: binary.LittleEndian.Uint64(digest)}
-	copy(p.sketch[:], digest[8:])
-	d.pages = slices.Insert(d.pages, at, p)
-	d.pages = d.pages[:min(len(d.pages), placesMost)]
+	pages = slices.Insert(pages, at, p)
+	return pages[:min(len(pages), most)]
 }
 
 // samePlaces tells pairs of copies from those that say something else at many of the places that both have,
@@ -83,11 +90,21 @@ func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
 
 // readPlaces reads all pages once more, for those below some directories.
 func (f *Finder) readPlaces(dirs map[uint64]*placedDir, of map[uint64]bool) error {
-	if err := f.begin("compare places", f.pages); err != nil {
+	return f.eachPage("compare places", func(host, path string, digest []byte) {
+		if of[hash.Token(host)] {
+			addPlace(dirs, host, path, digest)
+		}
+	})
+}
+
+// eachPage reads all pages once more. The digest may be used until each returns.
+func (f *Finder) eachPage(phase string, each func(host, path string, digest []byte)) error {
+	if err := f.begin(phase, f.pages); err != nil {
 		return err
 	}
 	places := placeReader{places: &f.places, size: 64 << 10}
 	digests := bufio.NewReaderSize(io.NewSectionReader(&f.digests, 0, f.digests.len()), 64<<10)
+	host := ""
 	for f.done = 0; f.done < f.pages; f.done++ {
 		if err := inTurn(places.next, func() error { return f.tick(1) }); err != nil {
 			return err
@@ -96,23 +113,32 @@ func (f *Finder) readPlaces(dirs map[uint64]*placedDir, of map[uint64]bool) erro
 		if err != nil {
 			return err
 		}
-		if of[hash.Token(string(places.host))] {
-			addPlace(dirs, string(places.host), string(places.path), digest)
+		if string(places.host) != host {
+			host = string(places.host)
 		}
+		each(host, string(places.path), digest)
 	}
 	return nil
 }
 
 // addPlace takes a page up in all directories above it that are looked at.
 func addPlace(dirs map[uint64]*placedDir, host, path string, digest []byte) {
-	at := 0 // of what is behind the directory
+	eachDirOf(host, path, func(key uint64, at int) {
+		if d := dirs[key]; d != nil {
+			d.add(hash.Token(strings.ToLower(stem(path[at:]))), digest)
+		}
+	})
+}
+
+// eachDirOf calls f with the keys of the directories above a page, and where in its path what is behind each
+// begins.
+func eachDirOf(host, path string, f func(key uint64, at int)) {
+	at := 0
 	if strings.HasPrefix(path, "/") {
 		at = 1
 	}
 	eachDir(host, dirOf(path), func(key uint64) {
-		if d := dirs[key]; d != nil {
-			d.add(hash.Token(strings.ToLower(stem(path[at:]))), digest)
-		}
+		f(key, at)
 		at += 1 + strings.IndexByte(path[at:], '/')
 	})
 }
