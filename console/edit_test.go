@@ -15,13 +15,33 @@ import (
 	"mirrord/status"
 )
 
+// newEditor is an operator whose one job, site, has a file with a text.
+func newEditor(t *testing.T, text string) (b *browser, file string) {
+	t.Helper()
+	dir, state := t.TempDir(), t.TempDir()
+	file = filepath.Join(dir, "site.toml")
+	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	b = newBrowser(t, func(o *Options) {
+		o.App = &app.App{
+			State:     func() (string, error) { return state, nil },
+			Jobs:      dir,
+			Log:       slog.New(slog.DiscardHandler),
+			LookupEnv: func(string) (string, bool) { return "", false },
+		}
+	})
+	b.daemon.jobs = []status.Job{{Name: "site", File: file}}
+	b.login(Operate)
+	return b, file
+}
+
 // A job file is changed in an editor: errors at their lines, what changes before it is saved, nothing lost
 // when somebody else was faster, and no command of the machine.
 func TestEdit(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "site.toml")
 	const of = "url = \"https://a.example/\"\n"
 	const first = of + "# </textarea><script>alert(1)</script>\n[limits]\nmax_depth = 3\n"
+	b, file := newEditor(t, first)
 	put := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
@@ -34,18 +54,6 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%v; on the disk is %q, want %q", err, got, want)
 		}
 	}
-	put(first)
-	state := t.TempDir()
-	b := newBrowser(t, func(o *Options) {
-		o.App = &app.App{
-			State:     func() (string, error) { return state, nil },
-			Jobs:      dir,
-			Log:       slog.New(slog.DiscardHandler),
-			LookupEnv: func(string) (string, bool) { return "", false },
-		}
-	})
-	b.daemon.jobs = []status.Job{{Name: "site", File: file}}
-	b.login(Operate)
 	const at = "/jobs/site/file"
 	b.want(http.StatusOK, at, "/jobs/site", nil)
 	doc := parse(t, b.want(http.StatusOK, file, at, nil))
@@ -105,7 +113,7 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want(http.StatusInternalServerError, "symbolic link", at, nil)
-	left, err := os.ReadDir(dir)
+	left, err := os.ReadDir(filepath.Dir(file))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v, %v: something was left beside the file", left, err)
 	}

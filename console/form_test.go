@@ -3,18 +3,13 @@
 package console
 
 import (
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
-
-	"mirrord/app"
-	"mirrord/status"
 )
 
 // sentForm is a form of a page as a browser sends it.
@@ -42,23 +37,9 @@ func sentForm(form *goquery.Selection) url.Values {
 
 // The form beside the editor changes keys in the text, and nothing that it does not know.
 func TestEditForm(t *testing.T) {
-	dir, state := t.TempDir(), t.TempDir()
-	file := filepath.Join(dir, "site.toml")
 	const text = "# ours\nurl = \"https://a.example/\" # first\nscope = \"host\"\n\n" +
 		"[limits] # small\nmax_depth = 3\n# not yet: max_files = 3\n[[priority]]\nmatch = [\"/news/**\"]\n"
-	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	b := newBrowser(t, func(o *Options) {
-		o.App = &app.App{
-			State:     func() (string, error) { return state, nil },
-			Jobs:      dir,
-			Log:       slog.New(slog.DiscardHandler),
-			LookupEnv: func(string) (string, bool) { return "", false },
-		}
-	})
-	b.daemon.jobs = []status.Job{{Name: "site", File: file}}
-	b.login(Operate)
+	b, file := newEditor(t, text)
 	const at = "/jobs/site/file"
 	edit := func(page string) url.Values {
 		return sentForm(parse(t, page).Find("form:has(textarea#text)"))

@@ -136,15 +136,8 @@ func (d orderData) At(t time.Time) string {
 
 // orderPage shows the order form, filled in with an address, or with an earlier order.
 func orderPage(v *visit) error {
-	l := v.o.Orders.Limits()
-	w := orders.Wish{
-		URL:   strings.TrimSpace(v.r.FormValue("url")),
-		Scope: "directory",
-		Files: max(1, v.o.Orders.Left(v.who.Name).Files),
-		Size:  l.Size,
-		Delay: max(l.Delay.Duration(), 250*time.Millisecond),
-		Forms: []string{"phm"},
-	}
+	w := v.o.Orders.Suggest(v.who.Name)
+	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
 		o, err := v.order(like)
 		if err != nil {

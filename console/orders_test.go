@@ -3,34 +3,17 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"mirrord/app"
 	"mirrord/app/orders"
-	"mirrord/store"
+	"mirrord/app/orders/orderstest"
 )
-
-// oneSite answers for every name with a public address, and connects to one server.
-type oneSite struct{ at string }
-
-func (oneSite) Lookup(context.Context, string) ([]netip.Addr, error) {
-	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
-}
-
-func (n oneSite) Connect(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", n.at)
-}
 
 const evilMarkup = `<img src=x onerror=alert(1)>`
 
@@ -50,58 +33,7 @@ func orderFrom(t *testing.T) *orders.Orders {
 		}
 	}))
 	t.Cleanup(site.Close)
-	dir := t.TempDir()
-	st, err := store.OpenState(dir, store.Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	all, err := orders.New(orders.Options{
-		App: &app.App{
-			State:     func() (string, error) { return dir, nil },
-			Jobs:      filepath.Join(dir, "jobs"),
-			Log:       slog.New(slog.DiscardHandler),
-			LookupEnv: func(string) (string, bool) { return "", false },
-			Network:   oneSite{site.Listener.Addr().String()},
-		},
-		Facts: store.NewOrderFacts(st),
-		Mail:  func(context.Context, string, string, string) error { return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := all.Limits()
-	l.Delay = 0
-	if err := all.SetLimits(l); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		all.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	return all
-}
-
-// state waits until an order is in a state.
-func state(t *testing.T, all *orders.Orders, n uint64, want orders.State) {
-	t.Helper()
-	for {
-		changed := all.Changed()
-		o, err := all.Get(n)
-		if err != nil || (o.State.Ended() && o.State != want) {
-			t.Fatalf("%+v, %v", o, err)
-		}
-		if o.State == want {
-			return
-		}
-		<-changed
-	}
+	return orderstest.From(t, site.Listener.Addr().String())
 }
 
 func orderOf(address string) url.Values {
@@ -152,11 +84,11 @@ func TestOrders(t *testing.T) {
 		b.want(http.StatusUnprocessableEntity, `role="alert"`, "/order", f)
 	}
 	b.want(http.StatusSeeOther, "/orders/1", "/order", orderOf("http://site.example/docs/"))
-	state(t, all, 1, orders.Draft)
+	orderstest.Until(t, all, 1, orders.Draft)
 	b.want(http.StatusOK, "4: these are all", "/orders/1", nil)
 	b.want(http.StatusSeeOther, "/orders/1", "/orders/1/place", url.Values{})
 	b.want(http.StatusConflict, "look at it again", "/orders/1/place", url.Values{})
-	state(t, all, 1, orders.Done)
+	orderstest.Until(t, all, 1, orders.Done)
 	doc = parse(t, b.want(http.StatusOK, "can be downloaded until", "/orders/1", nil))
 	to, _ := doc.Find("a[download]").Attr("href")
 	w := b.do(to, nil)

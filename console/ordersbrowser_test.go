@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/app/orders"
+	"mirrord/app/orders/orderstest"
 )
 
 // fill puts a text into an input.
@@ -40,13 +41,13 @@ func TestOrderInBrowser(t *testing.T) {
 		n := uint64(i + 1)
 		c.wait(fmt.Sprintf("Order %d", n))
 		if !on {
-			state(t, all, n, orders.Draft)
+			orderstest.Until(t, all, n, orders.Draft)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
 		c.wait("4: these are all")
 		c.press("Place the order")
 		if !on {
-			state(t, all, n, orders.Done)
+			orderstest.Until(t, all, n, orders.Done)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
 		c.wait("They can be downloaded until")
@@ -76,13 +77,13 @@ func (c *chromium) ordered(all *orders.Orders) {
 		if err != nil {
 			c.Fatal(err)
 		}
-		state(c.T, all, o.Number, orders.Draft)
+		orderstest.Until(c.T, all, o.Number, orders.Draft)
 		if i == 2 {
 			break
 		}
 		if err := all.PlaceOrder(o.Number, who, true); err != nil {
 			c.Fatal(err)
 		}
-		state(c.T, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
+		orderstest.Until(c.T, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"mirrord/internal/mirrortest"
 )
 
 // giant is an encyclopedia of two million articles, with sitemaps that list them or without.
@@ -61,7 +62,7 @@ func TestGiantSite(t *testing.T) {
 		t.Cleanup(srv.Close)
 		s := newShop(t, func(o *Options) {
 			a := *o.App
-			a.Network = publicNet{srv.Listener.Addr().String(), netip.MustParseAddr("93.184.216.34")}
+			a.Network = mirrortest.OneServer{At: srv.Listener.Addr().String()}
 			o.App = &a
 		})
 		s.fast()

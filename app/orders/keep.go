@@ -24,7 +24,7 @@ func (s *Orders) KeepFresh(n uint64, operator bool, schedule, window string) err
 	w := x.Want
 	w.Fresh, w.Window = schedule, window
 	_, err := w.job()
-	now, _ := s.get(n)
+	now, _ := s.all.get(n)
 	switch {
 	case err != nil:
 	case schedule == "":

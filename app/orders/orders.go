@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -58,7 +57,7 @@ type Orders struct {
 	group sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
-	all     map[uint64]*Ordered
+	all     queue
 	limits  Limits
 	active  map[uint64]context.CancelCauseFunc // of what is under way
 	changed chan struct{}                      // closed when something changes
@@ -83,7 +82,7 @@ func New(o Options) (*Orders, error) {
 	s := &Orders{
 		o:       o,
 		wake:    make(chan struct{}, 1),
-		all:     map[uint64]*Ordered{},
+		all:     queue{},
 		limits:  DefaultLimits(),
 		active:  map[uint64]context.CancelCauseFunc{},
 		changed: make(chan struct{}),
@@ -184,6 +183,19 @@ func (s *Orders) Left(user string) Remaining {
 	return s.limits.left(user, s.all, s.o.Now())
 }
 
+// Suggest is what a user orders who chooses nothing but an address.
+func (s *Orders) Suggest(user string) Wish {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Wish{
+		Scope: "directory",
+		Files: max(1, s.limits.left(user, s.all, s.o.Now()).Files),
+		Size:  s.limits.Size,
+		Delay: max(s.limits.Delay.Duration(), 250*time.Millisecond),
+		Forms: []string{"phm"},
+	}
+}
+
 // Mails reports whether mail can be ordered.
 func (s *Orders) Mails() bool { return s.o.Mail != nil }
 
@@ -191,80 +203,24 @@ func (s *Orders) Mails() bool { return s.o.Mail != nil }
 func (s *Orders) Get(n uint64) (Ordered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.get(n)
-}
-
-func (s *Orders) get(n uint64) (Ordered, error) {
-	x := s.all[n]
-	if x == nil {
-		return Ordered{}, ErrNone
-	}
-	out := *x
-	if same := s.all[x.Same]; same != nil && x.State != Cancelled {
-		out.State, out.Why, out.Result, out.Progress = same.State, same.Why, same.Result, same.Progress
-		out.Started, out.Ended, out.Look = same.Started, same.Ended, same.Look
-	}
-	return out, nil
+	return s.all.get(n)
 }
 
 // List are the orders of a user, or with "" of all, newest first.
-func (s *Orders) List(user string) (out []Ordered) {
+func (s *Orders) List(user string) []Ordered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range slices.Sorted(maps.Keys(s.all)) {
-		if user == "" || s.all[n].By == user {
-			x, _ := s.get(n)
-			out = append(out, x)
-		}
-	}
-	slices.Reverse(out)
-	return out
-}
-
-// QueuePlace is where an order stands in the queue.
-type QueuePlace struct {
-	Ahead int           // orders that come before
-	Wait  time.Duration // about how long they take; 0 when nothing is known
+	return s.all.of(user)
 }
 
 // Place says where an order stands.
-func (s *Orders) Place(n uint64) (p QueuePlace) {
+func (s *Orders) Place(n uint64) QueuePlace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.all[n]
-	if x == nil {
-		return p
-	}
-	if same := s.all[x.Same]; same != nil {
-		x = same
-	}
-	for _, y := range s.all {
-		before := y.State == Runs || (y.State == Waits && y.Same == 0 && y.before(x))
-		if y == x || !before {
-			continue
-		}
-		p.Ahead++
-		p.Wait += y.takes()
-	}
+	p := s.all.place(n, s.o.Now())
 	p.Wait /= time.Duration(s.o.Workers)
-	if now := s.o.Now(); x.Want.Start.After(now) {
-		p.Wait = max(p.Wait, x.Want.Start.Sub(now))
-	}
+	p.Wait = max(p.Wait, p.early)
 	return p
-}
-
-// before orders the queue.
-func (o *Ordered) before(x *Ordered) bool {
-	return o.Placed.Before(x.Placed) || (o.Placed.Equal(x.Placed) && o.Number < x.Number)
-}
-
-// takes is about how long the run of an order takes.
-func (o *Ordered) takes() time.Duration {
-	if o.Look == nil {
-		return 0
-	}
-	files := min(o.Look.Least, o.Want.Files)
-	return time.Duration(files) * max(o.Want.Delay, o.Look.Gap())
 }
 
 // User is whoever orders.
@@ -325,7 +281,7 @@ func (s *Orders) PlaceOrder(n uint64, who User, ask bool) error {
 		return err
 	}
 	now := s.o.Now()
-	if y := s.twin(x, now); y != nil {
+	if y := s.all.twin(x, now); y != nil {
 		x.Same, x.State, x.Placed, x.Why = y.Number, Waits, now, ""
 		x.Expires = now.Add(s.keeps())
 		if !y.Expires.IsZero() {
@@ -385,36 +341,11 @@ func (s *Orders) share(w *Wish) error {
 	if err != nil || most <= 0 {
 		return err
 	}
-	for _, o := range s.all {
-		taken += o.Stored()
-		if o.Same == 0 && (o.State == Waits || o.State == Runs) {
-			taken += 2 * int64(o.Want.Size)
-		}
-	}
+	taken += s.all.room()
 	if need := 2 * int64(w.Size); taken+need > most {
 		return fmt.Errorf("the mirrors of this host may take %s (--max-state), and with the orders %s are taken: "+
 			"an order of %s needs %s; order less, or come again later: %w", mirror.Bytes(most), mirror.Bytes(taken),
 			w.Size, mirror.Bytes(need), control.ErrConflict)
-	}
-	return nil
-}
-
-// twin finds an order that makes the same archives: it is in the queue, or its archives are of this day.
-func (s *Orders) twin(x *Ordered, now time.Time) *Ordered {
-	for _, y := range s.all {
-		if y == x || y.Same != 0 || !y.Want.same(&x.Want) {
-			continue
-		}
-		switch y.State {
-		case Waits, Runs, Asks:
-			if !y.Want.Start.After(now) && !x.Want.Start.After(now) && (y.State != Asks || y.By == x.By) {
-				return y
-			}
-		case Done:
-			if now.Sub(y.Started) < 24*time.Hour && y.Expires.After(now) {
-				return y
-			}
-		}
 	}
 	return nil
 }
@@ -430,7 +361,7 @@ func (s *Orders) Cancel(n uint64) error {
 	if x == nil {
 		return ErrNone
 	}
-	if now, _ := s.get(n); now.State.Ended() || (x.Same == 0 && s.shared(n)) {
+	if now, _ := s.all.get(n); now.State.Ended() || (x.Same == 0 && s.all.shared(n)) {
 		return errWhen
 	}
 	if end := s.active[n]; end != nil {
@@ -439,16 +370,6 @@ func (s *Orders) Cancel(n uint64) error {
 	}
 	x.State, x.Ended = Cancelled, s.o.Now()
 	return s.save(x)
-}
-
-// shared reports whether other orders wait for the run of this one.
-func (s *Orders) shared(n uint64) bool {
-	for _, y := range s.all {
-		if y.Same == n && y.State != Cancelled {
-			return true
-		}
-	}
-	return false
 }
 
 // Judge approves an order, or a mirror that is to be kept fresh, or refuses it with a reason.
@@ -489,7 +410,7 @@ func (s *Orders) folder(n uint64) (string, error) {
 func (s *Orders) Archive(n uint64, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, err := s.get(n)
+	x, err := s.all.get(n)
 	if err != nil {
 		return "", err
 	}

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,22 +17,9 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/internal/mirrortest"
 	"mirrord/store"
 )
-
-// publicNet answers for every name with one public address, and connects to a server of the test.
-type publicNet struct {
-	at   string
-	addr netip.Addr
-}
-
-func (n publicNet) Lookup(context.Context, string) ([]netip.Addr, error) {
-	return []netip.Addr{n.addr}, nil
-}
-
-func (n publicNet) Connect(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", n.at)
-}
 
 // shop is where orders are placed in tests.
 type shop struct {
@@ -104,7 +89,7 @@ func newShop(t *testing.T, change func(*Options)) *shop {
 			Jobs:      jobs,
 			Log:       slog.New(slog.DiscardHandler),
 			LookupEnv: func(string) (string, bool) { return "", false },
-			Network:   publicNet{srv.Listener.Addr().String(), netip.MustParseAddr("93.184.216.34")},
+			Network:   mirrortest.OneServer{At: srv.Listener.Addr().String()},
 		},
 		Facts:   store.NewOrderFacts(st),
 		Silence: time.Hour, // pages may wait for the test

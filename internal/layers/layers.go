@@ -79,6 +79,9 @@ func rows() map[string]Row {
 		// Suites for implementations of the store's interfaces.
 		"store/storetest": harness,
 
+		// Orders of a small site, for the rows above them.
+		"app/orders/orderstest": harness,
+
 		// The suite for fetchers.
 		"mirror/source/sourcetest": harness,
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package orderstest makes orders for tests of what stands above them.
+package orderstest
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/internal/mirrortest"
+	"mirrord/store"
+)
+
+// From takes orders until the test ends. Each site that is ordered is the server at an address. Requests need
+// no gaps, and mail is thrown away.
+func From(t testing.TB, server string) *orders.Orders {
+	t.Helper()
+	dir := t.TempDir()
+	st, err := store.OpenState(dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	all, err := orders.New(orders.Options{
+		App: &app.App{
+			State:     func() (string, error) { return dir, nil },
+			Jobs:      filepath.Join(dir, "jobs"),
+			Log:       slog.New(slog.DiscardHandler),
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Network:   mirrortest.OneServer{At: server},
+		},
+		Facts: store.NewOrderFacts(st),
+		Mail:  func(context.Context, string, string, string) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := all.Limits()
+	l.Delay = 0
+	if err := all.SetLimits(l); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return all
+}
+
+// Until waits until an order is in a state.
+func Until(t testing.TB, all *orders.Orders, n uint64, want orders.State) {
+	t.Helper()
+	for {
+		changed := all.Changed()
+		o, err := all.Get(n)
+		if err != nil || (o.State.Ended() && o.State != want) {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		if o.State == want {
+			return
+		}
+		<-changed
+	}
+}
