@@ -21,6 +21,7 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/find"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -207,6 +208,7 @@ func newClient(t *testing.T, now func() time.Time) *client {
 		Now:   now,
 	}
 	c.srv = New(Options{
+		Texts:  fakeTexts{},
 		Daemon: c.daemon,
 		App:    a,
 		Facts:  c.facts,
@@ -215,6 +217,21 @@ func newClient(t *testing.T, now func() time.Time) *client {
 		Now:    now,
 	})
 	return c
+}
+
+// fakeTexts has one page, and says what was looked for.
+type fakeTexts struct{}
+
+func (fakeTexts) Find(_ context.Context, r app.FindRequest) (*app.FoundTexts, error) {
+	switch r.Words {
+	case "":
+		return nil, app.Usagef("find: no words")
+	case "early":
+		return nil, fmt.Errorf("%w: mirrord find WORDS makes it", find.ErrNoIndex)
+	}
+	out := filled[app.FoundTexts]()
+	out.Query = fmt.Sprintf("%+v", r)
+	return &out, nil
 }
 
 func (c *client) put(job, text string) {

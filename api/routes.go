@@ -56,6 +56,14 @@ func routes() []route {
 		{"POST /v1/jobs/{job}/notify", access.Operate, "send a test message", asSocket},
 		{"POST /v1/jobs/{job}/equivalents", access.Operate, "register a mirror", register},
 		{"POST /v1/reload", access.Operate, "reload", asSocket},
+		{"GET /v1/find", access.Read, "", findTexts},
+		{"GET /v1/orders", access.Order, "", listOrders},
+		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
+		{"GET /v1/orders/{n}", access.Order, "", ordering(showOrder)},
+		{"POST /v1/orders/{n}/place", access.Order, "place an order", ordering(placeOrder)},
+		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order", ordering(cancelOrder)},
+		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order", ordering(judgeOrder)},
+		{"GET /v1/orders/{n}/files/{name}", access.Order, "", orderFile},
 		{"/", access.Nobody, "", func(*call) error { return errNoCall }},
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/control"
+	"mirrord/find"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -34,12 +36,14 @@ type Facts interface {
 	Hooks() (map[string]store.HookFact, error)
 }
 
-// Options are the choices of an API. All but Log are required.
+// Options are the choices of an API. All but Orders and Log are required.
 type Options struct {
 	Daemon Daemon
 	App    *app.App
 	Facts  Facts
 	Book   *access.Book
+	Texts  TextFinder
+	Orders *orders.Orders          // nil: nobody can order
 	Save   func(app.JobEdit) error // puts a new text of a job file in its place
 	Now    func() time.Time
 	Log    *slog.Logger // default: nobody
@@ -96,6 +100,8 @@ type call struct {
 	who string
 	as  access.Role
 	job string // of the path; "" without one
+
+	about string // what it concerns besides a job, for the audit log
 }
 
 // The codes of errors that the socket does not have.
@@ -131,14 +137,16 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		err := c.admit(rt)
-		if err == nil && c.job != "" && !job.ValidName(c.job) {
+		bad := (c.job != "" && !job.ValidName(c.job)) ||
+			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders"))
+		if err == nil && bad {
 			err = errNoCall
 		}
 		if err == nil {
 			err = rt.handle(c)
 		}
 		if rt.act != "" && c.who != "" {
-			c.audit(rt.act, "", err)
+			c.audit(rt.act, c.about, err)
 		}
 		if err != nil {
 			c.fail(err)
@@ -253,8 +261,8 @@ func codeOf(err error) (control.Code, int) {
 	case errors.Is(err, errNoCall), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion), app.FieldOf(err) == app.FieldState:
 		return control.NotFound, http.StatusNotFound
-	case errors.Is(err, control.ErrConflict), app.FieldOf(err) == app.FieldImported,
-		isUsage && usage.Kind == app.Locked:
+	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
+		app.FieldOf(err) == app.FieldImported, isUsage && usage.Kind == app.Locked:
 		return control.Conflict, http.StatusConflict
 	case bad:
 		return control.Invalid, http.StatusUnprocessableEntity

@@ -18,7 +18,9 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/control"
+	"mirrord/find"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -142,7 +144,7 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
-	case reflect.Uint8:
+	case reflect.Uint8, reflect.Uint64:
 		v.SetUint(1)
 	case reflect.Float64:
 		v.SetFloat(1)
@@ -167,6 +169,8 @@ func TestSchemas(t *testing.T) {
 	s := loadSpec(t)
 	version := filled[store.Version]()
 	version.Meta = nil // not sent
+	ordered := filled[order]()
+	ordered.State, ordered.Want.Scope = orders.Done, "host"
 	for name, v := range map[string]any{
 		"Status":     filled[status.All](),
 		"Registry":   filled[app.Registry](),
@@ -181,6 +185,12 @@ func TestSchemas(t *testing.T) {
 		"SavedJob":   filled[savedJob](),
 		"Taken":      filled[taken](),
 		"JobList":    filled[jobList](),
+		"FoundTexts": filled[app.FoundTexts](),
+		"FoundPage":  filled[find.FoundPage](),
+		"NewOrder":   ordered.Want,
+		"Order":      ordered,
+		"OrderList":  orderList{Orders: []order{ordered}, Next: 1},
+		"Preview":    filled[app.Preview](),
 	} {
 		if e, ok := v.(control.Event); ok {
 			e.Error.Code = control.Conflict

@@ -156,6 +156,8 @@ func (d *consoleDoor) open() error {
 		App:    d.app,
 		Facts:  facts,
 		Book:   book,
+		Texts:  app.IndexOf(d.Daemon),
+		Orders: d.own,
 		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
 		Now:    d.st.Now,
 		Log:    d.log,

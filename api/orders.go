@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"mirrord/access"
+	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/control"
+	"mirrord/job"
+	"mirrord/status"
+)
+
+// newOrder is what somebody orders; what it does not name is as Suggest says.
+type newOrder struct {
+	URL      string    `json:"url"`
+	Scope    string    `json:"scope"`
+	Depth    int64     `json:"depth"`
+	Files    int64     `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Types    []string  `json:"types,omitempty"`
+	NotTypes []string  `json:"not_types,omitempty"`
+	First    string    `json:"first,omitempty"`
+	Language string    `json:"language,omitempty"`
+	Delay    float64   `json:"delay"` // seconds
+	Forms    []string  `json:"forms"`
+	Mail     string    `json:"mail,omitempty"`
+	Start    time.Time `json:"start,omitzero"`
+	Fresh    string    `json:"fresh,omitempty"`
+	Window   string    `json:"window,omitempty"`
+	Part     bool      `json:"part,omitempty"`
+}
+
+func newOrderOf(w orders.Wish) newOrder {
+	return newOrder{
+		URL:      w.URL,
+		Scope:    w.Scope,
+		Depth:    w.Depth,
+		Files:    w.Files,
+		Bytes:    int64(w.Size),
+		Types:    w.Types,
+		NotTypes: w.NotTypes,
+		First:    string(w.First),
+		Language: w.Language,
+		Delay:    w.Delay.Seconds(),
+		Forms:    w.Forms,
+		Mail:     w.Mail,
+		Start:    w.Start,
+		Fresh:    w.Fresh,
+		Window:   w.Window,
+		Part:     w.Part,
+	}
+}
+
+func (n *newOrder) wish() orders.Wish {
+	return orders.Wish{
+		URL:      n.URL,
+		Scope:    n.Scope,
+		Depth:    n.Depth,
+		Files:    n.Files,
+		Size:     job.Size(n.Bytes),
+		Types:    n.Types,
+		NotTypes: n.NotTypes,
+		First:    job.Order(n.First),
+		Language: n.Language,
+		Delay:    time.Duration(min(max(n.Delay, -1), 3600) * float64(time.Second)),
+		Forms:    n.Forms,
+		Mail:     n.Mail,
+		Start:    n.Start,
+		Fresh:    n.Fresh,
+		Window:   n.Window,
+		Part:     n.Part,
+	}
+}
+
+// order is one as it is sent.
+type order struct {
+	Number  uint64       `json:"number"`
+	By      string       `json:"by"`
+	State   orders.State `json:"state"`
+	Why     string       `json:"why,omitempty"`
+	At      time.Time    `json:"at"`
+	Want    newOrder     `json:"want"`
+	Preview *app.Preview `json:"preview,omitempty"`
+	Ahead   *int         `json:"ahead,omitempty"` // of one that waits
+	Wait    float64      `json:"wait,omitempty"`  // seconds
+
+	Progress *status.Progress `json:"progress,omitempty"` // of the run under way
+
+	Placed  time.Time `json:"placed,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+
+	Result orders.Result  `json:"result,omitzero"`
+	Mailed string         `json:"mailed,omitempty"`
+	Keep   orders.Keeping `json:"keep,omitzero"`
+}
+
+func (c *call) shown(o orders.Ordered) order {
+	out := order{
+		Number:  o.Number,
+		By:      o.By,
+		State:   o.State,
+		Why:     o.Why,
+		At:      o.At,
+		Want:    newOrderOf(o.Want),
+		Preview: o.Look,
+
+		Progress: o.Progress,
+
+		Placed:  o.Placed,
+		Started: o.Started,
+		Ended:   o.Ended,
+		Expires: o.Expires,
+		Result:  o.Result,
+		Mailed:  o.Mailed,
+		Keep:    o.Keep,
+	}
+	if o.State == orders.Waits {
+		p := c.o.Orders.Place(o.Number)
+		out.Ahead, out.Wait = &p.Ahead, p.Wait.Seconds()
+	}
+	return out
+}
+
+func (c *call) user() orders.User {
+	scheme := "http"
+	if c.r.TLS != nil || c.r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return orders.User{
+		Name:     c.who,
+		Operator: c.as >= access.Operate,
+		Base:     scheme + "://" + c.r.Host,
+	}
+}
+
+// draftOrder has an order looked at. It is placed by another call.
+func draftOrder(c *call) error {
+	n := newOrderOf(c.o.Orders.Suggest(c.who))
+	if err := c.body(&n); err != nil {
+		return err
+	}
+	w := n.wish()
+	c.about = w.String()
+	o, err := c.o.Orders.Draft(c.user(), w)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", "/v1/orders/"+strconv.FormatUint(o.Number, 10))
+	c.send(http.StatusCreated, c.shown(o))
+	return nil
+}
+
+// order is the one of the path, if it is the caller's own. Operators see all.
+func (c *call) order() (orders.Ordered, error) {
+	n, err := strconv.ParseUint(c.r.PathValue("n"), 10, 64)
+	if err != nil {
+		return orders.Ordered{}, orders.ErrNone
+	}
+	c.about = "order " + c.r.PathValue("n")
+	o, err := c.o.Orders.Get(n)
+	if err == nil && o.By != c.who && c.as < access.Operate {
+		return orders.Ordered{}, orders.ErrNone
+	}
+	return o, err
+}
+
+// orderList is a page of the list of orders.
+type orderList struct {
+	Orders []order `json:"orders"`         // newest first
+	Next   uint64  `json:"next,omitempty"` // the value of before for the next page
+}
+
+// listOrders lists the caller's orders, or for an operator all.
+func listOrders(c *call) error {
+	n, err := c.bound()
+	if err != nil {
+		return err
+	}
+	var before uint64
+	if text := c.r.URL.Query().Get("before"); text != "" {
+		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return fmt.Errorf("%w: before is the number of an order", control.ErrInvalid)
+		}
+	}
+	user := c.who
+	if c.as >= access.Operate {
+		user = ""
+	}
+	out := orderList{Orders: []order{}}
+	for _, o := range c.o.Orders.List(user) {
+		switch {
+		case before > 0 && o.Number >= before:
+		case len(out.Orders) == n:
+			out.Next = out.Orders[n-1].Number
+			c.send(http.StatusOK, out)
+			return nil
+		default:
+			out.Orders = append(out.Orders, c.shown(o))
+		}
+	}
+	c.send(http.StatusOK, out)
+	return nil
+}
+
+// ordering answers with an order, after something was done with it.
+func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
+	return func(c *call) error {
+		o, err := c.order()
+		if err == nil {
+			err = do(c, o)
+		}
+		if err == nil {
+			o, err = c.o.Orders.Get(o.Number)
+		}
+		if err != nil {
+			return err
+		}
+		c.send(http.StatusOK, c.shown(o))
+		return nil
+	}
+}
+
+func showOrder(*call, orders.Ordered) error { return nil }
+
+func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.Number) }
+
+// placeOrder puts an order into the queue.
+func placeOrder(c *call, o orders.Ordered) error {
+	var how struct {
+		Ask bool `json:"ask"`
+	}
+	if err := c.body(&how); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return c.o.Orders.PlaceOrder(o.Number, c.user(), how.Ask)
+}
+
+// judgeOrder approves an order that waits for an operator, or refuses it.
+func judgeOrder(c *call, o orders.Ordered) error {
+	var how struct {
+		Approve bool   `json:"approve"`
+		Why     string `json:"why"`
+	}
+	if err := c.body(&how); err != nil {
+		return err
+	}
+	return c.o.Orders.Judge(o.Number, c.who, how.Approve, access.Clip(how.Why))
+}
+
+// downloadFor is how long a download may take.
+const downloadFor = 24 * time.Hour
+
+// orderFile sends an archive of an order.
+func orderFile(c *call) error {
+	o, err := c.order()
+	if err != nil {
+		return err
+	}
+	path, err := c.o.Orders.Archive(o.Number, c.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// a server that cannot move its deadline sends what it can
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(downloadFor))
+	c.w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(c.w, c.r, "", o.Ended, f)
+	return nil
+}
