@@ -17,7 +17,10 @@ type Visitor[T any] struct {
 	// Small reports whether a file is read into memory as a whole.
 	Small func(*File) bool
 
-	// Work makes something of such a file. body is the worker's, and used again when Work has returned.
+	// Buffer returns memory for such a file, nil for none. Workers call it.
+	Buffer func() []byte
+
+	// Work makes something of such a file. body, which may lie in what Buffer returned, is Work's.
 	Work func(worker int, f *File, body []byte) (T, error)
 
 	// Take receives what Work made, in the order of the table.
@@ -49,7 +52,6 @@ func (v *Visitor[T]) visit(fsys fs.FS, m *Meta) error {
 		return v.Take(made)
 	})
 	defer files.Close()
-	bodies := make([][]byte, files.Workers())
 	copies := sinkFunc(v.Large)
 	buf := make([]byte, 64<<10)
 	for f, err := range tableOf(fsys) {
@@ -64,12 +66,9 @@ func (v *Visitor[T]) visit(fsys fs.FS, m *Meta) error {
 		}
 		if v.Small(f) {
 			err = files.Add(f.Size, func(worker int) (made T, err error) {
-				body, err := it.read(bodies[worker])
+				body, err := it.read(v.Buffer())
 				if err != nil {
 					return made, err
-				}
-				if bodies[worker] = nil; cap(body) <= keepUpTo {
-					bodies[worker] = body
 				}
 				return v.Work(worker, f, body)
 			})

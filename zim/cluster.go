@@ -14,23 +14,48 @@ import (
 
 const (
 	ahead     = 4       // clusters that are compressed beside the caller
-	maxBlobs  = 1 << 16 // in a cluster, so that one of empty blobs ends too
+	maxBlobs  = 1 << 13 // in a cluster, so that one of empty blobs ends too
 	packRatio = 100     // bytes that are packed into one at most: more looks like a bomb to readers
+
+	headRoom = 1 + 8*(maxBlobs+1) // for the info byte and the offsets of a cluster
 )
 
 // openCluster takes blobs.
 type openCluster struct {
 	id    uint32 // see Writer.open
-	data  []byte
+	data  []byte // room for what stands before the blobs, and the blobs
 	sizes []int
+}
+
+func (c *openCluster) add(blob []byte) {
+	c.data = append(c.data, blob...)
+	c.sizes = append(c.sizes, len(blob))
+}
+
+// plain returns the cluster without compression, which lies in data.
+func (c *openCluster) plain() []byte {
+	width, info := 4, byte(plainCluster)
+	if uint64(len(c.data))+uint64(width*(len(c.sizes)+1)) > math.MaxUint32 {
+		width, info = 8, plainCluster|wideOffsets
+	}
+	head := width * (len(c.sizes) + 1)
+	all := c.data[headRoom-head-1:]
+	index := append(all[:0], info)
+	at := uint64(head)
+	index = appendOffset(index, width, at)
+	for _, n := range c.sizes {
+		at += uint64(n)
+		index = appendOffset(index, width, at)
+	}
+	return all
 }
 
 // job is a cluster on its way into the file.
 type job struct {
-	id     uint32
-	bytes  []byte // with the info byte
-	packed bool
-	done   chan struct{} // closed when bytes is right
+	id    uint32
+	bytes []byte        // with the info byte
+	bufs  [2][]byte     // where bytes may lie: that of the blobs, and one for what is compressed
+	done  chan struct{} // closed when bytes is right
 }
 
 // seal ends a cluster and begins to compress it. The next blob opens another.
@@ -38,17 +63,20 @@ func (w *Writer) seal(c *openCluster, pack bool) error {
 	if len(c.sizes) == 0 {
 		return nil
 	}
-	j := &job{id: c.id, packed: pack, done: make(chan struct{})}
-	j.bytes = appendPlain(make([]byte, 0, len(c.data)+5+8*len(c.sizes)), c)
-	c.data, c.sizes = c.data[:0], c.sizes[:0]
+	j := &job{id: c.id, bytes: c.plain(), done: make(chan struct{})}
+	j.bufs[0] = c.data
+	c.data, c.sizes = nil, c.sizes[:0]
 	w.pending = append(w.pending, j)
+	if !pack {
+		close(j.done)
+		return w.flush(ahead)
+	}
+	j.bufs[1] = w.buffer(1)
 	work := func() {
-		if pack {
-			j.bytes = compressed(w.zstd, j.bytes)
-		}
+		j.compress(w.zstd)
 		close(j.done)
 	}
-	if w.o.Go == nil || !pack {
+	if w.o.Go == nil {
 		work()
 	} else {
 		w.o.Go(work)
@@ -56,20 +84,31 @@ func (w *Writer) seal(c *openCluster, pack bool) error {
 	return w.flush(ahead)
 }
 
-// appendPlain appends a cluster without compression.
-func appendPlain(dst []byte, c *openCluster) []byte {
-	width, info := 4, byte(plainCluster)
-	if uint64(len(c.data))+uint64(width*(len(c.sizes)+1)) > math.MaxUint32 {
-		width, info = 8, plainCluster|wideOffsets
+// compress compresses a plain cluster, unless it does not shrink, or too well.
+func (j *job) compress(z *zstd.Encoder) {
+	plain := j.bytes
+	out := z.EncodeAll(plain[1:], append(j.bufs[1][:0], plain[0]-plainCluster+zstdCluster))
+	j.bufs[1] = out
+	if len(out) < len(plain) && len(plain) <= packRatio*len(out) {
+		j.bytes = out
 	}
-	dst = append(dst, info)
-	at := uint64(width * (len(c.sizes) + 1))
-	dst = appendOffset(dst, width, at)
-	for _, n := range c.sizes {
-		at += uint64(n)
-		dst = appendOffset(dst, width, at)
+}
+
+// begin opens a cluster.
+func (w *Writer) begin(c *openCluster) {
+	c.id = w.open()
+	if c.data = w.buffer(0); c.data == nil {
+		c.data = make([]byte, 0, headRoom+w.o.Cluster)
 	}
-	return append(dst, c.data...)
+	c.data = c.data[:headRoom]
+}
+
+// buffer returns one of a kind that is used again, or nil.
+func (w *Writer) buffer(kind int) (b []byte) {
+	if k := len(w.free[kind]) - 1; k >= 0 {
+		b, w.free[kind] = w.free[kind][k], w.free[kind][:k]
+	}
+	return b
 }
 
 func appendOffset(dst []byte, width int, at uint64) []byte {
@@ -77,15 +116,6 @@ func appendOffset(dst []byte, width int, at uint64) []byte {
 		return binary.LittleEndian.AppendUint64(dst, at)
 	}
 	return binary.LittleEndian.AppendUint32(dst, uint32(at))
-}
-
-// compressed returns a plain cluster compressed, or as it is when it does not shrink, or too well.
-func compressed(z *zstd.Encoder, plain []byte) []byte {
-	out := z.EncodeAll(plain[1:], append(make([]byte, 0, len(plain)/3), plain[0]-plainCluster+zstdCluster))
-	if len(out) >= len(plain) || len(plain) > packRatio*len(out) {
-		return plain
-	}
-	return out
 }
 
 // flush writes sealed clusters, oldest first, until at most so many are on their way.
@@ -100,6 +130,11 @@ func (w *Writer) flush(most int) error {
 		w.place(j.id)
 		if _, err := w.out.Write(j.bytes); err != nil {
 			return err
+		}
+		for kind, b := range j.bufs {
+			if b != nil && cap(b) <= headRoom+2*w.o.Cluster {
+				w.free[kind] = append(w.free[kind], b)
+			}
 		}
 	}
 	return nil

@@ -56,9 +56,10 @@ type Writer struct {
 	packed  openCluster // for what is compressed
 	plain   openCluster
 	opened  uint32
-	sealed  []uint32 // number of a cluster by the order in which it was opened
-	offsets []uint64 // where clusters begin, by number
-	pending []*job   // compressed now, oldest first
+	sealed  []uint32    // number of a cluster by the order in which it was opened
+	offsets []uint64    // where clusters begin, by number
+	pending []*job      // compressed now, oldest first
+	free    [2][][]byte // buffers of clusters that are written, see job.bufs
 	zstd    *zstd.Encoder
 
 	entries   []entry
@@ -104,15 +105,15 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		typeOf:    map[string]uint16{},
 		redirects: map[uint32]string{},
 	}
-	if err := w.begin(); err != nil {
+	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
 	}
 	return w, nil
 }
 
-func (w *Writer) begin() (err error) {
+func (w *Writer) start() (err error) {
 	w.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(ahead), zstd.WithLowerEncoderMem(true))
+		zstd.WithEncoderConcurrency(ahead), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return err
 	}
@@ -150,17 +151,16 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	if e.Plain {
 		c = &w.plain
 	}
-	if len(c.sizes) > 0 && (len(c.data)+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
+	if len(c.sizes) > 0 && (len(c.data)-headRoom+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
 		if err := w.seal(c, !e.Plain); err != nil {
 			return err
 		}
 	}
 	if len(c.sizes) == 0 {
-		c.id = w.open()
+		w.begin(c)
 	}
 	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
-	c.data = append(c.data, blob...)
-	c.sizes = append(c.sizes, len(blob))
+	c.add(blob)
 	w.keep(e, rec)
 	return nil
 }

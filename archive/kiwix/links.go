@@ -6,6 +6,7 @@ import (
 	"bytes"
 	stdhtml "html"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mirrord/phm"
@@ -22,6 +23,14 @@ import (
 type linkFixer struct {
 	exists func(path []byte) bool // whether the mirror has a file; safe for concurrent use
 
+	page  *phm.File
+	depth int      // directories that it lies in
+	below site.URL // its address when the mirror is a site; zero until it is needed
+	from  site.URL // its address at the origin; the same
+
+	dir   string          // of the page, with its slash
+	known map[string]bool // whether paths in links of pages of the directory are accepted
+
 	out  []byte
 	undo []byte // how the page comes back of out, see restore
 	to   []byte // scratch
@@ -34,53 +43,36 @@ type find struct {
 	start, end int // of the value; end is -1 when the quote is not closed
 }
 
-// finder looks for such places in a page.
-type finder struct {
-	page      []byte
-	href, src int // the next " href" and " src"; len(page): none is left
-}
-
-func newFinder(page []byte) *finder { return &finder{page: page, href: -1, src: -1} }
-
-// next returns the next place from a byte on, which is never before that of the call before.
-func (x *finder) next(from int) (f find, ok bool) {
-	for {
-		x.href, x.src = x.forward(x.href, from, " href"), x.forward(x.src, from, " src")
-		name := len(" href")
-		if f.at, f.src = x.href, x.src < x.href; f.src {
-			f.at, name = x.src, len(" src")
+// nextFind returns the first such place from a byte on. All of them have an "=", which is rarer than a blank.
+func nextFind(page []byte, from int) (f find, ok bool) {
+	for p := from; p < len(page); {
+		i := bytes.IndexByte(page[p:], '=')
+		if i < 0 {
+			break
 		}
-		if f.at == len(x.page) {
-			return find{}, false
+		end := p + i // of the name
+		p += i + 1
+		for end > from && page[end-1] == ' ' {
+			end--
 		}
-		from = f.at + name
-		p := skipBlanks(x.page, from)
-		if p >= len(x.page) || x.page[p] != '=' {
+		switch name := page[from:end]; {
+		case bytes.HasSuffix(name, []byte(" href")):
+			f = find{at: end - len(" href")}
+		case bytes.HasSuffix(name, []byte(" src")):
+			f = find{at: end - len(" src"), src: true}
+		default:
 			continue
 		}
-		if p = skipBlanks(x.page, p+1); p >= len(x.page) || (x.page[p] != '"' && x.page[p] != '\'') {
+		if p = skipBlanks(page, p); p >= len(page) || (page[p] != '"' && page[p] != '\'') {
 			continue
 		}
 		f.start, f.end = p+1, -1
-		if k := bytes.IndexByte(x.page[p+1:], x.page[p]); k >= 0 {
+		if k := bytes.IndexByte(page[p+1:], page[p]); k >= 0 {
 			f.end = p + 1 + k
 		}
 		return f, true
 	}
-}
-
-// forward brings the place of a word to the first one that does not lie before a byte.
-func (x *finder) forward(at, from int, word string) int {
-	if at >= from {
-		return at
-	}
-	if from >= len(x.page) {
-		return len(x.page)
-	}
-	if i := bytes.Index(x.page[from:], []byte(word)); i >= 0 {
-		return from + i
-	}
-	return len(x.page)
+	return find{}, false
 }
 
 func skipBlanks(page []byte, p int) int {
@@ -93,20 +85,19 @@ func skipBlanks(page []byte, p int) int {
 // fix returns the page as it is shown, which may be raw or the fixer's until the next call, and how the page
 // comes back of that: nil when it is shown as it is.
 func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
-	x.out, x.undo = x.out[:0], x.undo[:0]
+	x.begin(f)
 	parts := relocate.FindMarkup(raw)
-	all := newFinder(raw)
 	copied, from := 0, 0
 	for {
-		l, ok := all.next(from)
+		l, ok := nextFind(raw, from)
 		if !ok {
 			break
 		}
-		if l.end >= 0 && x.accepted(f.Path, raw[l.start:l.end], l.src) {
+		if l.end >= 0 && x.accepted(raw[l.start:l.end], l.src) {
 			from = l.end + 1
 			continue
 		}
-		start, end, text := x.repair(f, raw, l, &parts)
+		start, end, text := x.repair(raw, l, &parts)
 		x.out = append(x.out, raw[copied:start]...)
 		x.undo = appendUndo(x.undo, start-copied, len(text), raw[start:end])
 		x.out = append(x.out, text...)
@@ -122,8 +113,35 @@ func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
 	return x.out, x.undo
 }
 
-// accepted reports whether zimcheck takes a link for a right one. Releases differ: it must be right for all.
-func (x *linkFixer) accepted(from string, v []byte, src bool) bool {
+// begin prepares the fixer for a page.
+func (x *linkFixer) begin(f *phm.File) {
+	x.page, x.depth = f, strings.Count(f.Path, "/")
+	x.below, x.from = site.URL{}, site.URL{}
+	if dir := f.Path[:strings.LastIndexByte(f.Path, '/')+1]; x.known == nil || dir != x.dir {
+		x.dir, x.known = dir, map[string]bool{}
+	}
+	x.out, x.undo = x.out[:0], x.undo[:0]
+}
+
+const mostKnown = 4096 // links that are known at a time
+
+// accepted reports whether zimcheck takes a link for a right one. Pages of a directory have links in common.
+func (x *linkFixer) accepted(v []byte, src bool) bool {
+	path, fragment, _ := bytes.Cut(v, []byte("#"))
+	if src || len(path) == 0 || bytes.IndexByte(fragment, '&') >= 0 || bytes.IndexByte(fragment, '/') >= 0 {
+		return x.judge(v, src)
+	}
+	ok, known := x.known[string(path)]
+	if !known {
+		if ok = x.judge(path, src); len(x.known) < mostKnown {
+			x.known[string(path)] = ok
+		}
+	}
+	return ok
+}
+
+// judge finds out whether zimcheck takes a link for a right one. Releases differ: it must be right for all.
+func (x *linkFixer) judge(v []byte, src bool) bool {
 	if len(v) == 0 {
 		return false
 	}
@@ -138,53 +156,66 @@ func (x *linkFixer) accepted(from string, v []byte, src bool) bool {
 	case unknown:
 		return false
 	}
-	if v[0] == '/' || bytes.IndexByte(v, '&') >= 0 {
-		return false // releases differ in whether they decode character references
+	if v[0] == '/' {
+		return false
 	}
-	path, _, _ := bytes.Cut(v, []byte("#"))
-	path, _, _ = bytes.Cut(path, []byte("?"))
-	if bytes.IndexByte(path, '%') >= 0 {
+	end, climbs, escaped := len(v), 0, false
+	for i, c := range v {
+		switch c {
+		case '&':
+			return false // releases differ in whether they decode character references
+		case '#', '?':
+			end = min(end, i)
+		case '%':
+			escaped = escaped || i < end
+		case '/':
+			if i >= 2 && v[i-1] == '.' && v[i-2] == '.' {
+				climbs++
+			}
+		}
+	}
+	if climbs > x.depth {
+		return false
+	}
+	path := v[:end]
+	if escaped {
 		plain, err := url.PathUnescape(string(path))
 		if err != nil {
 			return false
 		}
 		path = []byte(plain)
 	}
-	if n := bytes.Count(v, []byte("../")); n > 0 && n > strings.Count(from, "/") {
-		return false
-	}
-	to, ok := appendResolved(x.to[:0], from, path)
+	to, ok := x.appendResolved(x.to[:0], path)
 	x.to = to
 	return ok && x.exists(to)
 }
 
 // appendResolved appends the path that a relative path leads to; not ok: it leads above the root.
-func appendResolved(to []byte, from string, path []byte) (_ []byte, ok bool) {
-	depth := 0
-	if i := strings.LastIndexByte(from, '/'); i >= 0 {
-		to = append(to, from[:i]...)
-		depth = strings.Count(from, "/")
-	}
-	for more := true; more; {
-		var s []byte
-		s, path, more = bytes.Cut(path, []byte("/"))
+func (x *linkFixer) appendResolved(to, path []byte) (_ []byte, ok bool) {
+	to = append(to, x.dir...)
+	for depth := x.depth; ; {
+		s, more, found := bytes.Cut(path, []byte("/"))
 		switch string(s) {
-		case ".":
-		case "..":
-			if depth == 0 {
+		case ".", "..":
+			if len(s) == 2 && depth == 0 {
 				return to, false
 			}
-			depth--
-			to = to[:max(bytes.LastIndexByte(to, '/'), 0)]
-		default:
-			if depth > 0 {
-				to = append(to, '/')
+			if len(s) == 2 {
+				depth--
+				to = to[:bytes.LastIndexByte(to[:len(to)-1], '/')+1]
 			}
-			to = append(to, s...)
+			if !found {
+				return bytes.TrimSuffix(to, []byte("/")), true
+			}
+		default:
+			if !bytes.Contains(more, []byte("/.")) && !bytes.HasPrefix(more, []byte(".")) {
+				return append(to, path...), true
+			}
+			to = append(append(to, s...), '/')
 			depth++
 		}
+		path = more
 	}
-	return to, true
 }
 
 // linkKind is what zimcheck takes a link for by its spelling.
@@ -198,7 +229,7 @@ const (
 )
 
 func kindOf(v []byte) linkKind {
-	k := bytes.IndexAny(v, ":/?#")
+	k := slices.IndexFunc(v, func(c byte) bool { return c == ':' || c == '/' || c == '?' || c == '#' })
 	if k < 0 || v[k] != ':' {
 		if k == 0 && bytes.HasPrefix(v, []byte("//")) {
 			return outside
@@ -217,7 +248,7 @@ func kindOf(v []byte) linkKind {
 
 // repair says which bytes to replace by which, so that a link is accepted.
 func (x *linkFixer) repair(
-	f *phm.File, raw []byte, l find, parts *relocate.MarkupFinder,
+	raw []byte, l find, parts *relocate.MarkupFinder,
 ) (start, end int, text string) {
 	switch from, part := parts.At(l.at); {
 	case part == relocate.MarkupText:
@@ -231,7 +262,7 @@ func (x *linkFixer) repair(
 		return l.at, l.at + 1, "\t"
 	}
 	value := strings.TrimSpace(stdhtml.UnescapeString(string(raw[l.start:l.end])))
-	if ref := x.target(f, value, l.src); ref != "" && x.accepted(f.Path, []byte(ref), l.src) {
+	if ref := x.target(value, l.src); ref != "" && x.accepted([]byte(ref), l.src) {
 		return l.start, l.end, ref
 	}
 	if l.src {
@@ -241,22 +272,22 @@ func (x *linkFixer) repair(
 }
 
 // target returns what a link of a page should be, escaped for an attribute, or "".
-func (x *linkFixer) target(f *phm.File, value string, src bool) string {
+func (x *linkFixer) target(value string, src bool) string {
+	path := x.page.Path
 	if value == "" && !src {
-		return string(relocate.Relative(nil, f.Path, f.Path))
+		return string(relocate.Relative(nil, path, path))
 	}
-	if to, ok := x.leadsTo(f.Path, value); ok {
-		ref := string(relocate.Relative(nil, f.Path, to))
+	if to, ok := x.leadsTo(value); ok {
+		ref := string(relocate.Relative(nil, path, to))
 		if i := strings.IndexByte(value, '#'); i >= 0 {
 			ref += stdhtml.EscapeString(value[i:])
 		}
 		return ref
 	}
-	base, _, err := site.Parse(f.URL)
-	if err != nil || kindOf([]byte(value)) != inside || value == "" {
+	if kindOf([]byte(value)) != inside || value == "" || !parsed(&x.from, x.page.URL) {
 		return ""
 	}
-	abs, fragment, err := base.Resolve(value)
+	abs, fragment, err := x.from.Resolve(value)
 	if err != nil {
 		return ""
 	}
@@ -267,14 +298,21 @@ func (x *linkFixer) target(f *phm.File, value string, src bool) string {
 	return stdhtml.EscapeString(to)
 }
 
-// leadsTo returns the file that a link of a page leads to.
-func (x *linkFixer) leadsTo(from, ref string) (string, bool) {
+// parsed parses an address, unless that was done before.
+func parsed(u *site.URL, s string) bool {
+	if u.IsZero() {
+		*u, _, _ = site.Parse(s) // zero after an error
+	}
+	return !u.IsZero()
+}
+
+// leadsTo returns the file that a link of the page leads to.
+func (x *linkFixer) leadsTo(ref string) (string, bool) {
 	const origin = "http://zim.invalid/"
-	base, _, err := site.Parse(origin + (&url.URL{Path: from}).EscapedPath())
-	if err != nil || ref == "" {
+	if ref == "" || !parsed(&x.below, origin+(&url.URL{Path: x.page.Path}).EscapedPath()) {
 		return "", false
 	}
-	abs, _, err := base.Resolve(ref)
+	abs, _, err := x.below.Resolve(ref)
 	if err != nil {
 		return "", false
 	}

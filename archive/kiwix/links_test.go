@@ -83,13 +83,12 @@ func FuzzFix(f *testing.F) {
 		if back, err := restore(got, undo); err != nil || string(back) != s {
 			t.Fatalf("%q becomes %q, and that %q, %v", s, got, back, err)
 		}
-		all := newFinder(got)
 		for at := 0; ; {
-			l, ok := all.next(at)
+			l, ok := nextFind(got, at)
 			if !ok {
 				break
 			}
-			if l.end < 0 || !x.accepted(file.Path, got[l.start:l.end], l.src) {
+			if l.end < 0 || !x.accepted(got[l.start:l.end], l.src) {
 				t.Fatalf("%q becomes %q, with %q", s, got, got[l.at:])
 			}
 			at = l.end + 1

@@ -170,11 +170,12 @@ func (p *packer) copy(crew inorder.Crew) error {
 		p.fixers[i].exists = p.exists
 	}
 	_, err := phm.Visit(p.fsys, phm.Visitor[*packed]{
-		Crew:  crew,
-		Small: func(f *phm.File) bool { return f.Size <= inMemory || (isPage(f) && f.Size <= maxPage) },
-		Work:  p.prepare,
-		Take:  p.add,
-		Large: p.large,
+		Crew:   crew,
+		Small:  func(f *phm.File) bool { return f.Size <= inMemory || (isPage(f) && f.Size <= maxPage) },
+		Buffer: p.buffer,
+		Work:   p.prepare,
+		Take:   p.add,
+		Large:  p.large,
 	})
 	return err
 }
@@ -214,26 +215,32 @@ type packed struct {
 	icon  image.Image // that it is, if it was looked for
 }
 
+// buffer returns one that is used again, or nil.
+func (p *packer) buffer() []byte {
+	select {
+	case b := <-p.free:
+		return b
+	default:
+		return nil
+	}
+}
+
 // prepare makes an entry of a file. It runs in a worker.
 func (p *packer) prepare(worker int, f *phm.File, body []byte) (*packed, error) {
-	out := &packed{entry: p.entry(f), icon: p.icon.read(f, body)}
-	shown := body
+	out := &packed{entry: p.entry(f), icon: p.icon.read(f, body), shown: body}
 	switch e := &out.entry; {
 	case len(body) == 0:
-		shown, out.undo = []byte("\n"), appendUndo(nil, 0, 1, nil)
+		out.shown, out.undo = []byte("\n"), appendUndo(nil, 0, 1, nil)
 	case e.Type == htmlType:
 		e.Front, e.Title = true, titleOf(body)
-		var undo []byte
-		shown, undo = p.fixers[worker].fix(f, body)
-		out.undo = bytes.Clone(undo)
+		fixer := &p.fixers[worker]
+		shown, undo := fixer.fix(f, body)
+		if undo != nil {
+			out.shown, out.undo, fixer.out = shown, bytes.Clone(undo), body
+		}
 	case (f.Type == "") && charset.IsText(body):
 		e.Type = plainType
 	}
-	select {
-	case out.shown = <-p.free:
-	default:
-	}
-	out.shown = append(out.shown[:0], shown...)
 	return out, nil
 }
 
