@@ -241,7 +241,7 @@ func TestGetAgainAfterTrouble(t *testing.T) {
 	}{
 		{"a page was edited", func(_ *testing.T, out string) error {
 			return os.WriteFile(filepath.Join(out, "a.html"), []byte("mine, and longer"), 0o644)
-		}, 0},
+		}, 1},
 		{"a picture was edited in place", func(_ *testing.T, out string) error {
 			f, err := os.OpenFile(filepath.Join(out, "i.png"), os.O_WRONLY, 0)
 			if err == nil {
@@ -252,7 +252,7 @@ func TestGetAgainAfterTrouble(t *testing.T) {
 		}, 1},
 		{"files are gone", func(_ *testing.T, out string) error {
 			return errors.Join(os.Remove(filepath.Join(out, "a.html")), os.Remove(filepath.Join(out, "i.png")))
-		}, 1},
+		}, 2},
 		{"the table is gone", func(_ *testing.T, out string) error {
 			return os.Remove(filepath.Join(out, phm.FilesName))
 		}, 4},

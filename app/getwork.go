@@ -22,9 +22,9 @@ import (
 )
 
 // getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
-// on it holds everything. Afterwards it holds what only the next run needs: validators, links and the pages
-// as the site sent them. The published tree and the other bodies lie in the mirror alone, and are linked back
-// into the folder when a run begins. No export holds the folder.
+// on it holds everything. Afterwards it holds what only the next run needs: validators, links and what the
+// pages of the mirror lack of what the site sent. The published tree and the bodies lie in the mirror alone,
+// and are linked back into the folder when a run begins. No export holds the folder.
 type getWork struct {
 	dir  string // of the state
 	out  string // absolute path of the mirror
@@ -80,7 +80,7 @@ func openWork(ctx context.Context, a *App, r GetRequest, out string) (w *getWork
 
 // open opens the state and the site. Without syncs: a loss of power costs this run, kill -9 does not.
 func (w *getWork) open(a *App) (err error) {
-	if w.st, err = store.OpenState(w.dir, store.Options{Volatile: true, Now: a.now}); err != nil {
+	if w.st, err = store.OpenState(w.dir, store.Options{Volatile: true, OneOff: true, Now: a.now}); err != nil {
 		return err
 	}
 	w.s, err = w.st.OpenSite(w.site)
@@ -314,8 +314,9 @@ func (w *getWork) same() (bool, error) {
 
 // putAway leaves in the folder what only the next run needs, and closes it.
 func (w *getWork) putAway(ctx context.Context) error {
-	live, err := w.live()
-	if (err == nil) && live != nil && live.Number > 1 {
+	err := w.s.Rests().Settle()
+	live, lerr := w.live()
+	if err = errors.Join(err, lerr); (err == nil) && live != nil && live.Number > 1 {
 		_, err = w.s.Compact(ctx, false)
 	}
 	dir := w.s.Dir()

@@ -31,6 +31,38 @@ func Splice(
 	return append(sp.out, raw[sp.pos:]...), edited
 }
 
+// Span is a stretch of a document that Splice replaced: raw[Start:End] by what stands at [At:To) of what it
+// made.
+type Span struct{ Start, End, At, To int32 }
+
+// SpliceNoting is Splice that appends to spans what it replaced, in order.
+func SpliceNoting(
+	dst, raw []byte, charset string, links []Link, edits []Edit,
+	target func(i int) (ref []byte, inside, replace bool),
+	spans []Span,
+) (out []byte, edited []Edit, noted []Span) {
+	sp := splicer{
+		raw:    raw,
+		links:  links,
+		target: target,
+		wide:   wideOf(charset),
+		roman:  charset == "iso-2022-jp",
+		out:    dst,
+		noting: true,
+		begin:  len(dst),
+		spans:  spans,
+	}
+	edited = sp.run(edits)
+	return append(sp.out, raw[sp.pos:]...), edited, sp.spans
+}
+
+// note notes that raw[start:end] was replaced by what out has from at on.
+func (sp *splicer) note(start, end int32, at int) {
+	if sp.noting {
+		sp.spans = append(sp.spans, Span{start, end, int32(at - sp.begin), int32(len(sp.out) - sp.begin)})
+	}
+}
+
 // SpliceTo is Splice for large documents: what it makes goes to w in pieces and is never in memory whole.
 func SpliceTo(
 	w io.Writer, raw []byte, charset string, links []Link, edits []Edit,
@@ -136,13 +168,18 @@ type splicer struct {
 	roman  bool // '~' is not '~' in JIS X 0201
 	keep   bool // some edit depends on a link: remember which links are inside
 
-	out   []byte
-	sink  io.Writer // where out goes when it is full; nil for Splice
-	err   error     // of sink
-	pos   int       // raw bytes copied so far
-	asked int       // links that target was called for so far
-	in    []bool    // by link, when keep
-	ahead []answer  // answers of links[asked-len(ahead):asked]
+	out  []byte
+	sink io.Writer // where out goes when it is full; nil for Splice
+	err  error     // of sink
+	pos  int       // raw bytes copied so far
+
+	noting bool
+	begin  int // of what is made, in out
+	spans  []Span
+
+	asked int      // links that target was called for so far
+	in    []bool   // by link, when keep
+	ahead []answer // answers of links[asked-len(ahead):asked]
 	refs  []byte
 }
 
@@ -173,8 +210,10 @@ func (sp *splicer) link(i int) {
 		return
 	}
 	sp.copyTo(int(l.Start))
+	at := len(sp.out)
 	sp.out = sp.appendRef(sp.out, ref, l.Ctx)
 	sp.pos = int(l.End)
+	sp.note(l.Start, l.End, at)
 }
 
 // edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends
@@ -198,10 +237,12 @@ func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 		return edited
 	}
 	sp.copyTo(int(e.Start))
+	at := len(sp.out)
 	for _, r := range e.New {
 		sp.out = sp.appendRune(sp.out, r)
 	}
 	sp.pos = int(e.End)
+	sp.note(e.Start, e.End, at)
 	if e.Why == editRefreshEnd {
 		return edited
 	}

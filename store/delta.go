@@ -206,6 +206,9 @@ func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isRest(raw) {
+		return p.rest(raw)
+	}
 	if !isDelta(raw) {
 		return r.payload(raw)
 	}

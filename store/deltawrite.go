@@ -54,7 +54,7 @@ func (s *Frames) appendOver(
 	if old.Len == 0 && what == overOldOnly {
 		return Place{}, false, nil
 	}
-	if old.Len == 0 {
+	if old.Len == 0 || s.plain { // what is over a rest would be lost with it
 		at, err = s.AppendFrame(w, m, links, body)
 		return at, err == nil, err
 	}

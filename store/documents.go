@@ -19,6 +19,7 @@ type Frames struct {
 	gather *gatherer
 	full   fullEncoder
 	quick  bool // full frames are written in S2, which takes less time and more room
+	plain  bool // full frames are written as they are, until rests take their places
 }
 
 // ReadFrame decodes a document of the packs.

@@ -234,7 +234,7 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
 func (s *Frames) keep(w *FrameWriter) (Place, error) {
-	if payload := w.buf[frameHeader:]; !w.quick && len(payload) <= maxBundled {
+	if payload := w.buf[frameHeader:]; w.full != nil && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
 	return s.packs.append(w.pack())

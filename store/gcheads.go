@@ -57,10 +57,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	if err != nil {
 		return 0, err
 	}
-	for _, b := range []struct {
-		name   []byte
-		prefix int
-	}{{bResources, 0}, {bHistory, 8}} {
+	for _, b := range recordBuckets() {
 		for next := []byte{}; next != nil; {
 			if err := ctx.Err(); err != nil {
 				return 0, err

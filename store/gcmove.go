@@ -74,14 +74,18 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 			return err
 		}
 	}
-	for _, b := range []struct {
-		name   []byte
-		prefix int
-	}{{bResources, 0}, {bHistory, 8}} {
+	where := func(at Place) (Place, bool, error) {
+		went, ok := to[at]
+		if !ok && from[at.Pack] {
+			return at, false, fmt.Errorf("%w: it was not moved", ErrDamaged)
+		}
+		return went, ok, nil
+	}
+	for _, b := range recordBuckets() {
 		// what a crash leaves is right: records of either kind refer to what is there
 		for next := []byte{}; next != nil; {
 			err = s.update("move documents", func(tx *transaction) (err error) {
-				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, from, to); err != nil {
+				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, where); err != nil {
 					return err
 				}
 				return s.packs.note(tx)
@@ -220,10 +224,19 @@ func checkFrame(raw []byte) error {
 	return nil
 }
 
+// bucketOf is a bucket of records, and how many bytes of its keys come before that of the URL.
+type bucketOf struct {
+	name   []byte
+	prefix int
+}
+
+// recordBuckets are those whose records have places of documents.
+func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
+
 // repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a
 // key on. It returns the key to go on from, nil at the end.
 func repoint(
-	b *bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place,
+	b *bucket, prefix int, start []byte, most int, where func(Place) (to Place, moved bool, err error),
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r Resource
@@ -246,12 +259,12 @@ func repoint(
 		if r.Body != PackBody {
 			continue
 		}
-		at, ok := to[r.At]
-		if !ok && !from[r.At.Pack] {
-			continue
+		at, moved, err := where(r.At)
+		if err != nil {
+			return nil, fmt.Errorf("the document of %s: %w", u, err)
 		}
-		if !ok {
-			return nil, fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
+		if !moved {
+			continue
 		}
 		r.At = at
 		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))

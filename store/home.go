@@ -18,6 +18,7 @@ type home struct {
 	name     string
 	dir      string // path
 	volatile bool
+	oneOff   bool
 	readOnly bool
 	now      func() time.Time
 	root     *os.Root // of dir

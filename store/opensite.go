@@ -70,6 +70,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			name:     name,
 			dir:      folder.dir,
 			volatile: s.opt.Volatile,
+			oneOff:   s.opt.OneOff,
 			readOnly: mode.readOnly(),
 			now:      s.opt.Now,
 			lease:    lease,
@@ -287,6 +288,11 @@ func (s *Site) start(f *siteFolder) error {
 	}
 	if err := s.packs.begin(num, size); err != nil {
 		return err
+	}
+	if s.oneOff {
+		if err := s.packs.separate(true); err != nil {
+			return err
+		}
 	}
 	if err := s.Trees.finishPublish(); err != nil {
 		return err

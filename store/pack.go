@@ -23,9 +23,8 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta as JSON; uvarint length, links; body
 //
-// One-off mirrors write S2: zstd takes a quarter of the time of their run, and their packs are read by the
-// next one at most. Plain frames were written by one-off mirrors as long as their packs lived no longer than
-// the run. They are still read.
+// A state without syncs writes S2, because zstd takes a quarter of the time of a run. A one-off mirror writes
+// plain frames, of which rest.go says what takes their place.
 //
 // Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers
 // in site.db.
@@ -72,6 +71,7 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 type FrameWriter struct {
 	full  *fullEncoder
 	quick bool // full frames are in S2
+	plain bool // full frames are plain
 	buf   []byte
 	out   []byte
 
@@ -85,8 +85,8 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	if s.quick {
-		return &FrameWriter{quick: true}
+	if s.quick || s.plain {
+		return &FrameWriter{quick: s.quick, plain: s.plain}
 	}
 	return &FrameWriter{full: &s.full}
 }
@@ -152,20 +152,36 @@ func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 
 // pack returns the full frame of the payload that is in buf.
 func (w *FrameWriter) pack() []byte {
+	switch {
+	case w.plain:
+		copy(w.buf, plainMagic)
+		seal(w.buf)
+		return w.buf
+	case w.quick:
+		return w.packS2(quickMagic)
+	}
+	w.letGo()
+	w.out = w.full.encode(w.out[:0], w.buf[frameHeader:])
+	return w.out
+}
+
+// packS2 returns a frame of the payload that is in buf, in S2.
+func (w *FrameWriter) packS2(magic string) []byte {
+	w.letGo()
+	payload := w.buf[frameHeader:]
+	w.out = slices.Grow(w.out[:0], frameHeader+s2.MaxEncodedLen(len(payload)))[:frameHeader]
+	copy(w.out, magic)
+	packed := s2.Encode(w.out[frameHeader:cap(w.out)], payload)
+	w.out = w.out[:frameHeader+len(packed)]
+	seal(w.out)
+	return w.out
+}
+
+// letGo lets go of a frame that was large.
+func (w *FrameWriter) letGo() {
 	if cap(w.out) > maxKept {
 		w.out = nil
 	}
-	payload := w.buf[frameHeader:]
-	if w.quick {
-		w.out = slices.Grow(w.out[:0], frameHeader+s2.MaxEncodedLen(len(payload)))[:frameHeader]
-		copy(w.out, quickMagic)
-		packed := s2.Encode(w.out[frameHeader:cap(w.out)], payload)
-		w.out = w.out[:frameHeader+len(packed)]
-		seal(w.out)
-		return w.out
-	}
-	w.out = w.full.encode(w.out[:0], payload)
-	return w.out
 }
 
 // seal writes length and checksum of the payload into the header of a frame.

@@ -19,6 +19,9 @@ type packs struct {
 
 	unpacked unpackedBundles
 
+	tree     func() (*os.Root, error) // the published one, of which rests are
+	volatile bool                     // nothing is synced
+
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
 
@@ -139,6 +142,9 @@ func (p *packs) sync() error {
 }
 
 func (p *packs) syncLast() error {
+	if p.volatile {
+		return nil
+	}
 	if err := p.failed.Load(); err != nil {
 		return *err
 	}

@@ -38,6 +38,7 @@ var (
 	kRebuilt = []byte("rebuilt")
 	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
 	kFolding = []byte("folding") // of a chunk: number of its last batch, then the key up to which it is folded
+	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
 	kToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
 )
@@ -76,9 +77,15 @@ func (s *Site) makeParts() {
 		foldItems: foldItems,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
-	s.Frames = &Frames{packs: s.packs, gather: s.Records.gather, quick: s.volatile}
+	s.Frames = &Frames{
+		packs:  s.packs,
+		gather: s.Records.gather,
+		quick:  s.volatile && !s.oneOff,
+		plain:  s.oneOff,
+	}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
+	s.packs.tree, s.packs.volatile = s.Trees.Current, s.volatile
 	s.Notes = &SiteNotes{s.home}
 	s.Parts = &Parts{home: s.home, spool: s.spool}
 }
@@ -105,6 +112,18 @@ func (s *Site) Volatile() bool { return s.volatile }
 
 // Dir is the site's folder.
 func (s *Site) Dir() string { return s.dir }
+
+// Rests returns what makes the rests of a site; nil when it keeps its documents whole.
+func (s *Site) Rests() *Rests {
+	if !s.Frames.plain {
+		return nil
+	}
+	return &Rests{
+		home:    s.home,
+		packs:   s.packs,
+		records: s.Records,
+	}
+}
 
 // maxName is how long the name of a site is at most.
 const maxName = 64

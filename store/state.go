@@ -40,6 +40,9 @@ type Options struct {
 	// Volatile leaves out every sync: what was committed survives kill -9 but not loss of power. For one-off
 	// mirrors.
 	Volatile bool
+	// OneOff keeps documents as they came while a run goes on, and afterwards what its published files lack of
+	// them; see Site.Rests.
+	OneOff bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
 	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.

@@ -32,13 +32,14 @@ type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
-// Means is what a version is made with. All fields but Rules are needed.
+// Means is what a version is made with. All fields but Rules and Rests are needed.
 type Means struct {
 	Trees    Trees
 	Rules    store.TreeRules
 	Records  Records
 	Renderer *render.Renderer
 	Counts   *ledger.Counts
+	Rests    *store.Rests // nil: documents stay as they are stored
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -153,6 +154,11 @@ func (d *Draft) Publish(accepted bool, restores int) (*store.Version, error) {
 		Accepted: accepted && (restores == 0),
 		Restores: restores,
 		Meta:     d.meta,
+	}
+	if d.by.Rests != nil {
+		if err := d.by.Rests.Note(v.Number); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.tree.Publish(v, res.script()); err != nil {
 		return nil, err

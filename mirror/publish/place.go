@@ -18,11 +18,17 @@ type Placer struct {
 	d      *Draft
 	w      *store.TreeWriter
 	splice *render.Splicer
+	rests  *store.FrameWriter
 }
 
 // Placer returns a new Placer. The caller closes it, before the draft.
 func (d *Draft) Placer() *Placer {
-	return &Placer{d: d, w: d.tree.Writer(), splice: d.by.Renderer.Splicer()}
+	return &Placer{
+		d:      d,
+		w:      d.tree.Writer(),
+		splice: d.by.Renderer.Splicer(),
+		rests:  new(store.FrameWriter),
+	}
 }
 
 // Close lets go of the Placer's folders.
@@ -101,10 +107,18 @@ func (p *Placer) document(
 	defer doc.Close()
 	if render.SameFile(t.Was, &f) && render.SameRepairs(t.Was, &f) && !t.wrong {
 		if kept, err := p.keep(ctx, t, f.Path); kept || (err != nil) {
-			return p.lineOf(t, f), err
+			return p.lineOf(t, f), errors.Join(err, p.rest(doc, rec, true))
 		}
 	}
-	return f, doc.WriteFile(p.w, render.ModTime(rec))
+	return f, errors.Join(doc.WriteFile(p.w, render.ModTime(rec)), p.rest(doc, rec, false))
+}
+
+// rest keeps what a document of a one-off mirror has beside its file.
+func (p *Placer) rest(doc *render.Rendered, rec *store.Resource, stays bool) error {
+	if p.d.by.Rests == nil {
+		return nil
+	}
+	return doc.Rest(p.d.by.Rests, p.rests, rec.At, stays)
 }
 
 // mayStay reports whether the published file of a document is the best that can be had: its stored body is

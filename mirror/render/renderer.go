@@ -60,6 +60,7 @@ type Splicer struct {
 	frames   *store.FrameReader
 	links    StoredLinks
 	out      []byte
+	spans    []relocate.Span // of what was replaced in out
 	ref, url []byte
 	was      map[int32]Cure // repaired links of a published version, by their starts; nil: Cures says which are
 	cured    []RepairedLink // of the document
@@ -151,6 +152,7 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 	}
 	return &Rendered{
 		s:        s,
+		frame:    fr,
 		body:     fr.Body,
 		path:     path,
 		identity: identity,
@@ -160,6 +162,7 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 // Rendered is one document that is rendered. It is valid until Close, and until its Splicer's next document.
 type Rendered struct {
 	s        *Splicer
+	frame    store.Frame
 	body     []byte
 	path     string
 	identity bool
@@ -185,6 +188,15 @@ func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
 		_, err := d.stream(to)
 		return err
 	})
+}
+
+// Rest keeps what the document has beside its file, which is published already when it stays. Of a large one
+// nothing is kept.
+func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, stays bool) error {
+	if len(d.body) > smallFrame {
+		return nil
+	}
+	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
 }
 
 // complete renders the document once, for the size, digest and declared edits of its line. The bytes of a
@@ -235,7 +247,9 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
 	l := &d.s.links
 	d.s.restart()
-	return relocate.Splice(b, d.body, l.Charset, l.Links, l.Edits, d.target)
+	var edits []relocate.Edit
+	b, edits, d.s.spans = relocate.SpliceNoting(b, d.body, l.Charset, l.Links, l.Edits, d.target, d.s.spans[:0])
+	return b, edits
 }
 
 // stream writes the rendered bytes.

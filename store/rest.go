@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+
+	"mirrord/internal/binread"
+	"mirrord/relocate"
+)
+
+// A rest is what is left of a document of a one-off mirror beside its published file: its links, and what
+// relocation replaced. Its frame has the header of all frames, with the magic "mPo1", and a payload in S2:
+//
+//	string path of the file; string FrameMeta as JSON; string links
+//	uvarint count of replacements; each: uvarint start in the file minus the end before, uvarint length
+//	        there, string of the document
+//
+// The digest in the FrameMeta says whether the file is still what it was.
+const restMagic = "mPo1"
+
+// isRest reports whether a frame is a rest.
+func isRest(raw []byte) bool { return len(raw) >= frameHeader && string(raw[:4]) == restMagic }
+
+// rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
+// next call.
+func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte {
+	n := frameHeader + len(path) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
+	b := slices.Grow(w.buf[:0], n)[:frameHeader]
+	b = binread.AppendString(b, path)
+	for _, x := range [][]byte{f.Meta, f.Links} {
+		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(spans)))
+	end := int32(0)
+	for _, s := range spans {
+		b = binary.AppendUvarint(b, uint64(s.At-end))
+		b = binary.AppendUvarint(b, uint64(s.To-s.At))
+		b = binary.AppendUvarint(b, uint64(s.End-s.Start))
+		b = append(b, f.Body[s.Start:s.End]...)
+		end = s.To
+	}
+	w.buf = b
+	return w.packS2(restMagic)
+}
+
+// rest makes the payload of a full frame of a rest and the published file that it belongs to.
+func (p *packs) rest(raw []byte) ([]byte, error) {
+	if err := checkFrame(raw); err != nil {
+		return nil, err
+	}
+	n, err := s2.DecodedLen(raw[frameHeader:])
+	if (err == nil) && n > maxFrame {
+		err = errLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
+	}
+	packed, err := s2.Decode(nil, raw[frameHeader:])
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
+	}
+	d := binread.Reader{Rest: packed}
+	path, meta, links := d.Text(), d.Bytes(), d.Bytes()
+	var m FrameMeta
+	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
+		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
+	}
+	file, err := p.published(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
+	}
+	out := binary.AppendUvarint(nil, uint64(len(meta)))
+	out = append(out, meta...)
+	out = binary.AppendUvarint(out, uint64(len(links)))
+	out = append(out, links...)
+	begin, pos := len(out), uint64(0)
+	for range d.Uvarint() {
+		from := pos + d.Uvarint()
+		to := from + d.Uvarint()
+		was := d.Bytes()
+		if d.Bad || from < pos || to < from || to > uint64(len(file)) {
+			return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", ErrDamaged, path)
+		}
+		out = append(append(out, file[pos:from]...), was...)
+		pos = to
+	}
+	out = append(out, file[pos:]...)
+	if sum := sha256.Sum256(out[begin:]); d.Bad || hex.EncodeToString(sum[:]) != m.Digest {
+		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
+	}
+	return out, nil
+}
+
+// published reads a file of the published tree.
+func (p *packs) published(path string) ([]byte, error) {
+	if p.tree == nil {
+		return nil, ErrNoVersion
+	}
+	tree, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	f, err := tree.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > maxFrame {
+		return nil, fmt.Errorf("%s is no file of a document", path)
+	}
+	return io.ReadAll(f)
+}
+
+// packKind returns the magic of the first frame of a pack, "" when there is none.
+func (p *packs) packKind(n uint32) (string, error) {
+	f, err := p.root.Open(packName(n))
+	if err != nil {
+		return "", diskErr("read pack", err)
+	}
+	defer f.Close()
+	var magic [4]byte
+	if _, err := f.ReadAt(magic[:], 0); err == io.EOF {
+		return "", nil
+	} else if err != nil {
+		return "", readErr("read pack", err)
+	}
+	return string(magic[:]), nil
+}
+
+// asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
+func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
+	d, err := p.root.Open(".")
+	if err != nil {
+		return nil, diskErr("list packs", err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, diskErr("list packs", err)
+	}
+	nums = map[uint32]bool{}
+	last, _ := p.where()
+	for _, name := range names {
+		n := packNumber(name)
+		if n == 0 || n > last { // left by a crash, and used again from its start
+			continue
+		}
+		kind, err := p.packKind(n)
+		if err != nil {
+			return nil, err
+		}
+		if kind == plainMagic {
+			nums[n] = true
+		}
+	}
+	return nums, nil
+}
+
+// separate begins a pack where the last one has frames of another kind than documents as they came, or than
+// rests when plain is false.
+func (p *packs) separate(plain bool) error {
+	num, size := p.where()
+	if size == 0 {
+		return nil
+	}
+	kind, err := p.packKind(num)
+	if err != nil || (kind == plainMagic) == plain {
+		return err
+	}
+	return p.finish()
+}

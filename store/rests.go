@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"mirrord/internal/binread"
+	"mirrord/relocate"
+)
+
+// Rests puts rests in the place of the documents of a one-off mirror once a version is published: while its
+// run goes on they lie in packs as they came, which takes the least time, and afterwards nobody has room for
+// them twice. Rests of a version count from the moment that it is published. Safe for concurrent use with a
+// FrameWriter for each goroutine.
+type Rests struct {
+	*home
+	packs   *packs
+	records *Records
+
+	mu    sync.Mutex
+	came  map[uint32]bool // packs of documents as they came; nil until Add
+	moved []movedFrame
+}
+
+// settleItems is how many records one transaction of Settle changes at most: its pages are in memory.
+const settleItems = 2048
+
+type movedFrame struct{ from, to Place }
+
+// Add writes the rest of the document f, which lies at from and of which the file at a path of the next
+// version is made with what spans say. stays says that this file is already published. Two calls for one
+// document are one too many.
+func (r *Rests) Add(
+	w *FrameWriter, from Place, f *Frame, path string, spans []relocate.Span, stays bool,
+) error {
+	came, err := r.begin()
+	if (err != nil) || (stays && !came[from.Pack]) {
+		return err
+	}
+	to, err := r.packs.append(w.rest(path, f, spans))
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moved = append(r.moved, movedFrame{from, to})
+	return nil
+}
+
+// begin lists the packs that go away, and begins one for rests.
+func (r *Rests) begin() (map[uint32]bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.came != nil {
+		return r.came, nil
+	}
+	came, err := r.packs.asTheyCame()
+	if err == nil {
+		err = r.packs.separate(false)
+	}
+	if err == nil {
+		r.came = came
+	}
+	return came, err
+}
+
+// Note writes where the rests of a version lie, before it is published: a run that is killed after that is
+// settled by the next one.
+func (r *Rests) Note(version int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := binary.AppendUvarint(nil, uint64(version))
+	for _, m := range r.moved {
+		b = m.to.append(m.from.append(b))
+	}
+	err := r.update("note rests", func(tx *transaction) error {
+		if err := tx.Bucket(bMeta).Put(kRests, b); err != nil {
+			return err
+		}
+		return r.packs.note(tx)
+	})
+	r.at("rests noted")
+	return err
+}
+
+// noted reads the note: where documents of the published version went. ok says that there is one.
+func (r *Rests) noted() (moved map[Place]Place, ok bool, err error) {
+	err = r.db.View(func(tx *transaction) error {
+		v := tx.Bucket(bMeta).Get(kRests)
+		if v == nil {
+			return nil
+		}
+		d := binread.Reader{Rest: v}
+		if version := d.Uvarint(); !bytes.Equal(tx.Bucket(bMeta).Get(kLive), seqKey(version)) {
+			return nil
+		}
+		ok, moved = true, map[Place]Place{}
+		for len(d.Rest) > 0 {
+			from := readPlace(&d)
+			moved[from] = readPlace(&d)
+		}
+		if d.Bad {
+			return fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
+		}
+		return nil
+	})
+	return moved, ok, err
+}
+
+// Settle makes the records refer to the rests of the published version, and removes the documents as they
+// came. What has no rest, because no file of the version is made of it or because it is large, is packed. It
+// does nothing while a run is under way.
+func (r *Rests) Settle() error {
+	if run, err := (&SiteNotes{r.home}).Run(); err != nil || run != nil {
+		return err
+	}
+	moved, ok, err := r.noted()
+	if (err != nil) || !ok {
+		return err
+	}
+	came, err := r.packs.asTheyCame()
+	if err != nil {
+		return err
+	}
+	if err := r.packs.separate(false); err != nil {
+		return err
+	}
+	w := &settler{
+		Rests:  r,
+		came:   came,
+		moved:  moved,
+		frames: NewFrameReader(),
+		writer: &FrameWriter{quick: true},
+	}
+	for _, b := range recordBuckets() {
+		for next := []byte{}; next != nil; {
+			err := r.update("move documents", func(tx *transaction) (err error) {
+				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, settleItems, w.place); err != nil {
+					return err
+				}
+				return r.packs.note(tx)
+			})
+			if err != nil {
+				return err
+			}
+			r.dropPages()
+			r.at("some records moved")
+		}
+	}
+	for n := range came {
+		if err := r.packs.remove(n); err != nil {
+			return err
+		}
+		r.at("pack removed")
+	}
+	return r.update("settle rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kRests) })
+}
+
+// settler knows where documents go.
+type settler struct {
+	*Rests
+	came   map[uint32]bool
+	moved  map[Place]Place
+	frames *FrameReader
+	writer *FrameWriter
+}
+
+// place returns where a document lies from now on; moved is false for one that stays.
+func (s *settler) place(at Place) (to Place, moved bool, err error) {
+	if to, ok := s.moved[at]; ok {
+		return to, true, nil
+	}
+	if !s.came[at.Pack] {
+		return at, false, nil
+	}
+	payload, err := s.packs.payload(s.frames, at)
+	if errors.Is(err, ErrDamaged) {
+		return at, false, nil // the run that wants to read it finds that out
+	}
+	if err != nil {
+		return at, false, err
+	}
+	s.writer.buf = append(append(s.writer.buf[:0], make([]byte, frameHeader)...), payload...)
+	if to, err = s.packs.append(s.writer.packS2(quickMagic)); err == nil {
+		s.moved[at] = to
+	}
+	return to, true, err
+}
+
+func (at Place) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(at.Pack))
+	b = binary.AppendUvarint(b, uint64(at.Off))
+	return binary.AppendUvarint(b, uint64(at.Len))
+}
+
+func readPlace(d *binread.Reader) Place {
+	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
+}
