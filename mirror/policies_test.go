@@ -51,7 +51,7 @@ type subject interface {
 }
 
 // keep syncs a site so many times under a policy, a week apart.
-func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
+func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfile.Job)) kept {
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	st, err := store.OpenState(tb.TempDir(), store.Options{Volatile: true})
@@ -69,6 +69,9 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree = p,
 		8, 0, 0, 0, 0
 	j.Limits.MaxDelete, j.Publish.Keep = 1, "1"
+	for _, f := range set {
+		f(j)
+	}
 	client, err := mirror.NewClient(j, mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
 	if err != nil {
 		tb.Fatal(err)

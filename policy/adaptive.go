@@ -285,6 +285,14 @@ func (a *adaptive) Tell(o Outcome) {
 		a.found += 1 + o.New
 		a.news++
 	}
+	if o.Told {
+		if a.quiet.tell(u, hit) {
+			a.stale += 1 << 20
+		}
+		a.value(i)
+		a.fix(i)
+		return
+	}
 	like := g.expect(a.quota(u, g))
 	if !hit {
 		like = 1 - like

@@ -128,6 +128,9 @@ const (
 type Outcome struct {
 	Unit   ID
 	Result Result
+	// it was requested because something told of its change: that says nothing of its neighbours, of which
+	// nothing was told
+	Told bool
 	// URLs that nobody knew of before, named by this unit. A listing that named new or missed entries is Changed
 	New int
 }

@@ -19,6 +19,7 @@ const (
 	Refuted               // an audit of its directory found a change
 	Expired               // its rule is not followed in this run
 	Hub                   // it changed in nearly all runs in which anything did: its silence says most
+	Said                  // a page or another source says something new of it
 )
 
 // Reasons to spare.
@@ -56,6 +57,8 @@ func (w Why) String() string {
 		return "expired"
 	case Hub:
 		return "hub"
+	case Said:
+		return "said"
 	case Cheap:
 		return "price"
 	case Budget:
@@ -106,6 +109,10 @@ func (r Reason) String() string {
 		return fmt.Sprintf("asked: rule %d is not followed in this run", r.Rule)
 	case Hub:
 		return "asked: hub: its silence tells whether the site is quiet"
+	case Said:
+		return fmt.Sprintf(
+			"asked: a page or another source says something new of it: expected %.2g changes, price %.2g", r.Expected,
+			r.Price)
 	case Cheap:
 		return fmt.Sprintf("spared: expected %.2g changes, price %.2g", r.Expected, r.Price)
 	case Budget:

@@ -11,8 +11,8 @@ import (
 
 // atMost is what no policy exceeds on a site with a budget that is averaged over 8 runs, not even one that
 // knows beforehand what changes and when: the CR that it reaches at most, and the stale share that it leaves
-// at least. As if it might spend the budget of all steps whenever it likes, and were told of pages that are gone:
-// on the steps with the fewest changes for CR, on the contents that stay longest for the stale share.
+// at least. As if it might spend the budget of all steps whenever it likes, and were told of pages that are
+// gone: on the steps with the fewest changes for CR, on the contents that stay longest for the stale share.
 func atMost(h *History, train int, share float64) (cr, stale float64) {
 	type step struct{ changes, gone, most int }
 	var steps []step

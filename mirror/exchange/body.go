@@ -122,9 +122,9 @@ func (r *reading) sameKind(now, old *store.Resource) bool {
 }
 
 // onlyVolatile compares a document with the stored one, see intake.Compare. A stored body that cannot be read
-// is replaced.
+// is replaced. The dates of a page that are known to tell of others are no such thing.
 func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
-	if !intake.MayBeVolatile(old, body) {
+	if !intake.MayBeVolatile(old, body) || r.advice.Plan.Heeds(old.ID) {
 		return false, false
 	}
 	p := <-r.procs

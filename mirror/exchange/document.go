@@ -167,6 +167,7 @@ func (r *reading) linkedDocument(
 		}
 	}
 	r.advice.Plan.Named(now.ID, numbers(add))
+	r.advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}

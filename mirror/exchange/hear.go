@@ -5,14 +5,54 @@ package exchange
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"mirrord/listing"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/mirror/spare"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
+
+// news returns the URLs of which a document that has changed says something new: they may have changed, too.
+// A stored document that cannot be read says nothing, which verify reports.
+func (p *processor) news(r *reading, now, old *store.Resource, body []byte, x *intake.Extract) []uint32 {
+	format := relocate.Format(old.Format)
+	isPage := format == relocate.HTML || format == relocate.Feed
+	if r.advice.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
+		old.Digest == now.Digest || now.Source != "" {
+		return nil
+	}
+	fr, err := r.frames.ReadFrame(p.r, old.At)
+	if err != nil {
+		return nil
+	}
+	var links render.StoredLinks
+	if links.Decode(fr.Links) != nil {
+		return nil
+	}
+	var was, is []spare.Mention
+	for i, t := range links.Targets {
+		if t.Literal == nil {
+			was = append(was, spare.Mention{At: links.Links[i].Start, ID: t.ID})
+		}
+	}
+	of := x.Spread()
+	for i := range x.Doc.Links {
+		if id, ok := of(i); ok {
+			is = append(is, spare.Mention{At: x.Doc.Links[i].Start, ID: id})
+		}
+	}
+	feed := format == relocate.Feed
+	ids := spare.News(spare.Sayings(fr.Body, feed, was), spare.Sayings(body, feed, is))
+	return slices.DeleteFunc(ids, func(id uint32) bool {
+		s := r.table.State(id)
+		return id == now.ID || !s.InSet() || !s.Governed() || s.Queued()
+	})
+}
 
 // hearStored takes the stored body of a source that has not changed as evidence.
 func (r *reading) hearStored(rec *store.Resource) error {

@@ -280,7 +280,11 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 			s.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
-	return skipped, nil
+	hints, err := p.HintsToKeep()
+	if err != nil {
+		return skipped, err
+	}
+	return skipped, s.facts.SetFact(spare.HintsFact, hints)
 }
 
 // skips are what a plan skipped.

@@ -254,7 +254,7 @@ func (e *Evidence) hear(s statement) error {
 		defer e.mu.Unlock()
 		e.unchanged[s.kind] = append(e.unchanged[s.kind], s.id)
 	case !same && e.o.Plan != nil && rec.Evidence[s.kind] != 0:
-		e.o.Plan.Hint(s.id)
+		e.o.Plan.Hint(s.id, s.kind)
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (e *Evidence) HearMissing(id uint32, named []int64) error {
 		if e.o.Sources.Listings.Has(to) {
 			e.o.Plan.Want(to)
 		} else {
-			e.o.Plan.Hint(to)
+			e.o.Plan.Hint(to, ledger.ByListing)
 		}
 	}
 	return nil

@@ -179,7 +179,8 @@ func TestEvidenceHints(t *testing.T) {
 	news := sitemapOf(100, "2026-04-01")
 	news.Entries[30].LastMod = "2026-04-20"
 	hearSitemap(t, e, news)
-	if got := e.o.Plan.hinted.ids; !slices.Equal(got, []uint32{30}) || len(e.Unchanged()) > 0 {
+	want := []hint{{30, fromKind(ledger.BySitemap)}}
+	if got := e.o.Plan.hinted.list; !slices.Equal(got, want) || len(e.Unchanged()) > 0 {
 		t.Errorf("hints %v, %d covered", got, len(e.Unchanged()))
 	}
 }
@@ -252,8 +253,8 @@ func TestListingsHintAtListings(t *testing.T) {
 	if err := e.HearMissing(0, []int64{2, 99, -1}); err != nil {
 		t.Fatal(err)
 	}
-	ids, hints := e.o.Plan.TakeWanted(), e.o.Plan.hinted.ids
-	if !slices.Equal(ids, []uint32{50}) || !slices.Equal(hints, []uint32{1}) {
+	ids, hints := e.o.Plan.TakeWanted(), e.o.Plan.hinted.list
+	if !slices.Equal(ids, []uint32{50}) || !slices.Equal(hints, []hint{{1, fromKind(ledger.ByListing)}}) {
 		t.Errorf("missing: wanted %v, hints %v", ids, hints)
 	}
 }

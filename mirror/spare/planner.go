@@ -42,6 +42,8 @@ type Planner struct {
 	held   bool   // a batch would have been handed out, but outcomes are missing
 	stuck  uint32 // the oldest of them, plus one, at the last call of Nudge
 	found  map[uint32]int
+	met    ledger.IDSet        // handed out, or told of
+	said   map[uint32][]uint32 // by document: of what it says something new; until its outcome is passed
 	asked  [policy.Cheap]int64 // by policy.Why
 	hinted hints
 }
@@ -117,7 +119,8 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		plan:    plan,
 		dead:    planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
 		found:   map[uint32]int{},
-		hinted:  hints{open: map[uint32]bool{}},
+		said:    map[uint32][]uint32{},
+		hinted:  newHints(o.Hints),
 	}
 	p.loose = len(p.origins) > 1
 	return p
@@ -204,8 +207,8 @@ func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
 // Drop gives the memory of the plan back. Only HandedOut may be called then. No worker may run.
 func (p *Planner) Drop() {
 	if p != nil {
-		p.model, p.plan, p.rules, p.due, p.found, p.hinted = nil, nil, nil, ledger.IDSet{}, nil, hints{}
-		p.dead = deadPlan{}
+		p.model, p.plan, p.rules, p.due, p.dead = nil, nil, nil, ledger.IDSet{}, deadPlan{}
+		p.met, p.found, p.said, p.hinted = ledger.IDSet{}, nil, nil, hints{}
 	}
 }
 
@@ -240,6 +243,7 @@ func (p *Planner) Tell(id uint32, seen ledger.Seen) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.met.Put(id, true)
 	o := policy.Outcome{Unit: policy.ID(id), Result: resultOf(seen), New: p.found[id]}
 	if delete(p.found, id); p.loose {
 		p.pass([]policy.Outcome{o})
@@ -252,8 +256,13 @@ func (p *Planner) Tell(id uint32, seen ledger.Seen) {
 // pass tells the plan outcomes.
 func (p *Planner) pass(all []policy.Outcome) {
 	for _, o := range all {
-		p.hinted.tell(uint32(o.Unit), o.Result == policy.Changed || o.Result == policy.Gone)
+		o.Told = p.hinted.tell(uint32(o.Unit), o.Result == policy.Changed || o.Result == policy.Gone)
 		p.plan.Tell(o)
+		doc := uint32(o.Unit)
+		for _, id := range p.said[doc] {
+			p.hinted.list = append(p.hinted.list, hint{id, doc})
+		}
+		delete(p.said, doc)
 	}
 }
 
@@ -275,12 +284,35 @@ func (p *Planner) Named(doc uint32, ids iter.Seq[uint32]) {
 	}
 }
 
-// Hint takes note that a source of evidence says something new of a URL.
-func (p *Planner) Hint(id uint32) {
+// Hint takes note that a kind of evidence says something new of a URL.
+func (p *Planner) Hint(id uint32, k ledger.EvidenceKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hinted.ids = append(p.hinted.ids, id)
+	p.hinted.list = append(p.hinted.list, hint{id, fromKind(k)})
 }
+
+// Says takes note of what a document that has changed says something new of. It counts when the outcome of
+// the document reaches the plan.
+func (p *Planner) Says(doc uint32, ids []uint32) {
+	if len(ids) > 0 && p.governs(doc) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.said[doc] = ids
+	}
+}
+
+// Heeds reports whether what a document said of others proved right so far.
+func (p *Planner) Heeds(doc uint32) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hinted.heeds(doc)
+}
+
+// HintsToKeep is to be stored as HintsFact at the end of the run. No worker may run.
+func (p *Planner) HintsToKeep() ([]byte, error) { return p.hinted.fact() }
 
 // Under a policy that decides on listings, a directory listing is requested when that pays. It shows all
 // files of its directory, so it is worth what they are together (policy.Model.Vouch). When it does not pay,
@@ -394,14 +426,20 @@ func (p *Planner) most() int {
 // next takes a batch of hints, or of the plan, and reports whether there was any. A listing that comes with
 // it waits for the next stage of listings.
 func (p *Planner) next() (out []policy.Ask, some bool) {
-	for _, id := range p.hinted.take(p.most()) {
-		out = append(out, policy.Ask{Unit: policy.ID(id)})
+	for _, h := range p.hinted.take(p.most(), p.price(), &p.met) {
+		out = append(out, policy.Ask{Unit: policy.ID(h.id), Why: policy.Reason{
+			Why:      policy.Said,
+			Expected: float32(p.hinted.chance(h.from)),
+			Price:    float32(p.price()),
+		}})
+		p.asked[policy.Said]++
 	}
 	if len(out) > 0 {
 		return out, true
 	}
 	asks := p.plan.Next(p.most())
 	for _, a := range asks {
+		p.met.Put(uint32(a.Unit), true)
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
 		if id := uint32(a.Unit); p.DecidesListings() && p.o.Listings.Has(id) {
 			p.wanted = append(p.wanted, id)
@@ -410,6 +448,14 @@ func (p *Planner) next() (out []policy.Ask, some bool) {
 		}
 	}
 	return out, len(asks) > 0
+}
+
+// price is what a hint must be worth.
+func (p *Planner) price() float64 {
+	if at := p.o.Job.Adaptive.Price; at > 0 {
+		return at
+	}
+	return policy.DefaultPrice
 }
 
 // nextListings takes the next listings that pay.

@@ -119,20 +119,56 @@ func TestHints(t *testing.T) {
 	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 1 })
 	p.Open()
 	drain(p, asBefore)
-	p.Hint(90)
+	p.Hint(90, ledger.BySitemap)
 	p.Tell(91, ledger.Asked) // the plan may go on
 	if ids := drain(p, asBefore); !slices.Contains(ids, 90) {
 		t.Errorf("a hint was not followed: %v", ids)
 	}
-	h := hints{open: map[uint32]bool{}}
-	for id := range uint32(hintsTried) {
-		h.ids = append(h.ids, id)
-		h.take(1)
-		h.tell(id, id == 0)
-		h.tell(id, true) // once only
+}
+
+// What the hints of a source were worth is remembered: those of one that was right are followed, of one that
+// was wrong a few in a run.
+func TestHintsAreLearned(t *testing.T) {
+	h := newHints(nil)
+	run := func(from uint32, comes bool) (followed int) {
+		fact, err := h.fact()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h = newHints(fact)
+		for id := range uint32(100) {
+			h.list = append(h.list, hint{id, from})
+			for _, x := range h.take(1, policy.DefaultPrice, new(ledger.IDSet)) {
+				followed++
+				h.tell(x.id, comes)
+				h.tell(x.id, true) // once only
+			}
+		}
+		return followed
 	}
-	if h.ids = []uint32{77}; len(h.take(1)) != 0 {
-		t.Error("hints that seldom come true must not be followed")
+	if n := run(7, true); n != 100 {
+		t.Errorf("%d of 100 hints of a source that is right were followed", n)
+	}
+	if n := run(8, false); n < 20 || n > 70 {
+		t.Errorf("%d of 100 hints of a source that is wrong were followed at first", n)
+	}
+	if n := run(8, false); n > hintTrials {
+		t.Errorf("%d of 100 hints of a source that was wrong are followed", n)
+	}
+	if n := run(7, true); n != 100 {
+		t.Errorf("%d of 100 hints of a source that is right were followed in the end", n)
+	}
+	for range 30 {
+		run(8, true)
+	}
+	if n := run(8, true); n != 100 {
+		t.Errorf("%d of 100 hints of a source that has become right are followed", n)
+	}
+	if w := h.of[8]; w[told] > 2*hintMemory+100 {
+		t.Errorf("%v is remembered for ever", w)
+	}
+	if h := newHints([]byte("{")); len(h.of) > 0 || h.chance(8) != 0.25 {
+		t.Error("what cannot be read begins again")
 	}
 }
 

@@ -22,6 +22,7 @@ type PlanOptions struct {
 	Covered  ledger.IDSet // URLs that a listing shows
 	Trusted  bool         // what listings say is believed
 	First    admit.Priorities
+	Hints    []byte // the HintsFact of earlier runs
 
 	PlanTerms
 	Full bool // FullFact is set
