@@ -387,3 +387,17 @@ func TestRunForSingleURLs(t *testing.T) {
 		}
 	}
 }
+
+// The default policy takes the rules of a site as evidence, and explain says which.
+func TestAdaptiveCitesRules(t *testing.T) {
+	f, m := silent(t, `adaptive.learn_for = "0s"`, "adaptive.price = 0.05")
+	m.Set("policy", `"adaptive"`)
+	text := explain(t, m, home+f.path("old", 3))
+	silent := regexp.MustCompile(`did not change in (\d+) runs in which the one above it did`).FindStringSubmatch(text)
+	if silent == nil || !strings.Contains(text, "evidence is the rule / => not old") {
+		t.Errorf("a page of a silent directory: %s", text)
+	}
+	if text := explain(t, m, home+f.path("news", 3)); strings.Contains(text, "evidence is the rule") {
+		t.Errorf("a page of a busy directory: %s", text)
+	}
+}

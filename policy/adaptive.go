@@ -341,7 +341,16 @@ func (a *adaptive) reason(u ID) Reason {
 		Worth:    float32(p),
 		Price:    float32(max(0, a.price())),
 		Runs:     a.m.runs + 1 - int(a.m.last[u]),
+		Silent:   ruledRuns(a, a.m.dir[u]),
 	}
+}
+
+// ruledRuns is the most that counts as a rule for a directory: its own, or that of one above it.
+func ruledRuns(a *adaptive, d Dir) (runs int) {
+	for ; d != Root; d = a.m.dirs[d].parent {
+		runs = max(runs, int(a.nodes[d].silent))
+	}
+	return runs
 }
 
 func (a *adaptive) Reason(u ID) Reason {

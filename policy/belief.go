@@ -17,6 +17,11 @@ const (
 	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and
 	// this share of the rest.
 	usualShare = 0.08
+	// A directory in which nothing changed in any of at least so many runs in which something did in the one
+	// above it has a rule, in the words of package near: when that one changes, it does not. Then so much of a
+	// change is supposed in one run more, whatever is usual beside it: on the recorded sites 5 of 1000 runs find
+	// a change where there was none in 20.
+	ruleRuns, ruleChanges = 4, 0.1
 	// Units change together less strictly than the chain has it: whatever was told, a directory keeps this part
 	// of the chance that it had before.
 	doubt = 0.03
@@ -52,6 +57,7 @@ type node struct {
 	act     float64 // chance to be active now
 	valued  float64 // act when its groups were valued
 	entries int32   // units, and directories that have some
+	silent  int32   // runs without a change, of a directory that has a rule
 	hit     bool    // a change was told of
 }
 
@@ -91,6 +97,10 @@ func (a *adaptive) believe() {
 		}
 		w := a.disc[x.since]
 		n.alpha = min(0.999, (float64(x.act)*w+actShrink*mean)/(float64(x.obs)*w+actShrink))
+		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns {
+			n.silent = int32(runs)
+			n.alpha = min(n.alpha, (float64(x.act)*w+ruleChanges)/(runs+1))
+		}
 		n.rate = n.alpha * up
 		n.before = n.alpha
 		if d == int(Root) { // the only one whose chance is one in time

@@ -80,7 +80,16 @@ type Reason struct {
 	Worth    float32 // the same, or of a probe what a hit would open up as well
 	Price    float32 // what the request had to be worth
 	Runs     int     // since it was last observed
+	Silent   int     // runs in which its directory, or one above, did not change when the next one above did
 	Rule     int     // Skip.Rule, for Audit, Refuted, Expired and Rule
+}
+
+// rule says that a rule is among what a reason is made of.
+func (r Reason) rule() string {
+	if r.Silent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; its directory did not change in %d runs in which the one above it did", r.Silent)
 }
 
 // String renders the reason in words.
@@ -114,7 +123,7 @@ func (r Reason) String() string {
 			"asked: a page or another source says something new of it: expected %.2g changes, price %.2g", r.Expected,
 			r.Price)
 	case Cheap:
-		return fmt.Sprintf("spared: expected %.2g changes, price %.2g", r.Expected, r.Price)
+		return fmt.Sprintf("spared: expected %.2g changes, price %.2g", r.Expected, r.Price) + r.rule()
 	case Budget:
 		return "spared: the budget is used up"
 	case Rule:

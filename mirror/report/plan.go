@@ -289,6 +289,20 @@ func (e *explainer) plan(rec *store.Resource) error {
 	if rules := p.Rules(); rules != nil {
 		own := cmp.Or(rules.Text(rules.Over(rec.URL)), "none")
 		say("%d rules skip directories; its own: %s", len(rules.Skips), own)
+	} else if p.Reason(rec.ID).Silent > 0 {
+		return v.evidentRule(rec.URL, say)
+	}
+	return nil
+}
+
+// evidentRule says which rule counts as evidence for a URL under a policy that does not follow rules.
+func (v *View) evidentRule(u site.URL, say func(format string, args ...any)) error {
+	m, err := v.knownSite().Rules(spare.NewDirTable(v.primary), v.Job.Near)
+	if err != nil {
+		return err
+	}
+	if text := m.Text(m.Over(u)); text != "" {
+		say("evidence is the rule %s", text)
 	}
 	return nil
 }
