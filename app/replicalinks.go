@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,16 +76,27 @@ func FindLinked(
 		return nil, err
 	}
 	defer root.Close()
+	memory := cmp.Or(o.Memory, 1<<30) / 2
 	f := collections.NewFinder(&fileSpill{root: root}, collections.FinderOptions{
 		FindOptions: collections.FindOptions{Group: collections.GroupOptions{Resemblance: linkedResemblance}},
-		Memory:      o.Memory,
+		Memory:      memory,
 		Progress: func(phase string, n, of int) error {
 			a.note(fmt.Sprintf("%d pages read; %s: %d of %d", r.pages, phase, n, of))
 			return ctx.Err()
 		},
 	})
 	defer func() { err = errors.Join(err, f.Close()) }()
-	l := linkReader{pages: r, sketcher: text.NewSketcher(text.SketchOptions{}), finder: f}
+	b := collections.NewLinkBuilder(&fileSpill{root: root}, collections.LinkOptions{
+		Memory: memory,
+		Tick:   func(int) error { return ctx.Err() },
+	})
+	defer func() { err = errors.Join(err, b.Close()) }()
+	l := linkReader{
+		pages:    r,
+		sketcher: text.NewSketcher(text.SketchOptions{}),
+		finder:   f,
+		links:    b,
+	}
 	r.take = l.take
 	if err := r.read(ctx); err != nil {
 		return nil, err
@@ -93,20 +105,27 @@ func FindLinked(
 	if err != nil {
 		return nil, err
 	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
 	a.note("following links")
-	w, dangling := l.links.Graph(g.Sets, true)
-	grown := collections.Grow(w, g.Sets, collections.Growing{Extended: true, SkipBoilerplate: true})
-	found := collections.Linked(w, grown, linkedPages)
+	w, err := b.Web(g.Sets, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	found, err := w.Linked(g.Sets, collections.Growing{Extended: true, SkipBoilerplate: true}, linkedPages)
+	if err != nil {
+		return nil, err
+	}
 	out := &LinkedReplicas{
 		Pages:    r.pages,
 		Skipped:  r.skipped,
 		Bad:      r.bad,
-		Dangling: dangling,
+		Links:    w.Links,
+		Dangling: w.Dangling,
 		Found:    len(found),
 		Clusters: []LinkedCollection{},
-	}
-	for _, links := range w.Links {
-		out.Links += len(links)
 	}
 	for i := range found[:shown(len(found), o.Limit)] {
 		out.Clusters = append(out.Clusters, linkedOf(&found[i]))
@@ -132,7 +151,7 @@ type linkReader struct {
 	pages    *replicaPages
 	sketcher *text.Sketcher
 	finder   *collections.Finder
-	links    collections.LinkBuilder
+	links    *collections.LinkBuilder
 	doc      relocate.Doc
 	refs     []collections.PageRef
 
@@ -157,12 +176,10 @@ func (l *linkReader) take(at collections.Address, file replicaFile) error {
 	}
 	l.refs = l.refs[:0]
 	if !file.html {
-		l.links.Add(at, nil)
-		return l.finder.Add(at, l.sketcher.Plain(body))
+		return errors.Join(l.links.Add(at, nil), l.finder.Add(at, l.sketcher.Plain(body)))
 	}
 	l.scan(at, file, body)
-	l.links.Add(at, l.refs)
-	return l.finder.Add(at, l.sketcher.HTML(body))
+	return errors.Join(l.links.Add(at, l.refs), l.finder.Add(at, l.sketcher.HTML(body)))
 }
 
 // inTree is the host that the links of a published tree lead to when they stay within it.

@@ -52,17 +52,23 @@ func (s *fileSpill) Create() (SpillFile, error) {
 	return countedFile{f, s}, os.Remove(f.Name())
 }
 
-// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and
-// the memory of the process at its highest. The budget is MIRRORD_REPLICA_MEMORY bytes, 268435456 unless
-// told.
-func BenchmarkFinder(b *testing.B) {
-	n, memory := scale(b), int64(256<<20)
-	if s := os.Getenv("MIRRORD_REPLICA_MEMORY"); s != "" {
-		var err error
-		if memory, err = strconv.ParseInt(s, 10, 64); err != nil {
-			b.Fatal(err)
-		}
+// budget is MIRRORD_REPLICA_MEMORY in bytes, 268435456 unless told.
+func budget(b *testing.B) int64 {
+	s := os.Getenv("MIRRORD_REPLICA_MEMORY")
+	if s == "" {
+		return 256 << 20
 	}
+	memory, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return memory
+}
+
+// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and
+// the memory of the process at its highest.
+func BenchmarkFinder(b *testing.B) {
+	n, memory := scale(b), budget(b)
 	spill := &fileSpill{dir: b.TempDir()}
 	for b.Loop() {
 		start := replicatest.CPUSeconds(b)

@@ -5,6 +5,7 @@
 package collections
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -21,7 +22,8 @@ func BenchmarkGrow(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := replicatest.CPUSeconds(b)
-		var l LinkBuilder
+		spill := &fileSpill{dir: b.TempDir()}
+		l := NewLinkBuilder(spill, LinkOptions{Memory: budget(b)})
 		sets := unionfind.New(n)
 		refs := make([]PageRef, 0, 10)
 		first := map[int]int{}
@@ -36,7 +38,9 @@ func BenchmarkGrow(b *testing.B) {
 				to := fmt.Sprintf("p%d.html", (page*3+k*k+1)%100)
 				refs = append(refs, NewPageRef(Address{host, dir + to}, []byte(to)))
 			}
-			l.Add(Address{host, dir + fmt.Sprintf("p%d.html", page)}, refs)
+			if err := l.Add(Address{host, dir + fmt.Sprintf("p%d.html", page)}, refs); err != nil {
+				b.Fatal(err)
+			}
 			if page < 100 {
 				if f, ok := first[page]; ok && copied > 0 {
 					sets.Union(uint32(f), uint32(i))
@@ -46,13 +50,19 @@ func BenchmarkGrow(b *testing.B) {
 			}
 		}
 		made := replicatest.CPUSeconds(b)
-		w, dangling := l.Graph(sets, true)
-		found := Linked(w, Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}), 10)
+		w, err := l.Web(sets, true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		found, err := w.Linked(sets, Growing{Extended: true, SkipBoilerplate: true}, 10)
+		if err := errors.Join(err, w.Close()); err != nil {
+			b.Fatal(err)
+		}
 		end := replicatest.CPUSeconds(b)
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(float64(n)/(end-made), "pages/s")
 		b.ReportMetric(made-start, "s-made")
 		b.ReportMetric(float64(after.Sys)/float64(n), "B/page")
-		b.Logf("%d clusters, %d dangling", len(found), dangling)
+		b.Logf("%d clusters, %d dangling", len(found), w.Dangling)
 	}
 }

@@ -3,12 +3,15 @@
 package collections
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/binary"
+	"errors"
+	"math"
 	"slices"
 	"strings"
 
 	"mirrord/replica/hash"
-	"mirrord/replica/unionfind"
 )
 
 // PageRef is a reference of a page: what it leads to, and how it is written.
@@ -24,154 +27,155 @@ func addressHash(a Address) uint64 {
 	return hash.Mum(hash.Token(a.Host)^hash.TextPrime, hash.Token(strings.TrimSuffix(a.Path, "index.html")))
 }
 
-// LinkBuilder makes a LinkGraph of pages and their references, in the order of the pages' numbers. It holds
-// an address and 16 bytes for each reference of a page. Not for concurrent use.
+// LinkBuilder makes a LinkWeb of pages and their references, in the order of the pages' numbers. Addresses
+// and references that are more than its budget go to the files of a Spill. Not for concurrent use.
 type LinkBuilder struct {
-	pages []Address
-	refs  []PageRef
-	ends  []int // of the references of a page
+	room   linkRoom
+	places places
+	refs   sorter[builtRef]
+}
+
+// LinkOptions are the budget of a LinkBuilder and its web.
+type LinkOptions struct {
+	Memory int64 // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
+	// Tick is called many times a second, so that a context may be checked. An error ends all. It may be nil.
+	Tick func(n int) error
+}
+
+// builtRef is a page by the hash of its address, or a reference of a page by that of its target.
+type builtRef struct {
+	target, written uint64
+	page            uint32
+	isRef           bool
+}
+
+func (r builtRef) compare(s builtRef) int {
+	if r.target == s.target && r.isRef != s.isRef {
+		return less(!r.isRef)
+	}
+	return cmp.Or(cmp.Compare(r.target, s.target), cmp.Compare(r.page, s.page),
+		cmp.Compare(r.written, s.written))
+}
+
+// resolvedRef is a reference of a page, with the page that it leads to.
+type resolvedRef struct {
+	written uint64
+	page    uint32
+	to      uint32 // plus 1; 0: to none
+}
+
+func (r resolvedRef) compare(s resolvedRef) int {
+	return cmp.Or(cmp.Compare(r.page, s.page), cmp.Compare(r.to, s.to), cmp.Compare(r.written, s.written))
+}
+
+// pageLink is a link from one page, in the upper half, to another.
+type pageLink uint64
+
+// NewLinkBuilder returns a builder without pages. Close what it makes, or it.
+func NewLinkBuilder(spill Spill, o LinkOptions) *LinkBuilder {
+	if o.Memory <= 0 {
+		o.Memory = 1 << 30
+	}
+	if o.Tick == nil {
+		o.Tick = func(int) error { return nil }
+	}
+	m := int(min(max(o.Memory, 64<<10), math.MaxInt/2)) / 16
+	room := linkRoom{spill: spill, memory: m, tick: o.Tick}
+	return &LinkBuilder{
+		room:   room,
+		places: places{pile: newPile(spill, m)},
+		refs: sorter[builtRef]{
+			order: builtRefOrder(),
+			spill: spill,
+			limit: 2 * m,
+			tick:  o.Tick,
+		},
+	}
 }
 
 // Add takes the next page. It keeps the references of which there are several once.
-func (b *LinkBuilder) Add(a Address, refs []PageRef) {
-	b.pages = append(b.pages, a)
+func (b *LinkBuilder) Add(a Address, refs []PageRef) error {
+	page := uint32(b.places.pages)
+	if err := b.places.add(a); err != nil {
+		return err
+	}
+	if err := b.refs.add(builtRef{target: addressHash(a), page: page}); err != nil {
+		return err
+	}
 	slices.SortFunc(refs, PageRef.compare)
-	b.refs = append(b.refs, slices.Compact(refs)...)
-	b.ends = append(b.ends, len(b.refs))
+	for _, r := range slices.Compact(refs) {
+		err := b.refs.add(builtRef{
+			target:  r.Target,
+			written: r.Written,
+			page:    page,
+			isRef:   true,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// Close gives back the room of all files, if no web was made.
+func (b *LinkBuilder) Close() error { return errors.Join(b.places.pile.close(), b.refs.close()) }
 
 func (r PageRef) compare(s PageRef) int {
 	return cmp.Or(cmp.Compare(r.Target, s.Target), cmp.Compare(r.Written, s.Written))
 }
 
-func (b *LinkBuilder) of(page int) []PageRef {
-	from := 0
-	if page > 0 {
-		from = b.ends[page-1]
-	}
-	return b.refs[from:b.ends[page]]
-}
-
-// nearCounterparts is how many pages that reach something by the same reference are compared.
-const nearCounterparts = 16
-
-// Graph resolves the references. With dangling, one that leads to no page counts as a link to the page that a
-// counterpart of its own page, one of the same trivial cluster, reaches by the same reference: a copy whose
-// links lead nowhere shares these pages. It returns how many such there are.
-func (b *LinkBuilder) Graph(sets *unionfind.Sets, dangling bool) (w LinkGraph, dangled int) {
-	number := make(map[uint64]uint32, len(b.pages))
-	for i, a := range b.pages {
-		if h := addressHash(a); number[h] == 0 {
-			number[h] = uint32(i) + 1
-		}
-	}
-	w = LinkGraph{Pages: b.pages, Links: make([][]uint32, len(b.pages))}
-	for i := range b.pages {
-		for _, r := range b.of(i) {
-			if q := number[r.Target]; q > 0 && q != uint32(i)+1 {
-				w.Links[i] = append(w.Links[i], q-1)
+func builtRefOrder() order[builtRef] {
+	return order[builtRef]{
+		key:     func(r builtRef) uint64 { return r.target },
+		compare: builtRef.compare,
+		size:    func(builtRef) int { return 2 * 24 },
+		write: func(b []byte, r builtRef) []byte {
+			kind := uint32(0)
+			if r.isRef {
+				kind = 1
 			}
-		}
-	}
-	if dangling {
-		for _, members := range sets.All(2) {
-			dangled += b.resolve(&w, number, members)
-		}
-	}
-	for i := range w.Links {
-		slices.Sort(w.Links[i])
-		w.Links[i] = slices.Compact(w.Links[i])
-	}
-	return w, dangled
-}
-
-// resolve adds links for the dangling references of the pages of a trivial cluster.
-func (b *LinkBuilder) resolve(w *LinkGraph, number map[uint64]uint32, members []uint32) (n int) {
-	type reached struct{ page, target uint32 }
-	by := map[uint64][]reached{} // by how the reference is written
-	for _, p := range members {
-		for _, r := range b.of(int(p)) {
-			if q := number[r.Target]; q > 0 && len(by[r.Written]) < nearCounterparts {
-				by[r.Written] = append(by[r.Written], reached{p, q - 1})
+			return binary.LittleEndian.AppendUint64(appendTriple(b, r.target, r.page, kind), r.written)
+		},
+		read: func(r *bufio.Reader) (builtRef, error) {
+			b, err := take(r, tripleSize+8)
+			if err != nil {
+				return builtRef{}, err
 			}
-		}
+			return builtRef{
+				target:  binary.LittleEndian.Uint64(b),
+				page:    binary.LittleEndian.Uint32(b[8:]),
+				isRef:   binary.LittleEndian.Uint32(b[12:]) > 0,
+				written: binary.LittleEndian.Uint64(b[16:]),
+			}, nil
+		},
 	}
-	for _, p := range members {
-		for _, r := range b.of(int(p)) {
-			if number[r.Target] > 0 || len(by[r.Written]) == 0 {
-				continue
+}
+
+func resolvedOrder() order[resolvedRef] {
+	return order[resolvedRef]{
+		key:     func(r resolvedRef) uint64 { return uint64(r.page)<<32 | uint64(r.to) },
+		compare: resolvedRef.compare,
+		size:    func(resolvedRef) int { return 2 * tripleSize },
+		write:   func(b []byte, r resolvedRef) []byte { return appendTriple(b, r.written, r.page, r.to) },
+		read: func(r *bufio.Reader) (resolvedRef, error) {
+			written, page, to, err := takeTriple(r)
+			return resolvedRef{written, page, to}, err
+		},
+	}
+}
+
+func pageLinkOrder() order[pageLink] {
+	return order[pageLink]{
+		key:     func(l pageLink) uint64 { return uint64(l) },
+		compare: cmp.Compare[pageLink],
+		size:    func(pageLink) int { return 2 * 8 },
+		write:   func(b []byte, l pageLink) []byte { return binary.LittleEndian.AppendUint64(b, uint64(l)) },
+		read: func(r *bufio.Reader) (pageLink, error) {
+			b, err := take(r, 8)
+			if err != nil {
+				return 0, err
 			}
-			home := w.Pages[p]
-			closest := slices.MaxFunc(by[r.Written], func(x, y reached) int {
-				return cmp.Or(cmp.Compare(w.near(home, x.page), w.near(home, y.page)), cmp.Compare(y.page, x.page))
-			})
-			if closest.target != p {
-				w.Links[p] = append(w.Links[p], closest.target)
-				n++
-			}
-		}
+			return pageLink(binary.LittleEndian.Uint64(b)), nil
+		},
 	}
-	return n
-}
-
-// LinkedCopy is a copy of a collection that was found along links.
-type LinkedCopy struct {
-	Address     // the deepest directory above its own pages
-	Own     int // pages of its own
-	Virtual int // of other copies, which it links to in their place
-}
-
-// LinkedCluster is a collection that was found along links, and its copies.
-type LinkedCluster struct {
-	Root    Address // the first page of the trivial cluster that it was grown from
-	Foreign int     // links from other hosts to the pages of that
-	Size    int     // pages of the largest copy, virtual ones included
-	Copies  []LinkedCopy
-}
-
-// Factor is the replication factor: how many copies there are.
-func (c *LinkedCluster) Factor() int { return len(c.Copies) }
-
-// Linked describes the clusters that have at least two copies of so many pages, what is copied most first:
-// what many keep is what should be kept first (Cho, Shivakumar, Garcia-Molina, section 5). Of equal ones
-// those come first whose roots have the most links from other sites.
-func Linked(w LinkGraph, clusters []Cluster, least int) []LinkedCluster {
-	var out []LinkedCluster
-	for i := range clusters {
-		c := LinkedCluster{Root: w.Pages[clusters[i].Root], Foreign: clusters[i].Foreign}
-		for _, col := range clusters[i].Collections {
-			size := len(col.Own) + len(col.Virtual)
-			if size < least || len(col.Own) == 0 {
-				continue
-			}
-			c.Size = max(c.Size, size)
-			c.Copies = append(c.Copies, LinkedCopy{w.above(col.Own), len(col.Own), len(col.Virtual)})
-		}
-		if len(c.Copies) < 2 {
-			continue
-		}
-		slices.SortStableFunc(c.Copies, func(a, b LinkedCopy) int {
-			return cmp.Or(cmp.Compare(b.Own, a.Own), a.Address.compare(b.Address))
-		})
-		out = append(out, c)
-	}
-	slices.SortStableFunc(out, func(a, b LinkedCluster) int {
-		return cmp.Or(cmp.Compare(b.Factor(), a.Factor()), cmp.Compare(b.Foreign, a.Foreign),
-			cmp.Compare(b.Size, a.Size))
-	})
-	return out
-}
-
-// above is the deepest directory above all of some pages that are on the host of the first of them.
-func (w LinkGraph) above(pages []uint32) Address {
-	host, dir := w.Pages[pages[0]].Host, dirOf(w.Pages[pages[0]].Path)
-	for _, p := range pages {
-		if w.Pages[p].Host != host {
-			continue
-		}
-		for path := w.Pages[p].Path; dir != "" && !strings.HasPrefix(path, dir); {
-			dir = dirOf(strings.TrimSuffix(dir, "/"))
-		}
-	}
-	return Address{host, dir}
 }

@@ -3,7 +3,10 @@
 package collections
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,6 +22,28 @@ type LinkGraph struct {
 	Links [][]uint32 // of each page: in ascending order, each once, none to itself
 }
 
+// linkedPages is a web of pages: a LinkGraph, or one that lies in files.
+type linkedPages interface {
+	at(page uint32) Address
+	// each calls f with the pages that have links, in ascending order. What f gets is its own only until it
+	// returns.
+	each(f func(p uint32, out []uint32) error) error
+	problem() error // of the files
+}
+
+func (w LinkGraph) at(page uint32) Address { return w.Pages[page] }
+
+func (w LinkGraph) each(f func(p uint32, out []uint32) error) error {
+	for p, out := range w.Links {
+		if err := f(uint32(p), out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w LinkGraph) problem() error { return nil }
+
 // Edges returns the trivial clusters that link into one another, by their smallest pages: from, to. With
 // smaller, also those of which the second has fewer pages.
 func (w LinkGraph) Edges(sets *unionfind.Sets, smaller bool) [][2]uint32 {
@@ -27,8 +52,12 @@ func (w LinkGraph) Edges(sets *unionfind.Sets, smaller bool) [][2]uint32 {
 		size[sets.Find(uint32(i))]++
 	}
 	var out [][2]uint32
-	for _, e := range clusterEdges(w, sets, size, smaller) {
+	err := clusterEdges(w, sets, size, smaller, inMemory(), func(e edge, _ [][2]uint32) error {
 		out = append(out, [2]uint32{e.from, e.to})
+		return nil
+	})
+	if err != nil {
+		panic("replica/collections: links in memory: " + err.Error())
 	}
 	return out
 }
@@ -36,68 +65,126 @@ func (w LinkGraph) Edges(sets *unionfind.Sets, smaller bool) [][2]uint32 {
 // edge says that every page of the trivial cluster from links into to.
 type edge struct {
 	from, to uint32 // the smallest pages of the trivial clusters
-	links    [][2]uint32
-	equal    bool // the clusters are of one size: else to is smaller
+	n        uint32 // links of which it is made
+	equal    bool   // the clusters are of one size: else to is smaller
+	links    int64  // where these are kept
 }
 
-// clusterEdges finds the edges between trivial clusters (Cho, Shivakumar, Garcia-Molina, sections 3 and 4.2):
-// |Ri| = s >= d = |Rj|, where s is the number of pages of Ri that link into Rj and d that of pages of Rj that
-// Ri links to. Without smaller, only those of equal sizes.
-func clusterEdges(w LinkGraph, sets *unionfind.Sets, size []uint32, smaller bool) []edge {
-	type link struct{ ri, rj, p, q uint32 }
-	var all []link
-	for p, out := range w.Links {
-		ri := sets.Find(uint32(p))
+// linkRoom is what may be held in memory of links, and where the rest goes.
+type linkRoom struct {
+	spill  Spill
+	memory int
+	tick   func(n int) error
+}
+
+// inMemory is the room of what is held as a whole.
+func inMemory() linkRoom {
+	return linkRoom{memory: math.MaxInt, tick: func(int) error { return nil }}
+}
+
+// clusterLink is a link from a page of one trivial cluster to one of another.
+type clusterLink struct{ ri, rj, p, q uint32 }
+
+func (l clusterLink) compare(m clusterLink) int {
+	return cmp.Or(cmp.Compare(l.ri, m.ri), cmp.Compare(l.rj, m.rj), cmp.Compare(l.p, m.p), cmp.Compare(l.q, m.q))
+}
+
+func clusterLinkOrder() order[clusterLink] {
+	return order[clusterLink]{
+		key:     func(l clusterLink) uint64 { return uint64(l.ri)<<32 | uint64(l.rj) },
+		compare: clusterLink.compare,
+		size:    func(clusterLink) int { return 2 * tripleSize },
+		write: func(b []byte, l clusterLink) []byte {
+			return appendTriple(b, uint64(l.ri)<<32|uint64(l.rj), l.p, l.q)
+		},
+		read: func(r *bufio.Reader) (clusterLink, error) {
+			key, p, q, err := takeTriple(r)
+			return clusterLink{uint32(key >> 32), uint32(key), p, q}, err
+		},
+	}
+}
+
+// clusterEdges finds the edges between trivial clusters (Cho, Shivakumar, Garcia-Molina, sections 3 and 4.2),
+// in ascending order: |Ri| = s >= d = |Rj|, where s is the number of pages of Ri that link into Rj and d that
+// of pages of Rj that Ri links to. Without smaller, only those of equal sizes. The links of which an edge is
+// made are f's own only until it returns.
+func clusterEdges(
+	w linkedPages, sets *unionfind.Sets, size []uint32, smaller bool, room linkRoom,
+	f func(e edge, links [][2]uint32) error,
+) (err error) {
+	all := sorter[clusterLink]{
+		order: clusterLinkOrder(),
+		spill: room.spill,
+		limit: room.memory,
+		tick:  room.tick,
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	err = w.each(func(p uint32, out []uint32) error {
+		ri := sets.Find(p)
 		for _, q := range out {
-			if rj := sets.Find(q); rj != ri && (size[rj] == size[ri] || (smaller && size[rj] < size[ri])) {
-				all = append(all, link{ri, rj, uint32(p), q})
+			rj := sets.Find(q)
+			if rj == ri || (size[rj] != size[ri] && (!smaller || size[rj] > size[ri])) {
+				continue
+			}
+			if err := all.add(clusterLink{ri, rj, p, q}); err != nil {
+				return err
 			}
 		}
-	}
-	slices.SortFunc(all, func(a, b link) int {
-		return cmp.Or(cmp.Compare(a.ri, b.ri), cmp.Compare(a.rj, b.rj), cmp.Compare(a.p, b.p),
-			cmp.Compare(a.q, b.q))
+		return nil
 	})
-	var out []edge
+	if err != nil {
+		return err
+	}
+	var e edge
+	var links [][2]uint32
 	targets := map[uint32]bool{}
-	for from := 0; from < len(all); {
-		to, sources := from, uint32(0)
+	end := func() error {
+		sources := uint32(0)
 		clear(targets)
-		for ; to < len(all) && all[to].ri == all[from].ri && all[to].rj == all[from].rj; to++ {
-			if to == from || all[to].p != all[to-1].p {
+		for i, l := range links {
+			if i == 0 || l[0] != links[i-1][0] {
 				sources++
 			}
-			targets[all[to].q] = true
+			targets[l[1]] = true
 		}
-		ri, rj := all[from].ri, all[from].rj
-		if sources == size[ri] && uint32(len(targets)) == size[rj] {
-			e := edge{from: ri, to: rj, equal: size[ri] == size[rj]}
-			for _, l := range all[from:to] {
-				e.links = append(e.links, [2]uint32{l.p, l.q})
-			}
-			out = append(out, e)
+		if len(links) == 0 || sources != size[e.from] || uint32(len(targets)) != size[e.to] {
+			return nil
 		}
-		from = to
+		e.equal, e.n = size[e.from] == size[e.to], uint32(len(links))
+		return f(e, links)
 	}
-	return out
+	for l, err := range all.all() {
+		if err != nil {
+			return err
+		}
+		if l.ri != e.from || l.rj != e.to {
+			if err := end(); err != nil {
+				return err
+			}
+			e, links = edge{from: l.ri, to: l.rj}, links[:0]
+		}
+		links = append(links, [2]uint32{l.p, l.q})
+	}
+	return end()
 }
 
 // prefer orders pages that page p links to: the same host first, then the longest common directory, then the
 // smallest number.
-func (w LinkGraph) prefer(p uint32) func(a, b uint32) int {
-	home := w.Pages[p]
+func prefer(w linkedPages, p uint32) func(a, b uint32) int {
+	home := w.at(p)
 	return func(a, b uint32) int {
-		if c := cmp.Compare(w.near(home, b), w.near(home, a)); c != 0 {
+		if c := cmp.Compare(nearness(w, home, b), nearness(w, home, a)); c != 0 {
 			return c
 		}
 		return cmp.Compare(a, b)
 	}
 }
 
-// near is how near a page lies: 0 on another host by their common directories, more on the same host.
-func (w LinkGraph) near(home Address, q uint32) int {
-	n := commonDirs(home.Path, w.Pages[q].Path)
-	if home.Host == w.Pages[q].Host {
+// nearness is how near a page lies: 0 on another host by their common directories, more on the same host.
+func nearness(w linkedPages, home Address, q uint32) int {
+	to := w.at(q)
+	n := commonDirs(home.Path, to.Path)
+	if home.Host == to.Host {
 		n += 1 << 20
 	}
 	return n
@@ -116,18 +203,16 @@ func commonDirs(a, b string) int {
 	}
 }
 
-// choices groups links by their first page, each one's targets in order of preference. reverse takes them by
-// their second.
-func (w LinkGraph) choices(links [][2]uint32, reverse bool) map[uint32][]uint32 {
+// choices groups links by their first page, each one's targets in order of preference.
+func choices(w linkedPages, links [][2]uint32) map[uint32][]uint32 {
 	out := map[uint32][]uint32{}
 	for _, l := range links {
-		if reverse {
-			l[0], l[1] = l[1], l[0]
-		}
 		out[l[0]] = append(out[l[0]], l[1])
 	}
 	for p, qs := range out {
-		slices.SortFunc(qs, w.prefer(p))
+		if len(qs) > 1 {
+			slices.SortFunc(qs, prefer(w, p))
+		}
 	}
 	return out
 }
@@ -135,8 +220,8 @@ func (w LinkGraph) choices(links [][2]uint32, reverse bool) map[uint32][]uint32 
 // matching gives each page of an edge between equal clusters a partner of its own among those it links to
 // (Kuhn's algorithm); nil when there is no perfect matching, which the condition on s and d does not rule
 // out.
-func (w LinkGraph) matching(e edge) map[uint32]uint32 {
-	choices := w.choices(e.links, false)
+func matching(w linkedPages, links [][2]uint32) map[uint32]uint32 {
+	choices := choices(w, links)
 	pages := make([]uint32, 0, len(choices))
 	for p := range choices {
 		pages = append(pages, p)
