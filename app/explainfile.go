@@ -60,7 +60,7 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 	if u.IsZero() {
 		return nil, Usagef("explain: %s has URLs, and no mirror path %s", name, url)
 	}
-	arch, err := r.read(ctx, a, in)
+	arch, err := r.read(ctx, a, in, nil)
 	if err != nil {
 		return nil, err
 	}

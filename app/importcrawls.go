@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -24,7 +25,8 @@ import (
 // importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
 // and has its name when it is whole.
 func importCrawls(ctx context.Context, a *App, r ImportRequest, in *importInputs) (*Imported, error) {
-	arch, err := r.read(ctx, a, in)
+	checks := new(captured.LateChecks)
+	arch, err := r.read(ctx, a, in, checks)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func importCrawls(ctx context.Context, a *App, r ImportRequest, in *importInputs
 	if err := removeAside(st, name); err != nil {
 		return nil, err
 	}
-	if err := r.make(ctx, a, st, name, j, arch, func(t time.Time) { now = t }, out); err != nil {
+	if err := r.make(ctx, a, st, name, j, arch, checks, func(t time.Time) { now = t }, out); err != nil {
 		return nil, errors.Join(err, st.RemoveSite(name))
 	}
 	if err := giveName(st, name, r.As); err != nil {
@@ -89,11 +91,14 @@ func giveName(st *store.State, from, to string) error {
 	return errors.Join(held.Rename(to), held.Close())
 }
 
-// read reads the archive.
-func (r *ImportRequest) read(ctx context.Context, a *App, in *importInputs) (*crawls.Recordings, error) {
+// read reads the archive. late is for [crawls.Options].
+func (r *ImportRequest) read(
+	ctx context.Context, a *App, in *importInputs, late crawls.Checks,
+) (*crawls.Recordings, error) {
 	shown := int64(0)
 	arch, err := crawls.Read(in.files, crawls.Options{
 		Lenient: r.Lenient,
+		Late:    late,
 		Scratch: in.scratch,
 		Wrong:   func(err error) { a.warn(fmt.Sprintf("left out: %v", err)) },
 		Stopped: ctx.Err,
@@ -105,9 +110,14 @@ func (r *ImportRequest) read(ctx context.Context, a *App, in *importInputs) (*cr
 		},
 	})
 	if err != nil && ctx.Err() == nil && !r.Lenient && !errors.Is(err, crawls.ErrEmpty) {
-		err = &Error{Field: FieldDamaged, Err: fmt.Errorf("import: %w", err)}
+		err = damagedArchive(err)
 	}
 	return arch, err
+}
+
+// damagedArchive says that an archive is damaged, of which nothing was to be left out.
+func damagedArchive(err error) error {
+	return &Error{Field: FieldDamaged, Err: fmt.Errorf("import: %w", err)}
 }
 
 // newJobFile is a job file that is to be written.
@@ -132,7 +142,7 @@ func (r *ImportRequest) job(a *App, arch *crawls.Recordings) (j *job.Job, file *
 	}
 	entry, err := arch.Entry()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, damagedArchive(err)
 	}
 	if r.URL != "" {
 		if entry, _, err = site.Parse(r.URL); err != nil {
@@ -172,7 +182,7 @@ func scopeFor(arch *crawls.Recordings, entry site.URL) string {
 // make makes the versions.
 func (r *ImportRequest) make(
 	ctx context.Context, a *App, st *store.State, name string, j *job.Job, arch *crawls.Recordings,
-	clock func(time.Time), out *Imported,
+	checks *captured.LateChecks, clock func(time.Time), out *Imported,
 ) (err error) {
 	s, err := st.OpenSite(name)
 	if err != nil {
@@ -189,7 +199,10 @@ func (r *ImportRequest) make(
 			a.note(fmt.Sprintf("importing: %d URLs", p.Done))
 		},
 	}
-	last, given, err := importAll(ctx, o, arch, clock)
+	last, given, err := importAll(ctx, o, arch, checks, clock)
+	if damage := checks.Damage(); damage != nil {
+		return damagedArchive(damage)
+	}
 	if err != nil {
 		return fmt.Errorf("import as %s: %w", r.As, err)
 	}

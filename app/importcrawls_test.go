@@ -3,6 +3,8 @@
 package app
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/warc"
 )
 
 // growing is a site with pages that come, go and change from version to version.
@@ -300,5 +303,54 @@ func TestImportLeavesNothing(t *testing.T) {
 	}
 	if l := left(); !strings.HasSuffix(l, "/cut "+filepath.Join(dir, "sites/site")) {
 		t.Errorf("left: %s", l)
+	}
+}
+
+// A damaged record is found whether the mirror wants it or not, and no mirror is made then. Only the digest
+// shows the damage; the record is one whose body is read once, when it is taken.
+func TestImportChecksAll(t *testing.T) {
+	text := strings.Repeat("the same words again ", 1000)
+	for name, bad := range map[string]string{"wanted": "/old/", "unwanted": "/other/", "none": ""} {
+		var file bytes.Buffer
+		w := warc.NewWriter(&file)
+		for _, path := range []string{"/", "/old/", "/other/"} {
+			body := "<title>A page</title><a href=/old/>old</a>" + text
+			sum := warc.SHA256(sha256.Sum256([]byte(body)))
+			if path == bad {
+				body = strings.Replace(body, "same", "some", 1)
+			}
+			if _, err := w.Write(&warc.RecordDraft{
+				Type:   warc.Response,
+				URL:    "http://h.test" + path,
+				Date:   time.Unix(changingStart, 0),
+				Fields: []warc.HeaderField{{Name: "WARC-Payload-Digest", Value: sum}},
+				Head:   []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+				Body:   strings.NewReader(body),
+				Size:   int64(len(body)),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := t.TempDir()
+		put(t, dir, "x.warc.gz", file.String())
+		a := testApp(t.TempDir())
+		a.Jobs = t.TempDir()
+		put(t, a.Jobs, "old.toml", "url = \"http://h.test/\"\n[scope]\nexclude = [\"/other/*\"]\n")
+		m, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{dir + "/x.warc.gz"}, As: "old"})
+		if name == "none" {
+			if err != nil || len(m.Versions) != 1 || m.Unused != 1 {
+				t.Errorf("%s: %+v, %v", name, m, err)
+			}
+			continue
+		}
+		if !errors.Is(err, warc.ErrDigest) || FieldOf(err) != FieldDamaged ||
+			!strings.Contains(err.Error(), "x.warc.gz: record ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		state, serr := a.State()
+		left, gerr := filepath.Glob(filepath.Join(state, "sites", "*"))
+		if serr != nil || gerr != nil || len(left) > 0 {
+			t.Errorf("%s: left %q, %v, %v", name, left, serr, gerr)
+		}
 	}
 }

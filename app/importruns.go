@@ -20,7 +20,8 @@ import (
 // answers from it. clock is set to the time of the crawl; it must be that of the state. last is the summary
 // of the last run; given has the URLs of which an answer was taken. After an error the site is of no use.
 func importAll(
-	ctx context.Context, o mirror.Options, a *crawls.Recordings, clock func(time.Time),
+	ctx context.Context, o mirror.Options, a *crawls.Recordings, checks *captured.LateChecks,
+	clock func(time.Time),
 ) (last *mirror.Summary, given map[string]bool, err error) {
 	j := *o.Job
 	asImported(&j)
@@ -40,8 +41,11 @@ func importAll(
 		for u := range answers.Given() {
 			given[u] = true
 		}
+		if err := checks.Damage(); err != nil {
+			return nil, nil, err
+		}
 	}
-	return last, given, nil
+	return last, given, a.CheckRest(ctx.Err)
 }
 
 // importOne makes the run of one crawl. The error says why it brought no version.

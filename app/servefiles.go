@@ -64,7 +64,7 @@ func addRecorded(ctx context.Context, a *App, files *web.Files, name string) err
 	}
 	var arch *crawls.Recordings
 	if err == nil {
-		arch, err = r.read(ctx, a, in)
+		arch, err = r.read(ctx, a, in, nil)
 	}
 	if err != nil {
 		in.close()

@@ -107,7 +107,7 @@ func verifyFolder(ctx context.Context, a *App, dir string, links bool) (*phm.Rep
 	}
 	note := *a
 	note.Warn = func(what string) { wrong("%s", what) }
-	arch, err := r.read(ctx, &note, in)
+	arch, err := r.read(ctx, &note, in, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,11 @@ type Record struct {
 	Offset int64  // of its first byte in the file; of a compressed one, of the member that it begins in
 	Shared bool   // it is not the first of its member, so that it cannot be read from its offset
 	Proto  string // "WARC/1.1"
+
+	// Partial says that only the beginning of the block is here, with the HTTP head: the rest is to be checked
+	// when the record is opened, see [Compression.OpenRecord].
+	Partial bool
+
 	Header Header
 	Length int64 // Content-Length: bytes of the block
 

@@ -14,7 +14,7 @@ import (
 	"mirrord/warc"
 )
 
-// Recordings are what files were found to hold. It is not changed any more, and safe for concurrent use.
+// Recordings are what files were found to hold. They do not change any more, and are safe for concurrent use.
 type Recordings struct {
 	Crawls  []Crawl
 	Counted Counted
@@ -28,6 +28,7 @@ type Recordings struct {
 	infos    []info
 	listed   []site.URL // pages that an archive names as those to begin with
 	windows  []int64    // ends of the versions of an archive of mirrord; nil for others
+	late     lateChecks
 }
 
 // kind is how a capture was made.
@@ -200,14 +201,15 @@ type Recording struct {
 	Body   io.Reader // without chunks
 	Length int64     // of Body; -1 when it is not known
 
-	from []*warc.Reader
+	from []opened
 }
 
 // Close lets go of the body.
 func (x *Recording) Close() {
-	for _, r := range x.from {
-		r.Close()
+	for _, o := range x.from {
+		o.close()
 	}
+	x.from = nil
 }
 
 // Answer returns what a URL answered in a crawl, by its place in Crawls: the last answer of that crawl, else
@@ -276,11 +278,10 @@ func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
 
 // read opens head and body of a capture.
 func (x *Recording) read(a *Recordings, c *capture) error {
-	rec, r, err := a.record(c)
+	rec, err := x.open(a, c)
 	if err != nil {
 		return err
 	}
-	x.from = append(x.from, r)
 	m, err := rec.Message()
 	if err != nil {
 		return err
@@ -291,10 +292,9 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 	}
 	if c.kind == revisit {
 		d := &a.captures[c.body]
-		if rec, r, err = a.record(d); err != nil {
+		if rec, err = x.open(a, d); err != nil {
 			return err
 		}
-		x.from = append(x.from, r)
 		if m, err = rec.Message(); err != nil {
 			return err
 		}
@@ -325,18 +325,13 @@ func madeHead(rec *warc.Record) []byte {
 	return []byte(head + "\r\n")
 }
 
-// record opens the record of a capture.
-func (a *Recordings) record(c *capture) (*warc.Record, *warc.Reader, error) {
-	r, err := a.files[c.file].reader(c.at, c.end)
-	if err != nil {
-		return nil, nil, err
+// open opens the record of a capture.
+func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
+	rec, o, err := a.late.open(a.files[c.file], c.at, c.end)
+	if err == nil {
+		x.from = append(x.from, o)
 	}
-	rec, err := r.Next()
-	if err != nil {
-		r.Close()
-		return nil, nil, err
-	}
-	return rec, r, nil
+	return rec, err
 }
 
 // URLs calls f for each URL that gave a page or a file in a crawl, and not only redirects and errors.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"mirrord/wacz"
+	"mirrord/warc"
 )
 
 // RecordFile is one file. R is read at several places, by several goroutines once the archive is read.
@@ -37,6 +38,19 @@ type Options struct {
 	Wrong   func(err error)              // receives what was left out; nil: nobody wants to know
 	Read    func(bytes int64)            // receives how much was read of all inputs, now and then; nil likewise
 	Stopped func() error                 // is called now and then; an error ends the reading
+
+	// Late, if it is not nil, says that the bodies of records are checked when Answer opens them for the first
+	// time, or at the latest by CheckRest. Nothing may be left out then.
+	Late Checks
+}
+
+// Checks keeps what is known of records that are checked late, by their numbers from 0. It is used by all
+// goroutines that use the archive.
+type Checks interface {
+	Checked(record int) bool      // whether the record was found to be good
+	Note(record int, wrong error) // it is good, or what is wrong with it
+	Take() *warc.Memory           // memory for one record
+	Give(*warc.Memory)            // the record is not used any more
 }
 
 // FileError says in which file something is wrong.

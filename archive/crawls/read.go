@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -42,7 +43,7 @@ type reference struct {
 // Read reads files as one archive, in their order. The archive reads them until its user closes them.
 func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 	r := &reading{
-		a:     new(Recordings),
+		a:     &Recordings{late: lateChecks{shared: o.Late}},
 		o:     o,
 		ids:   map[string]uint32{},
 		posts: map[uint64]bool{},
@@ -54,6 +55,7 @@ func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 		}
 		r.done += in.Size
 	}
+	slices.SortFunc(r.a.late.records, compareLate)
 	if err := r.a.settle(r); err != nil {
 		return nil, err
 	}
@@ -197,7 +199,7 @@ func (r *reading) drop(n int) {
 // pass reads records from an offset on. What is wrong with one record alone ends it only when nothing may be
 // left out.
 func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
-	in, err := f.reader(from, f.size)
+	in, err := r.recordsOf(f, from, each != nil)
 	if err != nil {
 		return err
 	}
@@ -228,6 +230,23 @@ func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
 	}
 }
 
+// recordSource gives records in order: a [warc.Reader], or a [warc.Skimmer].
+type recordSource interface {
+	Next() (*warc.Record, error)
+	End() (int64, error)
+	Close()
+}
+
+// recordsOf returns the records of a file from an offset on. For an index all of them must be read.
+func (r *reading) recordsOf(f *file, from int64, indexed bool) (recordSource, error) {
+	if r.o.Late != nil && !r.o.Lenient && !indexed {
+		if s := f.packed.NewSkimmer(io.NewSectionReader(f.r, from, f.size-from), f.size-from); s != nil {
+			return s, nil
+		}
+	}
+	return f.reader(from, f.size)
+}
+
 func (r *reading) pause(at int64) error {
 	if r.o.Read != nil {
 		r.o.Read(r.done + at)
@@ -240,7 +259,7 @@ func (r *reading) pause(at int64) error {
 
 // record takes one record in.
 func (r *reading) record(
-	f *file, in *warc.Reader, rec *warc.Record, from int64, each func(warc.Entry),
+	f *file, in recordSource, rec *warc.Record, from int64, each func(warc.Entry),
 ) error {
 	var c capture
 	var entry warc.Entry
@@ -252,7 +271,7 @@ func (r *reading) record(
 	if err == nil {
 		c, wanted, err = r.capture(rec)
 	}
-	if err == nil && rec.Type() != warc.Info { // which was read
+	if err == nil && !rec.Partial && rec.Type() != warc.Info { // which was read
 		err = rec.Verify()
 	}
 	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, errNoDate)
@@ -264,6 +283,9 @@ func (r *reading) record(
 		return eerr
 	}
 	r.a.Counted.Records++
+	if rec.Partial {
+		r.a.late.add(f.number, r.before+rec.Number, from+rec.Offset, from+end)
+	}
 	if err != nil {
 		r.wrong(&FileError{f.name, err})
 		return nil
