@@ -80,7 +80,7 @@ func (s *changing) mirror(t *testing.T, runs int64) {
 	s.App.Jobs = t.TempDir()
 	s.App.Now = func() time.Time { return time.Unix(s.now.Load(), 0) }
 	put(t, s.App.Jobs, "site.toml", "url = \""+s.url+"/\"\nfull_runs = 1000\n[polite]\ndelay = \"0s\"\n"+
-		"factor = 0\n[limits]\nmax_stale = 0\n")
+		"factor = 0\n[limits]\nmax_stale = 0\n[publish]\nkeep = \"all\"\n")
 	for v := range runs {
 		s.version.Store(v + 1)
 		s.now.Store(changingStart + v*86400)
