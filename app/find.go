@@ -19,6 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/web"
 )
 
 // FindRequest says what to look for in the texts of mirrors.
@@ -249,27 +250,22 @@ func indexOnce(ctx context.Context, a *App, st *store.State) (err error) {
 	return err
 }
 
-// FoundVersions says in which versions a page had the words; "" when it has them since the first version that
-// the index knows.
-func FoundVersions(p *find.FoundPage) string {
-	on := func(at *time.Time) string {
-		if at == nil {
-			return ""
-		}
-		return " (" + at.UTC().Format(time.DateOnly) + ")"
+// TextsOf looks for pages in the index of a state as it is, for serve.
+func TextsOf(st *store.State) *web.TextLookup {
+	return &web.TextLookup{
+		Made: func() bool { return find.Wanted(st.Dir) },
+		Find: func(ctx context.Context, q web.TextQuery) (*find.SearchResults, error) {
+			out, err := searchTexts(ctx, st, FindRequest{
+				Words: q.Words,
+				Only:  q.Only,
+				Under: q.Under,
+				Skip:  q.Skip,
+				Limit: q.Limit,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return &out.SearchResults, nil
+		},
 	}
-	switch {
-	case !p.Gone && p.First > 1:
-		return fmt.Sprintf("since version %d%s", p.First, on(p.Since))
-	case !p.Gone:
-		return ""
-	}
-	s := fmt.Sprintf("in version %d%s", p.First, on(p.Since))
-	if p.First < p.Last {
-		s = fmt.Sprintf("in versions %d%s to %d", p.First, on(p.Since), p.Last)
-	}
-	if p.Until != nil {
-		s += "; gone since " + p.Until.UTC().Format(time.DateOnly)
-	}
-	return s
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mirrord/find"
+	"mirrord/web"
 )
 
 // findSite is a site of ten pages, of which one changes with each version, and its mirror.
@@ -96,6 +97,7 @@ func TestFindTexts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", words, got, want)
 		}
 	}
+	served(t, a)
 	version.Store(2)
 	run()
 	version.Store(3)
@@ -153,6 +155,26 @@ func TestFindTexts(t *testing.T) {
 	}
 	if err := DropFind(a); err != nil || find.Wanted(stateOf(t, a)) {
 		t.Errorf("drop: %v", err)
+	}
+}
+
+// served looks for a page as serve does: in the index as it is, in some mirrors only.
+func served(t *testing.T, a *App) {
+	t.Helper()
+	st, err := a.MustState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	lookup := TextsOf(st)
+	for only, want := range map[string]int{"": 1, "x": 1, "y": 0} {
+		q := web.TextQuery{Words: "harvest", Limit: 5}
+		if only != "" {
+			q.Only = []string{only}
+		}
+		if got, err := lookup.Find(t.Context(), q); err != nil || len(got.Results) != want || !lookup.Made() {
+			t.Errorf("served, only %q: %+v, %v", only, got, err)
+		}
 	}
 }
 

@@ -47,7 +47,6 @@ type foundRow struct {
 	*find.FoundPage
 	Name     string // title, or the URL
 	Link     string
-	Versions string
 	Mirror   string // its title, or the job
 }
 
@@ -104,7 +103,6 @@ func foundRowOf(v *visit, p *find.FoundPage, titles map[string]app.MirrorTitle) 
 		FoundPage: p,
 		Name:      p.Title,
 		Link:      jobPath(p.Job, "explain") + "?url=" + url.QueryEscape(p.URL),
-		Versions:  app.FoundVersions(p),
 		Mirror:    titles[p.Job].Title,
 	}
 	if strings.TrimSpace(r.Name) == "" {

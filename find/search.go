@@ -71,6 +71,31 @@ type FoundPage struct {
 	place place
 }
 
+// Versions says in which versions a page had the words; "" when it has them since the first version that the
+// index knows.
+func (p *FoundPage) Versions() string {
+	on := func(at *time.Time) string {
+		if at == nil {
+			return ""
+		}
+		return " (" + at.UTC().Format(time.DateOnly) + ")"
+	}
+	switch {
+	case !p.Gone && p.First > 1:
+		return fmt.Sprintf("since version %d%s", p.First, on(p.Since))
+	case !p.Gone:
+		return ""
+	}
+	s := fmt.Sprintf("in version %d%s", p.First, on(p.Since))
+	if p.First < p.Last {
+		s = fmt.Sprintf("in versions %d%s to %d", p.First, on(p.Since), p.Last)
+	}
+	if p.Until != nil {
+		s += "; gone since " + p.Until.UTC().Format(time.DateOnly)
+	}
+	return s
+}
+
 // Excerpt is a part of a text.
 type Excerpt struct {
 	Text string `json:"text"`

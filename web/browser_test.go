@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"mirrord/find"
 )
 
 // attack is what a hostile mirrored page tries against the addresses of another mirror, its frame among them,
@@ -81,7 +83,10 @@ func TestBrowser(t *testing.T) {
 	last := sites["one"].versions[2]
 	last.files = append(last.files, page, own)
 	sites["two"].versions[0].files = append(sites["two"].versions[0].files, secret)
-	s, err := New(Options{Sites: sites})
+	s, err := New(Options{Sites: sites, Texts: &TextLookup{
+		Find: func(context.Context, TextQuery) (*find.SearchResults, error) { return new(find.SearchResults), nil },
+		Made: func() bool { return true },
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +130,7 @@ func TestBrowser(t *testing.T) {
 		"http://127.0.0.1:"+u.Port()
 	local := "http://localhost:" + u.Port()
 	victims := []string{twoHost + "/sub/start.html", twoHost + "/secret.js", local + "/",
-		local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/"}
+		local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/", local + findPath + "?q=a", base + findPath + "?q=a"}
 
 	got := run(oneHost+"/evil.html", victims...)
 	for what, text := range got {

@@ -6,7 +6,7 @@ import "net/http"
 
 const indexPage = `{{template "head" "Mirrors"}}<body><main>
 <h1>Mirrors</h1>
-{{if .Sites}}<table>
+{{with .Search}}{{template "search" .}}{{end}}{{if .Sites}}<table>
 <thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>Retrieved (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
 <tbody>
 {{range .Sites}}<tr><td><a href="{{.Address}}">{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</a>{{if .Title}} <small>{{.Name}}</small>{{end}}{{with .About}}<br><small>{{.}}</small>{{end}}</td>
@@ -34,7 +34,14 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	s.page(w, r, http.StatusOK, "/", struct{ Sites []listed }{all})
+	search, policy := s.searched(), pagePolicy
+	if search != nil {
+		policy = formPolicy
+	}
+	s.sendPage(w, r, http.StatusOK, "/", struct {
+		Sites  []listed
+		Search *finding
+	}{all, search}, policy)
 }
 
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {

@@ -44,6 +44,9 @@ type Options struct {
 	// Gateway shows pages from the origin, the mirror, or an equivalent place. Default: there is none.
 	Gateway *Gateway
 
+	// Texts looks for pages of mirrors. Default: there is no search box.
+	Texts *TextLookup
+
 	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
 	CacheBytes int64
 	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
@@ -87,6 +90,7 @@ type Server struct {
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
 	updates chan struct{}                                                // of those that are being written
+	finds   chan struct{}                                                // of those that are under way
 	log     *slog.Logger
 }
 
@@ -102,6 +106,7 @@ func New(o Options) (*Server, error) {
 		aliases: map[string]string{},
 		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
 		updates: make(chan struct{}, maxUpdates),
+		finds:   make(chan struct{}, maxFinds),
 		log:     o.Log,
 	}
 	if s.log == nil {

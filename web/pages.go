@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func parsePages(own []ownPage) (*template.Template, error) {
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": sizeText,
 	})
-	texts := map[string]string{"head": headPage, "missing": missingPage}
+	texts := map[string]string{"head": headPage, "missing": missingPage, "search": searchForm}
 	for _, p := range own {
 		texts[p.path] = p.text
 	}
@@ -65,8 +64,14 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request, n notFound) {
 	s.page(w, r, http.StatusNotFound, "missing", n)
 }
 
-// page sends one of our own pages.
+// page sends one of our own pages, without a form.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	s.sendPage(w, r, status, name, data, pagePolicy)
+}
+
+func (s *Server) sendPage(
+	w http.ResponseWriter, r *http.Request, status int, name string, data any, policy string,
+) {
 	var b bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&b, name, data); err != nil {
 		s.log.Error("page failed", "page", name, "err", err)
@@ -74,6 +79,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name s
 		return
 	}
 	isolatePage(w.Header())
+	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", itoa(int64(b.Len())))
 	w.WriteHeader(status)
@@ -119,11 +125,6 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host, port = r.Host, ""
-	}
-	byHost := net.ParseIP(normalHost(host)) == nil
 	out := []listed{}
 	for _, name := range names {
 		st, err := s.open(name)
@@ -151,15 +152,8 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 			Files:     snap.Files,
 			Bytes:     snap.Bytes,
 		}
+		l.Address = s.siteAddress(r, name) + "/" + escapePath(snap.Entry)
 		snap.release()
-		l.Address = l.ByPath
-		if byHost {
-			h := name + "." + s.base
-			if port != "" {
-				h = net.JoinHostPort(h, port)
-			}
-			l.Address = s.scheme(r) + "://" + h + "/" + escapePath(snap.Entry)
-		}
 		out = append(out, l)
 	}
 	return out, nil

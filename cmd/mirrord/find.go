@@ -90,7 +90,7 @@ func printFound(a *cli, f *app.FoundTexts) {
 		if s := excerptText(p.Excerpt); s != "" {
 			a.printf("  %s\n", s)
 		}
-		if s := app.FoundVersions(p); s != "" {
+		if s := p.Versions(); s != "" {
 			a.printf("  %s\n", s)
 		}
 		if p.Same > 0 {

@@ -108,6 +108,7 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		Aliases:  f.alias,
 		HTTPS:    f.https,
 		StayHere: f.stay,
+		Texts:    app.TextsOf(st),
 		Log:      a.log(),
 	}
 	if len(names) > 0 {
