@@ -7,10 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"mirrord/app"
-	"mirrord/status"
 )
 
 // A page whose name was pointed at this machine reads nothing and does nothing.
@@ -68,47 +64,6 @@ func TestCrossSite(t *testing.T) {
 			strings.Contains(csp, "unsafe") || h.Get("X-Frame-Options") != "DENY" ||
 			h.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", path, h)
-		}
-	}
-}
-
-// Names, titles and reasons come from sites, and are text on every page.
-func TestMarkup(t *testing.T) {
-	const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>"'--><form action=//evil.test>`
-	b := newBrowser(t, func(o *Options) { o.Mirrors = "https://mirrors.example" })
-	b.daemon.jobs = testJobs(1)
-	j := &b.daemon.jobs[0]
-	j.Health, j.Fix, j.NextText, j.Why, j.Schedule = status.Suspicious, evil, evil, evil, evil
-	j.Reasons, j.Problems, j.Forgotten, j.Hooks = []string{evil}, []string{evil}, []string{evil}, []string{evil}
-	j.Activity = status.Running
-	j.Progress = &status.Progress{
-		Phase:    evil,
-		WaitHost: evil,
-		Hosts:    1,
-		Down:     []string{evil},
-	}
-	j.Last = &status.Run{
-		Verdict: evil,
-		Ended:   b.now,
-		Waiting: []string{evil},
-		Reasons: []string{evil},
-	}
-	b.daemon.runs = []status.Run{{Verdict: evil, Reasons: []string{evil}, Spared: map[string]int64{evil: 1}}}
-	b.daemon.titles = map[string]app.MirrorTitle{
-		"job0000": {Title: evil, Primary: "javascript:alert(1)//", Entry: evil, Retrieved: time.Time{}},
-	}
-	b.login(Operate)
-	b.do("/jobs/job0000/accept", url.Values{"run": {evil}})
-	for _, path := range []string{"/", "/?q=" + url.QueryEscape(evil), "/jobs/job0000",
-		"/audit", "/jobs/" + url.PathEscape(evil), "/login?key=" + url.QueryEscape(evil)} {
-		doc := parse(t, b.do(path, nil).Body.String())
-		const foreign = "script:not([src^='/static/']), img, [onerror], form[action^='//']"
-		if n := doc.Find(foreign).Length(); n > 0 {
-			html, _ := doc.Html()
-			t.Errorf("%s: %d elements of a site:\n%s", path, n, html)
-		}
-		if n := doc.Find("a[href^='javascript:']").Length(); n > 0 {
-			t.Errorf("%s: a link is a script", path)
 		}
 	}
 }

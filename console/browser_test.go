@@ -41,8 +41,18 @@ type chromium struct {
 func (c *chromium) page(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.seen = append(c.seen, r.Host+r.URL.Path)
+	srv := c.srv
 	c.mu.Unlock()
-	c.srv.ServeHTTP(w, r)
+	srv.ServeHTTP(w, r)
+}
+
+// restart puts another console in the place of this one, as a start of the daemon does.
+func (c *chromium) restart(o func(*Options)) {
+	c.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.srv.Close()
+	c.start(o)
 }
 
 // with changes what is behind the console.
@@ -143,6 +153,9 @@ func TestBrowser(t *testing.T) {
 	c.wait("17 answered")
 	c.with(func(d *fakeDaemon) { d.jobs[0].Progress = &status.Progress{Phase: status.Relocating, Done: 18} })
 	c.wait("18 answered") // without a reload
+	c.restart(nil)
+	c.with(func(d *fakeDaemon) { d.jobs[0].Progress = &status.Progress{Phase: status.Relocating, Done: 19} })
+	c.wait("19 answered") // of the new daemon, in the same page
 	c.with(func(d *fakeDaemon) { d.jobs[0].Activity, d.jobs[0].Progress = status.Idle, nil })
 	c.wait("Run now") // the whole page is another one after the run
 	for i, on := range []bool{true, false} {
@@ -161,11 +174,53 @@ func TestBrowser(t *testing.T) {
 	}
 	c.scripts(true)
 	c.attacked()
+	c.everyPage()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, at := range c.seen {
 		if !strings.HasPrefix("http://"+at, c.base+"/") {
 			t.Errorf("a request for %s", at)
+		}
+	}
+}
+
+// everyPage opens each page: none is wider than a small screen, runs into its own policy, or loads something
+// from elsewhere but the frames of mirrored pages; the keyboard reaches all that can be used, and shows where
+// it is.
+func (c *chromium) everyPage() {
+	c.Helper()
+	o, fill := newWhole(c.T)
+	c.restart(o)
+	fill(c.browser)
+	link, _ := c.srv.LoginLink(c.base, "ann", Operate)
+	c.goTo(strings.TrimPrefix(link, c.base))
+	c.look("light", 360)
+	for _, path := range allPages() {
+		c.goTo(path)
+		if err := chromedp.Do(c.ctx, chromedp.KeyEvent("\t")); err != nil { // from now on the focus is shown
+			c.Fatal(err)
+		}
+		got := c.ask(`(async () => {
+			const bad = []
+			document.addEventListener("securitypolicyviolation", e => bad.push("refused " + e.blockedURI))
+			if (document.documentElement.scrollWidth > innerWidth) bad.push("wider than the screen")
+			const frame = /^https:\/\/mirrors\.example\/site\//
+			const mine = x => x == "" || frame.test(x) || new URL(x, location).origin == location.origin
+			for (const e of performance.getEntriesByType("resource")) if (!mine(e.name)) bad.push("loaded " + e.name)
+			const can = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]"
+			for (const e of document.querySelectorAll(can)) {
+				if (e.tabIndex < 0 || e.disabled || !e.checkVisibility()) continue
+				if (e.tabIndex > 0) bad.push("tabindex " + e.outerHTML.slice(0, 80))
+				e.focus()
+				if (document.activeElement != e) { bad.push("no focus: " + e.outerHTML.slice(0, 80)); continue }
+				const s = getComputedStyle(e)
+				if (s.outlineStyle == "none") bad.push("focus is not seen: " + e.outerHTML.slice(0, 80))
+			}
+			await new Promise(done => setTimeout(done))
+			return bad.join("; ")
+		})()`)
+		if got != "" {
+			c.Errorf("%s: %s", path, got)
 		}
 	}
 }
@@ -251,49 +306,34 @@ func TestOracleAxe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := mirrored(t)
-	all := orderFrom(t)
-	c := newChromium(t, func(o *Options) { o.App, o.Mirrors, o.Orders = a, "https://mirrors.example", all })
-	c.ordered(all)
-	c.with(func(d *fakeDaemon) {
-		running(d)
-		site := testJobs(1)[0]
-		site.Name, site.Health, site.Version = "site", status.Suspicious, 2
-		site.Fix = "mirrord accept site"
-		site.Reasons = []string{"8 of 9 files would be removed"}
-		site.File = filepath.Join(a.Jobs, "site.toml")
-		site.Last = &status.Run{Waiting: []string{"0 added, 0 changed, 8 removed"}, Ended: c.now}
-		d.jobs = append(d.jobs, site)
-		for i, v := range []string{"suspicious", "complete", "gaps", "partial", "error", "complete"} {
-			d.runs = append(d.runs, status.Run{
-				Verdict:  v,
-				Requests: int64(9 * i),
-				Started:  c.now,
-				Ended:    c.now,
-			})
-		}
-	})
+	o, fill := newWhole(t)
+	c := newChromium(t, o)
+	fill(c.browser)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{360, 1280} {
 			c.look(scheme, width)
-			for i, path := range []string{
-				"/", "/jobs/job0000", "/jobs/site", "/jobs/site/versions", "/jobs/site/diff?from=1&to=2",
-				"/jobs/site/diff?held=1", "/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=2&to=1",
-				"/jobs/site/changes", "/jobs/site/explain?url=docs/1.html",
-				"/jobs/site/plan", "/jobs/site/file", "/audit", "/nosuch", "/order", "/orders",
-				"/jobs/site/view?version=1", "/jobs/site/beside?from=1&to=2", "/jobs/site/search?q=docs",
-				"/orders/1", "/orders/2", "/orders/3", "/jobs/site/gc", "/settings", "/users", "/about",
-				"/jobs/site/equivalents",
-			} {
+			look := func(name, path string) {
 				c.goTo(path)
 				c.ask(string(axe) + `; "loaded"`)
 				for _, v := range c.findings() {
 					t.Errorf("%s, %s, %d px: %s", path, scheme, width, v)
 				}
-				c.shot(fmt.Sprintf("%02d-%s-%d.png", i, scheme, width))
+				c.shot(fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
 			}
+			for i, path := range allPages() {
+				look(fmt.Sprintf("%02d", i), path)
+			}
+			c.asNobody(func() { look("login", "/login") })
 		}
 	}
+}
+
+// asNobody does something by another name of the host, to which no cookie is sent.
+func (c *chromium) asNobody(do func()) {
+	base := c.base
+	c.base = strings.Replace(base, "127.0.0.1", "localhost", 1)
+	do()
+	c.base = base
 }
 
 // look sets the colours and the width of the screen.

@@ -45,9 +45,9 @@ type findView struct {
 // foundRow is a result.
 type foundRow struct {
 	*find.FoundPage
-	Name     string // title, or the URL
-	Link     string
-	Mirror   string // its title, or the job
+	Name   string // title, or the URL
+	Link   string
+	Mirror string // its title, or the job
 }
 
 // findPage looks for words.

@@ -111,14 +111,10 @@ func TestFindPage(t *testing.T) {
 	b.want(http.StatusInternalServerError, "cannot be shown", "/find?q=a", nil)
 }
 
-// The page Replicas shows evidence, and says what to do while there is none.
-func TestReplicasPage(t *testing.T) {
-	texts := new(fakeTexts)
-	b := newBrowser(t, func(o *Options) { o.Texts = texts })
-	b.login(Read)
-	b.want(http.StatusOK, "mirrord replicas", "/replicas", nil)
-	texts.known = &app.KnownReplicas{Families: make([][]string, 3)}
-	texts.known.Clusters = []app.ReplicaCollection{{
+// knownReplicas are a collection of two copies, a pair of hosts, and a book in one page.
+func knownReplicas() *app.KnownReplicas {
+	known := &app.KnownReplicas{Families: make([][]string, 3)}
+	known.Clusters = []app.ReplicaCollection{{
 		Cardinality: 2,
 		Size:        12,
 		Suggestion:  "use the first",
@@ -126,18 +122,28 @@ func TestReplicasPage(t *testing.T) {
 			{At: "a.example/" + evilMarkup, Pages: 12}, {At: "b.example/", Pages: 9, Shared: 8},
 		},
 	}}
-	texts.known.Hosts = []app.ReplicaHosts{{
+	known.Hosts = []app.ReplicaHosts{{
 		Host1:      "a.example",
 		Host2:      evilMarkup,
 		Level:      "2",
 		Suggestion: "the same",
 	}}
-	texts.known.Joined = []app.JoinedPages{{
+	known.Joined = []app.JoinedPages{{
 		Parts: "a.example/book/",
 		Pages: 40,
 		At:    "b.example/book.html",
 		On:    1,
 	}}
+	return known
+}
+
+// The page Replicas shows evidence, and says what to do while there is none.
+func TestReplicasPage(t *testing.T) {
+	texts := new(fakeTexts)
+	b := newBrowser(t, func(o *Options) { o.Texts = texts })
+	b.login(Read)
+	b.want(http.StatusOK, "mirrord replicas", "/replicas", nil)
+	texts.known = knownReplicas()
 	page := parse(t, b.want(http.StatusOK, "use the first", "/replicas", nil))
 	text := page.Find("main").Text()
 	const saved = "8 pages that the first one has too"

@@ -60,30 +60,3 @@ func TestOrderInBrowser(t *testing.T) {
 	}
 	c.wait("http://site.example/docs/")
 }
-
-// ordered makes an order that is done, one that waits for an operator, and one that was not placed.
-func (c *chromium) ordered(all *orders.Orders) {
-	c.Helper()
-	who := orders.User{Name: "ann"}
-	for i, files := range []int64{100, 5000, 50} {
-		w := orders.Wish{
-			URL:   "http://site.example/docs/",
-			Scope: "directory",
-			Files: files,
-			Size:  1e6,
-			Forms: []string{"phm"},
-		}
-		o, err := all.Draft(who, w)
-		if err != nil {
-			c.Fatal(err)
-		}
-		orderstest.Until(c.T, all, o.Number, orders.Draft)
-		if i == 2 {
-			break
-		}
-		if err := all.PlaceOrder(o.Number, who, true); err != nil {
-			c.Fatal(err)
-		}
-		orderstest.Until(c.T, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
-	}
-}

@@ -130,7 +130,8 @@ func TestBrowser(t *testing.T) {
 		"http://127.0.0.1:"+u.Port()
 	local := "http://localhost:" + u.Port()
 	victims := []string{twoHost + "/sub/start.html", twoHost + "/secret.js", local + "/",
-		local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/", local + findPath + "?q=a", base + findPath + "?q=a"}
+		local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/", local + findPath + "?q=a",
+		base + findPath + "?q=a"}
 
 	got := run(oneHost+"/evil.html", victims...)
 	for what, text := range got {

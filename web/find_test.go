@@ -25,11 +25,28 @@ func TestFindPage(t *testing.T) {
 	texts := func(_ context.Context, q TextQuery) (*find.SearchResults, error) {
 		asked = q
 		return &find.SearchResults{Lines: 25, Matches: 40, Results: []find.FoundPage{
-			{Job: "one", URL: "https://one.test/a", Path: "a b.html", Title: evil, First: 1,
+			{
+				Job:     "one",
+				URL:     "https://one.test/a",
+				Path:    "a b.html",
+				Title:   evil,
+				First:   1,
 				Excerpt: []find.Excerpt{{Text: evil}, {Text: evil, Hit: true}},
-				Collection: &find.FoundCollection{At: "one.test/a&b", Matches: 3,
-					Replicas: []find.FoundReplica{{At: "two.test/" + evil}}}},
-			{Job: "two", URL: "http://two.test:81/x", Path: "x.html", First: 1, Last: 2, Gone: true, Until: &until},
+				Collection: &find.FoundCollection{
+					At:       "one.test/a&b",
+					Matches:  3,
+					Replicas: []find.FoundReplica{{At: "two.test/" + evil}},
+				},
+			},
+			{
+				Job:   "two",
+				URL:   "http://two.test:81/x",
+				Path:  "x.html",
+				First: 1,
+				Last:  2,
+				Gone:  true,
+				Until: &until,
+			},
 		}}, fails
 	}
 	made := true
