@@ -101,20 +101,24 @@ func (c *chromium) ask(expression string) string {
 	return got
 }
 
-// wait waits until the text of the page has a string, however long that takes on a busy machine.
+// wait waits until the text of the page has a string.
 func (c *chromium) wait(want string) {
 	c.Helper()
+	c.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, want))
+}
+
+// until waits until an expression is true in the page, however long that takes on a busy machine.
+func (c *chromium) until(expression string) {
+	c.Helper()
 	late := time.Now().Add(10 * time.Minute)
-	got := ""
 	for time.Now().Before(late) {
-		var err error
-		got, err = chromedp.Run(c.ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
-		if err == nil && strings.Contains(got, want) {
+		got, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](expression))
+		if err == nil && got {
 			return
 		}
 		time.Sleep(50 * time.Millisecond) // a page may be on its way
 	}
-	c.Fatalf("the page never says %q:\n%s", want, got)
+	c.Fatalf("it is never so that %s:\n%s", expression, c.ask(`document.body ? document.body.innerText : ""`))
 }
 
 func (c *chromium) emulate(do func(ctx context.Context, t *chromedp.Target) error) {

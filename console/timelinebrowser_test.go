@@ -60,6 +60,7 @@ func TestTimelineInBrowser(t *testing.T) {
 	c.with(func(d *fakeDaemon) { d.jobs = []status.Job{{Name: "site", Version: 2}} })
 	key := func(k string) {
 		t.Helper()
+		c.until(`document.readyState == "complete" && document.activeElement.type == "range"`)
 		if err := chromedp.Do(c.ctx, chromedp.KeyEvent(k)); err != nil {
 			t.Fatal(err)
 		}
