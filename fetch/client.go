@@ -110,8 +110,8 @@ func New(o Options) (*Client, error) {
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    o.ConnectTimeout,
 		DisableCompression:     true,
-		MaxIdleConns:           256,
-		MaxIdleConnsPerHost:    64,
+		MaxIdleConns:           max(256, o.MaxConnsPerHost),
+		MaxIdleConnsPerHost:    max(64, o.MaxConnsPerHost), // one that is closed must be made again
 		MaxConnsPerHost:        o.MaxConnsPerHost,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,

@@ -34,7 +34,7 @@ type Workers struct {
 // Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx
 // ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
-	n := min(max(w.Connections+4, 16), 64) // enough for a few hosts at their full number of connections
+	n := max(w.Connections+4, 16) // a host at its full number of connections, and some for others
 	w.Shift.While(ctx, func() {
 		w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
 			if err := w.work(ctx, id, origin, turn); err != nil {
