@@ -39,14 +39,14 @@ func GatewayOf(a *App, st *store.State, f *web.Forward, order string) *web.Gatew
 }
 
 // gatewaySites returns what a gateway may serve: mirrors, and places that a test of late found
-// interchangeable.
+// interchangeable, or single paths of them equal.
 func gatewaySites(reg *Registry) (out []web.GatewaySite) {
 	for i := range reg.Mirrors {
 		m := &reg.Mirrors[i]
 		x := web.GatewaySite{Name: m.Job, Prefixes: m.Prefixes}
 		for _, e := range m.Equivalents {
-			if e.Interchangeable && reg.Made.Sub(e.Tested) <= hosts.TestedFor {
-				x.Same = append(x.Same, web.GatewayPlace{Of: e.Of, At: e.At})
+			if (e.Interchangeable || len(e.Equal) > 0) && reg.Made.Sub(e.Tested) <= hosts.TestedFor {
+				x.Same = append(x.Same, web.GatewayPlace{Of: e.Of, At: e.At, Only: e.Equal})
 			}
 		}
 		out = append(out, x)

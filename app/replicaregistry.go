@@ -12,6 +12,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -62,6 +63,9 @@ type RegistryEquivalent struct {
 	Good            float64   `json:"good"`
 	Tested          time.Time `json:"tested"`
 	Job             string    `json:"job,omitempty"` // that mirrors it here too
+	// of a pair that is not interchangeable the paths, below both, that were verified equal: only these stand
+	// for one another
+	Equal []string `json:"equal,omitempty"`
 }
 
 // ReadRegistry makes the registry of a state. jobs are those in force; a site without a job is listed with
@@ -140,6 +144,9 @@ func (reg *Registry) link(pairs []store.PairRecord) {
 				Interchangeable: p.Equal,
 				Good:            p.Good,
 				Tested:          p.Tested,
+			}
+			if !p.Equal && p.Confident && !p.Alias && !p.RootOnly && p.Level == hosts.Level4.String() {
+				e.Equal = p.SamePaths
 			}
 			for _, x := range places(side[1]) {
 				if strings.HasPrefix(side[1], x.prefix) {

@@ -218,6 +218,20 @@ func TestAlternateForOnePage(t *testing.T) {
 	}
 }
 
+// shownTo makes the pages of a host that shows another content by who asks.
+func shownTo(isOther func(*http.Request) bool) func(int, mirrortest.Page) mirrortest.Page {
+	return func(i int, was mirrortest.Page) mirrortest.Page {
+		return mirrortest.Page{Handle: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			if isOther(r) {
+				fmt.Fprintf(w, "<title>Other</title><p>%s", prose(i, 77))
+				return
+			}
+			fmt.Fprint(w, was.Body)
+		}}
+	}
+}
+
 func TestAlternateThatIsNoReplica(t *testing.T) {
 	for name, c := range map[string]struct {
 		page       func(i int, was mirrortest.Page) mirrortest.Page
@@ -236,6 +250,15 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 		"one page for every path": {func(int, mirrortest.Page) mirrortest.Page {
 			return mirrortest.HTML("Parked", "<p>"+prose(5, 5))
 		}, 0, true},
+		"another page for programs": {shownTo(func(r *http.Request) bool {
+			return strings.Contains(r.UserAgent(), "mirrord")
+		}), 0, true},
+		"another language unless one is wanted": {shownTo(func(r *http.Request) bool {
+			return r.Header.Get("Accept-Language") == ""
+		}), 0, true},
+		"another page for some addresses": {shownTo(func(r *http.Request) bool {
+			return strings.HasPrefix(r.RemoteAddr, "127.")
+		}), 0, true},
 		"noarchive": {func(_ int, was mirrortest.Page) mirrortest.Page {
 			was.Header = map[string]string{"Content-Type": "text/html", "X-Robots-Tag": "noarchive"}
 			return was

@@ -188,6 +188,16 @@ func TestSpreadRefuses(t *testing.T) {
 		{"another language", "", "has other bytes", func(p, body string) mirrortest.Page {
 			return mirrortest.HTML("Seite", "<p>"+prose(len(p), 7))
 		}},
+		{"the other tenant of a content network", "", "has other bytes", func(p, body string) mirrortest.Page {
+			return mirrortest.Page{Handle: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				if r.Host == "www.example.org" {
+					fmt.Fprint(w, body)
+					return
+				}
+				fmt.Fprint(w, "<title>Welcome</title><p>"+prose(len(p), 70))
+			}}
+		}},
 		{"other type", "", "charset=iso-8859-7, the origin's is", func(p, body string) mirrortest.Page {
 			header := map[string]string{"Content-Type": "text/html; charset=iso-8859-7"}
 			return mirrortest.Page{Body: body, Header: header}

@@ -64,7 +64,20 @@ type GatewaySite struct {
 }
 
 // GatewayPlace says that what lies under Of lies under At, too.
-type GatewayPlace struct{ Of, At string }
+type GatewayPlace struct {
+	Of, At string
+	Only   []string // if any, of these paths alone it is true, such as "/a/b.html"
+}
+
+// of returns where the place has a URL, if it does.
+func (x GatewayPlace) of(u site.URL) (site.URL, bool) {
+	rest, ok := strings.CutPrefix(u.String(), x.Of)
+	if !ok || (len(x.Only) > 0 && !slices.Contains(x.Only, "/"+rest)) {
+		return site.URL{}, false
+	}
+	to, _, err := site.Parse(x.At + rest)
+	return to, err == nil && strings.HasPrefix(to.String(), x.At)
+}
 
 // gateway serves a Gateway.
 type gateway struct {
@@ -320,9 +333,7 @@ func (p *passage) tries(from GatewaySource) (out []func() (bool, string)) {
 		out = append(out, p.fromMirror)
 	case GatewayEquivalent:
 		for _, x := range p.mirror.Same {
-			rest, ok := strings.CutPrefix(p.u.String(), x.Of)
-			u, _, err := site.Parse(x.At + rest)
-			if ok && err == nil && strings.HasPrefix(u.String(), x.At) {
+			if u, ok := x.of(p.u); ok {
 				out = append(out, func() (bool, string) { return p.fetch("equivalent "+u.String(), u) })
 			}
 		}

@@ -61,7 +61,10 @@ func startGateway(t *testing.T, order ...GatewaySource) (*httptest.Server, *gate
 					{
 						Name:     "one",
 						Prefixes: []string{"https://one.test/"},
-						Same:     []GatewayPlace{{Of: "https://one.test/docs/", At: "http://eq.test/pub/"}},
+						Same: []GatewayPlace{
+							{Of: "https://one.test/docs/", At: "http://eq.test/pub/"},
+							{Of: "https://one.test/part/", At: "http://part.test/", Only: []string{"/same.html"}},
+						},
 					},
 					{Name: "two", Prefixes: []string{"http://two.test:81/"}},
 				}, nil
@@ -130,6 +133,9 @@ func TestGatewaySources(t *testing.T) {
 		{"equivalent", "/web/https://one.test/docs/more.html", 200, "equivalent http://eq.test/pub/more.html",
 			"mirror: does not have it", []string{`href="/web/https://one.test/docs/y.html"`,
 				"From the equivalent page http://eq.test/pub/more.html"}, true},
+		{"equal path", "/web/https://one.test/part/same.html", 200, "equivalent http://part.test/same.html",
+			"mirror: does not have it", nil, true},
+		{"path that was not verified", "/web/https://one.test/part/other.html", 502, "none", "", nil, true},
 		{"nobody", "/web/https://one.test/docs/none", 502, "none", "", []string{"equivalent: status 404"}, true},
 		{"gone", "/web/https://one.test/gone", 404, "none", "", []string{"origin: status 404"}, true},
 	} {
@@ -138,6 +144,8 @@ func TestGatewaySources(t *testing.T) {
 				"Set-Cookie", "a=b", "Etag", `"x"`)
 			behind.set("https://one.test/gone", 404, "gone")
 			behind.set("http://eq.test/pub/none", 404, "")
+			behind.set("http://part.test/same.html", 200, "the same")
+			behind.set("http://part.test/other.html", 200, "never requested")
 			behind.set("http://eq.test/pub/more.html", 200, `<a href="y.html">y</a>`, "Content-Type", "text/html")
 			if c.down {
 				behind.set("https://one.test/docs/", 503, "down")
