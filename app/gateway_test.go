@@ -17,8 +17,8 @@ import (
 	"mirrord/web"
 )
 
-// A gateway uses what a test of late found: whole places, of others the paths that are equal; and nothing of a
-// test that is old, not sure, or of one host by two names.
+// A gateway uses what a test of late found: whole places, of others the paths that are equal; and nothing of
+// a test that is old, not sure, or of one host by two names.
 func TestGatewaySites(t *testing.T) {
 	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
 	const base = "http://one.test/"
@@ -67,8 +67,8 @@ type publicNames struct{}
 func (publicNames) WasPublic(string) (bool, error) { return true, nil }
 func (publicNames) KeepPublic(string) error        { return nil }
 
-// A place that was public when it was tested and leads into our network since makes no request there, whatever
-// the registry says of it.
+// A place that was public when it was tested and leads into our network since makes no request there,
+// whatever the registry says of it.
 func TestGatewayReachesNothingInside(t *testing.T) {
 	var reached atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))

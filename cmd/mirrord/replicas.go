@@ -167,7 +167,7 @@ func printReplicas(a *cli, r *app.Replicas) {
 		for _, cp := range c.Copies {
 			common := ""
 			if 10*cp.Shared < 9*cp.Pages {
-				common = fmt.Sprintf(": %d of them in common with the first", cp.Shared)
+				common = fmt.Sprintf(": at least %d of them in common with the first", cp.Shared)
 			}
 			a.printf("     %6d %3.0f%%  %s%s\n", cp.Pages, 100*cp.Share, strings.TrimSpace(cp.At), common)
 		}

@@ -57,6 +57,7 @@ type copyGraph struct {
 	pairs   []DirPair
 	at      [][]int // numbers of the pairs of a directory
 	covered []bool  // pairs that are in a cluster
+	between map[[2]int]int
 }
 
 func newCopyGraph(pairs []DirPair) *copyGraph {
@@ -64,6 +65,7 @@ func newCopyGraph(pairs []DirPair) *copyGraph {
 		number:  map[Address]int{},
 		pairs:   pairs,
 		covered: make([]bool, len(pairs)),
+		between: map[[2]int]int{},
 	}
 	id := func(a Address, pages int) int {
 		n, ok := g.number[a]
@@ -77,6 +79,7 @@ func newCopyGraph(pairs []DirPair) *copyGraph {
 	for i, p := range pairs {
 		a, b := id(p.A, p.OfA), id(p.B, p.OfB)
 		g.at[a], g.at[b] = append(g.at[a], i), append(g.at[b], i)
+		g.between[[2]int{a, b}] = i
 	}
 	return g
 }
@@ -176,10 +179,59 @@ func (g *copyGraph) cluster(root int, shared map[int]int) DirCluster {
 	slices.SortFunc(c.Copies, func(a, b Copy) int {
 		return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
 	})
+	g.addWithin(&c)
 	slices.SortFunc(c.Pairs, func(x, y DirPair) int {
 		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
 	})
 	return c
+}
+
+// addWithin adds what is known of two copies by a pair of directories above them: only the outermost pairs
+// are found.
+func (g *copyGraph) addWithin(c *DirCluster) {
+	some := c.Copies[:min(len(c.Copies), maxShown)]
+	for i, a := range some {
+		for j, b := range some[i+1:] {
+			p, ok := g.within(&a, &b)
+			if !ok {
+				continue
+			}
+			c.Pairs = append(c.Pairs, p)
+			if i == 0 {
+				cp := &c.Copies[1+j]
+				cp.Shared = max(cp.Shared, p.Pages)
+			}
+		}
+	}
+}
+
+// within returns what two directories have in common, at least, when they have the same place below the
+// directories of a pair: all pages but those which that pair lacks.
+func (g *copyGraph) within(a, b *Copy) (p DirPair, ok bool) {
+	x, y := a.Address, b.Address
+	for {
+		up := strings.LastIndexByte(strings.TrimSuffix(x.Path, "/"), '/') + 1
+		if name := x.Path[up:]; up == 0 || !strings.HasSuffix(y.Path, "/"+name) {
+			return p, false
+		}
+		y.Path = y.Path[:len(y.Path)-len(x.Path)+up]
+		x.Path = x.Path[:up]
+		i, okX := g.number[x]
+		k, okY := g.number[y]
+		if !okX || !okY {
+			continue
+		}
+		n, ok := g.between[[2]int{i, k}]
+		if !ok {
+			if n, ok = g.between[[2]int{k, i}]; !ok {
+				continue
+			}
+		}
+		p = g.pairs[n]
+		p.Pages = min(a.Pages-(g.dirs[i].Pages-p.Pages), b.Pages-(g.dirs[k].Pages-p.Pages))
+		p.A, p.B, p.OfA, p.OfB = a.Address, b.Address, a.Pages, b.Pages
+		return p, p.Pages >= Votes{}.withDefaults().Pages
+	}
 }
 
 // Lead puts another copy first, as the one that the others are compared with.

@@ -11,6 +11,60 @@ import (
 
 // What is said of two places of a cluster is true of these two: no chain of pairs makes copies of directories
 // that have nothing in common.
+// What is said of two copies follows from a pair of directories above them, when only a third place makes
+// them a collection of its own.
+func TestCopiesBelowCopies(t *testing.T) {
+	a, b, c := Address{"a.test", "/"}, Address{"b.test", "/m/"}, Address{"c.test", "/j/"}
+	apiA, apiB := Address{"a.test", "/doc/api/"}, Address{"b.test", "/m/doc/api/"}
+	clusters := Clusters([]DirPair{
+		{
+			A:      a,
+			B:      b,
+			Pages:  98,
+			OfA:    100,
+			OfB:    110,
+			Places: 64,
+			Same:   64,
+		},
+		{
+			A:     apiA,
+			B:     c,
+			Pages: 60,
+			OfA:   80,
+			OfB:   80,
+		},
+		{
+			A:     apiB,
+			B:     c,
+			Pages: 60,
+			OfA:   81,
+			OfB:   80,
+		},
+	})
+	i := slices.IndexFunc(clusters, func(c DirCluster) bool { return c.Cardinality() == 3 })
+	if i < 0 {
+		t.Fatalf("%+v", clusters)
+	}
+	got := clusters[i]
+	// of the 80 pages two may be those that b.test lacks, of the 81 twelve those that a.test lacks
+	want := DirPair{
+		A:      apiB,
+		B:      apiA,
+		Pages:  69,
+		OfA:    81,
+		OfB:    80,
+		Places: 64,
+		Same:   64,
+	}
+	if got.Pairs[0] != want || got.Copies[1].Address != apiA || got.Copies[1].Shared != 69 {
+		t.Errorf("%+v", got)
+	}
+	got.Lead(1)
+	if got.Copies[0].Address != apiA || got.Copies[1].Shared != 69 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestClustersWithoutClosure(t *testing.T) {
 	at := func(name string) Address { return Address{name + ".test", "/"} }
 	pair := func(a, b string, pages, ofA, ofB int) DirPair {
