@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mirrord/find"
 	"mirrord/web"
@@ -155,6 +156,43 @@ func TestFindTexts(t *testing.T) {
 	}
 	if err := DropFind(a); err != nil || find.Wanted(stateOf(t, a)) {
 		t.Errorf("drop: %v", err)
+	}
+}
+
+// What is known of replicas is old a day after it was found, when mirrors have other versions, and only where
+// somebody wanted to know.
+func TestReplicasAreFoundAnew(t *testing.T) {
+	a, run, version := mirroredToFind(t, "all")
+	run()
+	st, err := a.MustState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	k := newKeptIndex(a, st)
+	old := func(after time.Duration, want bool) {
+		t.Helper()
+		if got := k.replicasAreOld(time.Now().Add(after)); got != want {
+			t.Errorf("after %v: old %v", after, got)
+		}
+	}
+	const day = replicasEvery + time.Hour
+	old(day, false) // nobody asked
+	if _, err := FindReplicas(t.Context(), a, nil, ReplicaOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	old(day, false) // nothing is new
+	version.Store(2)
+	run()
+	old(time.Hour, false)
+	old(day, true)
+	if err := k.findReplicas(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old(day, false)
+	known, err := k.Replicas()
+	if err != nil || known.Versions["x"] != 2 || known.Pages == 0 {
+		t.Errorf("%+v, %v", known, err)
 	}
 }
 

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -42,16 +43,24 @@ func newKeptIndex(a *App, st *store.State) *KeptIndex {
 func IndexOf(d *Daemon) *KeptIndex { return d.texts }
 
 // Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
+// Once a day it also finds replicas anew, if somebody ever did and mirrors have changed.
 // Its thread is the last to get processor and disk, and runs never wait for it.
 func (k *KeptIndex) Keep(ctx context.Context) {
 	idleThread()
 	t := time.NewTimer(findEvery)
 	defer t.Stop()
+	var tried time.Time
 	for {
 		next := findEvery
 		if err := indexTexts(ctx, k.app, k.st, false); err != nil && ctx.Err() == nil {
 			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
+		}
+		if now := k.app.now(); now.Sub(tried) >= replicasEvery && k.replicasAreOld(now) {
+			tried = now
+			if err := k.findReplicas(ctx); err != nil && ctx.Err() == nil {
+				k.app.Log.Error("replicas are not found anew", "err", err)
+			}
 		}
 		t.Reset(next)
 		select {
@@ -82,6 +91,31 @@ func (k *KeptIndex) Begin() error {
 	}
 	k.wake()
 	return nil
+}
+
+// What is known of replicas is made anew at most so often, with so many bytes of memory, and shows so many
+// collections and pairs of hosts.
+const (
+	replicasEvery  = 24 * time.Hour
+	replicasMemory = 64 << 20
+	replicasShown  = 50
+)
+
+// replicasAreOld reports whether somebody wanted to know of replicas, and mirrors have other versions by now.
+func (k *KeptIndex) replicasAreOld(now time.Time) bool {
+	known, err := loadReplicas(k.st.Dir)
+	if err != nil || now.Sub(known.Made) < replicasEvery {
+		return false // nobody ever asked; or what is damaged is reported where it is shown
+	}
+	versions, err := publishedVersions(k.st)
+	return err == nil && !maps.Equal(versions, known.Versions)
+}
+
+// findReplicas compares all mirrors, as mirrord replicas does. Pages that it knows are not read again.
+func (k *KeptIndex) findReplicas(ctx context.Context) error {
+	o := ReplicaOptions{Limit: replicasShown, Memory: replicasMemory}
+	_, err := FindReplicas(ctx, k.app, nil, o)
+	return err
 }
 
 // Replicas is what mirrord replicas last found among all mirrors; fs.ErrNotExist when it was never run.

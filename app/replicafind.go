@@ -101,6 +101,12 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	if err != nil {
 		return nil, err
 	}
+	var versions map[string]int
+	if r.state != nil {
+		if versions, err = publishedVersions(r.state); err != nil {
+			return nil, err
+		}
+	}
 	root, err := os.OpenRoot(room)
 	if err != nil {
 		return nil, err
@@ -173,7 +179,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	}
 	if r.state != nil {
 		// whoever may not write the state keeps nothing
-		if err := saveReplicas(r.state.Dir, r.state.Now(), out); err != nil {
+		if err := saveReplicas(r.state.Dir, r.state.Now(), out, versions); err != nil {
 			a.Log.Info("what was found is not kept", "err", err)
 		}
 	}

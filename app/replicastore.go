@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"mirrord/mirror/render"
+	"mirrord/store"
 )
 
 // replicasName is the file below the state that has what mirrord replicas last found among all mirrors. It
@@ -22,12 +25,29 @@ type KnownReplicas struct {
 	Replicas
 	// of all collections the directories of their copies, the one first that stands for all
 	Families [][]string `json:"families"`
+	// of each mirror the version that was published then
+	Versions map[string]int `json:"versions,omitempty"`
+}
+
+// publishedVersions are the versions of mirrors that readers see.
+func publishedVersions(st *store.State) (map[string]int, error) {
+	names, err := st.Sites()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, name := range names {
+		if meta, err := render.PublishedMeta(st, name); err == nil { // else nothing is published, or readable
+			out[name] = meta.Version
+		}
+	}
+	return out, nil
 }
 
 // saveReplicas keeps what was found among all mirrors of a state, for the pages of the console and for
 // searches.
-func saveReplicas(dir string, now time.Time, r *Replicas) error {
-	k := KnownReplicas{Made: now.UTC(), Replicas: *r}
+func saveReplicas(dir string, now time.Time, r *Replicas, versions map[string]int) error {
+	k := KnownReplicas{Made: now.UTC(), Replicas: *r, Versions: versions}
 	for i := range r.all {
 		var dirs []string
 		if i < len(r.Clusters) { // its copies are in the order of what they have
