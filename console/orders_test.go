@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"mirrord/app/orders"
 	"mirrord/app/orders/orderstest"
 )
@@ -61,6 +63,13 @@ func TestOrders(t *testing.T) {
 	doc := parse(t, b.want(http.StatusOK, "Preview", "/order?url=https%3A%2F%2Fa.example%2F", nil))
 	if got, _ := doc.Find("#url").Attr("value"); got != "https://a.example/" {
 		t.Errorf("the form is for %q", got)
+	}
+	var forms []string
+	doc.Find("input[name=form]").Each(func(_ int, i *goquery.Selection) {
+		forms = append(forms, i.AttrOr("value", ""))
+	})
+	if got := strings.Join(forms, " "); got != "phm tar.zst zim wacz" {
+		t.Errorf("one may order %s", got)
 	}
 	if to, _ := doc.Find("a[href^='javascript:']").Attr("href"); !strings.Contains(to, testHost) {
 		t.Errorf("the bookmarklet: %q", to)

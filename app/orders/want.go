@@ -40,7 +40,7 @@ type Wish struct {
 // Forms are the names of the archives that can be ordered.
 func Forms() (names []string) {
 	for _, f := range archive.Exports() {
-		if !f.Folder() && f.Name != "warc" {
+		if !f.Folder() && f.Name != "warc.gz" {
 			names = append(names, f.Name)
 		}
 	}
