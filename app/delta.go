@@ -31,7 +31,7 @@ type ExportedDelta struct {
 
 // exportDelta writes what a version has and an older one, or an archive, does not have.
 func exportDelta(
-	ctx context.Context, st *store.State, name string, o ExportRequest,
+	ctx context.Context, a *App, st *store.State, name string, o ExportRequest,
 ) (_ *Exported, err error) {
 	base, label, err := openBase(ctx, st, name, o.Since)
 	if err != nil {
@@ -45,7 +45,10 @@ func exportDelta(
 	if err != nil {
 		return nil, err
 	}
-	defer tree.Close()
+	if tree, err = o.withHistory(ctx, a, st, name, tree, base.FS); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
 	target := o.watch(ctx, tree)
 	if o.Out == "-" {
 		_, err := phm.PackDelta(o.Stream, base.FS, target)

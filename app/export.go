@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"mirrord/archive"
@@ -32,8 +33,8 @@ type ExportRequest struct {
 
 	Single string // only the page at this URL, with all it shows, as one HTML file
 
-	AllVersions bool // of forms of captures: what came in all kept versions
-	Cookies     bool // of the same: fields that set cookies stay
+	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
+	Cookies     bool // of forms of captures: fields that set cookies stay
 
 	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
 	Progress func(done, total int64)
@@ -113,11 +114,11 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if form.Captures != nil {
 		return exportCaptures(ctx, a, st, name, o, form)
 	}
-	if o.AllVersions || o.Cookies {
-		return nil, badFormat(o.Format, "only web archives (warc, wacz) hold all versions, or cookies")
+	if err := o.canHold(form); err != nil {
+		return nil, err
 	}
 	if o.Since != "" {
-		return exportDelta(ctx, st, name, o)
+		return exportDelta(ctx, a, st, name, o)
 	}
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
@@ -135,11 +136,35 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if err != nil {
 		return nil, err
 	}
+	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
+		return nil, sayDamage(name, err)
+	}
 	out, err := exportVersion(ctx, tree, name, o, form, how)
 	if (o.Version == 0) && isDamage(err) && o.Out != "-" {
 		return exportStored(ctx, a, st, name, o, form, how, err)
 	}
 	return out, sayDamage(name, err)
+}
+
+// canHold returns an error when a form of trees cannot hold what is asked for.
+func (o *ExportRequest) canHold(form archive.Form) error {
+	switch {
+	case o.Cookies:
+		return badFormat(o.Format, "only web archives (warc, wacz) hold cookies")
+	case !o.AllVersions:
+		return nil
+	case form.Placed, o.Flatten, len(o.Mask) > 0:
+		return badFormat(o.Format, "all versions are in a web archive (warc, wacz), or beside all files of a PHM "+
+			"(phm, tar.zst, dir)")
+	}
+	if _, err := strconv.Atoi(o.Since); err == nil {
+		return &Error{
+			Kind:  Usage,
+			Field: FieldSince,
+			Err:   errors.New("since: a delta with all versions builds on an archive: give its file"),
+		}
+	}
+	return nil
 }
 
 // exportStored exports the published version, whose tree is damaged, from the stored bodies, of which it is
@@ -154,7 +179,11 @@ func exportStored(
 	}
 	a.warn(fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord "+
 		"verify %s finds all damage, mirrord run-now %s repairs it", name, why, name, name))
-	out, err := exportVersion(ctx, past, name, o, form, how)
+	tree, err := o.withHistory(ctx, a, st, name, past, nil)
+	if err != nil {
+		return nil, sayDamage(name, err)
+	}
+	out, err := exportVersion(ctx, tree, name, o, form, how)
 	return out, sayDamage(name, err)
 }
 

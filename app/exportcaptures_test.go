@@ -276,7 +276,7 @@ func TestExportCapturesRefused(t *testing.T) {
 		want string
 	}{
 		"flattened":    {t.Context(), ExportRequest{Format: "warc", Flatten: true}, "flattened"},
-		"no archive":   {t.Context(), ExportRequest{Format: "phm", AllVersions: true}, "only web archives"},
+		"no archive":   {t.Context(), ExportRequest{Format: "zim", AllVersions: true}, "in a web archive"},
 		"no version":   {t.Context(), ExportRequest{Format: "warc", Version: 7}, "no version 7"},
 		"interrupted":  {ended, ExportRequest{Format: "warc"}, "canceled"},
 		"another file": {t.Context(), ExportRequest{Out: filepath.Join(dir, "notes.wacz")}, "no WACZ archive"},

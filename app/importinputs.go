@@ -33,7 +33,8 @@ type ImportRequest struct {
 	Job     bool     // write a job file
 	URL     string   // the entry point of a job that is made; "" is what the archive begins with
 
-	known bool // there is a job file
+	known   bool // there is a job file
+	imports bool // it is an import, and not another look at the files
 }
 
 // Imported is what was imported.
@@ -69,6 +70,7 @@ func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) 
 	if !job.ValidName(r.As) {
 		return nil, Usagef("%q cannot name a job", r.As)
 	}
+	r.imports = true
 	in, err := r.openInputs()
 	if err != nil {
 		return nil, err
@@ -143,6 +145,11 @@ func (r *ImportRequest) openInputs() (in *importInputs, err error) {
 			continue
 		}
 		if files == nil {
+			if taken, err := in.history(name, r.imports); err != nil {
+				return in, fmt.Errorf("import %s: %w", name, err)
+			} else if taken {
+				continue
+			}
 			if len(in.files) > 0 {
 				return in, Usagef("import: %s holds no records of a crawl, and is imported by itself", name)
 			}

@@ -51,7 +51,7 @@ Files are read back before they replace older ones. Web archives hold the answer
 		"only what `VERSION|FILE` does not have, for apply or import")
 	cmd.Flags().StringVar(&o.Single, "single-file", "", "the page at `URL` as one HTML file")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
-	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "web archive of all versions")
+	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "all kept versions, not in a ZIM file")
 	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
 	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
 	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,

@@ -17,7 +17,7 @@ func importCommand(a *cli) *cobra.Command {
 		Short: "Make a mirror of an archive",
 		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
 
-  PHM archive, tar, ZIM file of mirrord, directory  the first version of a job's mirror
+  PHM archive, tar, ZIM file of mirrord, directory  one version; all, when exported with --all-versions
   WARC and WACZ files, or a directory of them       a version of each crawl that they hold
   project of HTTrack, by hts-cache/new.zip          the first version; hts-cache/doit.log names the entry point
   folder of wget -r, with --url                     the first version, of the originals that -K kept
