@@ -36,6 +36,8 @@ type ExportRequest struct {
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
 
+	redirects []archive.Redirect // of the version, for forms that hold them; set by Export
+
 	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
 	Progress func(done, total int64)
 }
@@ -119,6 +121,11 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	}
 	if o.Since != "" {
 		return exportDelta(ctx, a, st, name, o)
+	}
+	if form.Leads && !o.Flatten {
+		if o.redirects, err = redirectsOf(st, name, o.Version); err != nil {
+			return nil, err
+		}
 	}
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
@@ -241,9 +248,9 @@ func exportVersion(
 		tree = interruptible{tree, ctx}
 	}
 	if o.Out == "-" {
-		return nil, packStream(o.Stream, tree, name, form)
+		return nil, packStream(o.Stream, tree, form, packing(name, o.redirects))
 	}
-	if err := ExportTree(tree, o.Out, form); err != nil {
+	if err := exportTree(tree, o.Out, form, o.redirects); err != nil {
 		return nil, err
 	}
 	return exportedOf(tree, name, o)

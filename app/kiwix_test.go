@@ -3,17 +3,79 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/zim"
 )
+
+// redirecting is a site with a redirect by way of another one, one to itself and one to nothing.
+func redirecting(w http.ResponseWriter, r *http.Request) {
+	to := map[string]string{
+		"/old": "/older.html", "/older.html": "/new.html",
+		"/self": "/self", "/dead": "/none",
+	}
+	switch r.URL.Path {
+	case "/":
+		io.WriteString(w, "<title>Start</title><a href=old>1</a><a href=self>2</a>"+
+			"<a href=dead>3</a>")
+	case "/new.html":
+		io.WriteString(w, "<title>New</title><a href=/>back</a><p>Edition 2")
+	default:
+		if to[r.URL.Path] == "" {
+			http.NotFound(w, r)
+			return
+		}
+		http.Redirect(w, r, to[r.URL.Path], http.StatusFound)
+	}
+}
+
+// Redirects that lead to a page are in the ZIM file, of the published version and of a kept one.
+func TestZimRedirects(t *testing.T) {
+	a := testApp(t.TempDir())
+	srv := httptest.NewServer(http.HandlerFunc(redirecting))
+	t.Cleanup(srv.Close)
+	a.Jobs = t.TempDir()
+	put(t, a.Jobs, "site.toml", growingJob(srv.URL))
+	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	for _, version := range []int{0, 1} {
+		file := filepath.Join(t.TempDir(), "site.zim")
+		if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: file, Version: version}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for i := range z.Len() {
+			if e, target := z.Entry(i); e.Namespace == zim.Content && target >= 0 {
+				to, _ := z.Entry(target)
+				got[e.Path] = to.Path
+			}
+		}
+		if want := map[string]string{"old.html": "new.html", "older.html": "new.html"}; !maps.Equal(got, want) {
+			t.Errorf("redirects of version %d: %v, want %v", version, got, want)
+		}
+	}
+}
 
 // kiwix-serve serves what is exported as ZIM, and suggests pages by their titles.
 func TestKiwix(t *testing.T) {
@@ -68,6 +130,7 @@ func TestKiwix(t *testing.T) {
 	for path, want := range map[string]string{
 		"/site/A/index.html":                "Edition 1",
 		"/site/A/same.html":                 "stays as it is",
+		"/site/A/moved.html":                "Page 2", // by a redirect
 		"/suggest?content=site&term=Page+3": `"p3.html"`,
 	} {
 		if got := get(path); !strings.Contains(got, want) {

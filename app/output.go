@@ -23,14 +23,20 @@ import (
 // ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place
 // of an older one; a directory is brought up to date in place, file by file.
 func ExportTree(tree fs.FS, out string, form archive.Form) error {
+	return exportTree(tree, out, form, nil)
+}
+
+func exportTree(tree fs.FS, out string, form archive.Form, redirects []archive.Redirect) error {
 	if form.Folder() {
 		return syncDir(tree, out)
 	}
-	return packTo(tree, out, form, phm.Limits{})
+	return packTo(tree, out, form, redirects, phm.Limits{})
 }
 
 // packTo writes a tree as one file, which must come back under the limits.
-func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
+func packTo(
+	tree fs.FS, out string, form archive.Form, redirects []archive.Redirect, l phm.Limits,
+) error {
 	if err := replaceable(out, form); err != nil {
 		return err
 	}
@@ -39,7 +45,8 @@ func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
 		return err
 	}
 	defer f.Cleanup() // nothing to do once it is in place
-	m, err := form.Pack(f, tree, packing(strings.TrimSuffix(filepath.Base(out), "."+form.Name)))
+	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
+	m, err := form.Pack(f, tree, packing(name, redirects))
 	if err == nil {
 		err = readBack(f.File, form, m, l)
 	}
@@ -50,8 +57,8 @@ func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
 }
 
 // packing is how mirrors are packed: on all cores.
-func packing(name string) archive.Packing {
-	return archive.Packing{Name: name, Crew: crew()}
+func packing(name string, redirects []archive.Redirect) archive.Packing {
+	return archive.Packing{Name: name, Crew: crew(), Redirects: redirects}
 }
 
 // crew is a worker for each core.
@@ -61,9 +68,9 @@ func crew() inorder.Crew {
 
 // packStream writes a tree as one file to a stream. A form that is not written from front to end is written
 // to a temporary file first.
-func packStream(w io.Writer, tree fs.FS, name string, form archive.Form) (err error) {
+func packStream(w io.Writer, tree fs.FS, form archive.Form, how archive.Packing) (err error) {
 	if !form.Placed {
-		_, err := form.Pack(w, tree, packing(name))
+		_, err := form.Pack(w, tree, how)
 		return err
 	}
 	f, err := os.CreateTemp("", "mirrord-export-")
@@ -71,7 +78,7 @@ func packStream(w io.Writer, tree fs.FS, name string, form archive.Form) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if _, err := form.Pack(f, tree, packing(name)); err != nil {
+	if _, err := form.Pack(f, tree, how); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -117,7 +124,17 @@ func place(s *store.Site, out string) error {
 			return err
 		}
 		defer root.Close()
-		return ExportTree(root.FS(), out, form)
+		var redirects []archive.Redirect
+		if form.Leads {
+			v, err := versionNumbered(s, 0)
+			if err != nil {
+				return err
+			}
+			if redirects, err = findRedirects(s, v); err != nil {
+				return err
+			}
+		}
+		return exportTree(root.FS(), out, form, redirects)
 	}
 	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
 	if err != nil {

@@ -109,7 +109,7 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 	tree := someTree(t)
 	for _, format := range packedForms() {
 		out := filepath.Join(t.TempDir(), "some."+format.Name)
-		if err := packTo(tree, out, format, phm.Limits{}); err != nil {
+		if err := packTo(tree, out, format, nil, phm.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		old, err := os.ReadFile(out)
@@ -119,7 +119,7 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 		changed := someTree(t)
 		changed[phm.MetaName].Data = bytes.Replace(changed[phm.MetaName].Data, []byte(`"entry"`),
 			[]byte(`"title": "Another", "entry"`), 1)
-		err = packTo(changed, out, format, phm.Limits{Total: 10})
+		err = packTo(changed, out, format, nil, phm.Limits{Total: 10})
 		if !errors.Is(err, phm.ErrUnsafe) || !strings.Contains(err.Error(), "does not read back") {
 			t.Errorf("%s: %v", format.Name, err)
 		}

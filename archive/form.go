@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/archive/kiwix"
 	"mirrord/internal/inorder"
 	"mirrord/internal/parts"
 	"mirrord/phm"
@@ -39,6 +40,9 @@ type Form struct {
 
 	// Placed says that Pack needs a w that is a zim.File, such as an *os.File that may be read and written.
 	Placed bool
+
+	// Leads says that Pack writes redirects.
+	Leads bool
 
 	// Captures begins a file of what URLs yielded, in place of a tree. Nil: the form is one of trees.
 	Captures func(w io.Writer, a About) (CaptureWriter, error)
@@ -76,7 +80,12 @@ type Form struct {
 type Packing struct {
 	Name string       // what a folder inside is called
 	Crew inorder.Crew // reads and compresses beside the caller; the tree must be safe for concurrent use then
+
+	Redirects []Redirect // what leads to files of the tree, for forms with Leads
 }
+
+// Redirect is an address without a file that leads to one.
+type Redirect = kiwix.Redirect
 
 // HeadSize is how much of a file Claims looks at, in bytes.
 const HeadSize = 512

@@ -21,12 +21,13 @@ func (forms) Zim() Form {
 		Name:   "zim",
 		Doc:    "a file for Kiwix (zim)",
 		Placed: true,
+		Leads:  true,
 		Pack: func(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
 			f, ok := w.(zim.File)
 			if !ok {
 				return nil, errNotPlaced
 			}
-			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Crew: o.Crew})
+			return kiwix.Pack(f, tree, kiwix.Options{Name: o.Name, Crew: o.Crew, Redirects: o.Redirects})
 		},
 		Seeks: true,
 		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {

@@ -40,7 +40,12 @@ const (
 type Options struct {
 	Name string       // of the set, for people's collections
 	Crew inorder.Crew // works beside the caller; the tree must be safe for concurrent use then
+
+	Redirects []Redirect // of the site, in an order that is always the same
 }
+
+// A Redirect is an address without a file that leads to one. Both are mirror paths.
+type Redirect struct{ Path, Target string }
 
 // Pack writes a PHM as a ZIM file. Every file is checked against the table while it is read. fsys yields the
 // files in the order of the table.
@@ -79,7 +84,7 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 		return nil, err
 	}
 	p.zim, err = zim.NewWriter(f, zim.Options{
-		UUID:     uuidOf(m),
+		UUID:     uuidOf(m, o.Redirects),
 		Types:    p.allTypes(),
 		MainPage: m.Entry,
 		Go:       o.Crew.Go,
@@ -88,6 +93,9 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 		return nil, err
 	}
 	err = p.copy(o.Crew)
+	if err == nil {
+		err = p.redirect(o.Redirects)
+	}
 	if err == nil {
 		err = p.describe(m, o.Name)
 	}
@@ -99,8 +107,12 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 }
 
 // uuidOf names the set: equal sets give equal files.
-func uuidOf(m *phm.Meta) (id [16]byte) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s\n", m.Primary, m.Version, m.TableSum))
+func uuidOf(m *phm.Meta, redirects []Redirect) (id [16]byte) {
+	of := fmt.Appendf(nil, "%s\n%d\n%s\n", m.Primary, m.Version, m.TableSum)
+	for _, r := range redirects {
+		of = fmt.Appendf(of, "%s\n%s\n", r.Path, r.Target)
+	}
+	sum := sha256.Sum256(of)
 	copy(id[:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // RFC 9562, version 8
 	return id
@@ -178,6 +190,20 @@ func (p *packer) copy(crew inorder.Crew) error {
 		Large:  p.large,
 	})
 	return err
+}
+
+// redirect adds redirects. Where a file lies, and where another redirect is, there is none.
+func (p *packer) redirect(all []Redirect) error {
+	for _, r := range all {
+		if p.exists([]byte(r.Path)) || !p.exists([]byte(r.Target)) {
+			continue
+		}
+		if err := p.zim.Redirect(zim.Entry{Namespace: zim.Content, Path: r.Path}, r.Target); err != nil {
+			return err
+		}
+		p.paths[xxh3.HashString(r.Path)] = struct{}{}
+	}
+	return nil
 }
 
 func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image/png"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,10 +128,15 @@ func TestPack(t *testing.T) {
 
 // TestZimcheck: the checker of the people who made the format has nothing to say.
 func TestZimcheck(t *testing.T) {
+	zimcheck(t, pack(t, nasty(t), Options{Name: "nasty"}))
+}
+
+// zimcheck fails the test when the checker finds an error in a file.
+func zimcheck(t *testing.T, name string) {
+	t.Helper()
 	if _, err := exec.LookPath("zimcheck"); err != nil {
 		t.Skip("zimcheck is not installed: apt-get install zim-tools")
 	}
-	name := pack(t, nasty(t), Options{Name: "nasty"})
 	if said, err := exec.CommandContext(t.Context(), "zimcheck", "-A", name).CombinedOutput(); err != nil {
 		t.Errorf("zimcheck: %v\n%s", err, said)
 	}
@@ -205,4 +211,40 @@ func TestOpenKeptWhole(t *testing.T) {
 	if err != nil || report.Files != 3 {
 		t.Errorf("%+v, %v", report, err)
 	}
+}
+
+// Redirects lead to files. There is none in the place of a file, to nothing, or twice.
+func TestRedirects(t *testing.T) {
+	tree := nasty(t)
+	name := pack(t, tree, Options{Redirects: []Redirect{
+		{"old.html", "docs/a b.html"}, {"LICENSE", "index.html"}, {"dead.html", "none.html"},
+		{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
+	}})
+	data := read(t, name)
+	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i := range z.Len() {
+		if e, target := z.Entry(i); e.Namespace == zim.Content && target >= 0 {
+			to, _ := z.Entry(target)
+			got[e.Path] = to.Path
+		}
+	}
+	want := map[string]string{"old.html": "docs/a b.html", "a/b/ü.html": "index.html"}
+	if !maps.Equal(got, want) {
+		t.Errorf("redirects %v, want %v", got, want)
+	}
+	set, err := Open(bytes.NewReader(data), int64(len(data)), phm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := phm.Verify(set, phm.VerifyOptions{}); err != nil || report.Err() != nil {
+		t.Errorf("the set: %v, %v", err, report.Err())
+	}
+	if bytes.Equal(data, read(t, pack(t, tree, Options{}))) {
+		t.Error("the file is the same without redirects")
+	}
+	zimcheck(t, name)
 }
