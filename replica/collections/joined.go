@@ -165,20 +165,32 @@ func (j *joiners) choose() []uint64 {
 	slices.SortFunc(byWords, func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(j.words[b], j.words[a]), cmp.Compare(a, b))
 	})
-	var most uint64
-	if len(j.long) > 0 {
-		most = uint64(j.long[0].words)
-	}
-	if len(byWords) > 0 {
-		most = max(most, j.words[byWords[0]])
-	}
-	parts := slices.DeleteFunc(slices.Clone(byWords), func(key uint64) bool {
-		return j.words[key] > 4*most // also without pages that are too long
-	})
 	for _, key := range byWords[:min(len(byWords), joinedDirs)] {
 		j.dirs = append(j.dirs, joinedDir{key: key, words: j.words[key], pages: j.f.votes.totals.of(key)})
 	}
-	return parts[:min(len(parts), joinedUnions)]
+	var parts []uint64
+	for _, key := range byWords {
+		if len(parts) < joinedUnions && j.mayBeParts(j.words[key], j.f.votes.totals.of(key)) {
+			parts = append(parts, key)
+		}
+	}
+	return parts
+}
+
+// mayBeParts reports whether there are joined pages of fitting size for a directory of so many words and
+// pages, of which those that are too long do not count.
+func (j *joiners) mayBeParts(words uint64, pages int) bool {
+	most := uint64(float64(words) / joinedOfPage)
+	least := uint64(joinedOfParts * float64(words) / partMost)
+	at, _ := slices.BinarySearchFunc(j.long, most, func(p longPage, n uint64) int {
+		return cmp.Compare(n, uint64(p.words))
+	})
+	if at < len(j.long) && uint64(j.long[at].words) >= least {
+		return true
+	}
+	return slices.ContainsFunc(j.dirs, func(d joinedDir) bool {
+		return d.words <= most && d.words >= least && partsByPage*float64(d.pages) <= float64(pages)
+	})
 }
 
 // compare reads the pages of some directories, and compares these with all that may be joined of them. The
