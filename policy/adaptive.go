@@ -251,7 +251,10 @@ func (a *adaptive) price() float64 {
 	if a.o.Own > 0 {
 		least = max(least, scarcity(a.o.Own, a.o.Budget-a.asked))
 	}
-	p := least / insight * (1 + float64(a.found)/plenty)
+	p := least / insight
+	if a.o.Without != Rising {
+		p *= 1 + float64(a.found)/plenty
+	}
 	if a.quiet.now {
 		p *= silentPrice
 	}
@@ -306,11 +309,13 @@ func (a *adaptive) Tell(o Outcome) {
 		a.stale += 1 << 20
 		a.news++
 	}
-	if !missed {
+	if !missed && a.o.Without != Evidence {
 		a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	}
-	for _, v := range a.names.tell(a.m, u, hit, a.state) {
-		a.promote(v)
+	if a.o.Without != Naming {
+		for _, v := range a.names.tell(a.m, u, hit, a.state) {
+			a.promote(v)
+		}
 	}
 	a.stale++
 	if n := &a.nodes[g.dir]; moved(n.act, n.valued, 0.2) {

@@ -97,7 +97,8 @@ func (a *adaptive) believe() {
 		}
 		w := a.disc[x.since]
 		n.alpha = min(0.999, (float64(x.act)*w+actShrink*mean)/(float64(x.obs)*w+actShrink))
-		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns {
+		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns &&
+			a.o.Without != Ruling {
 			n.silent = int32(runs)
 			n.alpha = min(n.alpha, (float64(x.act)*w+ruleChanges)/(runs+1))
 		}

@@ -99,7 +99,8 @@ func (a *adaptive) group() {
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
-				m.past[units[j]] == m.past[units[i]] && k != Listing {
+				(m.past[units[j]] == m.past[units[i]] || a.o.Without == Past) && k != Listing &&
+				a.o.Without != Grouping {
 				j++
 			}
 			a.gs = append(a.gs, group{
@@ -212,7 +213,8 @@ func (a *adaptive) value(i uint32) {
 	}
 	u := a.order[g.next]
 	p := a.expected(u, g)
-	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
+	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
+		a.o.Without != Probing {
 		with, _ := a.parts(u, g)
 		after := (weight*with + 1) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))

@@ -75,6 +75,9 @@ func (q *silence) find(a *adaptive) {
 	m, root := a.m, &a.m.dirs[Root]
 	all := shift(root.recent, int32(m.runs)-root.run)
 	often := q.often(a)
+	if a.o.Without == Hubs {
+		often = nil
+	}
 	few := int(hubShare * float64(m.Units()))
 	open, began, silent := all, 0, ^uint64(0)
 	for len(q.hubs) < maxHubs {

@@ -36,7 +36,7 @@ func newKin(a *adaptive) kin {
 	for i := range a.gs {
 		g := &a.gs[i]
 		u := a.order[g.next]
-		if g.kind == Listing || g.listed || mathbits.OnesCount64(a.m.moves[u]) < leastKin {
+		if a.o.Without == KinGroups || g.kind == Listing || g.listed || mathbits.OnesCount64(a.m.moves[u]) < leastKin {
 			continue
 		}
 		key := uint64(a.m.past[u])<<8 | uint64(g.kind)

@@ -230,6 +230,7 @@ func (d *driver) act(w *World) error {
 		Price:   d.o.Price,
 		MaxSkip: d.o.MaxSkip,
 		MaxAge:  int64(d.o.MaxAge.Seconds()),
+		Without: d.o.Without,
 	}
 	if d.o.Budget > 0 {
 		own := max(1, int(d.o.Budget*float64(d.knownUnits())))

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,7 @@ type replayFlags struct {
 	steps   bool
 
 	experiments bool
+	ablation    bool
 	plot        string
 }
 
@@ -44,7 +46,8 @@ type replayReport struct {
 	Sites    []*replay.Result `json:"sites"`
 	Mean     replay.Total     `json:"mean"` // over the sites, each counted the same
 
-	Experiments *experiments `json:"experiments,omitempty"`
+	Experiments *experiments     `json:"experiments,omitempty"`
+	Ablation    []replay.IdeaRow `json:"ablation,omitempty"`
 }
 
 // experiments are the tables of --experiments.
@@ -112,6 +115,7 @@ docs/json.md the JSON.`,
 	fl.IntVar(&f.expire, "expire", 0, "near: request the skipped every `K` steps")
 	fl.BoolVar(&f.steps, "steps", false, "print all steps")
 	fl.BoolVar(&f.experiments, "experiments", false, "add the NEAR paper's experiments")
+	fl.BoolVar(&f.ablation, "ablation", false, "adaptive: worth of each idea")
 	fl.StringVar(&f.plot, "plot", "", "draw into this SVG `FILE`")
 	return c
 }
@@ -181,7 +185,7 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		can   func(policy.Definition) bool
 		flags []string
 	}{
-		{weighs, []string{"price", "max-skip"}},
+		{weighs, []string{"price", "max-skip", "ablation"}},
 		{rules, []string{"alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire"}},
 	} {
 		for _, flag := range x.flags {
@@ -231,7 +235,7 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 			return fmt.Errorf("%s: %w", arg, err)
 		}
 		report.Sites = append(report.Sites, r)
-		if f.plot != "" || f.experiments {
+		if f.plot != "" || f.experiments || f.ablation {
 			hs = append(hs, h)
 		}
 	}
@@ -245,6 +249,17 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 			return err
 		}
 		report.Experiments = x
+	}
+	if f.ablation {
+		log := a.log()
+		rows, err := replay.Ablation(hs, o, func(without policy.Idea) error {
+			log.Debug("replay", "without", without)
+			return cmd.Context().Err()
+		})
+		if err != nil {
+			return err
+		}
+		report.Ablation = rows
 	}
 	if f.plot != "" {
 		if err := plot(a, cmd, f.plot, hs, o); err != nil {
@@ -330,12 +345,8 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 	}
 	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tQUIET\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
 	row := func(name, steps string, t *replay.Total) {
-		quiet := "-"
-		if t.Quiet != nil {
-			quiet = percent(*t.Quiet)
-		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
-			percent(t.Req), quiet,
+			percent(t.Req), percentOr(t.Quiet),
 			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro),
 			percent(t.Stale))
 	}
@@ -367,6 +378,14 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 				measure(r.OP), measure(r.OR), measure(r.CR), r.Kind)
 		}
 	}
+	if len(report.Ablation) > 0 {
+		fmt.Fprintln(w, "\nWITHOUT\tOF FULL\tQUIET\tCR\tPOOLED\tSTALE\t")
+		for i := range report.Ablation {
+			r := &report.Ablation[i]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", cmp.Or(string(r.Without), "-"), percent(r.Total.Req),
+				percentOr(r.Total.Quiet), measure(r.Total.CR), measure(r.Total.CRMicro), percent(r.Total.Stale))
+		}
+	}
 	return w.Flush()
 }
 
@@ -376,6 +395,14 @@ func measure(v *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.3f", *v)
+}
+
+// percentOr writes a share, - when it is undefined.
+func percentOr(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return percent(*v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f%%", 100*v) }
