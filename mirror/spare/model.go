@@ -118,7 +118,8 @@ type learner struct {
 	known KnownSite
 	o     ModelOptions
 	m     *SiteModel
-	skip  int // so many of the first runs are too old to learn from
+	skip  int          // so many of the first runs are too old to learn from
+	dead  ledger.IDSet // what was missing from the mirror after some run
 	looks looks
 }
 
@@ -164,6 +165,9 @@ func (l *learner) addUnits(in ledger.IDSet) error {
 	m.Grow(int(t.Len()), 0)
 	mimes, docs := t.MIMEs(), ledger.DocumentTypes(t.MIMEs())
 	for id, s := range t.All() {
+		if !s.Governed() {
+			l.dead.Put(id, true)
+		}
 		d, k, name := policy.Root, policy.Page, ""
 		if s.Given() {
 			u := t.URL(id)
@@ -228,14 +232,19 @@ func (l *learner) look(o *store.Observation) {
 	})
 	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 		l.each(s, func(id uint32) {
-			dead.look(id, run, m.looked[id])
-			m.looked[id] = run
-			if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
-				dead.died[id] = run
+			if l.dead.Has(id) {
+				dead.look(id, run, m.looked[id])
+				if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
+					dead.died[id] = run
+				}
 			}
+			m.looked[id] = run
 		})
 	}
-	l.each(o.Left, func(id uint32) { dead.died[id] = run })
+	l.each(o.Left, func(id uint32) {
+		dead.died[id] = run
+		l.dead.Put(id, true)
+	})
 	l.each(o.Entered, func(id uint32) { delete(dead.died, id) })
 }
 
