@@ -36,7 +36,8 @@ func newKin(a *adaptive) kin {
 	for i := range a.gs {
 		g := &a.gs[i]
 		u := a.order[g.next]
-		if a.o.Without == KinGroups || g.kind == Listing || g.listed || mathbits.OnesCount64(a.m.moves[u]) < leastKin {
+		changes := mathbits.OnesCount64(a.m.moves[u])
+		if a.o.Without == KinGroups || g.kind == Listing || g.listed || changes < leastKin {
 			continue
 		}
 		key := uint64(a.m.past[u])<<8 | uint64(g.kind)
