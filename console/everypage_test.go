@@ -134,7 +134,9 @@ func newWhole(t *testing.T) (o func(*Options), fill func(b *browser)) {
 			Done:     17,
 			Hosts:    1,
 			WaitHost: evilText,
+			WaitFor:  90 * time.Second,
 			Down:     []string{evilText},
+			Recent:   []status.AnsweredURL{{URL: "https://a.example/" + evilText, Outcome: "gone"}},
 		}
 		for i := range d.jobs { // texts that differ, as those of sites do
 			j := &d.jobs[i]

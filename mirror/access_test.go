@@ -320,4 +320,7 @@ func TestProgress(t *testing.T) {
 		last.Phase != status.Publishing || last.Queued != 0 {
 		t.Errorf("%+v", last)
 	}
+	if n := len(last.Recent); n != 5 || last.Recent[0].Outcome != "fetched" {
+		t.Errorf("the last answers: %+v", last.Recent)
+	}
 }

@@ -178,6 +178,14 @@ type Progress struct {
 	Down      []string `json:"down,omitempty"`
 	Relocated int64    `json:"relocated,omitempty"` // of Total files
 	Total     int64    `json:"total,omitempty"`
+
+	Recent []AnsweredURL `json:"recent,omitempty"` // the last answers, newest first
+}
+
+// AnsweredURL is a URL and what it came to.
+type AnsweredURL struct {
+	URL     string `json:"url"`
+	Outcome string `json:"outcome"`
 }
 
 // The phases of a run; requests are made in the first one.

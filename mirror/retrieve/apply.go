@@ -60,6 +60,7 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 // account takes a finding into the counts, the notes and what the run knows of the origin.
 func (r *Retrieval) account(rec *store.Resource, as *ledger.Account) {
 	r.Counts.Account(as)
+	r.recent.Note(rec.URL, rec.Outcome)
 	if as.Lost {
 		r.motor.Troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)
 	}

@@ -46,6 +46,7 @@ type Retrieval struct {
 	found   string       // a collection that another job mirrors too
 	lost    error        // see session.Retrieved
 	bodies  atomic.Int64 // bytes of new bodies that are no documents
+	recent  crawl.Recent
 }
 
 // New returns the retrieval of a run. The error is a job that cannot be used.
@@ -132,7 +133,7 @@ func findReuse(ctx context.Context, r *Retrieval) string {
 func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
 	p := crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
-	p.Down = r.motor.Troubles.DownEntries()
+	p.Down, p.Recent = r.motor.Troubles.DownEntries(), r.recent.List()
 	return p
 }
 
