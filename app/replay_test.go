@@ -242,23 +242,12 @@ func (c replayed) replay(t *testing.T, dir string) {
 	if _, err := chromedp.Call(ctx, network.SetCacheDisabled, fresh); err != nil {
 		t.Fatal(err)
 	}
-	browse := func(address, script string) (got seenReplay) {
-		t.Helper()
-		if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
-			t.Fatal(err)
-		}
-		got, err := chromedp.Run(ctx, chromedp.Evaluate[seenReplay](script, chromedp.EvalAwaitPromise))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
 	want := map[string]seenReplay{}
 	for v := range c.versions {
 		s.version.Store(v + 1)
 		images := 0
 		for _, page := range c.pages {
-			shown := browse(srv.URL+"/blank-for-the-test", fmt.Sprintf(showReplay, page))
+			shown := browse(t, ctx, srv.URL+"/blank-for-the-test", page)
 			if c.shows != "" && !strings.Contains(shown.Text, fmt.Sprintf(c.shows, v+1)) {
 				t.Fatalf("version %d of the site shows %s", v+1, shown.Text)
 			}
@@ -275,12 +264,11 @@ func (c replayed) replay(t *testing.T, dir string) {
 	}
 	srv.Close() // the site is gone
 	replay := replayServer(t, dir, file, s.url+c.pages[0])
-	browse(replay+"/", loadedReplay)
+	evaluate(t, ctx, replay+"/", loadedReplay)
 	for v := range c.versions {
 		stamp := time.Unix(changingStart+v*86400, 0).UTC().Format("20060102150405")
 		for _, page := range c.pages {
-			got := browse(replay+"/replay/blank.html",
-				fmt.Sprintf(showReplay, "/replay/w/demo/"+stamp+"mp_/"+s.url+page))
+			got := browse(t, ctx, replay+"/replay/blank.html", "/replay/w/demo/"+stamp+"mp_/"+s.url+page)
 			diff := got.differs(want[fmt.Sprint(v, page)])
 			// ReplayWeb.page dates what a page loads by the record of the page that it found, which may be
 			// that of another version when the page itself is the same in both.
@@ -295,6 +283,25 @@ func (c replayed) replay(t *testing.T, dir string) {
 			}
 		}
 	}
+}
+
+// browse looks at a page in a frame of another one of its server.
+func browse(t *testing.T, ctx context.Context, around, page string) seenReplay {
+	t.Helper()
+	return evaluate(t, ctx, around, fmt.Sprintf(showReplay, page))
+}
+
+// evaluate runs a script in a page.
+func evaluate(t *testing.T, ctx context.Context, page, script string) seenReplay {
+	t.Helper()
+	if err := chromedp.Do(ctx, chromedp.Navigate(page)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[seenReplay](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 // replayServer serves ReplayWeb.page with an archive.
