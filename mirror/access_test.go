@@ -320,7 +320,13 @@ func TestProgress(t *testing.T) {
 		last.Phase != status.Publishing || last.Queued != 0 {
 		t.Errorf("%+v", last)
 	}
-	if n := len(last.Recent); n != 5 || last.Recent[0].Outcome != "fetched" {
+	fetched := 0
+	for _, r := range last.Recent {
+		if r.Outcome == "fetched" && strings.HasPrefix(r.URL, "http") {
+			fetched++
+		}
+	}
+	if len(last.Recent) != 5 || fetched < 4 { // the icon, which is not there, may be among them
 		t.Errorf("the last answers: %+v", last.Recent)
 	}
 }

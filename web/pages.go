@@ -38,6 +38,7 @@ const headPage = `<!DOCTYPE html>
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; color-scheme: light dark }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ccc; vertical-align: top }
+section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
 </style></head>
