@@ -89,6 +89,9 @@ func TestImportWgetFolder(t *testing.T) {
 				t.Errorf("%s: no %s in\n%s", name, file, table)
 			}
 		}
+		if also := `"mirrord.also":["` + srv.URL + `/index.html"]`; !strings.Contains(table, also) {
+			t.Errorf("%s: links to /index.html are not of the mirror:\n%s", name, table)
+		}
 		if strings.Contains(table, ".orig") || strings.Count(table, "index") > 2 {
 			t.Errorf("%s:\n%s", name, table)
 		}

@@ -18,7 +18,8 @@ import (
 
 // What wget -r wrote: a folder for each host with its files. Of a page whose links were changed (-k) the one
 // with .orig (-K) is as the site sent it. Without it, links of the page lead to files of the folder; these
-// are the addresses of the site, but for index.html, which stands for its directory.
+// are the addresses of the site. What index.html was fetched as cannot be known: it is taken for the answer
+// of its directory and of its own address, which then are one file of the mirror.
 
 const original = ".orig"
 
@@ -110,10 +111,11 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 	a := answer{url: directoryOf(u), date: now, size: fi.Size()}
 	a.body, a.head = f, []byte(head)
 	err = a.write(to)
-	if err == nil && !b.kept && a.url != u { // where links that were changed lead
-		moved := answer{url: u, date: now, body: strings.NewReader("")}
-		moved.head = []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: ./\r\n\r\n")
-		err = moved.write(to)
+	if err == nil && a.url != u { // links lead to the one or the other
+		if a.body, err = dir.Open(from); err == nil {
+			a.url = u
+			err = a.write(to)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
