@@ -250,7 +250,7 @@ func exportVersion(
 	if o.Out == "-" {
 		return nil, packStream(o.Stream, tree, form, packing(name, o.redirects))
 	}
-	if err := exportTree(tree, o.Out, form, o.redirects); err != nil {
+	if err := exportTree(ctx, tree, o.Out, form, o.redirects); err != nil {
 		return nil, err
 	}
 	return exportedOf(tree, name, o)
@@ -363,6 +363,19 @@ func (t interruptible) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return t.versionTree.Open(name)
+}
+
+// interruptibleAt reads no more of a file once its context has ended.
+type interruptibleAt struct {
+	io.ReaderAt
+	ctx context.Context
+}
+
+func (r interruptibleAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, off)
 }
 
 // openVersion opens a version; 0 is the published one, which can be had also while a run writes the site.

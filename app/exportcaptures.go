@@ -191,12 +191,15 @@ func (x *captureExport) toFile(ctx context.Context, a *App, src *captureSource) 
 		return 0, err
 	}
 	a.note("reading it back")
-	report, err := x.form.Verify(f, fi.Size())
+	report, err := x.form.Verify(interruptibleAt{f, ctx}, fi.Size())
 	if err == nil {
 		err = report.Err()
 	}
 	if err == nil && report.Files != x.counts.Captures+x.counts.Revisits+1 {
 		err = fmt.Errorf("%d records, not %d", report.Files, x.counts.Captures+x.counts.Revisits+1)
+	}
+	if over := ctx.Err(); over != nil {
+		return 0, over
 	}
 	if err != nil {
 		return 0, fmt.Errorf("what was written does not read back: %w", err)

@@ -190,7 +190,7 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 		return sum, err
 	}
 	defer root.Close()
-	if err := ExportTree(root.FS(), r.Out, archive.Named(r.Out)); err != nil {
+	if err := ExportTree(ctx, root.FS(), r.Out, archive.Named(r.Out)); err != nil {
 		return sum, err
 	}
 	return sum, ended
@@ -222,7 +222,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 		return nil, err
 	}
 	if (err == nil) && sum.Verdict.Finished() {
-		if err = w.place(sum.Published); err == nil {
+		if err = w.place(ctx, sum.Published); err == nil {
 			sum.Path = out
 			err = w.putAway(ctx)
 		}

@@ -274,14 +274,14 @@ func (w *getWork) keepBodies(tree *os.Root, live *store.Version) error {
 }
 
 // place moves the published version to out, unless what lies there is the same to the last file.
-func (w *getWork) place(published bool) error {
+func (w *getWork) place(ctx context.Context, published bool) error {
 	if !published {
 		same, err := w.same()
 		if (err != nil) || same {
 			return err
 		}
 	}
-	return place(w.s, w.out)
+	return place(ctx, w.s, w.out)
 }
 
 // same reports whether the mirror at out is untouched: all files of the published tree are there with their

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,20 +23,22 @@ import (
 
 // ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place
 // of an older one; a directory is brought up to date in place, file by file.
-func ExportTree(tree fs.FS, out string, form archive.Form) error {
-	return exportTree(tree, out, form, nil)
+func ExportTree(ctx context.Context, tree fs.FS, out string, form archive.Form) error {
+	return exportTree(ctx, tree, out, form, nil)
 }
 
-func exportTree(tree fs.FS, out string, form archive.Form, redirects []archive.Redirect) error {
+func exportTree(
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects []archive.Redirect,
+) error {
 	if form.Folder() {
 		return syncDir(tree, out)
 	}
-	return packTo(tree, out, form, redirects, phm.Limits{})
+	return packTo(ctx, tree, out, form, redirects, phm.Limits{})
 }
 
 // packTo writes a tree as one file, which must come back under the limits.
 func packTo(
-	tree fs.FS, out string, form archive.Form, redirects []archive.Redirect, l phm.Limits,
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects []archive.Redirect, l phm.Limits,
 ) error {
 	if err := replaceable(out, form); err != nil {
 		return err
@@ -48,7 +51,7 @@ func packTo(
 	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
 	m, err := form.Pack(f, tree, packing(name, redirects))
 	if err == nil {
-		err = readBack(f.File, form, m, l)
+		err = readBack(ctx, f.File, form, m, l)
 	}
 	if err != nil {
 		return fmt.Errorf("export to %s: %w", out, err)
@@ -117,7 +120,7 @@ func replaceable(out string, form archive.Form) error {
 
 // place moves the published tree of a one-off site to its place: a directory by one rename, an archive by
 // packing. The site must not be used for more than closing afterwards.
-func place(s *store.Site, out string) error {
+func place(ctx context.Context, s *store.Site, out string) error {
 	if form := archive.Named(out); !form.Folder() {
 		root, err := s.Trees.Current()
 		if err != nil {
@@ -134,7 +137,7 @@ func place(s *store.Site, out string) error {
 				return err
 			}
 		}
-		return exportTree(root.FS(), out, form, redirects)
+		return exportTree(ctx, root.FS(), out, form, redirects)
 	}
 	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
 	if err != nil {

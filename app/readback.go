@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -12,7 +13,7 @@ import (
 
 // readBack checks a packed mirror as import and verify do: its directory, names, sizes and digests. It is
 // read from the disk, not from what the system still has of it in memory, where the system can do that.
-func readBack(f *os.File, form archive.Form, want *phm.Meta, l phm.Limits) error {
+func readBack(ctx context.Context, f *os.File, form archive.Form, want *phm.Meta, l phm.Limits) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
@@ -21,12 +22,15 @@ func readBack(f *os.File, form archive.Form, want *phm.Meta, l phm.Limits) error
 	if err != nil {
 		return err
 	}
-	report, err := form.Check(f, fi.Size(), l)
+	report, err := form.Check(interruptibleAt{f, ctx}, fi.Size(), l)
 	if err == nil {
 		err = report.Err()
 	}
 	if err == nil && (report.Meta.TableSum != want.TableSum || report.Files != want.Files) {
 		err = fmt.Errorf("%w: it has another file table", phm.ErrDamaged)
+	}
+	if over := ctx.Err(); over != nil {
+		return over
 	}
 	if err != nil {
 		return fmt.Errorf("what was written does not read back: %w", err)

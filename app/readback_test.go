@@ -4,6 +4,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -64,7 +65,7 @@ func TestReadBackFindsDamage(t *testing.T) {
 			if _, err := f.Write(data); err != nil {
 				t.Fatal(err)
 			}
-			return readBack(f, format, m, phm.Limits{})
+			return readBack(t.Context(), f, format, m, phm.Limits{})
 		}
 		if err := check(whole); err != nil {
 			t.Fatalf("%s: %v", format.Name, err)
@@ -85,7 +86,7 @@ func TestReadBackFindsDamage(t *testing.T) {
 		if _, err := f.Write(whole); err != nil {
 			t.Fatal(err)
 		}
-		if err := readBack(f, format, &other, phm.Limits{}); !errors.Is(err, phm.ErrDamaged) {
+		if err := readBack(t.Context(), f, format, &other, phm.Limits{}); !errors.Is(err, phm.ErrDamaged) {
 			t.Errorf("%s: another mirror: %v", format.Name, err)
 		}
 		missed, tried := 0, 0
@@ -109,7 +110,7 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 	tree := someTree(t)
 	for _, format := range packedForms() {
 		out := filepath.Join(t.TempDir(), "some."+format.Name)
-		if err := packTo(tree, out, format, nil, phm.Limits{}); err != nil {
+		if err := packTo(t.Context(), tree, out, format, nil, phm.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		old, err := os.ReadFile(out)
@@ -119,7 +120,13 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 		changed := someTree(t)
 		changed[phm.MetaName].Data = bytes.Replace(changed[phm.MetaName].Data, []byte(`"entry"`),
 			[]byte(`"title": "Another", "entry"`), 1)
-		err = packTo(changed, out, format, nil, phm.Limits{Total: 10})
+		over, end := context.WithCancel(t.Context())
+		end()
+		err = packTo(over, changed, out, format, nil, phm.Limits{})
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "does not read back") {
+			t.Errorf("%s: interrupted: %v", format.Name, err)
+		}
+		err = packTo(t.Context(), changed, out, format, nil, phm.Limits{Total: 10})
 		if !errors.Is(err, phm.ErrUnsafe) || !strings.Contains(err.Error(), "does not read back") {
 			t.Errorf("%s: %v", format.Name, err)
 		}
@@ -132,13 +139,13 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 	}
 	// A directory keeps each file whose new bytes are not those of the table.
 	out := filepath.Join(t.TempDir(), "dir")
-	if err := ExportTree(tree, out, archive.Named("dir")); err != nil {
+	if err := ExportTree(t.Context(), tree, out, archive.Named("dir")); err != nil {
 		t.Fatal(err)
 	}
 	bad := someTree(t)
 	bad["z.bin"].Data[0] ^= 1
 	bad["z.bin"].ModTime = time.Unix(1, 0)
-	if err := ExportTree(bad, out, archive.Named("dir")); !errors.Is(err, phm.ErrDamaged) {
+	if err := ExportTree(t.Context(), bad, out, archive.Named("dir")); !errors.Is(err, phm.ErrDamaged) {
 		t.Errorf("a damaged file is exported: %v", err)
 	}
 	if now, err := os.ReadFile(filepath.Join(out, "z.bin")); err != nil ||
@@ -194,7 +201,7 @@ func BenchmarkReadBack(b *testing.B) {
 				}
 				packed := time.Now()
 				if err == nil {
-					err = readBack(f, format, got, phm.Limits{})
+					err = readBack(b.Context(), f, format, got, phm.Limits{})
 				}
 				if err = errors.Join(err, f.Close()); err != nil {
 					b.Fatal(err)

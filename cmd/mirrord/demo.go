@@ -220,7 +220,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 		return err
 	}
 	file := filepath.Join(d.dir, demoName+"."+archive.PHM)
-	if err := app.ExportTree(root.FS(), file, archive.Named(file)); err != nil {
+	if err := app.ExportTree(ctx, root.FS(), file, archive.Named(file)); err != nil {
 		return err
 	}
 	fi, err := os.Stat(file)
