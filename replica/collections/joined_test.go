@@ -3,6 +3,7 @@
 package collections
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -131,6 +132,9 @@ func TestJoinedPages(t *testing.T) {
 			}
 		}, nil},
 	} {
+		if replicatest.RaceEnabled && strings.HasPrefix(c.name, "500") {
+			continue
+		}
 		w := joinedWeb{s: text.NewSketcher(text.SketchOptions{})}
 		c.make(&w)
 		for _, memory := range []int64{1, 1 << 30} {
@@ -149,6 +153,25 @@ func TestJoinedPages(t *testing.T) {
 				t.Errorf("%s, memory %d: %q, want %q", c.name, memory, got, c.want)
 			}
 		}
+	}
+}
+
+// The callback for progress can end the search for joined pages, too.
+func TestJoinedEnds(t *testing.T) {
+	w := joinedWeb{s: text.NewSketcher(text.SketchOptions{})}
+	w.book("a.test", "/book/", 20, 0)
+	w.add("b.test", "/one.html", chapters(0, 20))
+	f := NewFinder(&memorySpill{}, FinderOptions{Progress: func(phase string, done, total int) error {
+		if phase == "compare joined pages" {
+			return errSpill
+		}
+		return nil
+	}})
+	if err := addAndFind(f, w.at, w.digests); !errors.Is(err, errSpill) {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
