@@ -105,6 +105,9 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	_, out.Lasting = lasting(sum)
 	out.Lasting = out.Lasting && out.Verdict == status.VerdictPartial && out.Cause == status.ByItself
 	out.Lasting = out.Lasting || ((out.Verdict == status.VerdictError) && lastingSetup(err))
+	if err == nil && sum.Verdict == mirror.Complete {
+		registering{r.app, r.st, r.hosts}.renew(ctx, j)
+	}
 	return out
 }
 

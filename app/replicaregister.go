@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/control"
 	"mirrord/fetch"
@@ -53,6 +54,35 @@ func (r registering) register(ctx context.Context, j *job.Job, at string) (p sto
 		return p, nil
 	}
 	return p, apiErr{err, control.ErrInvalid}
+}
+
+// renewAfter is the age of a test at which a complete run has the place tested again. A test counts for
+// hosts.TestedFor.
+const renewAfter = 10 * 24 * time.Hour
+
+// renew tests the places again that stand for the origin of a job, when that is due: one may have turned bad.
+// Runs test the alternates of the job themselves. A place that does not answer keeps its last test.
+func (r registering) renew(ctx context.Context, j *job.Job) {
+	pairs, err := r.st.Pairs()
+	if err != nil {
+		r.Log.Error("registered mirrors are not tested again", "job", j.Name, "err", err)
+		return
+	}
+	base, err := (&replicaVerifier{App: r.App, st: r.st}).base(j)
+	if err != nil {
+		return // nothing is published, or the run said what is wrong
+	}
+	alternates := j.AlternateURLs()
+	for _, p := range pairs {
+		stands := p.Base1 == base && (p.Equal || len(p.SamePaths) > 0)
+		if !stands || r.st.Now().Sub(p.Tested) < renewAfter || ctx.Err() != nil ||
+			slices.ContainsFunc(alternates, func(u site.URL) bool { return u.String() == p.Base2 }) {
+			continue
+		}
+		if _, err := r.register(ctx, j, p.Base2); err != nil && ctx.Err() == nil {
+			r.Log.Warn("a registered mirror was tested again", "job", j.Name, "url", p.Base2, "err", err)
+		}
+	}
 }
 
 // levelOf names what a test decided.
