@@ -201,9 +201,12 @@ func (c *chromium) everyPage() {
 	c.look("light", 360)
 	for _, path := range allPages() {
 		c.goTo(path)
+		const there = `document.readyState == "complete" && document.documentElement != null`
+		c.until(there)
 		if err := chromedp.Do(c.ctx, chromedp.KeyEvent("\t")); err != nil { // from now on the focus is shown
 			c.Fatal(err)
 		}
+		c.until(there)
 		got := c.ask(`(async () => {
 			const bad = []
 			document.addEventListener("securitypolicyviolation", e => bad.push("refused " + e.blockedURI))
