@@ -318,6 +318,15 @@ func TestGetAgainAfterTrouble(t *testing.T) {
 			if n := srv.got(http.StatusOK); n != c.ok {
 				t.Errorf("%d bodies, want %d; answers %v", n, c.ok, srv.answers)
 			}
+			packs, err := filepath.Glob(filepath.Join(workOf(out), "sites/site/packs/*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range packs {
+				if raw, err := os.ReadFile(p); err != nil || strings.HasPrefix(string(raw), "mPr1") {
+					t.Errorf("%s holds pages as they came: %v", p, err)
+				}
+			}
 		})
 	}
 }

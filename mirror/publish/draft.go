@@ -155,10 +155,8 @@ func (d *Draft) Publish(accepted bool, restores int) (*store.Version, error) {
 		Restores: restores,
 		Meta:     d.meta,
 	}
-	if d.by.Rests != nil {
-		if err := d.by.Rests.Note(v.Number); err != nil {
-			return nil, err
-		}
+	if err := d.noteRests(v.Number); err != nil {
+		return nil, err
 	}
 	if err := d.tree.Publish(v, res.script()); err != nil {
 		return nil, err
@@ -175,7 +173,18 @@ func (d *Draft) PublishAgain() error {
 			return err
 		}
 	}
-	return d.tree.PublishAgain(*live)
+	if err := d.tree.PublishAgain(*live); err != nil {
+		return err
+	}
+	return d.noteRests(live.Number) // not before: until then its files are the damaged ones
+}
+
+// noteRests notes what the documents of a one-off mirror have beside the files of a version.
+func (d *Draft) noteRests(version int) error {
+	if d.by.Rests == nil {
+		return nil
+	}
+	return d.by.Rests.Note(version)
 }
 
 // Kept are the numbers of documents that stay as they are published, because their stored bodies are damaged
@@ -183,7 +192,13 @@ func (d *Draft) PublishAgain() error {
 func (d *Draft) Kept() []uint32 { return d.kept.ids }
 
 // Leave keeps the draft from being published. The next one starts from its files.
-func (d *Draft) Leave() error { return d.tree.Unchanged() }
+func (d *Draft) Leave() error {
+	err := d.tree.Unchanged()
+	if (err == nil) && (d.plan.Live != nil) && d.result.Same() {
+		err = d.noteRests(d.plan.Live.Number) // pages came anew, and make the files that are published
+	}
+	return err
+}
 
 // Close lets go of the trees.
 func (d *Draft) Close() error { return d.tree.Close() }
