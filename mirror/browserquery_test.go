@@ -40,7 +40,10 @@ func TestBrowserQueries(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
 	dir := t.TempDir()
-	for _, cs := range queryCharsets {
+	for i, cs := range queryCharsets {
+		if i%4 != 0 && !long() { // each takes half a second under the race detector
+			continue
+		}
 		const head = "<!DOCTYPE html><meta charset=%s><base href=\"http://www.example.org/\"><title>q</title>"
 		raw := fmt.Sprintf(head, cs)
 		page := filepath.Join(dir, cs+".html")
