@@ -161,7 +161,7 @@ func TestFindTexts(t *testing.T) {
 
 // What is known of replicas is old a day after it was found, when mirrors have other versions, and only where
 // somebody wanted to know.
-func TestReplicasAreFoundAnew(t *testing.T) {
+func TestReplicasAreFoundAgain(t *testing.T) {
 	a, run, version := mirroredToFind(t, "all")
 	run()
 	st, err := a.MustState()

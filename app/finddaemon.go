@@ -43,7 +43,7 @@ func newKeptIndex(a *App, st *store.State) *KeptIndex {
 func IndexOf(d *Daemon) *KeptIndex { return d.texts }
 
 // Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
-// Once a day it also finds replicas anew, if somebody ever did and mirrors have changed.
+// Once a day it also finds replicas again, if somebody ever did and mirrors have changed.
 // Its thread is the last to get processor and disk, and runs never wait for it.
 func (k *KeptIndex) Keep(ctx context.Context) {
 	idleThread()
@@ -59,7 +59,7 @@ func (k *KeptIndex) Keep(ctx context.Context) {
 		if now := k.app.now(); now.Sub(tried) >= replicasEvery && k.replicasAreOld(now) {
 			tried = now
 			if err := k.findReplicas(ctx); err != nil && ctx.Err() == nil {
-				k.app.Log.Error("replicas are not found anew", "err", err)
+				k.app.Log.Error("replicas are not found again", "err", err)
 			}
 		}
 		t.Reset(next)
@@ -93,7 +93,7 @@ func (k *KeptIndex) Begin() error {
 	return nil
 }
 
-// What is known of replicas is made anew at most so often, with so many bytes of memory, and shows so many
+// What is known of replicas is made again at most so often, with so many bytes of memory, and shows so many
 // collections and pairs of hosts.
 const (
 	replicasEvery  = 24 * time.Hour

@@ -57,7 +57,7 @@ func atMost(h *History, train int, share float64) (cr, stale float64) {
 }
 
 // What a budget can reach is known without any policy. On the recorded sites a third of the requests leaves
-// more than 1.6 % stale whoever spends it, since most of sass is made anew in most weeks.
+// more than 1.6 % stale whoever spends it, since most of sass is made again in most weeks.
 func TestWhatABudgetCanReach(t *testing.T) {
 	sites := []string{"dplyr", "sass"}
 	if os.Getenv("REPLAY_ALL") != "" {

@@ -11,7 +11,7 @@ import (
 // release is the number of the last release on a day.
 func release(day, every int) int { return day / every }
 
-// released is a site of 10 directories with 20 pages each and an index. All of it is made anew by each
+// released is a site of 10 directories with 20 pages each and an index. All of it is made again by each
 // release, and between two nothing changes. It is looked at on some days; a release may fall between any two.
 func released(t *testing.T, days []int, every int) *History {
 	t.Helper()

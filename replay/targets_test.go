@@ -29,7 +29,7 @@ var targets = []target{
 	{"price .01", Options{Price: 0.01}, 0.182, 0.882, 0.906, 0.0056, 1, ""},
 	// TestWhatABudgetCanReach has what nobody exceeds
 	{"budget .3", Options{Price: -1, Budget: 0.3}, 0.28, 0.90, 0.90, 0.039, 1, ""},
-	// sass is made anew in most weeks: half of it changes in the mean one, so no budget of .3 keeps it fresh
+	// sass is made again in most weeks: half of it changes in the mean one, so no budget of .3 keeps it fresh
 	{"budget .3, without sass", Options{Price: -1, Budget: 0.3}, 0.28, 0.94, 0.94, 0.0085, 1, "sass"},
 }
 

@@ -195,7 +195,7 @@ func (d *Draft) Kept() []uint32 { return d.kept.ids }
 func (d *Draft) Leave() error {
 	err := d.tree.Unchanged()
 	if (err == nil) && (d.plan.Live != nil) && d.result.Same() {
-		err = d.noteRests(d.plan.Live.Number) // pages came anew, and make the files that are published
+		err = d.noteRests(d.plan.Live.Number) // pages came again, and make the files that are published
 	}
 	return err
 }

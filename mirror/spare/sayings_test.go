@@ -94,7 +94,7 @@ func TestNews(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		if got := News(said(c.now, c.feed), said(c.now, c.feed)); len(got) > 0 {
-			t.Errorf("%s: the same document says %v anew", c.name, got)
+			t.Errorf("%s: the same document says %v again", c.name, got)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestSayingsOfAnything(t *testing.T) {
 			t.Fatalf("%q: %d URLs of %d mentions", b, len(s), len(all))
 		}
 		if got := News(s, Sayings(b, feed, all)); len(got) > 0 {
-			t.Fatalf("%q: the same document says %v anew", b, got)
+			t.Fatalf("%q: the same document says %v again", b, got)
 		}
 	}
 }

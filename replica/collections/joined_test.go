@@ -125,7 +125,7 @@ func TestJoinedPages(t *testing.T) {
 			w.book("a.test", "/book/", 40, 0)
 			w.add("a.test", "/book/all.html", chapters(0, 40))
 		}, nil},
-		{"copies are told of as copies", func(w *joinedWeb) {
+		{"copies are listed as copies", func(w *joinedWeb) {
 			for _, host := range []string{"a.test", "b.test"} {
 				w.book(host, "/book/", 40, 0)
 				w.add(host, "/book/all.html", chapters(0, 40))
