@@ -74,7 +74,8 @@ func (s scaleSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*f
 	return res, err
 }
 
-// scaleLine is what a step may take at most with 100,000 pages of 1.5 kB: a third more than was measured.
+// scaleLine is what a step may take at most with 100,000 pages of 1.5 kB: a third more than was measured. Of
+// the small steps the greater part is the program and what was not collected yet, which varies with the load.
 type scaleLine struct {
 	written float64 // megabytes
 	perURL  int64   // bytes of memory
@@ -85,9 +86,9 @@ var scaleLines = map[string]scaleLine{
 	"all requested, nothing changed": {written: 11, perURL: 500},
 	"all requested, 1 % changed":     {written: 56, perURL: 600},
 	"planned":                        {written: 2, perURL: 490},
-	"plan":                           {written: 70, perURL: 260},
-	"explain":                        {written: 70, perURL: 270},
-	"verify --sample=1%":             {written: 70, perURL: 240},
+	"plan":                           {written: 70, perURL: 330},
+	"explain":                        {written: 70, perURL: 330},
+	"verify --sample=1%":             {written: 70, perURL: 330},
 }
 
 // scaleStep measures one step of TestScale.
