@@ -4,6 +4,8 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ import (
 	"mirrord/archive/crawls"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/zim"
 )
 
 // FileExplanation says what an archive has of a URL.
@@ -103,6 +106,9 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 			return err
 		}
 		x.Form = form.Name
+		if form.Browse != nil {
+			return x.fromEntries(form, f, fi.Size(), url)
+		}
 		if tree, err = archive.Open(f, fi.Size(), phm.Limits{}); err != nil {
 			return fmt.Errorf("%s: %w", x.File, err)
 		}
@@ -129,6 +135,55 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 	return nil
 }
 
+// fromEntries looks for a path in a ZIM file of another program. A URL is looked for as the programs name
+// entries that make such files of sites: by host, path and query.
+func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int64, url string) error {
+	b, err := form.Browse(r, size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.File, err)
+	}
+	_, name, _ := strings.Cut(url, "://")
+	for _, path := range []string{url, name} {
+		namespace := byte(zim.Content)
+		if b.Old() {
+			if len(path) < 3 || path[1] != '/' {
+				path = "A/" + path
+			}
+			namespace, path = path[0], path[2:]
+		}
+		f, ok, err := b.Find(namespace, path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		} else if !ok || path == "" {
+			continue
+		}
+		to, ends, err := b.Follow(f)
+		if err == nil && !ends {
+			err = fmt.Errorf("%s: its redirects do not end", f.Path)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		}
+		body, err := b.Blob(to)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		}
+		sum := sha256.New()
+		n, err := io.Copy(sum, body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return fmt.Errorf("%s: %w", x.File, err)
+		}
+		x.Entry = &phm.File{
+			Path:   to.Path,
+			Type:   to.Type,
+			Size:   n,
+			SHA256: hex.EncodeToString(sum.Sum(nil)),
+		}
+		return nil
+	}
+	return nil
+}
+
 // WriteText writes the explanation for people.
 func (x *FileExplanation) WriteText(w io.Writer) error {
 	var b strings.Builder
@@ -136,8 +191,11 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 	line("url", x.URL)
 	switch e := x.Entry; {
 	case e != nil:
-		line("in", fmt.Sprintf("%s (%s), version %d of %s", x.File, x.Form, x.Version,
-			x.Retrieved.UTC().Format(time.DateTime)))
+		in := fmt.Sprintf("%s (%s)", x.File, x.Form)
+		if x.Version > 0 {
+			in += fmt.Sprintf(", version %d of %s", x.Version, x.Retrieved.UTC().Format(time.DateTime))
+		}
+		line("in", in)
 		line("path", e.Path)
 		line("type", e.Type)
 		line("size", e.Size)

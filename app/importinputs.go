@@ -220,7 +220,7 @@ func recordFiles(name string) ([]string, error) {
 		}
 		defer f.Close()
 		form, err := archive.FormOf(f, fi.Size())
-		if err != nil || form.Verify == nil {
+		if err != nil || form.Captures == nil {
 			return nil, err
 		}
 		return []string{name}, nil

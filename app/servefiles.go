@@ -41,10 +41,7 @@ func OpenFiles(ctx context.Context, a *App, names []string) (_ *web.Files, err e
 	for _, name := range names {
 		err := addRecorded(ctx, a, files, name)
 		if errors.Is(err, errNoRecords) {
-			var tree web.KeptTree
-			if tree, err = openFile(name); err == nil {
-				err = files.Add(servedName(name), tree)
-			}
+			err = addFile(files, name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -79,26 +76,32 @@ type openedTree struct {
 	io.Closer
 }
 
-// openFile opens an archive, or a directory, as a tree.
-func openFile(name string) (web.KeptTree, error) {
+// addFile serves an archive, or a directory.
+func addFile(files *web.Files, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	fi, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return errors.Join(err, f.Close())
 	}
 	if fi.IsDir() {
 		root, err := os.OpenRoot(name)
 		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, err
+			return err
 		}
-		return openedTree{root.FS(), root}, nil
+		return files.Add(servedName(name), openedTree{root.FS(), root})
 	}
 	form, err := archive.FormOf(f, fi.Size())
 	switch {
 	case err != nil:
+	case form.Browse != nil:
+		b, err := form.Browse(f, fi.Size())
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		return files.AddZIM(servedName(name), b, fi.Size(), f)
 	case form.Open == nil:
 		err = fmt.Errorf("it is %s, which has no tree to browse: import it", form.Doc)
 	case !form.Seeks:
@@ -109,9 +112,9 @@ func openFile(name string) (web.KeptTree, error) {
 		tree, err = form.Open(f, fi.Size(), phm.Limits{})
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return errors.Join(err, f.Close())
 	}
-	return openedTree{&readAtOnce{tree: tree}, f}, nil
+	return files.Add(servedName(name), openedTree{&readAtOnce{tree: tree}, f})
 }
 
 // readAtOnce is a tree that may not be safe for concurrent use: its files are read whole, one at a time.

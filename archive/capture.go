@@ -236,14 +236,16 @@ func (f *waczFile) Add(c *PackedCapture) (err error) {
 
 func (f *waczFile) Close() error { return f.b.Close() }
 
+// mostProblems is how many problems a report lists.
+const mostProblems = 1000
+
 // report makes a report of what was found in an archive of captures.
 func report(t warc.Surveyed, problems []phm.Problem) *phm.Report {
-	const most = 1000
 	return &phm.Report{
 		Files:    t.Records,
 		Bytes:    t.Bytes,
-		Problems: problems[:min(len(problems), most)],
-		More:     max(len(problems)-most, 0),
+		Problems: problems[:min(len(problems), mostProblems)],
+		More:     max(len(problems)-mostProblems, 0),
 	}
 }
 

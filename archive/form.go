@@ -21,6 +21,7 @@ import (
 	"mirrord/internal/inorder"
 	"mirrord/internal/parts"
 	"mirrord/phm"
+	"mirrord/zim"
 )
 
 // The forms that the program names itself: the default, and the one that is no file.
@@ -69,6 +70,9 @@ type Form struct {
 	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. Nil: the
 	// form is one of trees.
 	Verify func(r io.ReaderAt, size int64) (*phm.Report, error)
+
+	// Browse opens a file of the form that has entries at paths, and no file table. Nil: it has something else.
+	Browse func(r io.ReaderAt, size int64) (*zim.Browser, error)
 
 	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Open.
 	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)

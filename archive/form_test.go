@@ -59,10 +59,10 @@ func TestForms(t *testing.T) {
 			if f.Doc == "" || f.place == 0 {
 				t.Error("no text for the help, or no place among the forms")
 			}
-			if (f.Captures != nil) != (f.Verify != nil) {
-				t.Fatal("Captures and Verify belong together")
+			if (f.Captures != nil || f.Browse != nil) != (f.Verify != nil) {
+				t.Fatal("Captures or Browse and Verify belong together")
 			}
-			if f.Captures != nil { // TestCaptures
+			if f.Verify != nil { // TestCaptures, TestForeignZIM
 				return
 			}
 			if (f.Claims == nil) != (f.Unpack == nil) || ((f.Pack != nil || f.Claims != nil) && f.Open == nil) {

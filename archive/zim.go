@@ -46,3 +46,30 @@ func (forms) Zim() Form {
 		},
 	}
 }
+
+// ForeignZim is a ZIM file of another program, which has entries and no file table.
+func (forms) ForeignZim() Form {
+	return Form{
+		Name:   "zim",
+		Doc:    "a ZIM file of another program",
+		Claims: begins("ZIM\x04"),
+		Holds:  kiwix.Foreign,
+		Browse: zim.Browse,
+		Verify: func(r io.ReaderAt, size int64) (*phm.Report, error) {
+			b, err := zim.Browse(r, size)
+			if err != nil {
+				return nil, err
+			}
+			out := new(phm.Report)
+			s := b.Survey(func(err error) {
+				p := phm.Problem{Kind: phm.Unreadable, Detail: err.Error()}
+				if out.Problems = append(out.Problems, p); len(out.Problems) > mostProblems {
+					out.Problems, out.More = out.Problems[:mostProblems], out.More+1
+				}
+			})
+			out.Files, out.Bytes = s.Entries, s.Bytes
+			return out, nil
+		},
+		place: 7,
+	}
+}

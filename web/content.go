@@ -56,6 +56,7 @@ type Version struct {
 type Snapshot struct {
 	Version
 	Primary string // origin whose URLs lie at the root of the tree
+	Nowhere bool   // Primary is only a name: what is not here is nowhere, and has no other versions
 	Entry   string // mirror path to open first
 	Title   string // plain text, like the next three; all may be empty
 	Authors []string

@@ -12,14 +12,17 @@ import (
 )
 
 // Files are mirrors in files of their own, such as PHM archives, of one version, or web archives, of one for
-// each crawl. They do not change. Add and AddRecorded come first; then the methods of Sites may be called
-// from many goroutines at once.
+// each crawl. They do not change. Add, AddRecorded and AddZIM come first; then the methods of Sites may be
+// called from many goroutines at once.
 type Files struct {
 	trees    map[string]*openTree
 	recorded map[string]*recordedSite
+	zims     map[string]*zimSite
 }
 
-func (s *Files) has(name string) bool { return s.trees[name] != nil || s.recorded[name] != nil }
+func (s *Files) has(name string) bool {
+	return s.trees[name] != nil || s.recorded[name] != nil || s.zims[name] != nil
+}
 
 // Add serves a tree under a name. It is closed with the Files, or at once with an error.
 func (s *Files) Add(name string, tree KeptTree) error {
@@ -45,12 +48,16 @@ func (s *Files) Close() {
 	for _, r := range s.recorded {
 		r.close.Close()
 	}
-	s.trees, s.recorded = nil, nil
+	for _, z := range s.zims {
+		z.close.Close()
+	}
+	s.trees, s.recorded, s.zims = nil, nil, nil
 }
 
 // Names lists the mirrors, sorted.
 func (s *Files) Names() ([]string, error) {
-	names := slices.Concat(slices.Collect(maps.Keys(s.trees)), slices.Collect(maps.Keys(s.recorded)))
+	names := slices.Concat(slices.Collect(maps.Keys(s.trees)), slices.Collect(maps.Keys(s.recorded)),
+		slices.Collect(maps.Keys(s.zims)))
 	slices.Sort(names)
 	return names, nil
 }
@@ -62,6 +69,9 @@ func (s *Files) Site(name string) (Site, error) {
 	}
 	if r := s.recorded[name]; r != nil {
 		return r, nil
+	}
+	if z := s.zims[name]; z != nil {
+		return z, nil
 	}
 	return nil, ErrNoSite
 }

@@ -153,6 +153,9 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 			Files:     snap.Files,
 			Bytes:     snap.Bytes,
 		}
+		if snap.Nowhere {
+			l.Origin = ""
+		}
 		l.Address = s.siteAddress(r, name) + "/" + escapePath(snap.Entry)
 		snap.release()
 		out = append(out, l)

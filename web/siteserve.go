@@ -84,7 +84,7 @@ func (v *view) serve() error {
 	if err != nil {
 		return err
 	}
-	if f.ok {
+	if f.ok && !snap.Nowhere {
 		v.w.Header().Add("Vary", "Accept-Datetime")
 		if done, err := v.negotiate(f.r.URL); done || err != nil {
 			return err
@@ -261,12 +261,15 @@ func (v *view) elsewhere(u site.URL) error {
 		http.Error(v.w, "this is a mirror: it can only be read", http.StatusMethodNotAllowed)
 		return nil
 	}
-	if v.o.StayHere || strings.HasPrefix(u.Path(), "/@") { // a place that no file has: its URL is not known
+	foreign := strings.HasPrefix(u.Path(), "/@") // a place that no file has: its URL is not known
+	if v.o.StayHere || foreign || v.snap.Nowhere {
 		n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
-		if !strings.HasPrefix(u.Path(), "/@") {
-			n.Origin = u.String()
-		} else {
+		switch {
+		case v.snap.Nowhere:
+		case foreign:
 			n.Origin = v.snap.Primary + "/"
+		default:
+			n.Origin = u.String()
 		}
 		v.notFound(v.w, v.r, n)
 		return nil

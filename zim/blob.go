@@ -4,6 +4,7 @@ package zim
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ const (
 type Blob struct {
 	io.Reader
 	Size int64
+	At   io.ReaderAt // the content, to be read anywhere by anybody; nil of a large compressed cluster
 
 	free func()
 }
@@ -44,7 +46,10 @@ type cluster struct {
 // Blob returns the content of an entry that is no redirect. A Blob of a large compressed cluster is read from
 // the cluster's beginning.
 func (z *Reader) Blob(i int) (*Blob, error) {
-	d := &z.dirents[i]
+	return z.content(&z.dirents[i])
+}
+
+func (z *Reader) content(d *dirent) (*Blob, error) {
 	if d.mime > maxTypes {
 		return nil, fmt.Errorf("%c/%s: %w: the entry has no content", d.namespace, d.path, ErrUnread)
 	}
@@ -60,7 +65,10 @@ func (z *Reader) blob(d *dirent) (*Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := z.clusters[d.cluster]
+	at, _, err := z.bounds(d.cluster)
+	if err != nil {
+		return nil, err
+	}
 	if uint64(d.blob)+1 >= uint64(len(c.offsets)) {
 		return nil, damaged(at, "blob %d of %d", d.blob, max(len(c.offsets)-1, 0))
 	}
@@ -68,9 +76,11 @@ func (z *Reader) blob(d *dirent) (*Blob, error) {
 	n := int64(to - from)
 	switch {
 	case c.data != nil:
-		return &Blob{Reader: &memory{c.data[from:to]}, Size: n}, nil
+		m := bytes.NewReader(c.data[from:to])
+		return &Blob{Reader: m, Size: n, At: m}, nil
 	case c.info&0xf != zstdCluster:
-		return &Blob{Reader: io.NewSectionReader(z.r, at+1+int64(from), n), Size: n}, nil
+		in := io.NewSectionReader(z.r, at+1+int64(from), n)
+		return &Blob{Reader: in, Size: n, At: in}, nil
 	}
 	in, free, err := z.unpacked(d.cluster)
 	if err != nil {
@@ -83,22 +93,13 @@ func (z *Reader) blob(d *dirent) (*Blob, error) {
 	return &Blob{Reader: io.LimitReader(in, n), Size: n, free: free}, nil
 }
 
-// memory reads bytes.
-type memory struct{ left []byte }
-
-func (m *memory) Read(p []byte) (int, error) {
-	if len(m.left) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, m.left)
-	m.left = m.left[n:]
-	return n, nil
-}
-
 // unpacked reads a cluster behind its info byte.
 func (z *Reader) unpacked(i uint32) (io.Reader, func(), error) {
-	at := z.clusters[i] + 1
-	in := io.NewSectionReader(z.r, at, z.ends[i]-at)
+	at, end, err := z.bounds(i)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := io.NewSectionReader(z.r, at+1, end-at-1)
 	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
 		zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -125,13 +126,16 @@ func (z *Reader) cluster(i uint32) (*cluster, error) {
 }
 
 func (z *Reader) readCluster(i uint32) (*cluster, error) {
-	at := z.clusters[i]
+	at, end, err := z.bounds(i)
+	if err != nil {
+		return nil, err
+	}
 	var info [1]byte
 	if _, err := z.r.ReadAt(info[:], at); err != nil && err != io.EOF {
 		return nil, err
 	}
 	c := &cluster{index: i, info: info[0]}
-	room := uint64(z.ends[i] - at - 1) // bytes of the offsets and blobs
+	room := uint64(end - at - 1) // bytes of the offsets and blobs
 	var in io.Reader = bufio.NewReader(io.NewSectionReader(z.r, at+1, int64(room)))
 	switch c.info & 0xf {
 	case 0, plainCluster:
@@ -148,7 +152,7 @@ func (z *Reader) readCluster(i uint32) (*cluster, error) {
 	default:
 		return nil, damaged(at, "a cluster is compressed in the unknown way %d", c.info&0xf)
 	}
-	err := c.readOffsets(in, room, len(z.dirents))
+	err = c.readOffsets(in, room, z.entries)
 	if end := c.end(); err == nil && c.info&0xf == zstdCluster && end <= inMemory {
 		c.data = make([]byte, end)
 		_, err = io.ReadFull(in, c.data[c.offsets[0]:])

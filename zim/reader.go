@@ -42,7 +42,10 @@ type Reader struct {
 	clusters []int64  // where each begins
 	ends     []int64  // where each ends at the latest
 	main     uint32
+	entries  int
 	cache    [2]*cluster // those that were used last
+
+	pointed *header // of a Browser: pointers are read from the file, and the slices are empty
 }
 
 // dirent is the directory entry of a ZIM file.
@@ -63,31 +66,42 @@ func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
 	if l.Entries <= 0 {
 		l.Entries = 4 << 20
 	}
-	z := &Reader{r: r, size: size}
-	var head [headerSize]byte
-	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
-		return nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
-	}
-	var h header
-	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, &h); err != nil {
+	z, h, err := begin(r, size)
+	if err != nil {
 		return nil, err
 	}
-	if size < headerSize || h.Magic != magic {
-		return nil, ErrNotZIM
-	}
-	if h.Major < 5 || h.Major > 6 {
-		return nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, h.Major, h.Minor)
-	}
-	z.UUID, z.Major, z.Minor, z.main = h.UUID, int(h.Major), int(h.Minor), h.MainPage
-	if err := z.checkHeader(&h, l); err != nil {
+	if err := z.checkHeader(h, l); err != nil {
 		return nil, err
 	}
 	for _, read := range []func(*header) error{z.readTypes, z.readClusters, z.readDirents} {
-		if err := read(&h); err != nil {
+		if err := read(h); err != nil {
 			return nil, err
 		}
 	}
 	return z, nil
+}
+
+// begin reads the header.
+func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
+	z := &Reader{r: r, size: size}
+	var head [headerSize]byte
+	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
+	}
+	var h header
+	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, &h); err != nil {
+		return nil, nil, err
+	}
+	if size < headerSize || h.Magic != magic {
+		return nil, nil, ErrNotZIM
+	}
+	if h.Major < 5 || h.Major > 6 {
+		return nil, nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, h.Major,
+			h.Minor)
+	}
+	z.UUID, z.Major, z.Minor, z.main = h.UUID, int(h.Major), int(h.Minor), h.MainPage
+	z.entries = int(h.Entries)
+	return z, &h, nil
 }
 
 // checkHeader checks the positions of a header.
@@ -186,24 +200,36 @@ func (z *Reader) readDirents(h *header) error {
 			return damaged(at, "entry %d: %v", i, err)
 		}
 		next = at + n
-		switch {
-		case d.mime == redirectType:
-			if d.blob >= h.Entries {
-				return damaged(at, "entry %d leads to entry %d of %d", i, d.blob, h.Entries)
-			}
-		case d.mime > maxTypes: // deleted ones of old
-		case int(d.mime) >= len(z.types):
-			return damaged(at, "entry %d has type %d of %d", i, d.mime, len(z.types))
-		case d.cluster >= h.Clusters:
-			return damaged(at, "entry %d lies in cluster %d of %d", i, d.cluster, h.Clusters)
+		if err := z.checkDirent(h, &d, i, at); err != nil {
+			return err
 		}
 		if i > 0 && !less(&z.dirents[i-1], &d) {
-			return damaged(at, "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i, d.namespace, d.path,
-				z.dirents[i-1].namespace, z.dirents[i-1].path)
+			return unsorted(at, i, &z.dirents[i-1], &d)
 		}
 		z.dirents = append(z.dirents, d)
 		return nil
 	})
+}
+
+// checkDirent checks where an entry leads.
+func (z *Reader) checkDirent(h *header, d *dirent, i int, at int64) error {
+	switch {
+	case d.mime == redirectType:
+		if d.blob >= h.Entries {
+			return damaged(at, "entry %d leads to entry %d of %d", i, d.blob, h.Entries)
+		}
+	case d.mime > maxTypes: // deleted ones of old
+	case int(d.mime) >= len(z.types):
+		return damaged(at, "entry %d has type %d of %d", i, d.mime, len(z.types))
+	case d.cluster >= h.Clusters:
+		return damaged(at, "entry %d lies in cluster %d of %d", i, d.cluster, h.Clusters)
+	}
+	return nil
+}
+
+func unsorted(at int64, i int, before, d *dirent) error {
+	return damaged(at, "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i, d.namespace, d.path,
+		before.namespace, before.path)
 }
 
 func less(a, b *dirent) bool {
@@ -257,7 +283,10 @@ func (z *Reader) Len() int { return len(z.dirents) }
 
 // Entry returns an entry by its index. target is -1, or the index of the entry that it leads to.
 func (z *Reader) Entry(i int) (e Entry, target int) {
-	d := &z.dirents[i]
+	return z.entryOf(&z.dirents[i])
+}
+
+func (z *Reader) entryOf(d *dirent) (e Entry, target int) {
 	e = Entry{Namespace: d.namespace, Path: d.path, Title: d.title}
 	switch {
 	case d.mime == redirectType:

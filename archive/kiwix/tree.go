@@ -27,16 +27,25 @@ func Open(r io.ReaderAt, size int64, l phm.Limits) (*Tree, error) {
 	t := &Tree{z}
 	if z.Minor < 1 {
 		return nil, fmt.Errorf("open archive: %w: the ZIM file has the namespaces of before 2021 (version %d.%d): "+
-			"another program wrote it; kiwix-serve shows it, zimcheck checks it", phm.ErrNotPHM, z.Major, z.Minor)
+			"another program wrote it", phm.ErrNotPHM, z.Major, z.Minor)
 	}
 	if _, ok := z.Find(zim.Index, kept+phm.MetaName); !ok {
-		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export; kiwix-serve "+
-			"shows it, zimcheck checks it", phm.ErrNotPHM)
+		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export", phm.ErrNotPHM)
 	}
 	if err := phm.CheckTotals(t, size, l); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	return t, nil
+}
+
+// Foreign reports whether a file is a ZIM file that another program wrote.
+func Foreign(r io.ReaderAt, size int64) bool {
+	b, err := zim.Browse(r, size)
+	if err != nil {
+		return false
+	}
+	_, ours, err := b.Find(zim.Index, kept+phm.MetaName)
+	return err == nil && (b.Old() || !ours)
 }
 
 // Names returns the names of all files.

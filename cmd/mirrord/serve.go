@@ -43,7 +43,7 @@ func serveCommand(a *cli) *cobra.Command {
 		Use:   "serve [JOB… | FILE…]",
 		Short: "Serve mirrors over HTTP",
 		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory, a
-ZIM file of mirrord or a web archive: it is served as it is, without being imported.
+ZIM file or a web archive: it is served as it is, without being imported.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
 queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions

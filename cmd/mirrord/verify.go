@@ -24,7 +24,7 @@ func verifyCommand(a *cli) *cobra.Command {
 		Use:   "verify JOB|PATH",
 		Short: "Check a mirror or archive",
 		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
-links; of WARC, WACZ and HTTrack's folders each record. Of a JOB all that is stored is checked too, as of the last commit. A
+links; of other archives each record or cluster. Of a JOB all that is stored is checked too, as of the last commit. A
 name that exists as a file or PHM directory is a PATH, all else a JOB. Exit code 1 when something is wrong.
 
 --sample reads a random share of a JOB, as daemon --scrub does in turn.

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zim
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+)
+
+// Browser finds entries of a ZIM file where they lie: it holds the MIME types and two clusters, however many
+// entries there are. It is not safe for concurrent use.
+type Browser struct {
+	z  *Reader
+	h  *header
+	in *bufio.Reader
+}
+
+// Located is an entry that a Browser found.
+type Located struct {
+	Entry
+	Index  int
+	Target int // index of the entry that it leads to; -1 for none
+	d      dirent
+}
+
+// Browse opens a ZIM file of version 5 or 6 that any program wrote. Its positions are checked where they are
+// used.
+func Browse(r io.ReaderAt, size int64) (*Browser, error) {
+	z, h, err := begin(r, size)
+	if err != nil {
+		return nil, err
+	}
+	z.pointed = h
+	if err := z.checkHeader(h, Limits{Entries: math.MaxUint32}); err != nil {
+		return nil, err
+	}
+	return &Browser{z, h, bufio.NewReaderSize(nil, 512)}, z.readTypes(h)
+}
+
+// Len is the number of entries.
+func (b *Browser) Len() int { return int(b.h.Entries) }
+
+// Old reports whether the namespaces are those of before 2021: A for pages, I for pictures and so on. Links
+// name them.
+func (b *Browser) Old() bool { return b.h.Major < 6 || b.h.Minor < 1 }
+
+// UUID is that of the file.
+func (b *Browser) UUID() [16]byte { return b.h.UUID }
+
+// At returns an entry by its index.
+func (b *Browser) At(i int) (f Located, err error) {
+	p, err := b.z.pointer(b.h.PathPtrs, i)
+	if err != nil {
+		return f, err
+	}
+	at := int64(p)
+	if p < headerSize || p >= b.h.Sum {
+		return f, damaged(int64(b.h.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
+	}
+	b.in.Reset(io.NewSectionReader(b.z.r, at, b.z.sum-at))
+	d, _, err := readDirent(b.in)
+	if err != nil {
+		return f, damaged(at, "entry %d: %v", i, err)
+	}
+	if err := b.z.checkDirent(b.h, &d, i, at); err != nil {
+		return f, err
+	}
+	e, target := b.z.entryOf(&d)
+	return Located{e, i, target, d}, nil
+}
+
+// Find returns an entry by its namespace and path.
+func (b *Browser) Find(namespace byte, path string) (f Located, ok bool, err error) {
+	from, to := 0, b.Len()
+	for from < to {
+		i := from + (to-from)/2
+		if f, err = b.At(i); err != nil {
+			return f, false, err
+		}
+		switch c := cmp.Or(cmp.Compare(f.Namespace, namespace), cmp.Compare(f.Path, path)); {
+		case c == 0:
+			return f, true, nil
+		case c < 0:
+			from = i + 1
+		default:
+			to = i
+		}
+	}
+	return Located{}, false, nil
+}
+
+// Follow follows redirects. ok is false when they do not end.
+func (b *Browser) Follow(f Located) (to Located, ok bool, err error) {
+	for range 32 {
+		if f.Target < 0 {
+			return f, true, nil
+		}
+		if f, err = b.At(f.Target); err != nil {
+			return f, false, err
+		}
+	}
+	return f, false, nil
+}
+
+// MainPage returns the main page, redirects followed.
+func (b *Browser) MainPage() (f Located, ok bool, err error) {
+	if b.h.MainPage >= b.h.Entries {
+		return f, false, nil
+	}
+	if f, err = b.At(int(b.h.MainPage)); err != nil {
+		return f, false, err
+	}
+	return b.Follow(f)
+}
+
+// Blob returns the content of an entry that is no redirect.
+func (b *Browser) Blob(f Located) (*Blob, error) { return b.z.content(&f.d) }
+
+// Meta returns a short text of the metadata; "" for none.
+func (b *Browser) Meta(name string) string {
+	const most = 4 << 10
+	f, ok, err := b.Find(Metadata, name)
+	if err != nil || !ok || f.Target >= 0 {
+		return ""
+	}
+	body, err := b.Blob(f)
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, most))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(text))
+}
+
+// Totals is what a file was found to hold.
+type Totals struct {
+	Entries int // with content
+	Bytes   int64
+}
+
+// mostClusters bounds the memory of a Survey.
+const mostClusters = 16 << 20
+
+// Survey reads all of a file: each entry and the order of them, the blobs of each cluster, and the MD5. wrong
+// gets what is wrong.
+func (b *Browser) Survey(wrong func(error)) (s Totals) {
+	if b.h.Clusters > mostClusters {
+		wrong(damaged(28, "%d clusters", b.h.Clusters))
+		return s
+	}
+	blobs := make([]uint32, b.h.Clusters)
+	for i := range b.h.Clusters {
+		c, err := b.z.whole(i)
+		if err != nil {
+			wrong(err)
+		}
+		if errors.Is(err, ErrUnread) { // so are all others
+			break
+		} else if err != nil {
+			continue
+		}
+		blobs[i] = uint32(len(c.offsets) - 1)
+		s.Bytes += int64(c.end() - c.offsets[0])
+	}
+	var before Located
+	for i := range b.Len() {
+		f, err := b.At(i)
+		if err != nil {
+			wrong(err)
+			continue
+		}
+		if i > 0 && !less(&before.d, &f.d) {
+			wrong(unsorted(int64(b.h.PathPtrs)+8*int64(i), i, &before.d, &f.d))
+		}
+		if before = f; f.Target >= 0 || f.d.mime > maxTypes {
+			continue
+		}
+		s.Entries++
+		if n := blobs[f.d.cluster]; n > 0 && f.d.blob >= n {
+			wrong(damaged(int64(b.h.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is blob %d of %d of its cluster", i,
+				f.Namespace, f.Path, f.d.blob, n))
+		}
+	}
+	if err := b.z.CheckSum(); err != nil {
+		wrong(err)
+	}
+	return s
+}
+
+// whole reads a cluster to its end.
+func (z *Reader) whole(i uint32) (*cluster, error) {
+	c, err := z.readCluster(i)
+	if err != nil || c.data != nil || c.info&0xf != zstdCluster {
+		return c, err
+	}
+	at, _, err := z.bounds(i)
+	if err != nil {
+		return nil, err
+	}
+	in, free, err := z.unpacked(i)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	if _, err := io.CopyN(io.Discard, in, int64(c.end())); err != nil {
+		return nil, damaged(at, "cluster %d: %v", i, err)
+	}
+	return c, nil
+}
+
+// pointer reads one pointer.
+func (z *Reader) pointer(list uint64, i int) (uint64, error) {
+	var b [8]byte
+	at := int64(list) + 8*int64(i)
+	if n, err := z.r.ReadAt(b[:], at); n < len(b) {
+		return 0, damaged(at, "%v", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// bounds returns where a cluster begins, and where it ends at the latest.
+func (z *Reader) bounds(i uint32) (from, to int64, err error) {
+	if z.pointed == nil {
+		return z.clusters[i], z.ends[i], nil
+	}
+	h := z.pointed
+	p, err := z.pointer(h.ClusterPtrs, int(i))
+	if err != nil {
+		return 0, 0, err
+	}
+	if p < headerSize || p >= h.Sum {
+		return 0, 0, damaged(int64(h.ClusterPtrs)+8*int64(i), "cluster %d is said to be at byte %d", i, p)
+	}
+	to = z.sum
+	if i+1 < h.Clusters { // nearly always they follow one another
+		next, err := z.pointer(h.ClusterPtrs, int(i)+1)
+		if err != nil {
+			return 0, 0, err
+		}
+		if next > p && next < h.Sum {
+			to = int64(next)
+		}
+	}
+	return int64(p), to, nil
+}
