@@ -133,6 +133,8 @@ func newWhole(t *testing.T) (o func(*Options), fill func(b *browser)) {
 			Phase:    status.Retrieving,
 			Done:     17,
 			Hosts:    1,
+			Busy:     []status.BusyHost{{Host: evilText, Queued: 3}},
+			WaitWhy:  status.ForHost,
 			WaitHost: evilText,
 			WaitFor:  90 * time.Second,
 			Down:     []string{evilText},

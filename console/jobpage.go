@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/mirror"
 	"mirrord/status"
 )
 
@@ -22,16 +21,11 @@ const runsShown = 30
 // live is the part of a job's page that changes while a run goes on.
 type live struct {
 	Job  *status.Job
-	Busy bool   // a run is under way
-	Rate string // at which bytes come; "" when it is not known
+	Busy bool // a run is under way
 }
 
 func liveOf(j *status.Job) live {
-	l := live{Job: j, Busy: j.Activity == status.Running || j.Activity == status.Ending}
-	if p := j.Progress; p != nil && p.Elapsed > time.Second {
-		l.Rate = mirror.Bytes(int64(float64(p.Bytes)/p.Elapsed.Seconds())) + "/s"
-	}
-	return l
+	return live{Job: j, Busy: j.Activity == status.Running || j.Activity == status.Ending}
 }
 
 // ranRun is a run with what the table says of it.

@@ -35,6 +35,8 @@ func parsePages() (*template.Template, error) {
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": mirror.Bytes,
 		"age":  status.Age,
+		"rate": rateText,
+		"gap":  func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() },
 
 		"growth": app.Growth,
 		"forms":  orders.Forms,
@@ -43,6 +45,14 @@ func parsePages() (*template.Template, error) {
 		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
+}
+
+// rateText is the rate at which the bytes of a run come; "" while it cannot be told.
+func rateText(p *status.Progress) string {
+	if p.Elapsed <= time.Second {
+		return ""
+	}
+	return mirror.Bytes(int64(float64(p.Bytes)/p.Elapsed.Seconds())) + "/s"
 }
 
 // drawn is what the templates get.

@@ -253,6 +253,20 @@ func TestLive(t *testing.T) {
 		Bytes:    20_000_000,
 		Requests: 12,
 		Down:     []string{"a.example"},
+		Hosts:    12,
+		Busy: []status.BusyHost{
+			{
+				Host:     "docs.example",
+				Queued:   40,
+				InFlight: 1,
+				Gap:      1500 * time.Millisecond,
+				Wait:     time.Second,
+			},
+			{Host: "www.example", Queued: 3},
+		},
+		WaitWhy:  status.ForSlow,
+		WaitHost: "slow.example",
+		Recent:   []status.AnsweredURL{{URL: "https://docs.example/a", Outcome: "gone"}},
 	}
 	b.daemon.runs = []status.Run{
 		{Verdict: "complete", Spared: map[string]int64{"rule": 3, "listing": 40, "price": 0}},
@@ -262,6 +276,16 @@ func TestLive(t *testing.T) {
 	doc := parse(t, b.want(http.StatusOK, "2.0 MB/s", "/jobs/job0000", nil))
 	if to, _ := doc.Find("#stream").Attr("hx-sse:connect"); to != "/jobs/job0000/live" {
 		t.Errorf("renewed from %q", to)
+	}
+	facts := doc.Find("#stream dl.facts").Text()
+	for _, want := range []string{
+		"docs.example: 1 in flight, 40 waiting, 1.5s between requests, the next in 1s",
+		"www.example: 0 in flight, 3 waiting, 0s between requests",
+		"12, of which", "waiting for answers of slow.example", "gone: https://docs.example/a", "a.example",
+	} {
+		if !strings.Contains(facts, want) {
+			t.Errorf("the run shows no %q, but\n%s", want, facts)
+		}
 	}
 	if got := doc.Find("ol.strip li").First().Text(); !strings.HasSuffix(got, "partial") {
 		t.Errorf("the strip begins with %q", got)

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
@@ -301,14 +303,32 @@ func TestProgress(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 30)
 	m := mirrortest.New(t, w, job())
+	m.Set("polite.delay", "5ms")
 	var inside atomic.Int64
 	var last status.Progress
+	busy := make(chan status.BusyHost, 1) // a host that the run makes requests of
+	w.Set(home+"/page05.html", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		select { // answered when a report has named its host
+		case b := <-busy:
+			if b.Host != "www.example.org" || b.Gap < 5*time.Millisecond || b.Gap > time.Hour {
+				t.Errorf("%+v", b)
+			}
+			io.WriteString(rw, "<!DOCTYPE html><title>Page 5</title>") // into memory
+		case <-r.Context().Done():
+		}
+	}})
 	s, err := m.RunWith(t.Context(), func(o *mirror.Options) {
 		o.Progress = func(p status.Progress) {
 			if inside.Add(1) > 1 {
 				t.Error("two reports at a time")
 			}
-			last = p
+			if last = p; len(p.Busy) == 1 && p.Busy[0].InFlight > 0 {
+				select {
+				case busy <- p.Busy[0]:
+				default:
+				}
+			}
 			inside.Add(-1)
 		}
 	})

@@ -171,6 +171,7 @@ type Progress struct {
 	Requests int64         `json:"requests,omitempty"`  // made
 	Coming   int64         `json:"coming,omitempty"`    // bytes of bodies, decoded, those in flight included
 	Hosts    int           `json:"hosts,omitempty"`     // that URLs wait for, or are requested from
+	Busy     []BusyHost    `json:"busy,omitempty"`      // those of Hosts with the most URLs
 	WaitHost string        `json:"wait_host,omitempty"` // the host whose turn is waited for
 	WaitFor  time.Duration `json:"wait_for,omitempty"`  // nanoseconds
 	WaitWhy  WaitFor       `json:"wait_why,omitempty"`  // what is waited for
@@ -180,6 +181,15 @@ type Progress struct {
 	Total     int64    `json:"total,omitempty"`
 
 	Recent []AnsweredURL `json:"recent,omitempty"` // the last answers, newest first
+}
+
+// BusyHost is a host that a run makes requests of.
+type BusyHost struct {
+	Host     string        `json:"host"`
+	Queued   int           `json:"queued"` // URLs waiting
+	InFlight int           `json:"in_flight"`
+	Gap      time.Duration `json:"gap"`            // nanoseconds, between two requests, as politeness has it now
+	Wait     time.Duration `json:"wait,omitempty"` // nanoseconds until the next one may start
 }
 
 // AnsweredURL is a URL and what it came to.

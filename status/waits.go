@@ -86,6 +86,24 @@ func (w *Wait) until() string {
 	return w.Until.Format(form + " -07:00")
 }
 
+// Waiting says what a run waits for, "" when for nothing or for the ordinary gap between requests.
+func (p *Progress) Waiting() string {
+	wait := p.WaitFor.Round(time.Second)
+	switch {
+	case p.WaitWhy == ForTree:
+		return fmt.Sprintf("waiting %s to publish", wait)
+	case p.WaitWhy == ForTurn:
+		return "waiting for a turn"
+	case p.WaitWhy == ForSlow:
+		return "waiting for answers of " + p.WaitHost
+	case p.WaitHost == "" || p.InFlight > 0 || p.WaitFor < time.Second:
+		return ""
+	case p.WaitWhy == ForWindow:
+		return fmt.Sprintf("waiting %s for the window", wait)
+	}
+	return fmt.Sprintf("waiting %s for %s", wait, p.WaitHost)
+}
+
 // TurnHeld is a turn of the daemon and who has it.
 type TurnHeld struct {
 	Job   string    `json:"job"`

@@ -126,7 +126,7 @@ func lineOf(name string, then, now status.Progress) (l line) {
 	}
 	defer func() { add(5, "", "%s", now.Elapsed.Round(time.Second)) }()
 	if now.WaitWhy == status.ForTree {
-		add(0, yellow, "waiting %s to publish", now.WaitFor.Round(time.Second))
+		add(0, yellow, "%s", now.Waiting())
 		return l
 	}
 	if now.Phase == status.Relocating || now.Phase == status.Publishing {
@@ -155,7 +155,7 @@ func lineOf(name string, then, now status.Progress) (l line) {
 	if now.Failed > 0 {
 		add(2, red, "%d failed", now.Failed)
 	}
-	if s := waitingText(now); s != "" {
+	if s := now.Waiting(); s != "" {
 		add(1, yellow, "%s", s)
 	}
 	return l
@@ -232,20 +232,4 @@ func (l line) length() (n int) {
 		n += len([]rune(l.separator(i) + p.text))
 	}
 	return n
-}
-
-// waitingText says what a run waits for, "" when for nothing.
-func waitingText(now status.Progress) string {
-	wait := now.WaitFor.Round(time.Second)
-	switch {
-	case now.WaitWhy == status.ForTurn:
-		return "waiting for a turn"
-	case now.WaitWhy == status.ForSlow:
-		return "waiting for answers of " + now.WaitHost
-	case now.WaitHost == "" || now.InFlight > 0 || now.WaitFor < time.Second: // the ordinary gap
-		return ""
-	case now.WaitWhy == status.ForWindow:
-		return fmt.Sprintf("waiting %s for the window", wait)
-	}
-	return fmt.Sprintf("waiting %s for %s", wait, now.WaitHost)
 }

@@ -424,48 +424,6 @@ func (f *Frontier) Drop() {
 	f.queues, f.hosts, f.heap, f.queued, f.optional = nil, nil, nil, 0, 0
 }
 
-// FrontierState is what a progress line shows.
-type FrontierState struct {
-	Queued    int            // URLs that wait
-	InFlight  int            // URLs in work
-	Hosts     int            // that URLs wait for, or are in work of
-	WaitHost  string         // the host that is waited for, "" when none
-	WaitUntil time.Time      // when it is due
-	WaitWhy   status.WaitFor // ForHost or ForWindow; "" when no host is waited for
-}
-
-// State returns where the frontier stands.
-func (f *Frontier) State(now time.Time) FrontierState {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := FrontierState{
-		Queued:   f.queued,
-		InFlight: f.inFlight,
-		Hosts:    f.busyHosts(),
-	}
-	if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
-		s.WaitHost, s.WaitUntil, s.WaitWhy = f.heap[0].host, f.heap[0].next, status.ForHost
-		if f.gate.Closed(now) {
-			s.WaitWhy = status.ForWindow
-		}
-	}
-	return s
-}
-
-// busyHosts is how many hosts have URLs that wait or are in work.
-func (f *Frontier) busyHosts() (n int) {
-	for host, queues := range f.hosts {
-		busy := f.flying[host] > 0
-		for _, q := range queues {
-			busy = busy || q.n > 0
-		}
-		if busy {
-			n++
-		}
-	}
-	return n
-}
-
 // Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn
 // says whether work has a turn of the origin's host, which it must release.
 func (f *Frontier) Run(

@@ -358,3 +358,41 @@ func TestFrontierWaited(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// State names the hosts with the most URLs, those included that wait for their time, and when the next
+// request of each may start.
+func TestFrontierState(t *testing.T) {
+	f := NewFrontier(&Gate{hosts: new(fetch.Hosts), now: time.Now}, Ordering{})
+	at := time.Now()
+	for i := range uint32(hostsShown + 2) {
+		for j := range i + 1 {
+			f.Add(fmt.Sprintf("http://h%02d:8080", i), 100*i+j, PrioKnown)
+		}
+	}
+	f.AddAt("http://h11", 1, PrioLast, at.Add(3*time.Second))
+	f.AddAt("http://late", 2, PrioLast, at.Add(5*time.Second))
+	f.AddOptional("http://optional", 3, at)
+	if h, ok := f.next(func() time.Time { return at }); !ok || h.id >= 1200 {
+		t.Fatal(h, ok)
+	}
+	s := f.State(at)
+	flies, queued := 0, 0
+	for _, b := range s.Busy {
+		flies += b.InFlight
+		queued += b.Queued
+		if b.Wait != 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if s.Hosts != hostsShown+3 || len(s.Busy) != hostsShown || s.Busy[0].Host != "h11" || s.Busy[0].Queued < 12 {
+		t.Errorf("%+v", s)
+	}
+	if s.Queued != 12*13/2+2-1 || s.InFlight != 1 || flies > 1 || queued > s.Queued {
+		t.Errorf("%d in flight and %d queued of %+v", flies, queued, s)
+	}
+	late := NewFrontier(&Gate{hosts: new(fetch.Hosts), now: time.Now}, Ordering{})
+	late.AddAt("http://late", 2, PrioLast, at.Add(5*time.Second))
+	if s := late.State(at); len(s.Busy) != 1 || s.Busy[0].Wait != 5*time.Second || s.WaitHost != "late" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -133,6 +133,9 @@ func findReuse(ctx context.Context, r *Retrieval) string {
 func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
 	p := crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
+	for i := range p.Busy {
+		p.Busy[i].Gap = r.motor.Gate.Gap(p.Busy[i].Host)
+	}
 	p.Down, p.Recent = r.motor.Troubles.DownEntries(), r.recent.List()
 	return p
 }
