@@ -4,24 +4,26 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"time"
 )
 
 // system is the machine's own resolver and network.
-type system struct{}
+type system struct{ *nameCache }
 
-// System returns the machine's own resolver and network.
-func System() Network { return system{} }
+// System returns the machine's own resolver and network. It remembers the addresses of names as long as the
+// answers hold, so that whoever connects often keeps one.
+func System() Network { return system{newNameCache(tapped{}.lookup, time.Now)} }
 
-func (system) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-}
-
-func (system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+func (s system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 15 * time.Second}
-	return d.DialContext(ctx, "tcp", to.String())
+	conn, err := d.DialContext(ctx, "tcp", to.String())
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		s.unreachable(to.Addr())
+	}
+	return conn, err
 }
 
 // Happy Eyeballs (RFC 8305): the families in turn, the next address when one has failed or not answered for a

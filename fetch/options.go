@@ -129,7 +129,7 @@ func (o Options) withDefaults() Options {
 		o.Names = new(memoryNames)
 	}
 	if o.Network == nil {
-		o.Network = system{}
+		o.Network = System()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -52,6 +52,7 @@ func environment() env {
 		stdout:    os.Stdout,
 		stderr:    os.Stderr,
 		lookupEnv: os.LookupEnv,
+		network:   fetch.System(), // one for all runs of the process: it remembers names
 		screen: screen{
 			drawn:   onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
 			columns: columns(os.Stderr),

@@ -22,6 +22,7 @@ type Frontier struct {
 	gate  turns
 	order Ordering
 	long  func(host string, until time.Time) // leaves a host for which the job does not wait; nil: it waits
+	ahead func(origin string)                // hears of each origin when its first URL is queued; may be nil
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -93,6 +94,9 @@ func (f *Frontier) queue(origin string) *backQueue {
 		q = &backQueue{origin: origin, host: HostOf(origin), index: -1}
 		f.queues[origin] = q
 		f.hosts[q.host] = append(f.hosts[q.host], q)
+		if f.ahead != nil {
+			f.ahead(origin)
+		}
 	}
 	return q
 }

@@ -29,7 +29,7 @@ type Motor struct {
 	maxWait time.Duration
 }
 
-// MotorOptions say what a Motor is built for. All fields but Down are needed.
+// MotorOptions say what a Motor is built for. All fields but Down and Ahead are needed.
 type MotorOptions struct {
 	Job        *job.Job
 	Seeds      []site.URL // the entry points
@@ -40,6 +40,8 @@ type MotorOptions struct {
 	Waits      func() bool // see NewEntrance
 	First      admit.Priorities
 	Down       func(Left) // see TroublesOptions; nil for none
+	// Ahead hears of each origin when its first URL is queued. It returns at once. nil: nobody does
+	Ahead func(origin string)
 }
 
 // NewMotor returns the motor of a run.
@@ -70,7 +72,7 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 		Tail:    new(Tail),
 		maxWait: o.Job.Polite.MaxWait,
 	}
-	front.long = m.Troubles.waits
+	front.long, front.ahead = m.Troubles.waits, o.Ahead
 	for _, u := range o.Seeds {
 		m.Troubles.AddEntry(u)
 	}

@@ -62,6 +62,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 		Waits:      func() bool { return r.advice.Evidence.First() },
 		Down:       r.sayDown,
 		First:      r.Rules.First,
+		Ahead:      source.Ahead(r.Options.Fetcher),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)

@@ -41,6 +41,22 @@ func bySchemes(all ...SchemeFetcher) schemes {
 	return s
 }
 
+// Ahead returns what prepares a fetcher for the first request to an origin, nil if it needs nothing.
+func Ahead(f Fetcher) func(origin string) {
+	if a, ok := f.(interface{ Ahead(origin string) }); ok {
+		return a.Ahead
+	}
+	return nil
+}
+
+// Ahead lets the fetcher of an origin's scheme prepare the first request to it.
+func (s schemes) Ahead(origin string) {
+	name, _, _ := strings.Cut(origin, ":")
+	if ahead := Ahead(s[name]); ahead != nil {
+		ahead(origin)
+	}
+}
+
 // Do is Fetcher. A scheme without a fetcher is a *fetch.Error of class ErrScheme; nothing was requested then.
 func (s schemes) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	name := req.URL.Scheme()

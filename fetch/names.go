@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/reach"
+)
+
+// How long answers of the resolver are used. Crawlers spend much of their time on names when each connection
+// asks anew (Najork and Heydon, Mercator §3.5; Manning, Raghavan, Schütze, lecture on crawling: DNS).
+const (
+	// a site that moves in spite of the lifetime it gave is found again after this
+	longestLife   = time.Hour
+	longestAbsent = 5 * time.Minute // for a name that does not exist
+
+	// RFC 8767 §5: use of old answers while the resolver fails
+	oldAnswers = 24 * time.Hour          // after the end of their lifetime
+	patience   = 1800 * time.Millisecond // before an old answer is used
+	failurePay = 30 * time.Second        // until a resolver that failed is asked again
+
+	lookupTime = 30 * time.Second // of one question, for all who wait for it
+	mostAhead  = 32               // lookups at a time that nobody waits for
+	mostLater  = 1 << 12          // that wait for those; more are looked up when they are needed
+	mostNames  = 1 << 14          // remembered
+)
+
+// Aheader is a Network that can look names up before they are needed.
+type Aheader interface {
+	// Ahead lets a name be looked up if it is not known, and returns at once. It is a hint: it may do nothing.
+	Ahead(name string)
+}
+
+// nameCache asks a resolver once for each name and lifetime. It only says what addresses a name has: the
+// [Guard] judges them at each connection, old ones like new ones, and connects to no other. An answer without
+// a lifetime, such as one of /etc/hosts, is not kept for use. It is kept for the time in which the resolver
+// fails, however: then an old answer is used for up to a day. A name that does not exist is no failure. It is
+// safe for concurrent use.
+type nameCache struct {
+	// lookup is the resolver. life is how long the answer holds, also that of a name which does not exist.
+	lookup func(ctx context.Context, name string) (addrs []netip.Addr, life time.Duration, err error)
+	now    func() time.Time
+
+	mu    sync.Mutex
+	names map[string]*cachedName
+	ahead int      // lookups under way that nobody waits for
+	later []string // to be looked up when one of those has ended
+}
+
+// cachedName is what is known of a name.
+type cachedName struct {
+	addrs  []netip.Addr // of the last good answer
+	absent error        // instead of addrs: the name does not exist
+	life   time.Duration
+	until  time.Time // when the answer's lifetime ends
+	calm   time.Time // until when an old answer is used without asking
+	asking *question // under way; nil: none
+}
+
+// question is a lookup under way. addrs and err are set when done is closed.
+type question struct {
+	done  chan struct{}
+	addrs []netip.Addr
+	err   error
+}
+
+func newNameCache(
+	lookup func(context.Context, string) ([]netip.Addr, time.Duration, error), now func() time.Time,
+) *nameCache {
+	return &nameCache{lookup: lookup, now: now, names: map[string]*cachedName{}}
+}
+
+// Lookup returns the addresses of a name. It waits for the resolver only if no answer holds.
+func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	c.mu.Lock()
+	n, now := c.name(name), c.now()
+	if n.holds(now) {
+		if n.until.Sub(now) < n.life/10 { // used to the end: likely to be used again
+			c.askAhead(name, n)
+		}
+		defer c.mu.Unlock()
+		return slices.Clone(n.addrs), n.absent
+	}
+	old := n.old(now)
+	if old != nil && now.Before(n.calm) {
+		c.mu.Unlock()
+		return old, nil
+	}
+	if n.asking == nil {
+		c.ask(name, n, func() {})
+	}
+	q := n.asking
+	c.mu.Unlock()
+
+	var enough <-chan time.Time
+	if old != nil {
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		enough = t.C
+	}
+	select {
+	case <-q.done:
+		if q.err != nil && old != nil && !notFound(q.err) {
+			return old, nil
+		}
+		return slices.Clone(q.addrs), q.err
+	case <-enough:
+		c.mu.Lock()
+		n.calm = c.now().Add(failurePay)
+		c.mu.Unlock()
+		return old, nil
+	case <-ctx.Done():
+		late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+		return nil, &net.DNSError{
+			Err:         ctx.Err().Error(),
+			Name:        name,
+			IsTimeout:   late,
+			UnwrapErr:   ctx.Err(),
+			IsTemporary: late,
+		}
+	}
+}
+
+// Ahead is that of Aheader.
+func (c *nameCache) Ahead(name string) {
+	if reach.IsAddress(name) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.name(name); !n.holds(c.now()) {
+		c.askAhead(name, n)
+	}
+}
+
+// unreachable ends the lifetime of answers with an address that could not be connected to: a site that has
+// moved may have another one.
+func (c *nameCache) unreachable(addr netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	same := func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }
+	for _, n := range c.names {
+		if n.holds(now) && slices.ContainsFunc(n.addrs, same) {
+			n.until, n.life = now, 0
+		}
+	}
+}
+
+// holds reports whether the answer may be used without asking.
+func (n *cachedName) holds(now time.Time) bool { return now.Before(n.until) }
+
+// old returns the last addresses of a name if they may be used while the resolver fails, nil if not.
+func (n *cachedName) old(now time.Time) []netip.Addr {
+	if n.until.IsZero() || now.After(n.until.Add(oldAnswers)) {
+		return nil
+	}
+	return slices.Clone(n.addrs)
+}
+
+// name returns the entry of a name. The caller holds c.mu.
+func (c *nameCache) name(name string) *cachedName {
+	key := strings.ToLower(name) // with its dot at the end, which keeps it out of the search domains
+	n := c.names[key]
+	if n == nil {
+		if len(c.names) >= mostNames {
+			c.forgetSome()
+		}
+		n = new(cachedName)
+		c.names[key] = n
+	}
+	return n
+}
+
+// forgetSome makes room: names whose answers have ended go first. The caller holds c.mu.
+func (c *nameCache) forgetSome() {
+	now := c.now()
+	for _, all := range []bool{false, true} {
+		for key, n := range c.names {
+			if len(c.names) <= mostNames*3/4 {
+				return
+			}
+			if n.asking == nil && (all || !n.holds(now)) {
+				delete(c.names, key)
+			}
+		}
+	}
+}
+
+// askAhead asks if nobody does, now or when fewer names are asked ahead. The caller holds c.mu.
+func (c *nameCache) askAhead(name string, n *cachedName) {
+	switch {
+	case n.asking != nil, c.now().Before(n.calm):
+	case c.ahead < mostAhead:
+		c.ahead++
+		c.ask(name, n, c.askLater)
+	case len(c.later) < mostLater:
+		c.later = append(c.later, name)
+	}
+}
+
+// askLater goes on with what waits after a lookup that was ahead. The caller holds c.mu.
+func (c *nameCache) askLater() {
+	c.ahead--
+	for len(c.later) > 0 && c.ahead < mostAhead {
+		name := c.later[0]
+		c.later = c.later[1:]
+		if n := c.name(name); !n.holds(c.now()) {
+			c.askAhead(name, n)
+		}
+	}
+}
+
+// ask begins a lookup, which outlives the callers that wait for it, for at most lookupTime. ended is called
+// with the lock held. The caller holds c.mu.
+func (c *nameCache) ask(name string, n *cachedName, ended func()) {
+	q := &question{done: make(chan struct{})}
+	n.asking = q
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+		defer cancel()
+		addrs, life, err := c.lookup(ctx, name)
+		if err == nil && len(addrs) == 0 {
+			err = &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		q.addrs, q.err = addrs, err
+		n.learn(q, life, c.now())
+		n.asking = nil
+		ended()
+		close(q.done)
+	}()
+}
+
+// learn takes in an answer. The caller holds the lock of the cache.
+func (n *cachedName) learn(q *question, life time.Duration, now time.Time) {
+	switch {
+	case q.err == nil:
+		n.life = min(life, longestLife)
+		n.addrs, n.absent, n.until, n.calm = q.addrs, nil, now.Add(n.life), time.Time{}
+	case notFound(q.err):
+		n.life = min(life, longestAbsent)
+		n.addrs, n.absent, n.until, n.calm = nil, q.err, now.Add(n.life), time.Time{}
+	case n.old(now) != nil:
+		n.calm = now.Add(failurePay)
+	}
+}
+
+// notFound reports whether the resolver says that a name does not exist.
+func notFound(err error) bool {
+	var d *net.DNSError
+	return errors.As(err, &d) && d.IsNotFound
+}
