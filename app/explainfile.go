@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/phm"
 	"mirrord/site"
@@ -47,7 +48,7 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 	if err != nil {
 		x.URL = url
 	}
-	r := ImportRequest{Files: []string{name}}
+	r := ImportRequest{Files: []string{name}, indexed: true}
 	if _, serr := os.Stat(filepath.Join(name, phm.MetaName)); serr != nil && !u.IsZero() {
 		r.URL = u.Origin() + "/" // of a folder that wget filled
 	}
@@ -63,7 +64,7 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 	if u.IsZero() {
 		return nil, Usagef("explain: %s has URLs, and no mirror path %s", name, url)
 	}
-	arch, err := r.read(ctx, a, in, nil)
+	arch, err := r.read(ctx, a, in, new(captured.LateChecks))
 	if err != nil {
 		return nil, err
 	}

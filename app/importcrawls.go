@@ -99,6 +99,7 @@ func (r *ImportRequest) read(
 	arch, err := crawls.Read(in.files, crawls.Options{
 		Lenient: r.Lenient,
 		Late:    late,
+		Indexed: r.indexed,
 		Scratch: in.scratch,
 		Wrong:   func(err error) { a.warn(fmt.Sprintf("left out: %v", err)) },
 		Stopped: ctx.Err,

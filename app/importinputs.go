@@ -35,6 +35,7 @@ type ImportRequest struct {
 
 	known   bool // there is a job file
 	imports bool // it is an import, and not another look at the files
+	indexed bool // see crawls.Options
 }
 
 // Imported is what was imported.

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"mirrord/archive"
+	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/phm"
 	"mirrord/web"
@@ -54,14 +55,14 @@ var errNoRecords = errors.New("it holds no records of crawls")
 
 // addRecorded serves a web archive, a directory of them or a project of HTTrack; errNoRecords for all else.
 func addRecorded(ctx context.Context, a *App, files *web.Files, name string) error {
-	r := ImportRequest{Files: []string{name}}
+	r := ImportRequest{Files: []string{name}, indexed: true}
 	in, err := r.openInputs()
 	if err == nil && len(in.files) == 0 {
 		err = errNoRecords
 	}
 	var arch *crawls.Recordings
 	if err == nil {
-		arch, err = r.read(ctx, a, in, nil)
+		arch, err = r.read(ctx, a, in, new(captured.LateChecks))
 	}
 	if err != nil {
 		in.close()

@@ -103,11 +103,19 @@ func (c *Reader) Records() []*zip.File {
 	})
 }
 
+// HasIndex reports whether there is an index.
+func (c *Reader) HasIndex() bool { return slices.ContainsFunc(c.zip.File, isIndex) }
+
+func isIndex(f *zip.File) bool {
+	return strings.HasPrefix(f.Name, "indexes/") && !strings.HasSuffix(f.Name, ".idx") &&
+		!strings.HasSuffix(f.Name, "/")
+}
+
 // Index calls f for the lines of the index.
 func (c *Reader) Index(f func(warc.Entry) error) error {
 	for _, file := range c.zip.File {
 		name := file.Name
-		if !strings.HasPrefix(name, "indexes/") || strings.HasSuffix(name, ".idx") {
+		if !isIndex(file) {
 			continue
 		}
 		if err := eachLine(file, func(line string) error {

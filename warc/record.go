@@ -41,6 +41,9 @@ type RecordError struct {
 }
 
 func (e *RecordError) Error() string {
+	if e.Record == 0 {
+		return fmt.Sprintf("record at offset %d: %v", e.Offset, e.Err)
+	}
 	return fmt.Sprintf("record %d at offset %d: %v", e.Record, e.Offset, e.Err)
 }
 

@@ -59,7 +59,6 @@ type capture struct {
 	id, payload, pair uint64
 	status            int16
 	kind              kind
-	made, lengthAdded bool
 }
 
 // usable reports whether a capture is an answer that another one of the same crawl does not replace: one that
@@ -153,7 +152,7 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 			Offset: c.at,
 			Err:    fmt.Errorf("%w: %s", errNoTarget, a.urls[c.url]),
 		}}
-		if !r.o.Lenient {
+		if !r.o.Lenient && !r.o.Indexed {
 			return err
 		}
 		r.wrong(err)
@@ -228,8 +227,6 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 	x = &Recording{
 		At:     time.Unix(c.date, 0).UTC(),
 		Seen:   time.Unix(asked, 0).UTC(),
-		Made:   c.made,
-		Added:  c.lengthAdded,
 		Length: -1,
 	}
 	if err := x.read(a, c); err != nil {
@@ -289,6 +286,7 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 	status := 0
 	if m != nil {
 		x.Head, status = m.Raw, m.Status()
+		x.readFields(rec.Header)
 	}
 	if c.kind == revisit {
 		d := &a.captures[c.body]
@@ -299,7 +297,8 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 			return err
 		}
 		if m != nil && (status == 0 || status == statusNotModified) {
-			x.Head, x.Made, x.Added = m.Raw, d.made, d.lengthAdded
+			x.Head = m.Raw
+			x.readFields(rec.Header)
 		}
 	}
 	x.Cut = rec.Header.Get("WARC-Truncated") != ""
@@ -316,6 +315,12 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 	return err
 }
 
+// readFields reads the fields of a record that are ours.
+func (x *Recording) readFields(h warc.Header) {
+	head := h.Get(warc.FieldHead)
+	x.Made, x.Added = head == warc.HeadMade, head == warc.HeadLength
+}
+
 // madeHead is the head of a record that is a body alone.
 func madeHead(rec *warc.Record) []byte {
 	head := "HTTP/1.1 200 OK\r\n"
@@ -330,6 +335,9 @@ func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
 	rec, o, err := a.late.open(a.files[c.file], c.at, c.end)
 	if err == nil {
 		x.from = append(x.from, o)
+	}
+	if err == nil && a.files[c.file].indexed {
+		err = a.leads(rec, c)
 	}
 	return rec, err
 }

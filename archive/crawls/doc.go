@@ -39,8 +39,13 @@ type Options struct {
 	Read    func(bytes int64)            // receives how much was read of all inputs, now and then; nil likewise
 	Stopped func() error                 // is called now and then; an error ends the reading
 
+	// Indexed says that of a WACZ only the index is read: each record when Answer opens it, which then returns
+	// an error when the index does not tell the truth. What a revisit refers to is known by its digest only.
+	Indexed bool
+
 	// Late, if it is not nil, says that the bodies of records are checked when Answer opens them for the first
-	// time, or at the latest by CheckRest. Nothing may be left out then.
+	// time, or at the latest by CheckRest. Nothing may be left out then. With Indexed that is true of records
+	// that an index leads to.
 	Late Checks
 }
 

@@ -26,6 +26,8 @@ type file struct {
 	size   int64
 	packed *warc.Compression
 	before int // records before the place from which it is read
+
+	indexed bool // what its records are was read in an index
 }
 
 // open adds a file.

@@ -101,15 +101,6 @@ func (r *reading) infoOf(rec *warc.Record) int32 {
 	return r.info
 }
 
-// readFields reads the fields of records that are ours.
-func (c *capture) readFields(h warc.Header) {
-	head := h.Get(warc.FieldHead)
-	c.made, c.lengthAdded = head == warc.HeadMade, head == warc.HeadLength
-	if at := dateOf(h.Get(warc.FieldKept)); at != 0 {
-		c.asked = at
-	}
-}
-
 // dateOf reads a date, in Unix seconds; 0 for none.
 func dateOf(s string) int64 {
 	t, err := time.Parse(time.RFC3339Nano, s)

@@ -81,6 +81,15 @@ func (r *reading) input(in RecordFile) error {
 
 // collection reads a WACZ. Its index is only compared with the records.
 func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
+	if r.o.Indexed {
+		ok, err := r.byIndex(in, c)
+		if err != nil {
+			return &FileError{in.Name, err}
+		}
+		if ok {
+			return r.pages(in, c)
+		}
+	}
 	var found wacz.Pointers
 	for _, f := range c.Records() {
 		data, err := r.member(in, f)
@@ -98,6 +107,11 @@ func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
 		}
 		r.wrong(err)
 	}
+	return r.pages(in, c)
+}
+
+// pages reads which pages a WACZ begins with.
+func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 	pages, err := c.Pages()
 	if err != nil && !r.o.Lenient {
 		return &FileError{in.Name, err}
@@ -239,7 +253,7 @@ type recordSource interface {
 
 // recordsOf returns the records of a file from an offset on. For an index all of them must be read.
 func (r *reading) recordsOf(f *file, from int64, indexed bool) (recordSource, error) {
-	if r.o.Late != nil && !r.o.Lenient && !indexed {
+	if r.o.Late != nil && !r.o.Lenient && !r.o.Indexed && !indexed {
 		if s := f.packed.NewSkimmer(io.NewSectionReader(f.r, from, f.size-from), f.size-from); s != nil {
 			return s, nil
 		}
@@ -373,34 +387,44 @@ func payloadOf(rec *warc.Record) uint64 {
 
 // add takes in a capture whose place is known.
 func (r *reading) add(rec *warc.Record, c capture) {
-	u, _, err := site.Parse(rec.URL())
-	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
-	if err != nil || partial || len(u.String()) > maxURL {
-		r.a.Counted.Other++
-		return
-	}
-	c.url = r.url(u)
 	c.id, c.payload = idOf(rec.Header.Get("WARC-Record-ID")), payloadOf(rec)
 	c.pair = idOf(rec.Header.Get("WARC-Concurrent-To"))
 	c.asked = c.date
-	c.readFields(rec.Header)
+	if at := dateOf(rec.Header.Get(warc.FieldKept)); at != 0 {
+		c.asked = at
+	}
+	ref := reference{
+		url:     noURL,
+		id:      idOf(rec.Header.Get("WARC-Refers-To")),
+		date:    dateOf(rec.Header.Get("WARC-Refers-To-Date")),
+		payload: c.payload,
+		record:  r.before + rec.Number,
+	}
 	if c.kind == revisit {
-		ref := reference{
-			capture: int32(len(r.a.captures)),
-			url:     noURL,
-			id:      idOf(rec.Header.Get("WARC-Refers-To")),
-			payload: c.payload,
-			record:  r.before + rec.Number,
-		}
 		if t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI")); err == nil {
 			ref.url = r.url(t)
 		}
-		ref.date = dateOf(rec.Header.Get("WARC-Refers-To-Date"))
+	}
+	r.take(rec.URL(), c, ref)
+}
+
+// take takes in a capture of a URL. ref is for revisits.
+func (r *reading) take(url string, c capture, ref reference) (taken bool) {
+	u, _, err := site.Parse(url)
+	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
+	if err != nil || partial || len(u.String()) > maxURL {
+		r.a.Counted.Other++
+		return false
+	}
+	c.url = r.url(u)
+	if c.kind == revisit {
+		ref.capture = int32(len(r.a.captures))
 		r.refs = append(r.refs, ref)
 		r.a.Counted.Revisit++
 	}
 	r.a.captures = append(r.a.captures, c)
 	r.a.Counted.Answers++
+	return true
 }
 
 // maxURL is how long a URL may be, as in package store.

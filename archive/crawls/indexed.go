@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawls
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/site"
+	"mirrord/wacz"
+	"mirrord/warc"
+)
+
+// leastMember is how few bytes a record takes in a file, and so how many lines an index can have.
+const leastMember = 18
+
+var (
+	errLies    = errors.New("the index does not lead to a record of this URL")
+	errOutside = errors.New("a line of the index leads out of the file of records")
+	errMany    = errors.New("the index has more lines than the files have room for records")
+)
+
+// byIndex reads the index of a WACZ, and of its records only the first one of each file, which says which
+// versions the file holds. ok is false when there is no index, or the records are compressed as a whole: then
+// they have to be read.
+func (r *reading) byIndex(in RecordFile, c *wacz.Reader) (ok bool, err error) {
+	for _, m := range c.Records() {
+		if m.Method != zip.Store {
+			return false, nil
+		}
+	}
+	if !c.HasIndex() {
+		return false, nil
+	}
+	type member struct {
+		*file
+		info int32
+	}
+	files := map[string]member{}
+	room := int64(0)
+	for _, m := range c.Records() {
+		data, err := r.member(in, m)
+		if err != nil {
+			return false, err
+		}
+		f, err := r.a.open(data)
+		if err != nil {
+			return false, err
+		}
+		f.indexed = true
+		r.info, r.from, r.before = -1, 0, 0
+		if err := r.firstInfo(f); err != nil {
+			return false, err
+		}
+		files[path.Base(m.Name)] = member{f, r.info}
+		room += data.Size / leastMember
+	}
+	lines := int64(0)
+	return true, c.Index(func(e warc.Entry) error {
+		lines++
+		f, ok := files[path.Base(e.File)]
+		switch end := e.Place.Offset + e.Place.Length; {
+		case lines > room:
+			return errMany
+		case !ok:
+			return fmt.Errorf("%w: %.200q", errOutside, e.File)
+		case e.Place.Length <= 0, end > f.size, end < 0:
+			return fmt.Errorf("%w: %d bytes at offset %d of %s", errOutside, e.Place.Length, e.Place.Offset, e.File)
+		}
+		r.line(&e, f.number, f.info)
+		if lines%1024 == 0 {
+			return r.pause(0)
+		}
+		return nil
+	})
+}
+
+// firstInfo reads the record with which a file begins when it says what the file is.
+func (r *reading) firstInfo(f *file) error {
+	in, err := f.reader(0, f.size)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	rec, err := in.Next()
+	if err == io.EOF {
+		return nil
+	}
+	if err == nil && rec.Type() == warc.Info {
+		err = r.warcinfo(rec)
+	}
+	return err
+}
+
+// line takes in what a line of an index says of a record.
+func (r *reading) line(e *warc.Entry, file, info int32) {
+	r.a.Counted.Records++
+	if !strings.HasPrefix(e.URL, "http:") && !strings.HasPrefix(e.URL, "https:") {
+		return
+	}
+	date, err := time.Parse("20060102150405", e.Time[:min(len(e.Time), 14)])
+	if err != nil || strings.Contains(e.Key, "__wb_method=") { // an answer to a POST, by pywb
+		r.a.Counted.Other++
+		return
+	}
+	c := capture{
+		date:    date.Unix(),
+		asked:   date.Unix(),
+		status:  statusOK,
+		info:    info,
+		file:    file,
+		at:      e.Place.Offset,
+		end:     e.Place.Offset + e.Place.Length,
+		payload: idOf(strings.ToLower(e.Digest)),
+	}
+	if n, err := strconv.Atoi(e.Status); err == nil {
+		c.status = int16(min(max(n, 0), 999))
+	}
+	if e.MIME == "warc/revisit" {
+		c.kind = revisit
+	}
+	ref := reference{url: noURL, payload: c.payload}
+	if r.take(e.URL, c, ref) {
+		r.a.late.add(file, 0, c.at, c.end)
+	}
+}
+
+// leads returns an error unless a record is the one that a line of an index says it is.
+func (a *Recordings) leads(rec *warc.Record, c *capture) error {
+	kind := rec.Type()
+	known := kind == warc.Response || kind == warc.Revisit || kind == warc.Verbatim
+	if known && canonical(rec.URL()) == a.urls[c.url] && rec.Date().Unix() == c.date {
+		return nil
+	}
+	return &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errLies, a.urls[c.url])}
+}
+
+// canonical writes a URL as it stands in an archive's list; "" for none.
+func canonical(url string) string {
+	u, _, err := site.Parse(url)
+	if err != nil {
+		return ""
+	}
+	return u.String()
+}
