@@ -129,7 +129,7 @@ func (a *adaptive) late() {
 
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
 func (a *adaptive) overdue(u ID) (late, soon bool) {
-	last := a.m.last[u]
+	last := a.m.of(u).last
 	if last == 0 {
 		return true, false
 	}
@@ -175,7 +175,7 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
-		if r.Why = Skipped; a.m.last[u] == 0 {
+		if r.Why = Skipped; a.m.of(u).last == 0 {
 			r.Why = New
 		}
 		return u, r, true
@@ -345,7 +345,7 @@ func (a *adaptive) reason(u ID) Reason {
 		Expected: float32(p),
 		Worth:    float32(p),
 		Price:    float32(max(0, a.price())),
-		Runs:     a.m.runs + 1 - int(a.m.last[u]),
+		Runs:     a.m.runs + 1 - int(a.m.of(u).last),
 		Silent:   ruledRuns(a, a.m.dir[u]),
 	}
 }
@@ -364,7 +364,7 @@ func (a *adaptive) Reason(u ID) Reason {
 	}
 	switch s := a.state[u]; {
 	case s&handed != 0:
-		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last[u])}
+		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.of(u).last)}
 	case s&told != 0:
 		return Reason{Why: Observed}
 	}

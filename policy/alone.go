@@ -48,8 +48,9 @@ func (m *Model) calm(d Dir) uint64 {
 
 // edits counts the changes of a unit in runs, of so many that observed it.
 func (m *Model) edits(u ID, runs uint64) (changes, looks float64) {
-	l := m.at(m.looks[u], u) & runs
-	return float64(mathbits.OnesCount64(l & m.at(m.moves[u], u))), float64(mathbits.OnesCount64(l))
+	x := m.of(u)
+	l := m.at(x.looks, u) & runs
+	return float64(mathbits.OnesCount64(l & m.at(x.moves, u))), float64(mathbits.OnesCount64(l))
 }
 
 // alone is how often the units of each directory and kind change by themselves in a run.

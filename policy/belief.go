@@ -67,10 +67,11 @@ func (a *adaptive) believe() {
 	a.nodes, a.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 {
-			d, w := m.dir[u], float32(a.disc[m.last[u]])
+			d, x := m.dir[u], m.of(ID(u))
+			w := float32(a.disc[x.last])
 			s := &a.rates[d][f&kindMask]
-			s.changes += m.c[u] * w
-			s.looks += m.n[u] * w
+			s.changes += x.c * w
+			s.looks += x.n * w
 			a.nodes[d].entries++
 		}
 	}

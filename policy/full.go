@@ -25,7 +25,7 @@ func byAge(m *Model, want func(ID) bool) []ID {
 		if m.kind(u) == Listing {
 			return 0
 		}
-		return 1 + int(m.last[u])
+		return 1 + int(m.of(u).last)
 	}
 	count := make([]int, m.runs+3)
 	for u := range ID(m.Units()) {

@@ -93,13 +93,14 @@ func (a *adaptive) group() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
 		slices.SortFunc(units, func(u, v ID) int {
+			x, y := m.of(u), m.of(v)
 			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.flags[u]&vouched, m.flags[v]&vouched),
-				cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
+				cmp.Compare(x.past, y.past), cmp.Compare(x.last, y.last), cmp.Compare(u, v))
 		})
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
-				(m.past[units[j]] == m.past[units[i]] || a.o.Without == Past) && k != Listing &&
+				(m.of(units[j]).past == m.of(units[i]).past || a.o.Without == Past) && k != Listing &&
 				a.o.Without != Grouping {
 				j++
 			}
@@ -138,9 +139,10 @@ func (a *adaptive) groupOf(u ID) uint32 {
 
 // quota is the chance that a unit changed since the last run, if its directory did.
 func (a *adaptive) quota(u ID, g *group) float64 {
-	w := a.disc[a.m.last[u]]
+	x := a.m.of(u)
+	w := a.disc[x.last]
 	of := g.usual(a)
-	q := min(0.98, (float64(a.m.c[u])*w+unitShrink*of)/(float64(a.m.n[u])*w+unitShrink))
+	q := min(0.98, (float64(x.c)*w+unitShrink*of)/(float64(x.n)*w+unitShrink))
 	if a.times > 1 {
 		q = min(surest, 1-math.Pow(1-q, a.times))
 	}
@@ -162,7 +164,7 @@ func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
 	}
 	// What changed before the last run and was not seen.
 	m := a.m
-	x, last := &m.dirs[g.dir], m.last[u]
+	x, last := &m.dirs[g.dir], m.of(u).last
 	steps := m.clock.at[m.seen] - m.clock.at[last]
 	if steps > 0 {
 		known := 0.0

@@ -54,13 +54,13 @@ type silence struct {
 }
 
 // at moves the runs of a unit to those of the model: bit i is Model.runs-i.
-func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.last[u]) }
+func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.of(u).last) }
 
 // often are the units that changed in enough of the last 64 runs to be hubs.
 func (q *silence) often(a *adaptive) (ids []ID) {
 	m := a.m
-	for u, moves := range m.moves {
-		if mathbits.OnesCount64(moves) >= leastCover && m.flags[u]&(present|vouched) == present &&
+	for u, n := range m.tale {
+		if mathbits.OnesCount64(m.stories.all[n].moves) >= leastCover && m.flags[u]&(present|vouched) == present &&
 			!a.lists.tells(m, ID(u)) {
 			ids = append(ids, ID(u))
 		}
@@ -83,7 +83,7 @@ func (q *silence) find(a *adaptive) {
 	for len(q.hubs) < maxHubs {
 		best, covers, seen := -1, 0, 0
 		for i, u := range often {
-			n, s := mathbits.OnesCount64(m.at(m.moves[u], u)&open), mathbits.OnesCount64(m.looks[u])
+			n, s := mathbits.OnesCount64(m.at(m.of(u).moves, u)&open), mathbits.OnesCount64(m.of(u).looks)
 			if n >= leastCover && cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen)) > 0 {
 				best, covers, seen = i, n, s
 			}
@@ -98,8 +98,8 @@ func (q *silence) find(a *adaptive) {
 		u := often[best]
 		often = slices.Delete(often, best, best+1)
 		q.hubs = append(q.hubs, u)
-		open &^= m.at(m.moves[u], u)
-		silent &= m.at(m.looks[u]&^m.moves[u], u)
+		open &^= m.at(m.of(u).moves, u)
+		silent &= m.at(m.of(u).looks&^m.of(u).moves, u)
 	}
 	q.left = len(q.hubs)
 	q.ask = append(slices.Clone(q.hubs), q.roots(a)...)
@@ -123,7 +123,7 @@ func (q *silence) roots(a *adaptive) (ids []ID) {
 // busiest are the units that changed most often, of those that are no hubs. They are requested before
 // silence is believed, so that one that means nothing is found out.
 func busiest(m *Model, often []ID, most int) []ID {
-	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.moves[u], u)) }
+	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.of(u).moves, u)) }
 	slices.SortStableFunc(often, func(u, v ID) int { return cmp.Compare(runs(v), runs(u)) })
 	return often[:min(len(often), most)]
 }
@@ -138,11 +138,11 @@ func (q *silence) learn(a *adaptive) {
 		g := &a.gs[i]
 		c, size := g.class, float64(g.to-g.next)
 		for _, u := range a.order[g.next:g.to] {
-			looks := m.at(m.looks[u], u) & q.runs
+			looks := m.at(m.of(u).looks, u) & q.runs
 			if looks == 0 || slices.Contains(q.hubs, u) {
 				continue
 			}
-			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves[u], u))) / size
+			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.of(u).moves, u))) / size
 			usual[c] += float64(mathbits.OnesCount64(looks)) * q.prior(a, u, g) / size
 			n, l := m.edits(u, m.calm(g.dir)&q.runs)
 			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
@@ -160,7 +160,7 @@ func (q *silence) learn(a *adaptive) {
 // classOf is the class of a group of so many units, of which u is one.
 func classOf(m *Model, u ID, size int) class {
 	switch {
-	case m.moves[u] == 0:
+	case m.of(u).moves == 0:
 		return constant
 	case size < generated:
 		return kept
@@ -186,7 +186,7 @@ func (q *silence) tell(u ID, hit bool) bool {
 
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
 func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
-	n := float64(mathbits.OnesCount64(a.m.at(a.m.looks[u], u) & q.runs))
+	n := float64(mathbits.OnesCount64(a.m.at(a.m.of(u).looks, u) & q.runs))
 	usual := q.part[g.class] * q.prior(a, u, g)
 	x := &a.nodes[g.dir]
 	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
@@ -196,7 +196,7 @@ func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
 // missed reports whether a change that was found while the hubs are silent is rather one of an earlier run,
 // which did not look at the unit. Such a change says nothing of this run.
 func (q *silence) missed(a *adaptive, u ID, g *group) bool {
-	if a.m.last[u] >= a.m.seen {
+	if a.m.of(u).last >= a.m.seen {
 		return false
 	}
 	p, alone := a.parts(u, g)

@@ -53,15 +53,17 @@ func (m *Model) Learn(r *Run) {
 	for _, d := range m.touched {
 		m.count(d)
 	}
-	m.look(r.Asked, false)
-	m.look(r.Spared, false)
-	m.look(r.Changed, true)
+	m.stories.begin(now)
+	m.look(r.Asked, same)
+	m.look(r.Spared, same)
+	m.look(r.Changed, other)
 	m.tides()
 	m.come(r.Entered, first)
 	m.leave(r.Left)
 	for u := range m.spans(r.Brought) {
 		m.flags[u] |= brought
 	}
+	m.stories.forget(m.tale)
 }
 
 // spans yields the units of a set that exist.
@@ -143,77 +145,38 @@ func (m *Model) count(d Dir) {
 // look takes note of units that were observed. Exposure is counted in runs in which something changed in the
 // directory: a page that stays as it is while its neighbours change says more than one in a directory where
 // nothing happens.
-func (m *Model) look(s []Span, changed bool) {
-	now := uint32(m.runs)
+func (m *Model) look(s []Span, found sight) {
 	for _, x := range s {
 		from, to := m.clip(x)
+		dirs, tale := m.dir[:to], m.tale[:to]
 		for u := from; u < to; {
-			end := m.alike(u, to)
-			m.see(u, end)
-			if changed {
-				m.dirs[m.dir[u]].moved += uint32(end - u)
-				for v := u; v < end; v++ {
-					m.c[v]++
-					m.moves[v] |= 1
-					m.past[v] = m.past[v]*2654435761 + now
-				}
+			dir, n := dirs[u], tale[u]
+			d := &m.dirs[dir]
+			next, first := m.stories.after(n, found, d.recent, &m.clock)
+			units := uint32(0)
+			for ; u < len(dirs) && u < len(tale) && dirs[u] == dir && tale[u] == n; u++ {
+				tale[u] = next
+				units++
 			}
-			u = end
+			if first {
+				d.looked += units
+			}
+			if found == other {
+				d.moved += units
+			}
 		}
-	}
-}
-
-// alike is the end of the units from one on that lie in the same directory and were last observed by the same
-// run, at most to.
-func (m *Model) alike(from, to int) int {
-	dir, last := m.dir[from:to], m.last[from:to]
-	n := 1
-	for n < len(dir) && n < len(last) && dir[n] == dir[0] && last[n] == last[0] {
-		n++
-	}
-	return from + n
-}
-
-// see takes note that units which are alike were observed by the run that is being learned. It goes column by
-// column: this is most of what learning costs.
-func (m *Model) see(from, to int) {
-	now, l, d := int32(m.runs), m.last[from], m.dir[from]
-	if l == now {
-		return
-	}
-	m.dirs[d].looked += uint32(to - from)
-	last := m.last[from:to]
-	for i := range last {
-		last[i] = now
-	}
-	if l == 0 {
-		return
-	}
-	f, k, n := m.clock.discount(l), float32(ones(m.dirs[d].recent, now-l)), now-l
-	c := m.c[from:to]
-	for i := range c {
-		c[i] *= f
-	}
-	exposed := m.n[from:to]
-	for i := range exposed {
-		exposed[i] = exposed[i]*f + k
-	}
-	looks := m.looks[from:to]
-	for i := range looks {
-		looks[i] = shift(looks[i], n) | 1
-	}
-	moves := m.moves[from:to]
-	for i := range moves {
-		moves[i] = shift(moves[i], n)
 	}
 }
 
 // come takes note of units that were not there before.
 func (m *Model) come(s []Span, first bool) {
+	if len(s) == 0 {
+		return
+	}
+	came := m.stories.add(story{last: int32(m.runs), past: uint32(m.runs)})
 	for u := range m.spans(s) {
 		m.flags[u] |= present
-		m.last[u], m.c[u], m.n[u], m.past[u] = int32(m.runs), 0, 0, uint32(m.runs)
-		m.looks[u], m.moves[u] = 0, 0
+		m.tale[u] = came
 		if !first {
 			m.dirs[m.listedBy(u)].count++
 		}
@@ -227,7 +190,7 @@ func (m *Model) come(s []Span, first bool) {
 func (m *Model) leave(s []Span) {
 	for u := range m.spans(s) {
 		m.flags[u] &^= present
-		m.last[u] = int32(m.runs)
+		m.tale[u], _ = m.stories.after(m.tale[u], gone, 0, &m.clock)
 		m.dirs[m.listedBy(u)].count++
 	}
 	m.found(s)

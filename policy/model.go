@@ -43,24 +43,22 @@ func KindOf(name string) Kind {
 	return Page
 }
 
-// Model is what all runs so far have observed of a site: 41 bytes for each unit, 64 for each directory.
+// Model is what all runs so far have observed of a site: 13 bytes for each unit, 32 for each story that some
+// share, 64 for each directory.
 type Model struct {
 	dirs []directory
 
 	// By unit.
 	dir   []Dir
 	flags []flags
-	last  []int32   // run in which it was last observed; 0: never
-	c, n  []float32 // changes, and runs in which its directory changed that observed it; discounted as of last
-	past  []uint32  // of the runs in which it changed, a hash: units with the same one changed together
-	name  []uint32  // of its last path segment, a hash; 0: none
-	looks []uint64  // runs that observed it after the one in which it came: bit i is last-i
-	moves []uint64  // of them, those that found another content
+	name  []uint32 // of its last path segment, a hash; 0: none
+	tale  []uint32 // its story
 
-	clock clock
-	times []int64 // by run, from 1: Unix seconds; 0: unknown
-	runs  int     // that were learned
-	seen  int32   // the last of them that observed anything; 0: none
+	stories stories
+	clock   clock
+	times   []int64 // by run, from 1: Unix seconds; 0: unknown
+	runs    int     // that were learned
+	seen    int32   // the last of them that observed anything; 0: none
 
 	touched []Dir // scratch: the directories that the run being learned observed
 }
@@ -101,7 +99,12 @@ const (
 
 // NewModel returns a model that knows the root and nothing else.
 func NewModel() *Model {
-	return &Model{dirs: make([]directory, 1), clock: newClock(), times: []int64{0}}
+	return &Model{
+		dirs:    make([]directory, 1),
+		stories: newStories(),
+		clock:   newClock(),
+		times:   []int64{0},
+	}
 }
 
 // AddDir adds a directory below a known one.
@@ -136,10 +139,8 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	if in {
 		f |= present
 	}
-	m.dir, m.flags, m.last, m.past, m.name = append(m.dir, d), append(m.flags, f), append(m.last, 0),
-		append(m.past, 0), append(m.name, hash(name))
-	m.c, m.n = append(m.c, 0), append(m.n, 0)
-	m.looks, m.moves = append(m.looks, 0), append(m.moves, 0)
+	m.dir, m.flags = append(m.dir, d), append(m.flags, f)
+	m.name, m.tale = append(m.name, hash(name)), append(m.tale, 0)
 	return ID(len(m.dir) - 1), nil
 }
 
@@ -147,11 +148,8 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 func (m *Model) Grow(units, dirs int) {
 	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
 	n := len(m.dir) + units
-	m.dir, m.flags, m.last = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...),
-		append(make([]int32, 0, n), m.last...)
-	m.past, m.name = append(make([]uint32, 0, n), m.past...), append(make([]uint32, 0, n), m.name...)
-	m.c, m.n = append(make([]float32, 0, n), m.c...), append(make([]float32, 0, n), m.n...)
-	m.looks, m.moves = append(make([]uint64, 0, n), m.looks...), append(make([]uint64, 0, n), m.moves...)
+	m.dir, m.flags = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...)
+	m.name, m.tale = append(make([]uint32, 0, n), m.name...), append(make([]uint32, 0, n), m.tale...)
 }
 
 // hash is FNV-1a of a name; 0 for none.
@@ -190,7 +188,7 @@ func (m *Model) kind(u ID) Kind { return Kind(m.flags[u] & kindMask) }
 
 // age is how many seconds before now a unit was last observed; 0 when that is not known.
 func (m *Model) age(u ID, now int64) int64 {
-	at := m.times[m.last[u]]
+	at := m.times[m.of(u).last]
 	if at == 0 || now == 0 {
 		return 0
 	}

@@ -2,6 +2,8 @@
 
 package policy
 
+import "slices"
+
 // Units of one name in several directories are often one thing: the same page of several releases, the same
 // picture at several sizes. A change of one is evidence for the others, within the run.
 
@@ -12,10 +14,10 @@ const namesakes = 0.3
 // A hit looks at so many units of its name at most: a site has as many index.html as directories.
 const maxNamesakes = 1 << 12
 
-// names finds units by name.
+// names finds units by name. Those whose name no other unit has are left out.
 type names struct {
-	heads []uint32 // by hash: one plus a unit
-	next  []uint32 // by unit: one plus the next of its chain
+	first []uint32 // by hash: where its units begin in units, and one more
+	units []ID
 	seen  map[uint32]tally
 }
 
@@ -23,14 +25,46 @@ type names struct {
 type tally struct{ outcomes, hits int }
 
 func newNames(m *Model) names {
-	n := names{heads: make([]uint32, 1), next: make([]uint32, m.Units()), seen: map[uint32]tally{}}
-	for len(n.heads) < m.Units()/32 { // a chain is walked at the first hit of a name only
-		n.heads = make([]uint32, len(n.heads)*2)
+	lists := 1
+	for lists < m.Units()/32 { // a list is read at the first hit of a name only
+		lists *= 2
 	}
-	for u := m.Units() - 1; u >= 0; u-- {
-		if m.name[u] != 0 && m.flags[u]&present != 0 {
-			h := &n.heads[int(m.name[u])&(len(n.heads)-1)]
-			n.next[u], *h = *h, uint32(u)+1
+	n := names{first: make([]uint32, lists+1), seen: map[uint32]tally{}}
+	// Which names are there once, and which more than once: there are so many bits that few of the former seem
+	// to be of the latter.
+	once, more := make([]uint64, max(1, lists*4)), make([]uint64, max(1, lists*4))
+	bit := func(name uint32) (at int, mask uint64) {
+		h := name * 2654435761
+		return int(h>>6) & (len(once) - 1), 1 << (h & 63)
+	}
+	named := func(u int) bool { return m.name[u] != 0 && m.flags[u]&present != 0 }
+	for u, name := range m.name {
+		if named(u) {
+			at, mask := bit(name)
+			more[at] |= once[at] & mask
+			once[at] |= mask
+		}
+	}
+	list := func(u int) int { return int(m.name[u]) & (lists - 1) }
+	shared := func(u int) bool {
+		at, mask := bit(m.name[u])
+		return named(u) && more[at]&mask != 0
+	}
+	for u := range m.name {
+		if shared(u) {
+			n.first[list(u)+1]++
+		}
+	}
+	for i := range lists {
+		n.first[i+1] += n.first[i]
+	}
+	n.units = make([]ID, n.first[lists])
+	end := slices.Clone(n.first)
+	for u := range m.name {
+		if shared(u) {
+			l := list(u)
+			n.units[end[l]] = ID(u)
+			end[l]++
 		}
 	}
 	return n
@@ -51,11 +85,11 @@ func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 	if !hit || t.hits > 1 {
 		return nil
 	}
-	steps := 0
-	for v := n.heads[int(name)&(len(n.heads)-1)]; v != 0 &&
-		steps < maxNamesakes; v, steps = n.next[v-1], steps+1 {
-		if m.name[v-1] == name && state[v-1] == 0 {
-			out = append(out, ID(v-1))
+	l := int(name) & (len(n.first) - 2)
+	list := n.units[n.first[l]:n.first[l+1]]
+	for _, v := range list[:min(len(list), maxNamesakes)] {
+		if m.name[v] == name && state[v] == 0 {
+			out = append(out, v)
 		}
 	}
 	return out

@@ -43,11 +43,11 @@ func newNear(m *Model, o Options) *near {
 		switch {
 		case s == 0:
 			return true
-		case m.last[u] == 0:
+		case m.of(u).last == 0:
 			n.why[u] = New
 		case o.Expired, o.Every > 0 && (m.runs+int(m.dir[u]))%o.Every == 0:
 			n.why[u] = Expired
-		case o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
+		case o.MaxSkip > 0 && m.runs-int(m.of(u).last) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
 			n.why[u] = Skipped
 		case audits[u]:
 			n.why[u] = Audit
@@ -120,7 +120,7 @@ func (n *near) Reason(u ID) Reason {
 	if int(u) >= len(n.state) || !n.m.In(u) {
 		return Reason{Why: Unknown}
 	}
-	r := Reason{Runs: n.m.runs + 1 - int(n.m.last[u])}
+	r := Reason{Runs: n.m.runs + 1 - int(n.m.of(u).last)}
 	s := n.skip[n.m.dir[u]]
 	if s != 0 {
 		r.Rule = n.o.Skips[s-1].Rule
