@@ -168,9 +168,17 @@ func appendGrams(b []byte, run string, tails bool) []byte {
 // longestWord is how long a word may be, in bytes: what is longer is data, such as pictures within a page.
 const longestWord = 128
 
-// indexed is what the index gets of a text: its words, and the characters of which there are trigrams.
-func (o *folder) indexed(text string) (words, single string) {
+// indexedText is what the index gets of a text.
+type indexedText struct {
+	words  string          // in order, with trigrams
+	single string          // the characters of which there are trigrams
+	each   map[string]bool // the other words
+}
+
+// indexed reads a text for the index.
+func (o *folder) indexed(text string) indexedText {
 	b := make([]byte, 0, len(text)+len(text)/8)
+	out := indexedText{each: map[string]bool{}}
 	var seen map[rune]bool
 	o.pieces(text, func(p piece) bool {
 		if p.grams {
@@ -190,6 +198,7 @@ func (o *folder) indexed(text string) (words, single string) {
 			b = append(b, ' ')
 		}
 		b = append(b, p.folded...)
+		out.each[p.folded] = true
 		return true
 	})
 	var s []byte
@@ -199,5 +208,6 @@ func (o *folder) indexed(text string) (words, single string) {
 		}
 		s = append(utf8.AppendRune(s, r), ' ')
 	}
-	return string(b), string(s)
+	out.words, out.single = string(b), string(s)
+	return out
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // format is the number of the form of the index. A file of another one is made again.
-const format = 1
+const format = 2
 
 // Errors of opening an index.
 var (
@@ -41,7 +41,9 @@ type Index struct {
 	plain *zstd.Decoder
 }
 
-// schema makes the tables. Row numbers of text, said and words are the same.
+// schema makes the tables. Row numbers of text, said, terms, words and titles are the same. terms has each
+// word of a row once, without places and with beginnings, so that a common word, one that pages must not
+// have and all words with a beginning cost little; words has what needs places: phrases, and trigrams.
 const schema = `
 CREATE TABLE job(
 	id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INT NOT NULL, at INT NOT NULL, pages INT NOT NULL);
@@ -53,6 +55,9 @@ CREATE TABLE text(
 	first INT NOT NULL, last INT NOT NULL, body INT NOT NULL, same INT NOT NULL, named INT NOT NULL DEFAULT 0);
 CREATE INDEX text_key ON text(job, key);
 CREATE TABLE said(id INTEGER PRIMARY KEY, text BLOB NOT NULL, links BLOB NOT NULL);
+CREATE VIRTUAL TABLE terms USING fts5(
+	word, content='', contentless_delete=1, detail=none, prefix='3 4',
+	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
 CREATE VIRTUAL TABLE words USING fts5(
 	tags, title, body, single, content='', contentless_delete=1,
 	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
@@ -60,6 +65,7 @@ CREATE VIRTUAL TABLE titles USING fts5(
 	tags, title, content='', contentless_delete=1,
 	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
 INSERT INTO words(words, rank) VALUES('hashsize', 8388608);
+INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);
 `
 
 // Open opens the index below a state to change it, and makes it when there is none. One that is damaged is

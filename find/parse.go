@@ -163,29 +163,27 @@ func (t term) match() string {
 		if t.prefix {
 			s += "*"
 		}
-		return "{title body} : " + s
+		return s
 	}
 	run := t.words[0]
 	switch n := utf8.RuneCountInString(run); {
 	case n == 1:
-		return `{single} : "` + run + `"`
+		return oneCharacter + run + `"`
 	case n < gramLength:
-		return `{title body} : "` + run + `"*`
+		return `"` + run + `"*`
 	}
-	return `{title body} : "` + string(appendGrams(nil, run, false)) + `"`
+	return `"` + string(appendGrams(nil, run, false)) + `"`
 }
 
+// oneCharacter begins the match of a single character, which has a column of its own.
+const oneCharacter = `{single} : "`
+
 // match is a query in the language of FTS5, for rows that have all tags.
-func (q query) match(tags ...string) string {
+func (q query) match(tags string) string {
 	var b strings.Builder
-	for _, tag := range tags {
-		b.WriteString("({tags} : " + tag + ") AND ")
-	}
-	for i, g := range q.groups {
-		if i > 0 {
-			b.WriteString(" AND ")
-		}
-		b.WriteString("(" + matches(g) + ")")
+	b.WriteString(tags)
+	for _, g := range q.groups {
+		b.WriteString(" AND (" + matches(g) + ")")
 	}
 	if len(q.not) == 0 {
 		return b.String()
@@ -193,13 +191,20 @@ func (q query) match(tags ...string) string {
 	return "(" + b.String() + ") NOT (" + matches(q.not) + ")"
 }
 
-// inTitle is match for rows that have all of it in their titles; "" when the query does not allow that.
-func (q query) inTitle(tags ...string) string {
-	s := q.match(tags...)
-	if strings.Contains(s, "{single} : ") {
+// inTitle is match for rows that have all of it in their titles; "" when titles cannot tell.
+func (q query) inTitle(tags string) string {
+	s := q.match(tags)
+	if len(q.not) > 0 || strings.Contains(s, oneCharacter) {
 		return ""
 	}
-	return strings.ReplaceAll(s, "{title body} : ", "{title} : ")
+	return s
+}
+
+// isPlain reports whether each term is one word.
+func (q query) isPlain() bool {
+	return !slices.ContainsFunc(append(q.terms(), q.not...), func(t term) bool {
+		return t.grams || len(t.words) > 1
+	})
 }
 
 func matches(terms []term) string {

@@ -204,7 +204,7 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 	past := r.s.At > 0 || !r.s.AtTime.IsZero()
 	for _, now := range [...]bool{true, false} {
 		tags := tagsWanted(r.only, now)
-		for _, in := range [...]wordTable{inTitles, inWords} {
+		for _, in := range [...]wordTable{inTitles, inAll} {
 			match := r.q.match(tags)
 			if in == inTitles {
 				match = r.q.inTitle(tags)
@@ -212,7 +212,13 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 			if match == "" {
 				continue
 			}
+			if in == inAll && !r.q.isPlain() {
+				in = inWords
+			}
 			n, err := r.take(in, match, seen, &out)
+			if isPhrase(err) {
+				n, err = r.take(inWords, match, seen, &out)
+			}
 			if err != nil {
 				return nil, false, err
 			}
@@ -234,9 +240,16 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 type wordTable string
 
 const (
+	inAll    wordTable = "terms"
 	inWords  wordTable = "words"
 	inTitles wordTable = "titles"
 )
+
+// isPhrase says whether a query of plain words was refused: of some of them, such as 1½, the database makes
+// two, and the table of plain words has no phrases.
+func isPhrase(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "phrase queries are not supported")
+}
 
 // take appends the rows of a match in the language of FTS5 that are wanted.
 func (r *reading) take(in wordTable, match string, seen map[int64]bool, out *[]FoundPage) (n int, err error) {
@@ -266,22 +279,25 @@ func (r *reading) take(in wordTable, match string, seen map[int64]bool, out *[]F
 	return n, rows.Err()
 }
 
+// tagged begins tags: no word of a page or a query has it.
+const tagged = "\ue000"
+
 // tagsOf are the words that every row has besides those of its page.
 func tagsOf(job int64, now bool) string {
 	if now {
-		return fmt.Sprintf("now j%d", job)
+		return fmt.Sprintf(tagged+"now "+tagged+"j%d", job)
 	}
-	return fmt.Sprintf("past j%d", job)
+	return fmt.Sprintf(tagged+"past "+tagged+"j%d", job)
 }
 
 // tagsWanted asks for rows by their tags.
 func tagsWanted(job int64, now bool) string {
-	s := "past"
+	s := tagged + "past"
 	if now {
-		s = "now"
+		s = tagged + "now"
 	}
 	if job > 0 {
-		s += fmt.Sprintf(" AND j%d", job)
+		s += fmt.Sprintf(" AND "+tagged+"j%d", job)
 	}
 	return "(" + s + ")"
 }

@@ -7,7 +7,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -267,18 +269,23 @@ func (b *IndexChange) add(url string, s *settled) error {
 
 // words writes the words of a row.
 func (b *IndexChange) words(id int64, now bool, title, said string) error {
-	words, single := b.fold.indexed(said)
-	head, more := b.fold.indexed(title)
-	if more != "" {
-		_, single = b.fold.indexed(title + "\n" + said)
+	body, head := b.fold.indexed(said), b.fold.indexed(title)
+	maps.Copy(body.each, head.each)
+	if head.single != "" {
+		body.single = b.fold.indexed(title + "\n" + said).single
 	}
 	tags := tagsOf(b.job, now)
-	err := b.exec("INSERT OR REPLACE INTO titles(rowid, tags, title) VALUES(?, ?, ?)", id, tags, head)
+	all := tags + " " + strings.Join(slices.Collect(maps.Keys(body.each)), " ")
+	err := b.exec("INSERT OR REPLACE INTO terms(rowid, word) VALUES(?, ?)", id, all)
+	if err != nil {
+		return err
+	}
+	err = b.exec("INSERT OR REPLACE INTO titles(rowid, tags, title) VALUES(?, ?, ?)", id, tags, head.words)
 	if err != nil {
 		return err
 	}
 	return b.exec("INSERT OR REPLACE INTO words(rowid, tags, title, body, single) VALUES(?, ?, ?, ?, ?)", id,
-		tags, head, words, single)
+		tags, head.words, body.words, body.single)
 }
 
 // tag changes whether a row is of the published version.
@@ -299,8 +306,8 @@ func (b *IndexChange) tag(id int64, now bool) error {
 // drop removes a row.
 func (b *IndexChange) drop(id int64) error {
 	for _, q := range [...]string{
-		"DELETE FROM words WHERE rowid = ?", "DELETE FROM titles WHERE rowid = ?",
-		"DELETE FROM said WHERE id = ?", "DELETE FROM text WHERE id = ?",
+		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM words WHERE rowid = ?",
+		"DELETE FROM titles WHERE rowid = ?", "DELETE FROM said WHERE id = ?", "DELETE FROM text WHERE id = ?",
 	} {
 		if err := b.exec(q, id); err != nil {
 			return err
