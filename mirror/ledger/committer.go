@@ -17,6 +17,14 @@ const (
 	batchAge   = 250 * time.Millisecond
 )
 
+// Where nothing is synced, a commit costs a fraction of a millisecond. Then a batch is only so many times as
+// old as the commit before took, and at most batchAge: a kill costs little more than what is under way, and
+// commits a fiftieth of the time.
+const (
+	agePerCommit = 50
+	leastAge     = 10 * time.Millisecond
+)
+
 // waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk
 // does not stop the workers at once.
 const waiting = 64
@@ -35,9 +43,10 @@ type CommitOptions struct {
 	Table   *Table
 	Journal Journal
 	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
-	Large int64
-	Room  func() error // says why nothing more may be stored, about four times a second and after each batch
-	Stop  func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+	Large    int64
+	Unsynced bool         // Commit syncs nothing
+	Room     func() error // says why nothing more may be stored, each batchAge or oftener and after each batch
+	Stop     func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
 }
 
 // Committer gathers results and makes them permanent in batches, in the order in which they come. After an
@@ -51,6 +60,8 @@ type Committer struct {
 	batch []*store.Done
 	bytes int64 // of the bodies that came with it
 	news  []store.NewURL
+	age   time.Duration // at which a batch is committed
+	last  time.Time     // when the last one was
 	err   error
 }
 
@@ -79,7 +90,11 @@ func (c *Committer) Close() error {
 }
 
 func (c *Committer) work() error {
-	tick := time.NewTicker(batchAge)
+	c.age = batchAge
+	if c.o.Unsynced {
+		c.age = leastAge
+	}
+	tick := time.NewTicker(c.age)
 	defer tick.Stop()
 	for {
 		select {
@@ -97,7 +112,9 @@ func (c *Committer) work() error {
 				c.flush()
 			}
 		case <-tick.C:
-			c.flush()
+			if !c.o.Unsynced || time.Since(c.last) >= c.age {
+				c.flush()
+			}
 			c.look() // one large body may fill the disk
 		}
 	}
@@ -110,6 +127,7 @@ func (c *Committer) flush() {
 		c.batch = c.batch[:0]
 		return
 	}
+	began := time.Now()
 	c.news = c.o.Table.News(c.known, c.news[:0])
 	if c.err = c.o.Journal.Commit(c.known, c.news, c.batch); c.err != nil {
 		c.o.Stop(c.err)
@@ -118,6 +136,9 @@ func (c *Committer) flush() {
 	c.known += uint32(len(c.news))
 	clear(c.batch)
 	c.batch = c.batch[:0]
+	if c.o.Unsynced {
+		c.last, c.age = began, min(batchAge, max(leastAge, agePerCommit*time.Since(began)))
+	}
 	c.look()
 }
 

@@ -17,12 +17,14 @@ import (
 type journal struct {
 	known   uint32
 	batches []string
+	takes   time.Duration // each commit
 	err     error
 }
 
 func (j *journal) Known() (uint32, error) { return j.known, nil }
 
 func (j *journal) Commit(first uint32, news []store.NewURL, done []*store.Done) error {
+	time.Sleep(j.takes)
 	if j.err == nil {
 		j.batches = append(j.batches, fmt.Sprintf("%d+%d:%d", first, len(news), len(done)))
 	}
@@ -72,6 +74,40 @@ func TestCommitter(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
+}
+
+// Where nothing is synced, a batch is as old as the commit before it allows, and no older than others are.
+func TestCommitterUnsynced(t *testing.T) {
+	for _, x := range []struct {
+		takes time.Duration
+		want  int // batches, of a result each millisecond for a second
+	}{
+		{0, 100},
+		{leastAge / agePerCommit, 100},
+		{time.Millisecond, 20},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			j := &journal{takes: x.takes}
+			c := NewCommitter(CommitOptions{
+				Table:    admitted(1),
+				Journal:  j,
+				Unsynced: true,
+				Room:     func() error { return nil },
+				Stop:     func(err error) { t.Error(err) },
+			})
+			c.Start()
+			for range 1000 {
+				time.Sleep(time.Millisecond)
+				c.Add(doneOf(0))
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := len(j.batches); got < x.want-2 || got > x.want+2 {
+				t.Errorf("%d batches when a commit takes %v, want some %d", got, x.takes, x.want)
+			}
+		})
+	}
 }
 
 // An error of the disk ends the run, and what comes after it is drained.

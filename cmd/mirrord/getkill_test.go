@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// killSite is a site of pages in folders that link to one another and to pictures. One page in seven is
+// another one in each edition.
+type killSite struct {
+	pages int
+
+	mu      sync.Mutex
+	edition int
+	delay   time.Duration
+	asked   map[string]int // bodies that were sent, by path
+	served  chan struct{}
+}
+
+func (s *killSite) path(n int) string { return fmt.Sprintf("/d%d/p%d.html", n%20, n) }
+
+func (s *killSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	edition, delay := s.edition, s.delay
+	s.mu.Unlock()
+	time.Sleep(delay)
+	defer func() {
+		select {
+		case s.served <- struct{}{}:
+		default:
+		}
+	}()
+	var d, n int
+	switch c, _ := fmt.Sscanf(r.URL.Path, "/d%d/p%d.html", &d, &n); {
+	case r.URL.Path == "/":
+	case strings.HasPrefix(r.URL.Path, "/img/"):
+		s.send(w, r, "image/png", `"1"`, "\x89PNG\r\n\x1a\n"+r.URL.Path+strings.Repeat("\x00image", 300))
+		return
+	case c != 2 || r.URL.Path != s.path(n):
+		http.NotFound(w, r)
+		return
+	}
+	mark := 1
+	if n%7 == 3 || n == 0 {
+		mark = edition
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!DOCTYPE html><title>page %d</title><p>edition %d</p>", n, mark)
+	fmt.Fprintf(&b, "<img src=/img/%d.png>\n", n%40)
+	for i := 6*n + 1; i <= 6*n+6 && i < s.pages; i++ {
+		fmt.Fprintf(&b, "<a href=%s>%d</a>\n", s.path(i), i)
+	}
+	b.WriteString(strings.Repeat(fmt.Sprintf("words of page %d. ", n), 40+n%200))
+	s.send(w, r, "text/html; charset=utf-8", fmt.Sprintf(`"%d-%d"`, n, mark), b.String())
+}
+
+// send answers a request, which may be conditional, and counts bodies.
+func (s *killSite) send(w http.ResponseWriter, r *http.Request, mime, etag, body string) {
+	w.Header().Set("Content-Type", mime)
+	w.Header().Set("Etag", etag)
+	if r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.mu.Lock()
+	s.asked[r.URL.Path]++
+	s.mu.Unlock()
+	fmt.Fprint(w, body)
+}
+
+// set begins an edition.
+func (s *killSite) set(edition int, delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edition, s.delay, s.asked = edition, delay, map[string]int{}
+}
+
+// twice counts the bodies that were sent again.
+func (s *killSite) twice() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, times := range s.asked {
+		n += times - 1
+	}
+	return n
+}
+
+// filesBelow returns the digests of the files below a folder; phm.json without the time of the retrieval.
+func filesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, p))
+		if err == nil && p == "phm.json" {
+			var m map[string]any
+			err = json.Unmarshal(data, &m)
+			delete(m, "retrieved")
+			data, _ = json.Marshal(m)
+		}
+		out[p] = fmt.Sprintf("%x", sha256.Sum256(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A one-off mirror is killed again and again, while it retrieves, while it publishes and while it settles
+// what is left of its documents: the same command ends in the files of a mirror that nothing disturbed.
+func TestGetKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	s, kills := &killSite{pages: 200, served: make(chan struct{}, 1<<16)}, 6
+	if os.Getenv("MIRRORD_LONG") != "" {
+		s.pages, kills = 1500, 60
+	}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	get := func(out string) *exec.Cmd {
+		return exec.Command("mirrord", "get", srv.URL+"/", "-o", out, "--set", "polite.connections=8",
+			"--set", "polite.delay=0s", "--set", "polite.factor=0", "--set", "full_runs=99",
+			"--set", "limits.max_delete=0.9")
+	}
+	complete := func(out string) {
+		t.Helper()
+		if said, err := get(out).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
+	calm, out := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for edition := 1; edition <= 3; edition++ {
+		s.set(edition, 0)
+		complete(calm)
+		s.set(edition, time.Millisecond)
+		killed := 0
+		for range kills {
+			for len(s.served) > 0 {
+				<-s.served
+			}
+			cmd := get(out)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			if done := killAfter(cmd, s.served, ended, rng.IntN(s.pages), time.Duration(rng.IntN(150))*
+				time.Millisecond); !done {
+				killed++
+			}
+		}
+		complete(out)
+		t.Logf("edition %d: %d of %d runs were killed, %d bodies were sent again", edition, killed, kills,
+			s.twice())
+		if want, got := filesBelow(t, calm), filesBelow(t, out); !maps.Equal(want, got) {
+			for p := range want {
+				if got[p] != want[p] {
+					t.Errorf("edition %d: %s is missing or differs", edition, p)
+				}
+			}
+			t.Fatalf("edition %d: %d files, want %d", edition, len(got), len(want))
+		}
+	}
+	if said, err := exec.Command("mirrord", "verify", out).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// killAfter kills a command after so many requests and some time, and waits for it. It reports whether the
+// command ended by itself before.
+func killAfter(
+	cmd *exec.Cmd, served <-chan struct{}, ended <-chan error, requests int, then time.Duration,
+) bool {
+	for range requests {
+		select {
+		case <-served:
+		case <-ended:
+			return true
+		}
+	}
+	select {
+	case <-ended:
+		return true
+	case <-time.After(then):
+	}
+	cmd.Process.Kill()
+	<-ended
+	return cmd.ProcessState.Success()
+}
