@@ -5,6 +5,7 @@ package policy
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // adaptive asks for what pays. What it believes of a unit is a chain of chances:
@@ -125,6 +126,8 @@ func (a *adaptive) late() {
 			}
 		}
 	}
+	slices.SortStableFunc(a.due, a.m.ByKey)
+	slices.SortStableFunc(a.early, a.m.ByKey)
 }
 
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
@@ -133,7 +136,7 @@ func (a *adaptive) overdue(u ID) (late, soon bool) {
 	if last == 0 {
 		return true, false
 	}
-	spread := int64(uint32(u) * 2654435761 >> 8)
+	spread := int64(a.m.Key(u) >> 8)
 	for _, x := range [...]struct{ age, most int64 }{
 		{int64(a.m.runs) - int64(last), int64(a.o.MaxSkip)},
 		{a.m.age(u, a.o.Now), a.o.MaxAge},

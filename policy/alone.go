@@ -62,7 +62,7 @@ func newAlone(m *Model) alone {
 		if f&present != 0 {
 			changes, looks := m.edits(ID(u), m.calm(m.dir[u]))
 			x := &below[m.dir[u]][f&kindMask]
-			x.changes, x.looks = x.changes+float32(changes), x.looks+float32(looks)
+			x.changes, x.looks = x.changes+changes, x.looks+looks
 		}
 	}
 	for d := m.Dirs() - 1; d > 0; d-- {
@@ -74,11 +74,11 @@ func newAlone(m *Model) alone {
 	rates := make(alone, m.Dirs())
 	for d := range below {
 		for k, x := range below[d] {
-			usual := float32(floor)
+			usual := floor
 			if d > 0 {
-				usual = rates[m.dirs[d].parent][k]
+				usual = float64(rates[m.dirs[d].parent][k])
 			}
-			rates[d][k] = (x.changes + aloneDirShrink) / (x.looks + aloneDirShrink/usual)
+			rates[d][k] = float32((x.changes + aloneDirShrink) / (x.looks + aloneDirShrink/usual))
 		}
 	}
 	return rates

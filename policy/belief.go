@@ -33,12 +33,13 @@ const (
 	surest = 1 - 1e-6
 )
 
-// share is how often the units of one kind in a directory changed when the directory did.
-type share struct{ changes, looks float32 }
+// share is how often the units of one kind in a directory changed when the directory did. With so many digits
+// the order in which they are added does not show.
+type share struct{ changes, looks float64 }
 
 // mean is the share, shrunk to what is usual for so many entries.
 func (s share) mean(entries int) float64 {
-	return (float64(s.changes) + shareShrink*usual(entries)) / (float64(s.looks) + shareShrink)
+	return (s.changes + shareShrink*usual(entries)) / (s.looks + shareShrink)
 }
 
 // usual is the chance that one of so many entries changes when any does.
@@ -68,10 +69,10 @@ func (a *adaptive) believe() {
 	for u, f := range m.flags {
 		if f&present != 0 {
 			d, x := m.dir[u], m.of(ID(u))
-			w := float32(a.disc[x.last])
+			w := a.disc[x.last]
 			s := &a.rates[d][f&kindMask]
-			s.changes += x.c * w
-			s.looks += x.n * w
+			s.changes += float64(x.c) * w
+			s.looks += float64(x.n) * w
 			a.nodes[d].entries++
 		}
 	}
@@ -83,17 +84,16 @@ func (a *adaptive) believe() {
 		}
 		x := &m.dirs[d]
 		a.nodes[x.parent].entries++
-		w := float32(a.disc[x.since])
-		below[x.parent].changes += x.act * w
-		below[x.parent].looks += x.obs * w
+		w := a.disc[x.since]
+		below[x.parent].changes += float64(x.act) * w
+		below[x.parent].looks += float64(x.obs) * w
 	}
 	for d := range a.nodes {
 		x, n := &m.dirs[d], &a.nodes[d]
 		mean, up := 0.5, 1.0
 		if d > 0 {
 			b := below[x.parent]
-			mean = (float64(b.changes) + actShrink*usual(int(a.nodes[x.parent].entries))) / (float64(b.looks) +
-				actShrink)
+			mean = (b.changes + actShrink*usual(int(a.nodes[x.parent].entries))) / (b.looks + actShrink)
 			up = a.nodes[x.parent].rate
 		}
 		w := a.disc[x.since]
@@ -125,14 +125,14 @@ func usualListing(rates [][kinds]share) float64 {
 		s := rates[d][Listing]
 		all.changes, all.looks = all.changes+s.changes, all.looks+s.looks
 	}
-	return (float64(all.changes) + shareShrink*usualShare) / (float64(all.looks) + shareShrink)
+	return (all.changes + shareShrink*usualShare) / (all.looks + shareShrink)
 }
 
 // usual is how often units of a group's kind in its directory change when anything in it does.
 func (g *group) usual(a *adaptive) float64 {
 	s := a.rates[g.dir][g.kind]
 	if g.kind == Listing {
-		return (float64(s.changes) + shareShrink*a.listing) / (float64(s.looks) + shareShrink)
+		return (s.changes + shareShrink*a.listing) / (s.looks + shareShrink)
 	}
 	return s.mean(int(a.nodes[g.dir].entries))
 }

@@ -2,7 +2,10 @@
 
 package policy
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // full asks for everything: listings first, since they tell of new pages, then what was longest not observed.
 type full struct {
@@ -15,12 +18,13 @@ type full struct {
 
 func newFull(m *Model, o Options) *full {
 	f := &full{m: m, o: o, state: make([]handling, m.Units())}
-	f.queue = byAge(m, func(ID) bool { return true })
+	f.queue = byAge(m, o, func(ID) bool { return true })
 	return f
 }
 
-// byAge lists the units that exist and are wanted: listings, then the longest unobserved.
-func byAge(m *Model, want func(ID) bool) []ID {
+// byAge lists the units that exist and are wanted: listings, then the longest unobserved. With a budget,
+// which leaves some of them out, those of one age are in order.
+func byAge(m *Model, o Options, want func(ID) bool) []ID {
 	rank := func(u ID) int {
 		if m.kind(u) == Listing {
 			return 0
@@ -43,6 +47,9 @@ func byAge(m *Model, want func(ID) bool) []ID {
 			out[count[r]] = u
 			count[r]++
 		}
+	}
+	for r, from := 0, 0; o.Budget > 0 && r < len(count)-1; r, from = r+1, count[r] {
+		slices.SortFunc(out[from:count[r]], m.ByKey)
 	}
 	return out
 }

@@ -41,6 +41,7 @@ type group struct {
 	place    int32  // in the heap; -1: not there
 	kin      uint32 // 0: none
 	worth    float32
+	clump    float32 // what the first change counts as, see clumps
 	kind     Kind
 	class    class
 	listed   bool // the listing of the directory tells of it
@@ -63,7 +64,13 @@ func (g *group) tell(hit bool) {
 
 // expect is the chance of a unit of the group, for which p was expected, after what was told of the group.
 func (g *group) expect(p float64) float64 {
-	return (weight*p + float64(g.hits)) / (weight + float64(g.outcomes))
+	return (weight*p + g.counted(g.hits)) / (weight + float64(g.outcomes))
+}
+
+// counted is what so many changes count as.
+func (g *group) counted(hits uint32) float64 {
+	h := float64(hits)
+	return min(h, float64(g.clump)*h*h)
 }
 
 // group sorts the units into groups.
@@ -93,9 +100,10 @@ func (a *adaptive) group() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
 		slices.SortFunc(units, func(u, v ID) int {
-			x, y := m.of(u), m.of(v)
-			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.flags[u]&vouched, m.flags[v]&vouched),
-				cmp.Compare(x.past, y.past), cmp.Compare(x.last, y.last), cmp.Compare(u, v))
+			if c := cmp.Compare(m.rank(u), m.rank(v)); c != 0 {
+				return c
+			}
+			return m.ByKey(u, v)
 		})
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
@@ -120,7 +128,16 @@ func (a *adaptive) group() {
 	for i, u := range a.order {
 		a.pos[u] = uint32(i)
 	}
+	clumps(a)
 	a.kin = newKin(a)
+}
+
+// rank orders the units of a directory: groups one after the other, and in each the one first that was
+// longest not observed.
+func (m *Model) rank(u ID) uint64 {
+	f, x := uint64(m.flags[u]), m.of(u)
+	return (f&uint64(kindMask)<<1|f&uint64(vouched)/uint64(vouched))<<61 | uint64(x.past)<<29 |
+		uint64(x.last)&(1<<29-1)
 }
 
 // groupOf finds the group of a unit.
@@ -218,12 +235,12 @@ func (a *adaptive) value(i uint32) {
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
 		a.o.Without != Probing {
 		with, _ := a.parts(u, g)
-		after := (weight*with + 1) / (weight + 1 + float64(g.outcomes))
+		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}
 	if g.kind == Listing && a.lists.tells(a.m, u) {
 		if p = a.sum(u, p); p < 10*a.o.Price {
-			p *= stagger(u)
+			p *= a.m.stagger(u)
 		}
 	}
 	g.worth = float32(p)

@@ -2,8 +2,10 @@
 
 package policy
 
-// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the first
-// group.
+import "cmp"
+
+// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the one with
+// the lower key.
 
 // heaps of adaptive.
 const (
@@ -36,6 +38,10 @@ func (a *adaptive) top(listings bool) (i uint32, ok bool) {
 func (a *adaptive) before(i, j uint32) bool {
 	if x, y := a.gs[i].worth, a.gs[j].worth; x != y {
 		return x > y
+	}
+	x, y := a.gs[i].dir, a.gs[j].dir
+	if c := cmp.Compare(a.m.dirs[x].key, a.m.dirs[y].key); c != 0 {
+		return c < 0
 	}
 	return i < j
 }

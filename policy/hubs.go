@@ -84,7 +84,8 @@ func (q *silence) find(a *adaptive) {
 		best, covers, seen := -1, 0, 0
 		for i, u := range often {
 			n, s := mathbits.OnesCount64(m.at(m.of(u).moves, u)&open), mathbits.OnesCount64(m.of(u).looks)
-			if n >= leastCover && cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen)) > 0 {
+			better := cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen))
+			if n >= leastCover && (better > 0 || (better == 0 && m.ByKey(u, often[best]) < 0)) {
 				best, covers, seen = i, n, s
 			}
 		}
@@ -124,7 +125,7 @@ func (q *silence) roots(a *adaptive) (ids []ID) {
 // silence is believed, so that one that means nothing is found out.
 func busiest(m *Model, often []ID, most int) []ID {
 	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.of(u).moves, u)) }
-	slices.SortStableFunc(often, func(u, v ID) int { return cmp.Compare(runs(v), runs(u)) })
+	slices.SortFunc(often, func(u, v ID) int { return cmp.Or(cmp.Compare(runs(v), runs(u)), m.ByKey(u, v)) })
 	return often[:min(len(often), most)]
 }
 

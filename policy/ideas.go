@@ -14,6 +14,7 @@ const (
 	Past      Idea = "past"     // groups changed in the same runs; without, all of a kind in a directory is one
 	Grouping  Idea = "groups"   // without, every unit is a group of its own
 	KinGroups Idea = "kin"      // groups in different directories that changed in the same runs
+	Clumps    Idea = "clumps"   // a first change tells as much of others as it did before
 	Naming    Idea = "names"    // units of one name
 	Hubs      Idea = "hubs"     // their silence
 	Alone     Idea = "alone"    // changes by themselves; without, all units have the least rate
@@ -23,7 +24,7 @@ const (
 
 // Ideas returns all of them.
 func Ideas() []Idea {
-	return []Idea{Probing, Evidence, Past, Grouping, KinGroups, Naming, Hubs, Alone, Ruling, Rising}
+	return []Idea{Probing, Evidence, Past, Grouping, KinGroups, Clumps, Naming, Hubs, Alone, Ruling, Rising}
 }
 
 func (i Idea) isKnown() bool { return i == "" || slices.Contains(Ideas(), i) }

@@ -129,8 +129,8 @@ func (a *adaptive) sum(u ID, own float64) float64 {
 
 // stagger spreads listings of the same history, which would be requested in the same run, over several: it
 // makes one that hardly pays worth up to a half less or more.
-func stagger(u ID) float64 {
-	return 0.5 + float64(uint32(u)*2654435761>>8)/(1<<24)
+func (m *Model) stagger(u ID) float64 {
+	return 0.5 + float64(m.Key(u)>>8)/(1<<24)
 }
 
 // release lets the units be requested that were withheld until the outcome of a listing was known.

@@ -3,8 +3,10 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	mathbits "math/bits"
 	"path"
 	"strings"
 )
@@ -66,6 +68,7 @@ type Model struct {
 // directory is what is known of a directory and all that is below it.
 type directory struct {
 	parent Dir
+	key    uint32  // of its path, see Model.Key
 	run    int32   // the last run that observed anything in it
 	bits   bits    // what that run did
 	since  int32   // run as of which act and obs are discounted
@@ -107,15 +110,19 @@ func NewModel() *Model {
 	}
 }
 
-// AddDir adds a directory below a known one.
-func (m *Model) AddDir(parent Dir) (Dir, error) {
+// AddDir adds a directory without a name below a known one.
+func (m *Model) AddDir(parent Dir) (Dir, error) { return m.AddDirNamed(parent, "") }
+
+// AddDirNamed adds a directory with a name: the last of its path. Whoever numbers directories and units in
+// the order in which they happen to be found names them all: then what is planned does not depend on it.
+func (m *Model) AddDirNamed(parent Dir, name string) (Dir, error) {
 	if int(parent) >= len(m.dirs) {
 		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.dirs))
 	}
 	if uint64(len(m.dirs)) == math.MaxUint32 {
 		return 0, fmt.Errorf("add directory: more than %d", len(m.dirs))
 	}
-	m.dirs = append(m.dirs, directory{parent: parent})
+	m.dirs = append(m.dirs, directory{parent: parent, key: keyOf(m.dirs[parent].key, name, len(m.dirs))})
 	return Dir(len(m.dirs) - 1), nil
 }
 
@@ -162,6 +169,41 @@ func hash(s string) uint32 {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
 	return max(h, 1)
+}
+
+// keyOf is the key of what has a name below what has another key; without a name it is that of a number.
+func keyOf(above uint32, name string, n int) uint32 {
+	h := hash(name)
+	if h == 0 {
+		h = uint32(n)
+	}
+	return mix(above, h)
+}
+
+// mix makes one key of two.
+func mix(above, name uint32) uint32 {
+	return mathbits.RotateLeft32(above, 5)*2654435761 ^ name*2246822519
+}
+
+// Key is a number by which units of equal worth are ordered and looks are spread over runs: a hash of the
+// path, so that neither depends on the order in which units were added. A listing has that of its directory.
+func (m *Model) Key(u ID) uint32 {
+	x := &m.dirs[m.dir[u]]
+	switch {
+	case m.name[u] != 0:
+		return mix(x.key, m.name[u])
+	case m.kind(u) == Listing:
+		return mix(x.key, 1)
+	}
+	return mix(x.key, uint32(u))
+}
+
+// DirKey is Key for a directory.
+func (m *Model) DirKey(d Dir) uint32 { return m.dirs[d].key }
+
+// ByKey orders units that nothing else distinguishes.
+func (m *Model) ByKey(u, v ID) int {
+	return cmp.Or(cmp.Compare(m.Key(u), m.Key(v)), cmp.Compare(u, v))
 }
 
 // SetIn says whether a unit is part of the mirror now, whatever the runs that were learned said.

@@ -92,6 +92,7 @@ func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 			out = append(out, v)
 		}
 	}
+	slices.SortFunc(out, m.ByKey)
 	return out
 }
 

@@ -2,7 +2,11 @@
 
 package policy
 
-import "iter"
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
 
 // near asks for everything outside the skipped directories. The rules are mined elsewhere; which directories
 // they skip is in Options.Skips.
@@ -38,7 +42,7 @@ func newNear(m *Model, o Options) *near {
 		}
 	}
 	audits := n.audits()
-	n.queue = byAge(m, func(u ID) bool {
+	n.queue = byAge(m, o, func(u ID) bool {
 		s := n.skip[m.dir[u]]
 		switch {
 		case s == 0:
@@ -65,15 +69,20 @@ func (n *near) audits() map[ID]bool {
 	if n.o.Audits == 0 || len(n.o.Skips) == 0 {
 		return out
 	}
-	left := make([]int, len(n.o.Skips))
-	for i := range left {
-		left[i] = n.o.Audits
-	}
-	for _, u := range byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] != 0 && n.m.kind(u) != Listing }) {
-		if s := n.skip[n.m.dir[u]] - 1; left[s] > 0 {
-			left[s]--
-			out[u] = true
+	oldest := make([][]ID, len(n.o.Skips))
+	age := func(u, v ID) int { return cmp.Or(cmp.Compare(n.m.of(u).last, n.m.of(v).last), n.m.ByKey(u, v)) }
+	for u := range ID(n.m.Units()) {
+		s := n.skip[n.m.dir[u]]
+		if s == 0 || !n.m.In(u) || n.m.kind(u) == Listing {
+			continue
 		}
+		best := &oldest[s-1]
+		if at, _ := slices.BinarySearchFunc(*best, u, age); at < n.o.Audits {
+			*best = slices.Insert(*best, at, u)[:min(len(*best)+1, n.o.Audits)]
+		}
+	}
+	for _, u := range slices.Concat(oldest...) {
+		out[u] = true
 	}
 	return out
 }
@@ -111,7 +120,7 @@ func (n *near) Tell(o Outcome) {
 	}
 	// A change where a rule said that there is none: the directory is visited in this run.
 	n.lost[s-1] = true
-	n.later = append(n.later, byAge(n.m, func(u ID) bool {
+	n.later = append(n.later, byAge(n.m, n.o, func(u ID) bool {
 		return n.skip[n.m.dir[u]] == s && n.state[u] == 0
 	})...)
 }

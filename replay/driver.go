@@ -174,7 +174,7 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 // numbers are the same; those that the policy has not found have no units, and tell it nothing.
 func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
 	for n := Dir(d.m.Dirs()); n <= dir; n++ {
-		if _, err := d.m.AddDir(policy.Dir(d.h.Parent(n))); err != nil {
+		if _, err := d.m.AddDirNamed(policy.Dir(d.h.Parent(n)), path.Base(d.h.DirPath(n))); err != nil {
 			return 0, err
 		}
 	}

@@ -58,10 +58,11 @@ func NewFrontier(g turns, o Ordering) *Frontier {
 // Add puts a number into the queue of its origin.
 func (f *Frontier) Add(origin string, id uint32, p Priority) {
 	f.put(origin, id, func(q *backQueue, id uint32) {
-		if c := f.order.Credits; c != nil && p == PrioSeed {
-			c.enter(id)
+		if less := f.order.of(p); less != nil {
+			q.front[p].insert(id, less)
+		} else {
+			q.front[p].push(id)
 		}
-		q.put(p, id, &f.order)
 	})
 }
 
@@ -308,22 +309,30 @@ func (f *Frontier) FreeHost(host string) {
 }
 
 func (f *Frontier) take(q *backQueue) uint32 {
-	id, ok := q.take(&f.order)
-	if !ok {
-		panic("crawl: a host without URLs was in the heap")
+	for p := range q.front {
+		id, ok := uint32(0), false
+		if Priority(p) > PrioSeed {
+			id, ok = q.kept.pop(false)
+		}
+		if !ok {
+			id, ok = q.pop(Priority(p), &f.order)
+		}
+		if ok {
+			q.n--
+			if q.optional {
+				f.optional--
+			} else {
+				f.queued--
+			}
+			f.inFlight++
+			f.flying[q.host]++
+			if q.n == 0 {
+				heap.Remove(&f.heap, q.index)
+			}
+			return id
+		}
 	}
-	q.n--
-	if q.optional {
-		f.optional--
-	} else {
-		f.queued--
-	}
-	f.inFlight++
-	f.flying[q.host]++
-	if q.n == 0 {
-		heap.Remove(&f.heap, q.index)
-	}
-	return id
+	panic("crawl: a host without URLs was in the heap")
 }
 
 // wake makes sure that a worker looks again at t. The caller holds f.mu.
@@ -416,7 +425,7 @@ func (f *Frontier) Stop() {
 func (f *Frontier) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queues, f.hosts, f.heap, f.queued, f.optional, f.order.Credits = nil, nil, nil, 0, 0, nil
+	f.queues, f.hosts, f.heap, f.queued, f.optional = nil, nil, nil, 0, 0
 }
 
 // Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn

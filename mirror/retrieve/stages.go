@@ -58,7 +58,8 @@ func (s *stages) skipKnown() error {
 	}
 	s.advice.Evidence.AddFresh()
 	if s.advice.Plan == nil { // else the plan says what is requested, see refill
-		for _, id := range s.advice.Validators.PickAudits(s.table, s.advice.Evidence.Unchanged()) {
+		skip, key := s.advice.Evidence.Unchanged(), s.advice.Plan.Key
+		for _, id := range s.advice.Validators.PickAudits(s.table, skip, key) {
 			s.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
 	}
@@ -186,7 +187,7 @@ func (s *stages) refill() {
 				s.motor.Entrance.Known(id, crawl.PrioSeed)
 				continue
 			}
-			s.advice.Validators.Plan(id)
+			s.advice.Validators.Plan(id, p.Key(id))
 			s.motor.Entrance.Known(id, crawl.PrioKnown)
 		}
 	}

@@ -89,14 +89,14 @@ func planDead(m *SiteModel, run int, price float64, most int) deadPlan {
 		dir := m.DirOf(policy.ID(id))
 		g, ok := groups[dir]
 		at, was := m.Looked(id), m.Looked(g.oldest)
-		if !ok || at < was || (at == was && id < g.oldest) {
+		if !ok || at < was || (at == was && m.ByKey(policy.ID(id), policy.ID(g.oldest)) < 0) {
 			g.oldest = id
 		}
 		g.last = max(g.last, uint32(at))
 		groups[dir] = g
 	}
 	for dir, g := range groups {
-		if run-int(g.last) >= most-int(spread(uint32(dir))*float64(most)/3) {
+		if run-int(g.last) >= most-int(spread(m.DirKey(dir))*float64(most)/3) {
 			p.probe[g.oldest] = true
 		}
 	}
@@ -118,8 +118,8 @@ func (p *deadPlan) rests(id uint32) bool {
 		return false
 	}
 	worth := p.rate * grown(uint32(p.run-died), uint32(age))
-	return worth*(0.5+spread(id)) < p.price
+	return worth*(0.5+spread(p.model.Key(policy.ID(id)))) < p.price
 }
 
 // spread is a number from 0 to 1 that spreads over several runs what would fall into one.
-func spread(n uint32) float64 { return float64(n*2654435761>>8) / (1 << 24) }
+func spread(key uint32) float64 { return float64(key>>8) / (1 << 24) }

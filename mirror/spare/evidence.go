@@ -3,6 +3,8 @@
 package spare
 
 import (
+	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -156,10 +158,24 @@ func (e *Evidence) audits(k ledger.EvidenceKind, ids []uint32) []uint32 {
 	tried := &e.tried[k]
 	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
 	*tried += n
-	out := make([]uint32, 0, n)
-	start := xxh3.Hash([]byte{byte(e.o.Run), byte(e.o.Run >> 8), byte(e.o.Run >> 16)})
-	for i := range n {
-		out = append(out, ids[(start+uint64(i)*uint64(len(ids))/uint64(n))%uint64(len(ids))])
+	type pick struct {
+		hash uint64
+		id   uint32
+	}
+	byHash := func(a, b pick) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id)) }
+	var best []pick
+	for _, id := range ids {
+		var b [8]byte
+		binary.LittleEndian.PutUint32(b[:], uint32(e.o.Run))
+		binary.LittleEndian.PutUint32(b[4:], e.o.Plan.Key(id))
+		x := pick{xxh3.Hash(b[:]), id}
+		if at, _ := slices.BinarySearchFunc(best, x, byHash); at < n {
+			best = slices.Insert(best, at, x)[:min(len(best)+1, n)]
+		}
+	}
+	out := make([]uint32, len(best))
+	for i, x := range best {
+		out[i] = x.id
 	}
 	return out
 }

@@ -138,7 +138,7 @@ func (f *forecaster) sources() {
 
 // settle ends a stage of sources: what they show is covered, and some of it is audited.
 func (f *forecaster) settle() {
-	f.audits.o.Run = f.Evidence.o.Run
+	f.audits.o.Run, f.audits.o.Plan = f.Evidence.o.Run, f.Plan
 	for k := range ledger.EvidenceKinds {
 		ids := f.shown[k]
 		f.shown[k] = nil

@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -173,7 +174,8 @@ func (l *learner) addUnits(in ledger.IDSet) error {
 			u := t.URL(id)
 			d = m.Tree.Of(u)
 			for m.Dirs() < len(m.Tree.path) {
-				if _, err := m.AddDir(m.Tree.parent[m.Dirs()]); err != nil {
+				n := policy.Dir(m.Dirs())
+				if _, err := m.AddDirNamed(m.Tree.parent[n], path.Base(m.Tree.path[n])); err != nil {
 					return err
 				}
 			}

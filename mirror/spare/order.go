@@ -3,7 +3,6 @@
 package spare
 
 import (
-	"cmp"
 	"slices"
 
 	"mirrord/policy"
@@ -14,6 +13,7 @@ import (
 // outcome decides on what is worth a request after it, so that without this order the requests of a run would
 // depend on how its answers happen to overlap. At most two batches are open at a time.
 type inOrder struct {
+	by      func(u, v policy.ID) int   // orders what is aside
 	batches [][]uint32                 // handed out, oldest first, and not passed yet
 	came    map[uint32]*policy.Outcome // of what is in batches; nil while it is missing
 	aside   []policy.Outcome           // of what was not handed out: evidence, audits, entry points
@@ -56,7 +56,7 @@ func (q *inOrder) missing() (id uint32, some bool) {
 
 // pass returns what the plan is told before it hands out the next batch. Nothing may be missing.
 func (q *inOrder) pass() (out []policy.Outcome) {
-	slices.SortStableFunc(q.aside, func(a, b policy.Outcome) int { return cmp.Compare(a.Unit, b.Unit) })
+	slices.SortStableFunc(q.aside, func(a, b policy.Outcome) int { return q.by(a.Unit, b.Unit) })
 	out, q.aside = q.aside, nil
 	for len(q.batches) > 1 || (len(q.batches) == 1 && len(q.batches[0]) == 0) {
 		for _, id := range q.batches[0] {

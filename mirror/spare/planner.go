@@ -122,6 +122,7 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		said:    map[uint32][]uint32{},
 		hinted:  newHints(o.Hints),
 	}
+	p.order.by = m.ByKey
 	p.loose = len(p.origins) > 1
 	return p
 }
@@ -176,6 +177,15 @@ func (p *Planner) Rules() *MinedRules { return p.rules }
 // DecidesListings reports whether the plan decides which listings are requested.
 func (p *Planner) DecidesListings() bool {
 	return p != nil && p.o.policy().Listings && p.o.Job.Evidence.Listings && p.o.Trusted
+}
+
+// Key is a number of a URL that does not depend on the order in which URLs were found, as far as there is a
+// plan.
+func (p *Planner) Key(id uint32) uint32 {
+	if !p.governs(id) {
+		return id
+	}
+	return p.model.Key(policy.ID(id))
 }
 
 // governs reports whether a number is a unit of the plan.
@@ -352,7 +362,7 @@ func (p *Planner) Await(ids []uint32) {
 	defer p.mu.Unlock()
 	if !p.loose {
 		ids = slices.DeleteFunc(ids, func(id uint32) bool { return !p.governs(id) })
-		slices.Sort(ids)
+		slices.SortFunc(ids, func(a, b uint32) int { return p.model.ByKey(policy.ID(a), policy.ID(b)) })
 		p.order.push(ids)
 	}
 }

@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -159,13 +160,14 @@ func (v *Validators) Distrust(notes *ledger.Notes) ([]byte, error) {
 }
 
 // PickAudits picks resources that are requested without validators, of those that did not enter the frontier
-// and are not among skip: others in every run, until all had their turn.
-func (v *Validators) PickAudits(t *ledger.Table, skip []uint32) []uint32 {
+// and are not among skip: others in every run, until all had their turn. key is Planner.Key.
+func (v *Validators) PickAudits(t *ledger.Table, skip []uint32, key func(id uint32) uint32) []uint32 {
 	slices.Sort(skip)
 	ids := slices.DeleteFunc(t.NotQueued(slices.Collect(v.candidates.All())), func(id uint32) bool {
 		_, is := slices.BinarySearch(skip, id)
 		return is
 	})
+	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
 	n := min(max(leastValidators, len(ids)/validatorShare), mostValidators, (len(ids)+1)/2)
 	picked := rotate(ids, v.run, n)
 	v.mu.Lock()
@@ -178,13 +180,13 @@ func (v *Validators) PickAudits(t *ledger.Table, skip []uint32) []uint32 {
 
 // Plan decides whether a resource that a plan hands out is requested without validators: one of plannedShare
 // of those that answered 304 when they were last requested, others in every run. Such an audit costs no
-// request.
-func (v *Validators) Plan(id uint32) {
+// request. key is that of Planner.Key.
+func (v *Validators) Plan(id, key uint32) {
 	if !v.candidates.Has(id) {
 		return
 	}
-	key := binary.BigEndian.AppendUint64(nil, uint64(v.run)<<32|uint64(id))
-	if xxh3.Hash(key)%plannedShare != 0 {
+	b := binary.BigEndian.AppendUint64(nil, uint64(v.run)<<32|uint64(key))
+	if xxh3.Hash(b)%plannedShare != 0 {
 		return
 	}
 	v.mu.Lock()

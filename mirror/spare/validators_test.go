@@ -43,7 +43,7 @@ func TestUnreliableValidators(t *testing.T) {
 		t.Errorf("%d candidates", n)
 	}
 	skip := []uint32{60, 3}
-	picked := v.PickAudits(table, skip)
+	picked := v.PickAudits(table, skip, (*Planner)(nil).Key)
 	if len(picked) != leastValidators || slices.Contains(picked, 3) || slices.Contains(picked, 60) {
 		t.Errorf("picked %v", picked)
 	}
@@ -96,7 +96,7 @@ func TestPlannedAudits(t *testing.T) {
 		v.Load(answered304(id))
 	}
 	for id := range uint32(5000) {
-		v.Plan(id)
+		v.Plan(id, id)
 	}
 	if n := len(v.audited); n == 0 || n > mostValidators {
 		t.Errorf("%d audits", n)
