@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // killSite is a site of pages in folders that link to one another and to pictures. One page in seven is
@@ -100,6 +101,13 @@ func (s *killSite) twice() (n int) {
 	return n
 }
 
+// bodies counts the paths of which bodies were sent.
+func (s *killSite) bodies() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
 // filesBelow returns the digests of the files below a folder; phm.json without the time of the retrieval.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -124,6 +132,71 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// sameFiles compares digests by path.
+func sameFiles(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for p := range want {
+		if got[p] != want[p] {
+			t.Errorf("%s is missing or differs", p)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+}
+
+// getFast is a one-off mirror of a site that need not be spared.
+func getFast(url, out string) *exec.Cmd {
+	return exec.Command("mirrord", "get", url, "-o", out, "--set", "polite.connections=8",
+		"--set", "polite.delay=0s", "--set", "polite.factor=0", "--set", "full_runs=99",
+		"--set", "limits.max_delete=0.9", "--set", "limits.min_free=0")
+}
+
+// The disk becomes full while a one-off mirror retrieves, and while it places files and what is left of its
+// documents. Each time it ends with an error that names the disk, and goes on when there is more room.
+func TestGetDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=500k"); err != nil {
+		t.Skipf("it needs a small disk, and mounting is not permitted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	s := &killSite{pages: 200, served: make(chan struct{}, 1)}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	calm, out := filepath.Join(t.TempDir(), "out"), filepath.Join(dir, "out")
+	s.set(1, 0)
+	if said, err := getFast(srv.URL+"/", calm).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	retrieving, placing := 0, 0
+	for size := 500; ; size += size / 5 {
+		if size > 40_000 {
+			t.Fatal("40 MB are not enough")
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dk", size)); err != nil {
+			t.Fatal(err)
+		}
+		s.set(1, 0)
+		said, err := getFast(srv.URL+"/", out).CombinedOutput()
+		if err == nil {
+			break
+		}
+		if !strings.Contains(string(said), "space") {
+			t.Fatalf("%d kB: %v\n%s", size, err, said)
+		}
+		if s.bodies() > 0 {
+			retrieving++
+		} else {
+			placing++
+		}
+	}
+	t.Logf("the disk was full %d times while bodies came, %d times after that", retrieving, placing)
+	if retrieving == 0 {
+		t.Error("the disk was never full while bodies came")
+	}
+	sameFiles(t, filesBelow(t, out), filesBelow(t, calm))
+}
+
 // A one-off mirror is killed again and again, while it retrieves, while it publishes and while it settles
 // what is left of its documents: the same command ends in the files of a mirror that nothing disturbed.
 func TestGetKilledAnywhere(t *testing.T) {
@@ -134,11 +207,7 @@ func TestGetKilledAnywhere(t *testing.T) {
 	}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
-	get := func(out string) *exec.Cmd {
-		return exec.Command("mirrord", "get", srv.URL+"/", "-o", out, "--set", "polite.connections=8",
-			"--set", "polite.delay=0s", "--set", "polite.factor=0", "--set", "full_runs=99",
-			"--set", "limits.max_delete=0.9")
-	}
+	get := func(out string) *exec.Cmd { return getFast(srv.URL+"/", out) }
 	complete := func(out string) {
 		t.Helper()
 		if said, err := get(out).CombinedOutput(); err != nil {
@@ -172,13 +241,8 @@ func TestGetKilledAnywhere(t *testing.T) {
 		complete(out)
 		t.Logf("edition %d: %d of %d runs were killed, %d bodies were sent again", edition, killed, kills,
 			s.twice())
-		if want, got := filesBelow(t, calm), filesBelow(t, out); !maps.Equal(want, got) {
-			for p := range want {
-				if got[p] != want[p] {
-					t.Errorf("edition %d: %s is missing or differs", edition, p)
-				}
-			}
-			t.Fatalf("edition %d: %d files, want %d", edition, len(got), len(want))
+		if sameFiles(t, filesBelow(t, out), filesBelow(t, calm)); t.Failed() {
+			t.FailNow()
 		}
 	}
 	if said, err := exec.Command("mirrord", "verify", out).CombinedOutput(); err != nil {
