@@ -110,8 +110,8 @@ func (d orderData) Scopes() [][2]string {
 
 // Firsts are the choices of which pages come first.
 func (d orderData) Firsts() [][2]string {
-	return [][2]string{{"breadth", "what is few links away"}, {"depth", "what is many links away"},
-		{"path", "directory after directory"}}
+	return [][2]string{{"linked", "what many pages link to"}, {"breadth", "what is few links away"},
+		{"depth", "what is many links away"}, {"path", "directory after directory"}}
 }
 
 // Megabytes is the size that is chosen.

@@ -87,6 +87,7 @@ const (
 	OrderBreadth Order = "breadth" // fewest link hops first; requisites directly after their page
 	OrderDepth   Order = "depth"   // most link hops first
 	OrderPath    Order = "path"    // by path, directory after directory
+	OrderLinked  Order = "linked"  // what many pages, and such pages, link to
 )
 
 // Scope is the job's scope as written; package site compiles it.

@@ -144,9 +144,9 @@ func topKeys() []Key {
 			Type:    "list of tables",
 			Example: `[{ match = ["/news/**"], every = 1 }]`,
 			Doc: "Pages that matter more than others, each group as [[priority]] at the end of the file, or in one " +
-				"line: match has globs; what matches comes first in each run, new pages too, and is looked at in " +
-				"every so many runs at least (every, default 1: each), whatever the policy says. A list of " +
-				"globs alone means each run.",
+				"line: match has globs; what matches comes first in each run (in seven of eight requests), new " +
+				"pages too, and is looked at in every so many runs at least (every, default 1: each), whatever the " +
+				"policy says. A list of globs alone means each run.",
 			Risk: "These requests come on top of what the policy finds worthwhile; they count in " +
 				"limits.max_requests and may exceed it.",
 			field: func(j *Job) any { return &j.Priority },
@@ -155,10 +155,12 @@ func topKeys() []Key {
 		{
 			Name:    "order",
 			Type:    "choice",
-			Enum:    []string{string(OrderBreadth), string(OrderDepth), string(OrderPath)},
+			Enum:    []string{string(OrderBreadth), string(OrderDepth), string(OrderPath), string(OrderLinked)},
 			Example: `"path"`,
 			Doc: "Which page comes next: breadth takes the fewest link hops first, depth the most, " +
-				"path goes directory by directory. Requisites follow their page in every order.",
+				"path goes directory by directory, linked takes first what many pages link to, and pages that " +
+				"are linked so themselves. Requisites follow their page in every order. " +
+				"The order matters only to a run that is cut short, as by limits.max_requests.",
 			field: func(j *Job) any { return (*string)(&j.Order) },
 		},
 		{

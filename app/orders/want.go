@@ -3,6 +3,7 @@
 package orders
 
 import (
+	"cmp"
 	"fmt"
 	"net/mail"
 	"regexp"
@@ -26,7 +27,7 @@ type Wish struct {
 	Size     job.Size      `json:"size"`            // most, of all bodies
 	Types    []string      `json:"types,omitempty"` // as scope.types of a job
 	NotTypes []string      `json:"not_types,omitempty"`
-	First    job.Order     `json:"first,omitempty"`    // which pages come first: breadth, depth or path
+	First    job.Order     `json:"first,omitempty"`    // which pages come first: linked, breadth, depth or path; "" is linked
 	Language string        `json:"language,omitempty"` // Accept-Language of the requests
 	Delay    time.Duration `json:"delay,omitempty"`    // least gap between two requests
 	Forms    []string      `json:"forms,omitempty"`    // names of archive.Exports()
@@ -103,6 +104,7 @@ func notAddress(typed string, err error) error {
 
 // check completes what is ordered and finds fault with it.
 func (w *Wish) check(l *Limits, now time.Time) error {
+	orders := []job.Order{job.OrderLinked, job.OrderBreadth, job.OrderDepth, job.OrderPath}
 	url, err := ReadAddress(w.URL)
 	if err != nil {
 		return err
@@ -123,8 +125,8 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	switch {
 	case !slices.Contains([]string{"directory", "host", "domain"}, w.Scope):
 		return app.Usagef("scope: %q is none; want directory, host or domain", w.Scope)
-	case !slices.Contains([]job.Order{"", job.OrderBreadth, job.OrderDepth, job.OrderPath}, w.First):
-		return app.Usagef("first: %q is no order; want breadth, depth or path", w.First)
+	case w.First != "" && !slices.Contains(orders, w.First):
+		return app.Usagef("first: %q is no order; want linked, breadth, depth or path", w.First)
 	case w.Files < 1 || w.Size < 1:
 		return app.Usagef("files, size: give the most that you want, at least 1")
 	case w.Depth < 0:
@@ -164,9 +166,7 @@ func (w *Wish) job() (*job.Job, error) {
 	j.Limits.MinFree *= 2 // an order ends before a job would
 	j.Polite.Delay = w.Delay
 	j.Schedule, j.Window = w.Fresh, w.Window
-	if w.First != "" {
-		j.Order = w.First
-	}
+	j.Order = cmp.Or(w.First, job.OrderLinked) // files and bytes are limited: docs/jobs.md, order
 	if w.Language != "" {
 		j.Auth.Headers = map[string]job.Secret{"Accept-Language": {Value: w.Language}}
 	}

@@ -58,11 +58,10 @@ func NewFrontier(g turns, o Ordering) *Frontier {
 // Add puts a number into the queue of its origin.
 func (f *Frontier) Add(origin string, id uint32, p Priority) {
 	f.put(origin, id, func(q *backQueue, id uint32) {
-		if less := f.order.of(p); less != nil {
-			q.front[p].insert(id, less)
-		} else {
-			q.front[p].push(id)
+		if c := f.order.Credits; c != nil && p == PrioSeed {
+			c.enter(id)
 		}
+		q.put(p, id, &f.order)
 	})
 }
 
@@ -309,30 +308,22 @@ func (f *Frontier) FreeHost(host string) {
 }
 
 func (f *Frontier) take(q *backQueue) uint32 {
-	for p := range q.front {
-		id, ok := uint32(0), false
-		if Priority(p) > PrioSeed {
-			id, ok = q.kept.pop(false)
-		}
-		if !ok {
-			id, ok = q.pop(Priority(p), &f.order)
-		}
-		if ok {
-			q.n--
-			if q.optional {
-				f.optional--
-			} else {
-				f.queued--
-			}
-			f.inFlight++
-			f.flying[q.host]++
-			if q.n == 0 {
-				heap.Remove(&f.heap, q.index)
-			}
-			return id
-		}
+	id, ok := q.take(&f.order)
+	if !ok {
+		panic("crawl: a host without URLs was in the heap")
 	}
-	panic("crawl: a host without URLs was in the heap")
+	q.n--
+	if q.optional {
+		f.optional--
+	} else {
+		f.queued--
+	}
+	f.inFlight++
+	f.flying[q.host]++
+	if q.n == 0 {
+		heap.Remove(&f.heap, q.index)
+	}
+	return id
 }
 
 // wake makes sure that a worker looks again at t. The caller holds f.mu.
@@ -425,7 +416,7 @@ func (f *Frontier) Stop() {
 func (f *Frontier) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queues, f.hosts, f.heap, f.queued, f.optional = nil, nil, nil, 0, 0
+	f.queues, f.hosts, f.heap, f.queued, f.optional, f.order.Credits = nil, nil, nil, 0, 0, nil
 }
 
 // Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn

@@ -54,6 +54,10 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 	if o.Job.Order == job.OrderPath {
 		order.Less, order.Known = o.Table.LessPath, o.Table.LessRate
 	}
+	if o.Job.Order == job.OrderLinked {
+		order.Credits = new(Credits)
+		order.Origin = func(id uint32) string { return o.Table.URL(id).Origin() }
+	}
 	front := NewFrontier(gate, order)
 	m := &Motor{
 		Gate:     gate,

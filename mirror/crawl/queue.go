@@ -10,7 +10,7 @@ type Priority uint8
 // The priorities, in the order in which they are served.
 const (
 	PrioSeed      Priority = iota // entry points and sitemaps
-	PrioFirst                     // pages that have priority by the job
+	PrioFirst                     // pages that have priority by the job; see firstsInRow
 	PrioRequisite                 // what a page that was just retrieved needs
 	PrioNew                       // pages that were never retrieved
 	PrioKnown                     // pages of an earlier run
@@ -30,6 +30,7 @@ type backQueue struct {
 	// see Frontier.AddOptional
 	optional bool
 	front    [priorities]fifo
+	firsts   int  // of PrioFirst in a row
 	kept     fifo // what no helper may have, see Frontier.Lend; served after PrioSeed
 }
 
@@ -41,7 +42,25 @@ type Ordering struct {
 	// Known takes the place of Less for known pages. Without either they come as they were added: whoever adds
 	// them orders them.
 	Known func(a, b uint32) bool
+	// Credits, when they are given, order new pages in the place of all else; Origin is that of a URL then
+	Credits *Credits
+	Origin  func(id uint32) string
 }
+
+// put adds a URL to a front queue.
+func (q *backQueue) put(p Priority, id uint32, o *Ordering) {
+	switch less := o.of(p); {
+	case o.credited(p):
+		o.Credits.push(&q.front[p], id)
+	case less != nil:
+		q.front[p].insert(id, less)
+	default:
+		q.front[p].push(id)
+	}
+}
+
+// credited reports whether a front queue is in the order of Credits.
+func (o *Ordering) credited(p Priority) bool { return p == PrioNew && o.Credits != nil }
 
 // of returns the order of a front queue, nil for the order of additions.
 func (o *Ordering) of(p Priority) func(a, b uint32) bool {
@@ -58,12 +77,41 @@ func (o *Ordering) of(p Priority) func(a, b uint32) bool {
 func (q *backQueue) pop(p Priority, o *Ordering) (uint32, bool) {
 	less := o.of(p)
 	switch {
+	case o.credited(p):
+		return o.Credits.pop(&q.front[p])
 	case less != nil:
 		return q.front[p].least(less)
 	case p.ordered() && o.LIFO:
 		return q.front[p].pop(true)
 	}
 	return q.front[p].pop(false)
+}
+
+// firstsInRow is how many pages that have priority by the job come before one of the others does, of those
+// that wait with them: Mercator's biased choice among front queues. Without it a run that is cut short has
+// little but them, not even what they need to be shown (TestOrdersBiased).
+const firstsInRow = 7
+
+// take takes the next URL of all front queues.
+func (q *backQueue) take(o *Ordering) (id uint32, ok bool) {
+	from := PrioSeed
+	if q.front[PrioSeed].len() == 0 && q.front[PrioFirst].len() > 0 {
+		if q.firsts++; q.firsts > firstsInRow {
+			q.firsts, from = 0, PrioRequisite
+		}
+	}
+	for p := from; p < priorities; p++ {
+		if p > PrioSeed {
+			id, ok = q.kept.pop(false)
+		}
+		if !ok {
+			id, ok = q.pop(p, o)
+		}
+		if ok {
+			return id, true
+		}
+	}
+	return q.pop(PrioFirst, o)
 }
 
 // ordered reports whether the job's order holds within a front queue; seeds and

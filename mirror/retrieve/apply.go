@@ -51,6 +51,9 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
+	if d.Outcome == site.Fetched {
+		r.motor.Front.Credit(d.ID, d.Targets)
+	}
 	r.commits.Add(d)
 	if late {
 		r.needed.again(d)
