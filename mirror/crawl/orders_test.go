@@ -233,6 +233,9 @@ type orderRun struct {
 	busy  float64 // mean share of the connections
 }
 
+// answerTime is how long the answer of a URL takes, in milliseconds.
+func answerTime(id uint32) float64 { return 20 + float64((id*2654435761>>7)%3001)/100 }
+
 // runOrder requests a site on connections to one host, from its start: requisites first, then by the order.
 // Each answer takes 20 to 50 ms, always the same for a URL.
 func runOrder(g *webGraph, o orderer, conns int) *orderRun {
@@ -252,7 +255,7 @@ func runOrder(g *webGraph, o orderer, conns int) *orderRun {
 					break
 				}
 			}
-			took := 20 + float64((id*2654435761>>7)%3001)/100
+			took := answerTime(id)
 			open, work = open+1, work+took
 			flight.rank[id] = -(now + took)
 			flight.add(id)
