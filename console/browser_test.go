@@ -25,6 +25,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/status"
+	"mirrord/web"
 )
 
 // chromium is a real browser that uses a console.
@@ -302,8 +303,8 @@ func (c *chromium) attacked() {
 	})
 }
 
-// TestOracleAxe lets axe-core look at every page, in light and dark, at two widths. With MIRRORD_SHOTS it
-// leaves pictures of them there.
+// TestOracleAxe lets axe-core look at every page of the console, of mirrord serve and of the daemon's status
+// page, in light and dark, at two widths. With MIRRORD_SHOTS it leaves pictures of them there.
 func TestOracleAxe(t *testing.T) {
 	dir := os.Getenv("MIRRORD_ORACLES")
 	if dir == "" {
@@ -313,34 +314,69 @@ func TestOracleAxe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, fill := newWhole(t)
-	c := newChromium(t, o)
+	whole, fill := newWhole(t)
+	var mirrors string
+	c := newChromium(t, func(o *Options) {
+		whole(o)
+		mirrors, _ = mirrorsOf(t, o.App)
+		o.Mirrors = mirrors
+	})
 	fill(c.browser)
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{360, 1280} {
-			c.look(scheme, width)
-			look := func(name, path string) {
-				c.goTo(path)
-				c.ask(string(axe) + `; "loaded"`)
-				for _, v := range c.findings() {
-					t.Errorf("%s, %s, %d px: %s", path, scheme, width, v)
-				}
-				c.shot(fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
+	overview, err := web.NewStatus(c.daemon.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asNobody := strings.Replace(c.base, "127.0.0.1", "localhost", 1) // no cookie is sent there
+	onStatus := httptest.NewServer(overview)
+	defer onStatus.Close()
+	const finds = "/.well-known/mirrord/find"
+	shown := map[string]string{
+		"serve-list":      mirrors + "/",
+		"serve-find":      mirrors + finds + "?q=winbind",
+		"serve-find-none": mirrors + finds,
+		"serve-find-bad":  mirrors + finds + "?q=a*",
+		"serve-missing":   mirrors + "/site/nosuch.html",
+		"serve-no-mirror": mirrors + "/nosuch/",
+		"status":          onStatus.URL + "/",
+	}
+	each := func(do func(look func(name, path string))) {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int64{360, 1280} {
+				c.look(scheme, width)
+				do(func(name, path string) {
+					c.goTo(path)
+					c.ask(string(axe) + `; "loaded"`)
+					for _, v := range c.findings() {
+						t.Errorf("%s %s, %s, %d px: %s", name, path, scheme, width, v)
+					}
+					c.shot(fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
+				})
 			}
+		}
+	}
+	t.Run("serve", func(t *testing.T) {
+		each(func(look func(name, path string)) {
+			for name, address := range shown {
+				c.elsewhere(address, func() { look(name, "") })
+			}
+		})
+	})
+	t.Run("console", func(t *testing.T) {
+		each(func(look func(name, path string)) {
 			for i, path := range allPages() {
 				look(fmt.Sprintf("%02d", i), path)
 			}
-			c.asNobody(func() { look("login", "/login") })
-		}
-	}
+			c.elsewhere(asNobody, func() { look("login", "/login") })
+		})
+	})
 }
 
-// asNobody does something by another name of the host, to which no cookie is sent.
-func (c *chromium) asNobody(do func()) {
-	base := c.base
-	c.base = strings.Replace(base, "127.0.0.1", "localhost", 1)
-	do()
+// elsewhere does something with pages of another server.
+func (c *chromium) elsewhere(base string, do func()) {
+	own := c.base
 	c.base = base
+	do()
+	c.base = own
 }
 
 // look sets the colours and the width of the screen.

@@ -5,6 +5,7 @@
 package console
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"mirrord/app"
+	"mirrord/find"
 	"mirrord/status"
 	"mirrord/web"
 )
@@ -32,7 +34,17 @@ func mirrorsOf(t *testing.T, a *app.App) (string, *atomic.Int32) {
 	t.Cleanup(func() { kept.Close() })
 	sites := web.NewStore(st, kept, nil)
 	t.Cleanup(func() { sites.Close() })
-	srv, err := web.New(web.Options{Sites: sites, StayHere: true})
+	texts := &web.TextLookup{
+		Find: func(ctx context.Context, q web.TextQuery) (*find.SearchResults, error) {
+			found, err := new(fakeTexts).Find(ctx, app.FindRequest{Words: q.Words})
+			if err != nil {
+				return nil, err
+			}
+			return &found.SearchResults, nil
+		},
+		Made: func() bool { return true },
+	}
+	srv, err := web.New(web.Options{Sites: sites, Texts: texts, StayHere: true})
 	if err != nil {
 		t.Fatal(err)
 	}

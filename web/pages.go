@@ -38,9 +38,14 @@ const headPage = `<!DOCTYPE html>
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; color-scheme: light dark }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ccc; vertical-align: top }
+.wide { overflow-x: auto }
 section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
+body:has(.status) { max-width: 96rem }
+.status td, .status th { font-size: .9rem } .status :is(th, time, td.n, .s, td:first-child) { white-space: nowrap } .bad { font-weight: bold }
+.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .damaged::before, .suspicious::before { color: #d22 } .stale::before, .gaps::before, .partial::before, .invalid::before { color: #d80 }
+.status td small { color: #666 } @media (prefers-color-scheme: dark) { .status td small { color: #aaa } }
 </style></head>
 `
 

@@ -13,11 +13,6 @@ import (
 
 // statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
 const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
-<style>
-body { max-width: 96rem } td, th { font-size: .9rem } th, time, td.n, .s, td:first-child { white-space: nowrap } .bad { font-weight: bold }
-.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .damaged::before, .suspicious::before { color: #d22 } .stale::before, .gaps::before, .partial::before, .invalid::before { color: #d80 }
-td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color: #aaa } }
-</style>
 <h1>mirrord</h1>
 <p>{{len .All.Jobs}} jobs, {{.All.Daemon.Running}} runs under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
 {{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
@@ -25,7 +20,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 {{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{.All.Daemon.Parked}} runs, of {{.All.Daemon.MaxParked}}.{{end}}
 {{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
 {{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
-{{end}}{{if .All.Jobs}}<table>
+{{end}}{{if .All.Jobs}}<div class="wide" tabindex="0" role="region" aria-label="Table of jobs"><table>
 <thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run</th><th>Schedule</th></tr></thead>
 <tbody>
 {{range .All.Jobs}}<tr><td>{{.Name}}</td>
@@ -37,7 +32,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
 <td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
 <td>{{if .Next}}<time datetime="{{iso .Next}}">{{.NextText}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
-{{end}}</tbody></table>
+{{end}}</tbody></table></div>
 {{else}}<p>There are no jobs yet.</p>
 {{end}}</main></body></html>
 `
