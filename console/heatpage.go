@@ -60,6 +60,48 @@ type heatData struct {
 	Texts         []heatText
 	Rows          []heatRow
 	More          int // rows that are left out
+	Runs          heatRuns
+}
+
+// heatRuns is what the runs of the map cost, and what looking less cost.
+type heatRuns struct {
+	N           int   // that are known
+	Made, Saved int64 // requests
+	By          string
+	Late        int        // runs that found a change which the one before may have passed over
+	Changed     int        // of so many that found any
+	Whole       *time.Time // nothing of the mirror was last looked at before that
+}
+
+// heatCost adds up the runs that the columns are of.
+func heatCost(v *visit, d *heatData) error {
+	runs, err := v.o.Daemon.Runs(v.job, heatSteps)
+	if err != nil || len(d.Rows) == 0 {
+		return err
+	}
+	c := &d.Runs
+	by := map[string]int64{}
+	for _, r := range runs {
+		if r.Ended.Before(d.Since) {
+			continue
+		}
+		c.N++
+		c.Made += r.Requests
+		for what, n := range r.Spared {
+			by[what] += n
+			c.Saved += n
+		}
+	}
+	c.By, c.Late, c.Changed = savedText(by), d.Rows[0].Late, d.Rows[0].Changed
+	if j, err := v.o.Daemon.Job(v.job); err == nil {
+		c.Whole = j.Verified
+	}
+	return nil
+}
+
+// Share is how many of the requests were made that looking at everything would have taken, in percent.
+func (c heatRuns) Share() string {
+	return fmt.Sprintf("%.0f %%", 100*float64(c.Made)/float64(max(1, c.Made+c.Saved)))
 }
 
 // heatPage shows how the directories of a mirror changed: a drawing, and the same as a table.
@@ -78,7 +120,11 @@ func heatPage(v *visit) error {
 	for i := range d.Rows {
 		if rule, ok := m.Rules[d.Rows[i].Path]; ok && rule.Skipped {
 			d.Rows[i].Rule = fmt.Sprintf("support %.2f, confidence %.2f: %s", rule.Support, rule.Confidence, rule.Why)
+			d.mark(d.Rows[i].Name)
 		}
+	}
+	if err := heatCost(v, &d); err != nil {
+		return err
 	}
 	return v.draw(http.StatusOK, "heat.html", "How "+v.job+" changes", &d)
 }
@@ -115,6 +161,19 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 	d.drawMap()
 	return d
 }
+
+// mark marks the name of a directory that a rule skips.
+func (d *heatData) mark(name string) {
+	for i := range d.Texts {
+		if t := &d.Texts[i]; t.Full == name {
+			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by a rule"
+			return
+		}
+	}
+}
+
+// skipMark marks what a rule skips.
+const skipMark = "\u2298 "
 
 func heatAddress(name, dir string) string {
 	to := jobPath(name, "changes")
@@ -154,7 +213,7 @@ func (d *heatData) drawMap() {
 		}
 		d.Texts = append(d.Texts, heatText{
 			Y:    y + heatHeight - 5,
-			Text: shortName(r.Name),
+			Text: shortName(r.Name, heatName),
 			To:   r.To,
 			Full: r.Name,
 		})
@@ -178,7 +237,7 @@ func (d *heatData) drawMap() {
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
 		{evolution.Absent, "not there"}, {evolution.Unseen, "not looked at"},
-		{evolution.PartlySeen, "unchanged as far as it was looked at"},
+		{evolution.PartlySeen, "unchanged as far as it was looked at, as by audits"},
 		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
 		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
 		{evolution.Degrees + 4, "60 % and more"},
@@ -186,9 +245,9 @@ func (d *heatData) Legend() []heatPath {
 }
 
 // shortName keeps the end of a path, which tells it from others.
-func shortName(name string) string {
-	if r := []rune(name); len(r) > heatName {
-		return "…" + string(r[len(r)-heatName+1:])
+func shortName(name string, most int) string {
+	if r := []rune(name); len(r) > most {
+		return "…" + string(r[len(r)-most+1:])
 	}
 	return name
 }

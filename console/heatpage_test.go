@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/evolution"
+	"mirrord/status"
 )
 
 // largeHistory is that of a site whose directories change at different rates, and are not always looked at.
@@ -108,8 +109,37 @@ func TestHeatDrawing(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("a/", 40) + "end/"
-	if got := shortName(long); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
+	if got := shortName(long, heatName); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
 		t.Errorf("%q", got)
+	}
+}
+
+// The page says what was saved and what it cost in freshness, and marks what a rule skips.
+func TestHeatCost(t *testing.T) {
+	a := mirrored(t)
+	b := newBrowser(t, func(o *Options) { o.App = a })
+	later := time.Now().Add(time.Hour)
+	b.daemon.jobs = []status.Job{{Name: "site", Version: 2, Verified: &later}}
+	b.daemon.runs = []status.Run{
+		{Ended: later, Requests: 20, Spared: map[string]int64{"rule": 50, "listing": 10}},
+		{Ended: later, Requests: 10, Spared: map[string]int64{"rule": 10}},
+		{Ended: later.AddDate(-1, 0, 0), Requests: 1000}, // before the first column
+	}
+	b.login(Read)
+	got := parse(t, b.want(http.StatusOK, "What was saved", "/jobs/site/changes", nil)).Find("#cost + dl").Text()
+	for _, want := range []string{
+		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 runs with changes", "all was looked at",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	long := strings.Repeat("a/", 40) + "end/"
+	d := heatData{Texts: []heatText{{Full: "b/", Text: "b/"}, {Full: long, Text: shortName(long, heatName)}}}
+	d.mark(long)
+	if x := d.Texts[1]; !strings.HasPrefix(x.Text, skipMark) || !strings.HasSuffix(x.Text, "end/") ||
+		len([]rune(x.Text)) != heatName || d.Texts[0].Text != "b/" {
+		t.Errorf("%+v", d.Texts)
 	}
 }
 

@@ -43,9 +43,12 @@ type HeatRow struct {
 	Inner   bool   // directories lie below it
 	Heat    float64
 	Changed int     // steps in which anything changed
+	Late    int     // of them, those after a step that did not look at all of it: it may have changed before
 	Seen    int     // steps in which anything of it was looked at
 	Last    int64   // when it last changed, Unix seconds; 0: not in these steps
 	Shades  []Shade // by step
+
+	missed, before bool // not all of it was looked at in this step, and in the one before
 }
 
 // HeatMap shows which directories changed how much, step by step.
@@ -113,7 +116,9 @@ func (m *HeatMap) add(s Step, row []int) {
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		shade := Unchanged
-		switch files, missed := s.Files(r.Dir), s.Unobserved(r.Dir); {
+		files, missed := s.Files(r.Dir), s.Unobserved(r.Dir)
+		r.before, r.missed = r.missed, missed > 0
+		switch {
 		case int(r.Dir) >= s.Known || files == 0:
 			shade = Absent
 		case missed == files:
@@ -137,7 +142,9 @@ func (m *HeatMap) add(s Step, row []int) {
 		}
 		r.Shades[len(r.Shades)-1] = shadeOf(doc)
 		r.Heat += doc
-		r.Changed++
+		if r.Changed++; r.before {
+			r.Late++
+		}
 		r.Last = s.Time
 	}
 }

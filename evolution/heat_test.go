@@ -4,6 +4,7 @@ package evolution
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 )
 
@@ -46,6 +47,22 @@ func TestHeatMap(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("%+v:\n got %s\nwant %s", tc.o, got, tc.want)
 		}
+	}
+	step(60, func(r *Recorder) {
+		r.Update(r.Dir("new"), 1)
+		r.Miss(r.Dir("cold"), 10)
+	})
+	step(70, func(r *Recorder) {
+		r.Update(r.Dir("cold"), 1)
+		r.Update(r.Dir("new"), 1)
+	})
+	late := map[string]int{}
+	for _, r := range h.HeatMap(HeatOptions{All: true}).Rows {
+		late[r.Path] = r.Late
+	}
+	// what changed at 40 and 70 was, in part, not looked at in the step before
+	if want := map[string]int{"": 2, "hot": 0, "hot/deep": 0, "new": 0, "cold": 1}; !maps.Equal(late, want) {
+		t.Errorf("late: %v, want %v", late, want)
 	}
 	if m := new(History).HeatMap(HeatOptions{}); len(m.Times) != 0 || len(m.Rows) != 1 {
 		t.Errorf("of nothing: %+v", m)
