@@ -23,10 +23,10 @@ var targets = []target{
 	{"max_skip of jobs", Options{MaxSkip: 14}, 0.32, 0.960, 0.981, 0.0007, 0.122, ""},
 	// at most .02 more requests and .01 less CR than after 20
 	{"3 full syncs", Options{Train: 3}, 0.314, 0.951, 0.986, 0.0009, 1, ""},
-	{"price .0001", Options{Price: 0.0001}, 0.535, 0.986, 0.997, 0.0002, 1, ""},
-	{"price .0003", Options{Price: 0.0003}, 0.415, 0.975, 0.996, 0.0002, 1, ""},
-	{"price .003", Options{Price: 0.003}, 0.234, 0.928, 0.926, 0.0025, 1, ""},
-	{"price .01", Options{Price: 0.01}, 0.182, 0.882, 0.906, 0.0056, 1, ""},
+	{"price .0001", Options{Price: 0.0001}, 0.535, 0.984, 0.997, 0.0002, 1, ""},
+	{"price .0003", Options{Price: 0.0003}, 0.415, 0.974, 0.994, 0.0002, 1, ""},
+	{"price .003", Options{Price: 0.003}, 0.234, 0.928, 0.926, 0.0027, 1, ""},
+	{"price .01", Options{Price: 0.01}, 0.182, 0.879, 0.898, 0.0065, 1, ""},
 	// TestWhatABudgetCanReach has what nobody exceeds
 	{"budget .3", Options{Price: -1, Budget: 0.3}, 0.28, 0.897, 0.90, 0.039, 1, ""},
 	// sass is made again in most weeks: half of it changes in the mean one, so no budget of .3 keeps it fresh
