@@ -71,8 +71,7 @@ func (t *urls) urlOf(id uint32) site.URL {
 func (t *urls) find(u []byte) (uint32, bool) {
 	var room [usual]byte
 	h := xxh3.Hash(u)
-	mask := uint64(len(t.index) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := t.slot(h); ; i = t.after(i) {
 		v := t.index[i]
 		if v == 0 {
 			return 0, false
@@ -109,17 +108,28 @@ func (t *urls) give(id uint32, u []byte) {
 	t.put(h, id)
 }
 
+// slot is where the search for a hash begins: as far in the index as its lower half is in all numbers, so
+// that the index has any size.
+func (t *urls) slot(h uint64) int { return int(uint64(uint32(h)) * uint64(len(t.index)) >> 32) }
+
+// after is the slot after one.
+func (t *urls) after(slot int) int {
+	if slot++; slot == len(t.index) {
+		return 0
+	}
+	return slot
+}
+
 func (t *urls) put(h uint64, id uint32) {
-	mask := uint64(len(t.index) - 1)
-	i := h & mask
+	i := t.slot(h)
 	for t.index[i] != 0 {
-		i = (i + 1) & mask
+		i = t.after(i)
 	}
 	t.index[i] = id + 1
 }
 
 func (t *urls) grow() {
-	t.index = make([]uint32, 2*len(t.index))
+	t.index = make([]uint32, len(t.index)+len(t.index)/2)
 	var u []byte
 	for id := uint32(0); id < t.n; id++ {
 		if n := t.at(id).url; n > 0 {
@@ -189,11 +199,7 @@ func (t *urls) reserve(n uint32) {
 	for uint32(len(t.chunks))*entryChunk < n {
 		t.chunks = append(t.chunks, make([]entry, entryChunk))
 	}
-	size := uint64(1024)
-	for size*3 < uint64(n)*4 {
-		size *= 2
-	}
-	t.n, t.index = n, make([]uint32, size)
+	t.n, t.index = n, make([]uint32, max(1024, uint64(n)*3/2))
 }
 
 // set gives a reserved number its URL.
