@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"mirrord/fetch"
@@ -88,10 +89,25 @@ func (d *Daemon) Tell(ctx context.Context) { d.tell.Run(ctx) }
 // Watch puts the jobs directory in force: at once, when it changes, when again says so, and from time to
 // time, until ctx ends. What goes wrong is in the log and the status.
 func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan struct{}) {
+	looked := make(chan struct{}, 1) // spaces may take long; one look at them follows those that came meanwhile
+	var spaces sync.WaitGroup
+	defer spaces.Wait()
+	defer close(looked)
+	spaces.Go(func() {
+		for range looked {
+			syncSpacesOf(ctx, d)
+		}
+	})
 	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{
 		Poll: poll,
 		Log:  d.log,
-	}, again, func() { d.reload(ctx) })
+	}, again, func() {
+		d.reload(ctx)
+		select {
+		case looked <- struct{}{}:
+		default:
+		}
+	})
 }
 
 // Ready reports whether the jobs directory has been read and the daemon does its work.

@@ -76,6 +76,9 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if cerr := s.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
+	if j.Space != "" || hasSpaces(r.st) {
+		syncSpaces(ctx, r.app, r.st, j.Name)
+	}
 	if sum == nil {
 		out = fail(err)
 		out, _ = postponedRun(out, err)

@@ -56,7 +56,10 @@ func ExplainIn(
 		return err
 	})
 	if errors.Is(err, store.ErrNoSite) {
-		return explain(ctx, j, st, nil, r)
+		x, err = explain(ctx, j, st, nil, r)
+	}
+	if (err == nil) && j.Space != "" {
+		x.Space, err = explainSpace(st, j, x.URL)
 	}
 	return x, err
 }

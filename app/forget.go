@@ -210,6 +210,11 @@ func Forget(ctx context.Context, a *App, f *Forgetting) error {
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
+	if hasSpaces(st) {
+		if err := updateSpaces(ctx, a, st, []string{f.Job}); err != nil {
+			return fmt.Errorf("the space may have files of it: %w", err)
+		}
+	}
 	for _, p := range packs {
 		f.Left = append(f.Left, fmt.Sprintf("%s has a damaged document, and may hold bytes of what was forgotten: "+
 			"mirrord verify %s, mirrord run-now %s, then mirrord gc %s", p, f.Job, f.Job, f.Job))

@@ -52,9 +52,24 @@ func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err 
 	if err != nil {
 		return nil, err
 	}
-	past, err := s.Versions.Past(v.Number)
+	layout := phm.Layout{Primary: m.Primary}
+	err = eachRedirect(s, v.Number, func(from site.URL, to *redirected) {
+		if to.path != "" {
+			out = append(out, archive.Redirect{Path: layout.Preferred(from, to.mime), Target: to.path})
+		}
+	})
+	return out, err
+}
+
+// redirected is what a redirect leads to, at the end of its chain.
+type redirected struct{ url, path, mime string }
+
+// eachRedirect calls f for each redirect of a version that leads to a resource of it, in the order of the
+// URLs.
+func eachRedirect(s *store.Site, number int, f func(from site.URL, to *redirected)) error {
+	past, err := s.Versions.Past(number)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	type redirect struct {
 		from site.URL
@@ -70,10 +85,9 @@ func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err 
 		return nil
 	})
 	if err != nil || len(all) == 0 {
-		return nil, err
+		return err
 	}
-	type file struct{ path, mime string }
-	files := map[uint32]file{}
+	ends := map[uint32]*redirected{}
 	for i := range all {
 		for hop := 0; hop < mostHops; hop++ {
 			to, more := next[all[i].to]
@@ -82,19 +96,21 @@ func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err 
 			}
 			all[i].to = to
 		}
-		files[all[i].to] = file{}
+		ends[all[i].to] = nil
 	}
 	err = past.Resources(func(rec *store.Resource, here bool) error {
-		if _, wanted := files[rec.ID]; wanted && here && rec.InSet {
-			files[rec.ID] = file{rec.Path, rec.MIME}
+		if _, wanted := ends[rec.ID]; wanted && here && rec.InSet {
+			ends[rec.ID] = &redirected{rec.URL.String(), rec.Path, rec.MIME}
 		}
 		return nil
 	})
-	layout := phm.Layout{Primary: m.Primary}
+	if err != nil {
+		return err
+	}
 	for _, r := range all {
-		if f := files[r.to]; f.path != "" {
-			out = append(out, archive.Redirect{Path: layout.Preferred(r.from, f.mime), Target: f.path})
+		if to := ends[r.to]; to != nil {
+			f(r.from, to)
 		}
 	}
-	return out, err
+	return nil
 }

@@ -96,5 +96,8 @@ func Remove(ctx context.Context, a *App, r *Removal) error {
 	if st != nil && d.half != "" {
 		err = errors.Join(err, store.FinishRemovals(st))
 	}
+	if st != nil && hasSpaces(st) {
+		err = errors.Join(err, updateSpaces(ctx, a, st, nil))
+	}
 	return err
 }

@@ -47,7 +47,14 @@ func Rename(ctx context.Context, a *App, from, to string) (*Renamed, error) {
 	if held != nil {
 		defer held.Close()
 	}
-	return r.make(ctx, c, st, held)
+	out, err := r.make(ctx, c, st, held)
+	if (err == nil) && (st != nil) && hasSpaces(st) {
+		if held != nil {
+			err = held.Close() // its space reads it under the new name
+		}
+		err = errors.Join(err, updateSpaces(ctx, a, st, nil))
+	}
+	return out, err
 }
 
 // renaming is a job with its old and its new name.

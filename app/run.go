@@ -102,6 +102,9 @@ func changed(
 		return nil, err
 	}
 	defer st.Close()
+	if j.Space != "" || hasSpaces(st) {
+		defer syncSpaces(ctx, a, st, j.Name) // once the site is closed
+	}
 	s, err := st.OpenSite(j.Name)
 	if err != nil {
 		return nil, err

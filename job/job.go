@@ -29,6 +29,8 @@ type Job struct {
 	Authors             []string
 	Copyright, Abstract string
 
+	Space string // in which links to URLs of other mirrors of it lead to these; "" is none
+
 	Schedule string // see ParseSchedule; "" means only by hand
 	// bounds of schedule continuous, from the end of a run to the start of the next
 	MinInterval, MaxInterval time.Duration

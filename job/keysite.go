@@ -54,6 +54,7 @@ func topKeys() []Key {
 			field:   func(j *Job) any { return &j.Abstract },
 			check:   func(j *Job) error { return checkLine("abstract", j.Abstract, 4000) },
 		},
+		spaceKey(),
 		{
 			Name:    "schedule",
 			Type:    "schedule",

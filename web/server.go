@@ -111,6 +111,15 @@ func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	if strings.HasPrefix(path, "/@@") { // from a page that is served by path
+		v := &view{Server: s, w: w, r: r}
+		if done, err := v.neighbour(path, ""); done || err != nil {
+			if err != nil {
+				s.failed(w, r, "", err)
+			}
+			return
+		}
+	}
 	name, rest, slash := strings.Cut(path[1:], "/")
 	if _, err := s.open(name); err != nil {
 		s.failed(w, r, "", err)

@@ -72,6 +72,10 @@ func (v *view) serve() error {
 	}
 	defer snap.release()
 	v.snap = snap
+	in := ""
+	if s, ok := v.site.(spaceSite); ok {
+		snap.Table, in, _ = s.Space(snap.Table)
+	}
 	u, _, err := site.Parse(snap.Primary + path + query(v.r.URL))
 	if err != nil {
 		v.notFound(v.w, v.r, notFound{Name: v.name, What: "This is no address that the site could have."})
@@ -83,6 +87,11 @@ func (v *view) serve() error {
 	f, err := v.resolve(u)
 	if err != nil {
 		return err
+	}
+	if !f.ok && (in != "") {
+		if done, err := v.neighbour(path, in); done || err != nil {
+			return err
+		}
 	}
 	if f.ok && !snap.Nowhere {
 		v.w.Header().Add("Vary", "Accept-Datetime")

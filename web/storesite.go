@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/space"
 	"mirrord/store"
 )
 
@@ -114,6 +116,8 @@ type storeSite struct {
 	live  *openTree
 
 	old oldTrees
+
+	space atomic.Pointer[space.Overlay] // as it was last read
 }
 
 // Versions lists the kept versions and the current one.

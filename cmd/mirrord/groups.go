@@ -19,7 +19,8 @@ func commandGroups(a *cli) []commandGroup {
 		}},
 		{"Look", []*cobra.Command{
 			statusCommand(a), findCommand(a), planCommand(a), explainCommand(a), versionsCommand(a),
-			diffCommand(a), verifyCommand(a), evolutionCommand(a), rulesCommand(a), replicasCommand(a),
+			diffCommand(a), verifyCommand(a), spaceCommand(a),
+			evolutionCommand(a), rulesCommand(a), replicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
 			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),

@@ -70,6 +70,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"replicatests.go replicaStudy":          {"replicas --urls --verify", app.Study{}},
 		"replicas.go replicaHosts":              {"replicas --hosts", app.Candidates{}},
 		"report.go printSummary":                {"run-now", mirror.Summary{}},
+		"space.go showSpaces":                   {"space", app.LookedSpace{}},
 		"status.go printStatuses":               {"status", status.Job{}},
 		"status.go printStatus":                 {"status", status.Job{}},
 		"status.go printRuns":                   {"status", status.Run{}},

@@ -45,7 +45,7 @@ func rows() map[string]Row {
 
 		"mirror/ledger": 5, "mirror/admit": 5,
 
-		"fetch": 4, "store": 4, "replay": 4, "notify": 4, "find": 4,
+		"fetch": 4, "store": 4, "replay": 4, "notify": 4, "find": 4, "space": 4,
 
 		"archive/captured": 5, "access": 5,
 

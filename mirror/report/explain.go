@@ -33,6 +33,7 @@ type Explanation struct {
 	Source   string   `json:"source,omitempty"`    // the URL on a replica that the body came from
 	Like     string   `json:"like,omitempty"`      // a page that said nearly the same when the body came
 	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
+	Space    string   `json:"space,omitempty"`     // where links to it lead in the job's space, and why
 
 	Head     *heads.Head `json:"head,omitempty"`      // of the answer that brought the body, see Heads
 	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer if a redirect or an error

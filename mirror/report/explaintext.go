@@ -45,6 +45,7 @@ func (x *Explanation) WriteText(w io.Writer) error {
 	line("path", x.Path)
 	line("redirect", x.Redirect)
 	line("source", x.Source)
+	line("space", x.Space)
 	switch {
 	case x.SameText:
 		line("text", "the same as "+x.Like)

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/scheduler"
+	"mirrord/site"
+	"mirrord/space"
+	"mirrord/store"
+)
+
+// syncSpaces brings all spaces of a state up to date: with the jobs as their files say, and with what is
+// published. ran are the mirrors that ran or changed. It costs a look at the state when there are no
+// spaces, and another at each mirror of a space. No mirror is changed or waited for; what cannot be done
+// now is said, and done by the next call.
+func syncSpaces(ctx context.Context, a *App, st *store.State, ran ...string) {
+	if err := updateSpaces(ctx, a, st, ran); err != nil && ctx.Err() == nil {
+		a.Log.Error("a space is not up to date; the next run goes on", "err", err)
+	}
+}
+
+// explainSpace says where links to a URL from the pages of a job lead in its space, and why.
+func explainSpace(st *store.State, j *job.Job, url string) (string, error) {
+	lead, err := space.Explain(st.Dir, j.Space, j.Name, url)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "space " + j.Space + " has not been made yet", nil
+	} else if err != nil {
+		return "", err
+	}
+	if lead.Leads == "" {
+		return "links to it lead to the site: " + lead.Why, nil
+	}
+	also := ""
+	if len(lead.Others) > 0 {
+		also = " (held too by " + strings.Join(lead.Others, ", ") + ")"
+	}
+	return "links to it lead to " + lead.Leads + ": " + lead.Why + also, nil
+}
+
+// LookedSpace is a space, and what is wrong with it.
+type LookedSpace struct {
+	space.Overview
+	Findings []space.Discrepancy `json:"findings,omitempty"`
+}
+
+// mostWanted is how many hosts the description of a space lists.
+const mostWanted = 20
+
+// SpaceRequest asks about spaces.
+type SpaceRequest struct {
+	Name   string // "" is all
+	Update bool   // bring them up to date first; with Verify, also where files are damaged
+	Verify bool
+}
+
+// Spaces describes the spaces of a state.
+func Spaces(ctx context.Context, a *App, r SpaceRequest) ([]LookedSpace, error) {
+	open := a.MustState
+	if r.Update {
+		open = a.MustWriteState
+	}
+	st, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	if r.Update {
+		if err := updateSpaces(ctx, a, st, nil); err != nil {
+			return nil, err
+		}
+	}
+	names, err := space.Names(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.Name != "" {
+		if !slices.Contains(names, r.Name) {
+			return nil, Usagef("no space %q: a job names its own with the key space",
+				r.Name)
+		}
+		names = []string{r.Name}
+	}
+	out := []LookedSpace{}
+	for _, name := range names {
+		if r.Update && r.Verify {
+			if err := mendSpace(ctx, a, st, name); err != nil {
+				return nil, err
+			}
+		}
+		o, err := space.Look(st.Dir, name, mostWanted)
+		if err != nil {
+			return nil, err
+		}
+		looked := LookedSpace{Overview: *o}
+		looked.Dir = filepath.Join(st.Dir, looked.Dir)
+		if r.Verify {
+			if looked.Findings, err = space.Verify(st.Dir, name); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, looked)
+	}
+	return out, nil
+}
+
+// mendSpace makes the files of mirrors again of which something in their space is wrong.
+func mendSpace(ctx context.Context, a *App, st *store.State, name string) error {
+	findings, err := space.Verify(st.Dir, name)
+	if len(findings) == 0 || err != nil {
+		return err
+	}
+	var damaged []string
+	for _, f := range findings {
+		damaged = append(damaged, f.Mirror)
+	}
+	_, err = updateSpace(ctx, a, st, name, nil, damaged)
+	return err
+}
+
+// hasSpaces reports whether a state has spaces.
+func hasSpaces(st *store.State) bool { return exists(filepath.Join(st.Dir, space.Folder)) }
+
+// updateSpaces is syncSpaces with its error.
+func updateSpaces(ctx context.Context, a *App, st *store.State, ran []string) error {
+	files, err := scheduler.NewDir(a.Jobs).Read()
+	if err != nil {
+		return err
+	}
+	names, err := space.Names(st.Dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.Job != nil && f.Job.Space != "" {
+			names = append(names, f.Job.Space)
+		}
+	}
+	slices.Sort(names)
+	var failed error
+	for _, name := range slices.Compact(names) {
+		_, err := updateSpace(ctx, a, st, name, ran, nil)
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+func updateSpace(
+	ctx context.Context, a *App, st *store.State, name string, ran, damaged []string,
+) (space.Brought, error) {
+	return space.Update(ctx, space.Options{
+		State:   st.Dir,
+		Name:    name,
+		Damaged: damaged,
+		Members: func() ([]space.Member, error) { return membersOf(a, st, name) },
+		Open:    func(mirror string) (*space.Source, error) { return spaceSource(st, mirror) },
+		Fresh:   ran,
+		Log:     a.Log,
+	})
+}
+
+// membersOf are the mirrors of a space: those of its jobs that have a published version. A job whose file
+// is refused stays where it is, and so does a mirror whose tree cannot be read.
+func membersOf(a *App, st *store.State, name string) (members []space.Member, err error) {
+	files, err := scheduler.NewDir(a.Jobs).Read()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.Job != nil && f.Job.Space != name {
+			continue
+		}
+		m := space.Member{Name: f.Name, Unknown: true}
+		if f.Job != nil {
+			meta, err := render.PublishedMeta(st, f.Name)
+			if errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err == nil {
+				m = space.Member{
+					Name:    f.Name,
+					Version: meta.Version,
+					Table:   meta.TableSum,
+					Places:  placesOf(f.Job),
+				}
+			}
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// placesOf is what the scope of a job surrounds, as a space compares it.
+func placesOf(j *job.Job) (places []string) {
+	for _, u := range j.Seeds() {
+		switch j.Scope.Kind {
+		case "host":
+			places = append(places, u.Host()+"/")
+		case "domain":
+			places = append(places, "*."+u.RegistrableDomain())
+		case "directory":
+			places = append(places, u.Host()+u.Dir())
+		}
+	}
+	for _, p := range j.Scope.Prefixes {
+		if u, _, err := site.Parse(p); err == nil {
+			places = append(places, u.Host()+u.RequestURI())
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// spaceSource opens the published tree of a mirror for its space, also while a run writes the mirror.
+func spaceSource(st *store.State, name string) (_ *space.Source, err error) {
+	s, err := st.ViewSite(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	tree, err := s.Trees.Hold()
+	if err != nil {
+		return nil, err
+	}
+	src := &space.Source{Tree: tree.Root, Close: tree.Close}
+	src.Folder, err = treeFolder(st, name, tree.Root)
+	if err == nil {
+		src.Redirects, err = endsOf(s, tree.Root)
+	}
+	if err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	return src, nil
+}
+
+// treeFolder is where a published tree lies, below the state.
+func treeFolder(st *store.State, name string, tree *os.Root) (string, error) {
+	to, err := os.Readlink(filepath.Join(st.Dir, "sites", name, "current"))
+	if err != nil {
+		return "", err
+	}
+	folder := path.Join("sites", name, to)
+	named, err := os.Stat(filepath.Join(st.Dir, folder))
+	if err != nil {
+		return "", err
+	}
+	held, err := tree.Stat(".")
+	if (err == nil) && !os.SameFile(named, held) {
+		err = errors.New("another version is being published")
+	}
+	return folder, err
+}
+
+// endsOf are the redirects that a published version knows, each with the end of its chain.
+func endsOf(s *store.Site, tree *os.Root) (map[string]string, error) {
+	meta, err := phm.OpenMeta(tree.FS())
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]string{}
+	err = eachRedirect(s, max(meta.Version, 1), func(from site.URL, to *redirected) {
+		ends[from.String()] = to.url
+	})
+	if errors.Is(err, store.ErrNoVersion) {
+		err = nil // nothing but the tree is known
+	}
+	return ends, err
+}
+
+// syncSpacesOf brings the spaces up to date with the jobs in force: each time that the jobs directory is
+// looked at, so that what another process did, or could not do, is seen to.
+func syncSpacesOf(ctx context.Context, d *Daemon) {
+	for _, e := range d.sched.Config() {
+		if e.Job != nil && e.Job.Space != "" {
+			syncSpaces(ctx, d.app, d.st)
+			return
+		}
+	}
+	if hasSpaces(d.st) {
+		syncSpaces(ctx, d.app, d.st)
+	}
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/space"
+	"mirrord/store"
+	"mirrord/web"
+)
+
+// twoSites are two sites that link to one another, and a job for each in the space s.
+type twoSites struct {
+	t        *testing.T
+	app      *App
+	log      bytes.Buffer
+	a, b     string // addresses
+	requests atomic.Int64
+	shrunk   atomic.Bool // b does not link to its page any more
+}
+
+func newTwoSites(t *testing.T) *twoSites {
+	w := &twoSites{t: t}
+	serve := func(page func(path string) string) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			w.requests.Add(1)
+			switch body := page(r.URL.Path); {
+			case r.URL.Path == "/old":
+				http.Redirect(rw, r, "/new.html", http.StatusMovedPermanently)
+			case body == "":
+				http.NotFound(rw, r)
+			case strings.HasSuffix(r.URL.Path, ".png"):
+				rw.Header().Set("Content-Type", "image/png")
+				fmt.Fprint(rw, body)
+			default:
+				fmt.Fprint(rw, "<!DOCTYPE html><title>x</title>"+body)
+			}
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL + "/"
+	}
+	w.a = serve(func(p string) string {
+		return map[string]string{
+			"/": fmt.Sprintf(`<a href="%spage.html#top">b</a> <a href="/old">o</a> <a href="%snone">n</a>`+
+				`<img src="%sp.png">`, w.b, w.b, w.b),
+			"/new.html": "new",
+		}[p]
+	})
+	w.b = serve(func(p string) string {
+		pages := map[string]string{
+			"/":          `<a href="page.html">page</a><img src="p.png">`,
+			"/p.png":     "a picture",
+			"/page.html": fmt.Sprintf(`<a href="%s">a</a> <a href="%sold">old</a>`, w.a, w.a),
+		}
+		if w.shrunk.Load() {
+			pages["/"] = `no page<img src="p.png">`
+		}
+		return pages[p]
+	})
+	w.app = testApp(t.TempDir())
+	w.app.Jobs = t.TempDir()
+	w.app.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	w.job("a", w.a, "s")
+	w.job("b", w.b, "s")
+	return w
+}
+
+func (w *twoSites) job(name, url, space string) {
+	put(w.t, w.app.Jobs, name+".toml", fmt.Sprintf("url = %q\nspace = %q\npolicy = \"full\"\n"+
+		"polite.delay = \"0s\"\npolite.factor = 0\n", url, space))
+}
+
+func (w *twoSites) run(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		if _, err := RunNow(w.t.Context(), w.app, RunRequest{Job: name}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// leads checks what a page of the space has, and what it has not.
+func (w *twoSites) leads(page string, has ...string) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(mustState(w.t, w.app), space.FilesDir("s"), page))
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, w.log.String())
+	}
+	for _, ref := range has {
+		if !strings.Contains(string(data), `"`+ref+`"`) {
+			w.t.Errorf("%s does not lead to %s: %s\n%s", page, ref, data, w.log.String())
+		}
+	}
+	findings, err := space.Verify(mustState(w.t, w.app), "s")
+	if err != nil || len(findings) > 0 {
+		w.t.Errorf("verify: %q, %v", findings, err)
+	}
+}
+
+func TestSpaces(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a")
+	w.leads("@@a/index.html", w.b+"page.html#top", w.b+"none", "new.html")
+	before := w.requests.Load()
+	st, err := store.OpenState(mustState(t, w.app), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("a") // which nobody can write meanwhile
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run("b")
+	if n := w.requests.Load() - before; n > 5 { // robots.txt, two pages, a picture, and a path that cannot exist
+		t.Errorf("%d requests", n)
+	}
+	w.leads("@@a/index.html", "../@@b/page.html#top", w.b+"none")
+	w.leads("@@b/page.html", "../@@a/index.html", "../@@a/new.html") // by a redirect
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(st.Dir, "sites/a/current/index.html"))
+	if err != nil || !bytes.Contains(page, []byte(w.b+"page.html#top")) {
+		t.Errorf("the mirror itself: %s, %v", page, err)
+	}
+
+	w.shrunk.Store(true)
+	w.run("b")
+	w.leads("@@a/index.html", w.b+"page.html#top")
+	if _, err := Rollback(t.Context(), w.app, "b", 0); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+	if _, err := Rename(t.Context(), w.app, "b", "c"); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("@@a/index.html", "../@@c/page.html#top")
+	forgetNow(t, w.app, "c", w.b+"page.html")
+	w.leads("@@a/index.html", w.b+"page.html#top")
+	if _, err := os.Stat(filepath.Join(st.Dir, space.FilesDir("s"), "@@c/page.html")); err == nil {
+		t.Error("the space has what was forgotten")
+	}
+	r, err := PlanRemoval(w.app, "c")
+	if err == nil {
+		err = Remove(t.Context(), w.app, r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(st.Dir, space.FilesDir("s"), "@@c")); err == nil {
+		t.Error("the space has a mirror that was removed")
+	}
+	w.job("a", w.a, "")
+	w.run("a")
+	if hasSpaces(st) {
+		t.Error("there are spaces without a job")
+	}
+	if w.log.Len() > 0 {
+		t.Error(w.log.String())
+	}
+}
+
+// A job file that is refused, and a mirror that is damaged, change nothing of a space.
+func TestSpaceStays(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a", "b")
+	put(t, w.app.Jobs, "b.toml", "url = 3\n")
+	w.run("a")
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+	w.job("b", w.b, "s")
+	tree := filepath.Join(mustState(t, w.app), "sites/b/current/phm.json")
+	if err := os.WriteFile(tree, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a")
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+}
+
+// A server shows the mirrors of a space with their links, by host and by path.
+func TestSpaceServed(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a", "b")
+	st, err := store.OpenState(mustState(t, w.app), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	sites := web.NewStore(st, nil, nil)
+	defer sites.Close()
+	srv, err := web.New(web.Options{Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(host, path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = host
+		rec := httptest.NewRecorder()
+		srv.ServeHTTP(rec, r)
+		return rec
+	}
+	for _, tc := range []struct {
+		host, path string
+		code       int
+		has        string // in the body, or the address of a redirect
+	}{
+		{"a.localhost", "/", 200, `"../@@b/page.html#top"`},
+		{"a.localhost", "/@@b/page.html", 302, "http://b.localhost/page.html"},
+		{"a.localhost", "/@@b/p.png", 200, "a picture"},
+		{"a.localhost", "/@@b/none", 404, ""},
+		{"a.localhost", "/@@c/index.html", 404, ""},
+		{"b.localhost", "/page.html", 200, `"../@@a/new.html"`},
+		{"127.0.0.1", "/a/index.html", 200, `"../@@b/page.html#top"`},
+		{"127.0.0.1", "/@@b/page.html", 302, "/b/page.html"},
+		{"127.0.0.1", "/b/page.html", 200, `"../@@a/index.html"`},
+		{"127.0.0.1", "/@@b/p.png", 302, "/b/p.png"},
+		{"127.0.0.1", "/@@c/x", 404, ""},
+	} {
+		rec := get(tc.host, tc.path)
+		said := rec.Body.String()
+		if tc.code == http.StatusFound {
+			said = rec.Header().Get("Location")
+		}
+		if rec.Code != tc.code || !strings.Contains(said, tc.has) {
+			t.Errorf("%s %s: %d, %s", tc.host, tc.path, rec.Code, said)
+		}
+	}
+	tag := get("a.localhost", "/").Header().Get("ETag")
+	w.shrunk.Store(true)
+	w.run("b")
+	rec := get("a.localhost", "/")
+	if strings.Contains(rec.Body.String(), "@@b/page.html") || rec.Header().Get("ETag") == tag {
+		t.Errorf("after b lost its page: %s, %s", rec.Header().Get("ETag"), rec.Body)
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/space"
+)
+
+func spaceCommand(a *cli) *cobra.Command {
+	var r app.SpaceRequest
+	cmd := &cobra.Command{
+		Use:   "space [NAME]",
+		Short: "Show spaces",
+		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would be worth a mirror, because
+most links to what no mirror holds lead there.
+
+The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds lead to that copy. Runs and the daemon keep spaces up to date; --update does it
+now, without a request. A mirror that cannot be read stays as it was, and the command says so.
+
+--verify compares all files of the space with what they must be and follows the links from mirror to mirror; findings end in exit code 1. With --update it makes
+damaged files again first.`,
+		Example: `  mirrord space
+  mirrord space library --verify`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				r.Name = args[0]
+			}
+			all, err := app.Spaces(cmd.Context(), a.app(), r)
+			if err != nil {
+				return err
+			}
+			return showSpaces(a, all, r.Name != "")
+		},
+	}
+	cmd.Flags().BoolVar(&r.Update, "update", false, "bring spaces up to date first")
+	cmd.Flags().BoolVar(&r.Verify, "verify", false, "compare files, and follow links between mirrors")
+	return cmd
+}
+
+// showSpaces writes spaces; one says that a single one was asked for.
+func showSpaces(a *cli, all []app.LookedSpace, one bool) error {
+	bad := 0
+	for i := range all {
+		bad += len(all[i].Findings)
+	}
+	var err error
+	switch {
+	case a.json && one:
+		err = a.printJSON(all[0])
+	case a.json:
+		err = a.printJSON(all)
+	case len(all) == 0:
+		a.printf("no space: the key space of a job names one\n")
+	default:
+		for i := range all {
+			err = errors.Join(err, showSpace(a, &all[i]))
+		}
+	}
+	if (err == nil) && bad > 0 {
+		return fmt.Errorf("%d findings; mirrord space --update --verify makes these files again", bad)
+	}
+	return err
+}
+
+func showSpace(a *cli, s *app.LookedSpace) error {
+	a.printf("%s: %d mirrors; %d pages have %d links to other mirrors\n  %s/index.html\n", s.Space,
+		len(s.Mirrors), s.Pages, s.Links, s.Dir)
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "  MIRROR\tVERSION\tFILES\tPAGES\tLEADS TO")
+	for _, m := range s.Mirrors {
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%s\n", m.Name, m.Version, m.Files, m.Pages, countsText(m.To))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(s.Wanted) > 0 {
+		a.printf("  %d links lead to what no mirror holds, most to %s\n", s.Outside,
+			countsText(s.Wanted[:min(5, len(s.Wanted))]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Left)) {
+		a.printf("  %s stays as it was: %s\n", name, s.Left[name])
+	}
+	for _, m := range s.Mirrors {
+		for _, p := range slices.Sorted(maps.Keys(m.Stale)) {
+			a.printf("  %s/%s keeps its links: %s\n", space.MirrorFolder(m.Name), p, m.Stale[p])
+		}
+		if len(m.Kept) > 0 {
+			a.printf("  %s: %d files that left are kept for such pages\n", m.Name, len(m.Kept))
+		}
+	}
+	for _, f := range s.Findings {
+		if f.Mirror == "" {
+			a.printf("  %s\n", f.What)
+		} else {
+			a.printf("  %s/%s: %s\n", space.MirrorFolder(f.Mirror), f.Path, f.What)
+		}
+	}
+	return nil
+}
+
+// countsText writes counts as "name 3, name 1".
+func countsText(counts []space.Count) string {
+	parts := make([]string, len(counts))
+	for i, c := range counts {
+		parts[i] = fmt.Sprintf("%s %d", c.Name, c.Links)
+	}
+	return strings.Join(parts, ", ")
+}

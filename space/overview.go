@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+)
+
+// Overview is a space as it lies on the disk.
+type Overview struct {
+	Space   string     `json:"space"`
+	Dir     string     `json:"dir"` // what is opened or served
+	Mirrors []Resident `json:"mirrors"`
+	Wanted  []Count    `json:"wanted"`  // hosts of links that nothing holds, the most first
+	Pages   int        `json:"pages"`   // with links to other mirrors
+	Links   int        `json:"links"`   // that lead to other mirrors
+	Outside int        `json:"outside"` // links to what no mirror holds, each page and URL once
+
+	Left map[string]string `json:"left,omitempty"` // mirrors that are not up to date, with the reason
+}
+
+// Resident is a mirror of a space.
+type Resident struct {
+	Name    string            `json:"name"`
+	Version int               `json:"version"`
+	Files   int               `json:"files"`
+	Pages   int               `json:"pages"`           // with links to other mirrors
+	To      []Count           `json:"to"`              // files of other mirrors that its pages lead to, by mirror
+	Stale   map[string]string `json:"stale,omitempty"` // pages that could not be made again: the reason
+	Kept    []string          `json:"kept,omitempty"`  // files that left, and to which stale pages lead
+	Gone    bool              `json:"gone,omitempty"`
+}
+
+// open reads a space for looking at it, until done is called.
+func open(state, name string) (u *update, done func(), err error) {
+	root, err := os.OpenRoot(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &disk{root: root, name: name}
+	if _, err := root.Stat(d.at(filesFolder)); err != nil {
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	u = &update{disk: d, mirrors: map[string]*mirror{}, dirty: map[string]map[uint64]bool{}}
+	done = func() {
+		for _, m := range u.mirrors {
+			m.close()
+		}
+		root.Close() // read only: nothing can be lost
+	}
+	names, err := d.names(notesFolder, ".json")
+	for _, n := range names {
+		if err != nil {
+			break
+		}
+		var m *mirror
+		if m, err = d.load(n); err == nil {
+			u.mirrors[n] = m
+			m.pages, err = d.readPages(n)
+		}
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return u, done, nil
+}
+
+// Look describes a space; most bounds how many hosts are listed. fs.ErrNotExist says that there is none.
+func Look(state, name string, most int) (*Overview, error) {
+	u, done, err := open(state, name)
+	if err != nil {
+		return nil, fmt.Errorf("space %s: %w", name, err)
+	}
+	defer done()
+	o := &Overview{
+		Space:   name,
+		Dir:     FilesDir(name),
+		Mirrors: []Resident{},
+		Wanted:  []Count{},
+	}
+	if _, err := u.readJSON(u.at(leftName), &o.Left); err != nil {
+		return nil, err
+	}
+	wanted := map[string]int{}
+	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+		row := Resident{
+			Name:    m.Name,
+			Version: m.Version,
+			Files:   m.Files,
+			Pages:   len(m.pages),
+			To:      []Count{},
+			Stale:   m.Stale,
+			Kept:    m.Kept,
+			Gone:    m.Gone,
+		}
+		to := map[string]int{}
+		for _, p := range m.pages {
+			o.Links += p.Links
+			for _, t := range p.To {
+				to[t.Mirror]++
+			}
+		}
+		for n, links := range to {
+			row.To = append(row.To, Count{n, links})
+		}
+		slices.SortFunc(row.To, mostFirst)
+		o.Pages += row.Pages
+		o.Mirrors = append(o.Mirrors, row)
+		u.wanted(m, wanted)
+	}
+	for host, links := range wanted {
+		o.Outside += links
+		o.Wanted = append(o.Wanted, Count{host, links})
+	}
+	slices.SortFunc(o.Wanted, mostFirst)
+	o.Wanted = o.Wanted[:min(most, len(o.Wanted))]
+	return o, nil
+}
+
+// wanted counts the links of a mirror to URLs that no mirror holds, by host.
+func (u *update) wanted(m *mirror, hosts map[string]int) {
+	at := make([]int, 0, len(u.mirrors))
+	indexes := make([]heldIndex, 0, len(u.mirrors))
+	for _, other := range u.mirrors {
+		indexes, at = append(indexes, other.held), append(at, 0)
+	}
+	for i := range m.links.len() { // both are sorted by URL
+		l := m.links.at(i)
+		found := false
+		for k, x := range indexes {
+			for at[k] < x.len() && x.at(at[k]).url < l.url {
+				at[k]++
+			}
+			found = found || (at[k] < x.len() && x.at(at[k]).url == l.url)
+		}
+		if !found {
+			hosts[m.links.hosts[l.host]]++
+		}
+	}
+}
+
+// Lead says where a link of a mirror's page to a URL leads in a space.
+type Lead struct {
+	Space  string   `json:"space"`
+	Leads  string   `json:"leads,omitempty"` // path below the space's files; "" to the origin
+	Why    string   `json:"why"`
+	Others []string `json:"others,omitempty"` // mirrors that hold the URL too
+}
+
+// Explain says where a link from a page of a mirror to a URL of another site leads, and why.
+func Explain(state, name, from, url string) (*Lead, error) {
+	u, done, err := open(state, name)
+	if err != nil {
+		return nil, fmt.Errorf("space %s: %w", name, err)
+	}
+	defer done()
+	data, err := u.root.ReadFile(u.at(seedName))
+	if err != nil {
+		return nil, err
+	}
+	u.seed = seedOf(data)
+	h := &Lead{Space: name}
+	to, ok, err := u.resolveFrom(from, url)
+	if err != nil {
+		return nil, err
+	}
+	holders := 0
+	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+		if _, holds := m.held.find(u.seed.of(url)); holds {
+			holders++
+			if m.Name != to.Mirror && m.Name != from {
+				h.Others = append(h.Others, m.Name)
+			}
+		}
+	}
+	switch {
+	case ok && holders == 1:
+		h.Why = "mirror " + to.Mirror + " holds it"
+	case ok:
+		h.Why = "of the mirrors that hold it, the scope of " + to.Mirror +
+			" is the narrowest, or its name the first"
+	case holders == 0:
+		h.Why = "no mirror of the space holds it"
+	default:
+		h.Why = "the mirror itself holds it"
+	}
+	if ok {
+		h.Leads = MirrorFolder(to.Mirror) + "/" + to.Path
+	}
+	return h, nil
+}
+
+// Verify returns what is wrong with a space: files that are missing or have other bytes, pages that lead
+// to what is not there. The spaces of a state are made of its mirrors, which are verified by themselves.
+func Verify(state, name string) (findings []Discrepancy, err error) {
+	u, done, err := open(state, name)
+	if err != nil {
+		return nil, fmt.Errorf("space %s: %w", name, err)
+	}
+	defer done()
+	if _, err := u.root.Lstat(u.at(todoName)); err == nil {
+		findings = append(findings, Discrepancy{What: "it was being brought up to date"})
+	}
+	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+		found, err := u.verify(m)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, found...)
+	}
+	return findings, nil
+}
+
+// Discrepancy is something that is wrong with a space.
+type Discrepancy struct {
+	Mirror string `json:"mirror,omitempty"` // "" of the space itself
+	Path   string `json:"path,omitempty"`
+	What   string `json:"what"`
+}
+
+func (u *update) verify(m *mirror) (findings []Discrepancy, err error) {
+	say := func(p, what string) { findings = append(findings, Discrepancy{m.Name, p, what}) }
+	for f, err := range m.files() {
+		if err != nil {
+			return nil, err
+		}
+		want := f.SHA256
+		if p := m.pages[f.Path]; p != nil {
+			want = p.SHA256
+		}
+		switch data, err := u.root.ReadFile(u.file(m.Name, f.Path)); {
+		case errors.Is(err, fs.ErrNotExist):
+			say(f.Path, "it is missing")
+		case err != nil:
+			return nil, err
+		default:
+			if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+				say(f.Path, "it has other bytes")
+			}
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(m.pages)) {
+		for _, t := range m.pages[p].To {
+			if fi, err := u.root.Lstat(u.file(t.Mirror, t.Path)); err != nil || !fi.Mode().IsRegular() {
+				say(p, "leads to "+MirrorFolder(t.Mirror)+"/"+t.Path+", which is not there")
+			}
+		}
+	}
+	return findings, nil
+}

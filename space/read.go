@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Names lists the spaces of a state, sorted.
+func Names(state string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(state, Folder))
+	if err != nil {
+		return nil, gone(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Overlay are the pages of a mirror of which its space has files of their own. It does not change; it is
+// safe for concurrent use.
+type Overlay struct {
+	Space string
+	state string
+	job   string
+	stat  fs.FileInfo
+	pages map[string]OverlayPage
+}
+
+// OverlayPage is what a space has in the place of a published page.
+type OverlayPage struct {
+	Digest [sha256.Size]byte
+	Size   int64
+	from   [sha256.Size]byte
+}
+
+// OpenOverlay returns the pages of a mirror, nil when it is in no space. was is what was returned before,
+// or nil: it is returned again when nothing has changed.
+func OpenOverlay(state, mirror string, was *Overlay) (*Overlay, error) {
+	if was != nil {
+		d := disk{name: was.Space}
+		fi, err := os.Stat(filepath.Join(state, d.note(mirror, pagesSuffix)))
+		if (err == nil) && os.SameFile(fi, was.stat) && fi.ModTime().Equal(was.stat.ModTime()) {
+			return was, nil
+		}
+	}
+	names, err := Names(state)
+	if len(names) == 0 || err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(state)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, name := range names {
+		d := disk{root: root, name: name}
+		fi, err := root.Stat(d.note(mirror, pagesSuffix))
+		if err != nil {
+			continue
+		}
+		pages, err := d.readPages(mirror)
+		if err != nil {
+			return nil, err
+		}
+		o := &Overlay{
+			Space: name,
+			state: state,
+			job:   mirror,
+			stat:  fi,
+			pages: make(map[string]OverlayPage, len(pages)),
+		}
+		return o, o.add(pages)
+	}
+	return nil, nil
+}
+
+func (o *Overlay) add(pages map[string]*Page) error {
+	for _, p := range pages {
+		op := OverlayPage{Size: p.Size}
+		n, err := hex.Decode(op.Digest[:], []byte(p.SHA256))
+		k, ferr := hex.Decode(op.from[:], []byte(p.From))
+		if err != nil || ferr != nil || n != sha256.Size || k != sha256.Size {
+			return fmt.Errorf("pages of %s: %w", o.job, errIndex)
+		}
+		o.pages[p.Path] = op
+	}
+	return nil
+}
+
+// Page returns the page that the space has in the place of a published file.
+func (o *Overlay) Page(path string, published [sha256.Size]byte) (OverlayPage, bool) {
+	p, ok := o.pages[path]
+	return p, ok && p.from == published
+}
+
+// Open opens the page of the space at a path when it has that digest; ok is false when it is none of the
+// space. fs.ErrNotExist says that the space has another one by now.
+func (o *Overlay) Open(path string, digest [sha256.Size]byte) (f *os.File, ok bool, err error) {
+	p, ok := o.pages[path]
+	if !ok || p.Digest != digest {
+		return nil, false, nil
+	}
+	d := disk{name: o.Space}
+	f, err = os.Open(filepath.Join(o.state, d.body(o.job, hex.EncodeToString(digest[:]))))
+	if err != nil {
+		return nil, true, err
+	}
+	fi, err := f.Stat()
+	if (err == nil) && (fi.Size() != p.Size || !fi.Mode().IsRegular()) {
+		err = fmt.Errorf("%s: the page of the space is damaged", path)
+	}
+	if err != nil {
+		return nil, true, errors.Join(err, f.Close())
+	}
+	return f, true, nil
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func page(links ...string) string {
+	var b strings.Builder
+	for _, l := range links {
+		fmt.Fprintf(&b, `<a href="%s">x</a>`, l)
+	}
+	return b.String()
+}
+
+// A page that cannot be made again stays as it is, and so does what it leads to; once it can be, both go.
+func TestStale(t *testing.T) {
+	w := newWorld(t)
+	w.members["a"], w.members["b"] = true, true
+	w.publish("a", map[string]string{"index.html": page(w.urlOf("b", "x.html")), "other.html": "x"})
+	w.publish("b", map[string]string{"index.html": "i", "x.html": "x"})
+	w.update()
+	w.check("at first")
+	names, err := filepath.Glob(filepath.Join(w.dir, Folder, "s", bodiesFolder, "a", "*"))
+	w.must(err)
+	whole := map[string][]byte{}
+	for _, n := range names {
+		whole[n], err = os.ReadFile(n)
+		w.must(err)
+		w.must(os.Remove(n)) // it has the inode of what is published
+		w.must(os.WriteFile(n, []byte("damaged"), 0o644))
+	}
+	for _, gone := range []bool{false, true} {
+		if gone {
+			delete(w.members, "b")
+		} else {
+			w.publish("b", map[string]string{"index.html": "i"})
+		}
+		w.update()
+		w.noDangling()
+		o, err := Look(w.dir, "s", 5)
+		w.must(err)
+		if len(o.Mirrors) != 2 || len(o.Mirrors[0].Stale) != 1 ||
+			!slices.Equal(o.Mirrors[1].Kept, []string{"x.html"}) || o.Mirrors[1].Gone != gone {
+			t.Fatalf("%+v", o)
+		}
+	}
+	for n, data := range whole {
+		w.must(os.WriteFile(n, data, 0o644))
+	}
+	w.update()
+	w.check("whole again")
+}
+
+// What somebody damages in a space is found, and made again.
+func TestDamaged(t *testing.T) {
+	w := newWorld(t)
+	w.members["a"], w.members["b"] = true, true
+	w.publish("a", map[string]string{"index.html": page(w.urlOf("b", "x.png")), "plain.html": "x"})
+	w.publish("b", map[string]string{"index.html": "i", "x.png": "x"})
+	w.update()
+	for _, p := range []string{"@@a/index.html", "@@a/plain.html", "@@b/x.png"} {
+		name := filepath.Join(w.dir, FilesDir("s"), p)
+		old, err := os.ReadFile(name)
+		w.must(err)
+		w.must(os.Remove(name)) // it has the inode of what is published
+		w.must(os.WriteFile(name, []byte(strings.Repeat("!", len(old))), 0o644))
+	}
+	found, err := Verify(w.dir, "s")
+	w.must(err)
+	if len(found) != 3 {
+		t.Errorf("%+v", found)
+	}
+	o := w.options()
+	o.Damaged = []string{"a", "b"}
+	_, err = Update(t.Context(), o)
+	w.must(err)
+	w.check("made again")
+}
+
+// A mirror that cannot be opened stays as it was; all others go on, and none is opened that has not
+// changed.
+func TestLockedNeighbour(t *testing.T) {
+	w := newWorld(t)
+	for _, n := range []string{"a", "b", "c"} {
+		w.members[n] = true
+		links := page("http://d.example/index.html", "http://a.example/index.html")
+		w.publish(n, map[string]string{"index.html": links})
+	}
+	w.update()
+	w.locked["a"], w.members["d"] = true, true
+	w.opened = nil
+	w.publish("a", map[string]string{"index.html": "other"})
+	w.publish("d", map[string]string{"index.html": page("http://a.example/index.html")})
+	r := w.update()
+	if r.Pages != 4 || r.Left["a"] == "" || !slices.Equal(w.opened, []string{"d"}) {
+		t.Errorf("%+v, opened %q", r, w.opened)
+	}
+	w.noDangling()
+	if got := w.files()["@@a/index.html"]; !strings.Contains(got, `"../@@d/index.html"`) {
+		t.Error(got)
+	}
+	w.locked["a"] = false
+	w.update()
+	w.check("unlocked")
+	if r := w.update(); len(r.Mirrors)+r.Pages+len(r.Left) > 0 {
+		t.Errorf("nothing changed: %+v", r)
+	}
+}
+
+// Who comes while another process works leaves word and does not wait.
+func TestBusy(t *testing.T) {
+	w := newWorld(t)
+	w.members["a"] = true
+	w.publish("a", map[string]string{"index.html": page(w.urlOf("b", "index.html"))})
+	w.update()
+	w.members["b"] = true
+	w.publish("b", map[string]string{"index.html": "b"})
+	lock, err := os.Open(filepath.Join(w.dir, Folder, "s", lockName))
+	w.must(err)
+	w.must(unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	if r := w.update(); !r.Busy {
+		t.Fatalf("%+v", r)
+	}
+	w.must(lock.Close())
+	w.publish("c", map[string]string{"index.html": page(w.urlOf("b", "index.html"))})
+	w.members["c"] = true
+	first := true
+	w.step = func(string) { // another one comes in the middle
+		if first {
+			first = false
+			o := w.options()
+			o.step, o.Fresh = nil, []string{"b"}
+			if r, err := Update(t.Context(), o); err != nil || !r.Busy {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+	}
+	w.update()
+	w.check("both")
+	if _, err := os.Stat(filepath.Join(w.dir, Folder, "s", againName)); err == nil {
+		t.Error("the word is still there")
+	}
+}
+
+func TestResolve(t *testing.T) {
+	w := newWorld(t)
+	for n, places := range map[string][]string{
+		"host": {"h.example/"}, "deep": {"h.example/docs/"}, "domain": {"*.example"}, "again": {"h.example/"},
+	} {
+		w.members[n] = true
+		w.publish(n, map[string]string{"index.html": n})
+		w.sites[n].places = places
+		w.redirects[n] = map[string]string{
+			"http://h.example/docs/a": w.urlOf(n, "index.html"),
+			"http://h.example/b":      w.urlOf(n, "index.html"),
+			"http://h.example/lost":   w.urlOf(n, "none.html"),
+		}
+	}
+	w.members["from"] = true
+	w.publish("from", map[string]string{
+		"index.html": page("http://h.example/docs/a", "http://h.example/b#c", "http://h.example/lost",
+			"mailto:x"),
+	})
+	w.update()
+	got := w.files()["@@from/index.html"]
+	want := page("../@@deep/index.html", "../@@again/index.html#c", "http://h.example/lost", "mailto:x")
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for url, why := range map[string]string{
+		"http://h.example/b":    "the scope of again is the narrowest",
+		"http://h.example/lost": "no mirror of the space holds it",
+	} {
+		if l, err := Explain(w.dir, "s", "from", url); err != nil || !strings.Contains(l.Why, why) {
+			t.Errorf("%s: %+v, %v", url, l, err)
+		}
+	}
+	o, err := Look(w.dir, "s", 5)
+	w.must(err)
+	if o.Links != 2 || o.Outside != 1 || o.Wanted[0] != (Count{"h.example", 1}) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// Links to other sites take 20 bytes each.
+func TestLinksSize(t *testing.T) {
+	const links = 100_000
+	var b linkBuilder
+	for i := range uint64(links) {
+		host := b.host(fmt.Sprint(i%1000, ".example"))
+		b.all = append(b.all, link{url: i * 0x9e3779b97f4a7c15, doc: i % 50_000, host: host})
+	}
+	if n := len(b.bytes()); n > 24*links {
+		t.Errorf("%d bytes a link", n/links)
+	}
+}
+
+// The 51st mirror of a space costs what leads to it; run with -v it says how much. The number of mirrors
+// is that of the issue with MIRRORD_LONG=1.
+func TestFiftyFirst(t *testing.T) {
+	mirrors, pages := 8, 40
+	if os.Getenv("MIRRORD_LONG") != "" {
+		mirrors, pages = 50, 2000
+	}
+	w := newWorld(t)
+	to := 0
+	for m := range mirrors {
+		files := map[string]string{}
+		for p := range pages {
+			next := (m + p) % (mirrors + 1)
+			body := "<p>text</p>"
+			if p%20 == 0 && next != m { // 5 % lead to another mirror
+				body += page(w.urlOf(fmt.Sprint("m", next), "d0/p0.html"))
+				if next == mirrors {
+					to++
+				}
+			}
+			files[fmt.Sprintf("d%d/p%d.html", p/100, p)] = body
+		}
+		w.publish(fmt.Sprint("m", m), files)
+		w.members[fmt.Sprint("m", m)] = true
+	}
+	w.update()
+	last := fmt.Sprint("m", mirrors)
+	w.members[last] = true
+	files := map[string]string{}
+	for p := range pages {
+		files[fmt.Sprintf("d%d/p%d.html", p/100, p)] = "<p>text</p>"
+	}
+	w.publish(last, files)
+	w.opened = nil
+	began := time.Now()
+	r := w.update()
+	t.Logf("%d mirrors of %d pages: the last one came in %v, %d pages of others were made again", mirrors, pages,
+		time.Since(began), r.Pages)
+	if r.Pages != to || to == 0 || !slices.Equal(w.opened, []string{last}) {
+		t.Errorf("%d pages were written, want %d; opened %q", r.Pages, to, w.opened)
+	}
+}

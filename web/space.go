@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+
+	"mirrord/site"
+	"mirrord/space"
+)
+
+// A mirror of a space is served as it lies there: pages with links to other mirrors in the place of those
+// that are published. Such a link leads to an address below the root, "/@@NAME/…", which is answered by
+// the other mirror. What is asked for by version or URL (Memento, the gateway, what is offered to other
+// mirrors) is as it is published.
+
+// spaceSite is a Site that may be a mirror of a space.
+type spaceSite interface {
+	// Space returns a table as it is in the mirror's space; false: it is in none.
+	Space(t Table) (Table, string, bool)
+}
+
+// Space returns the table of the current version as it is in the mirror's space.
+func (st *storeSite) Space(t Table) (Table, string, bool) {
+	was := st.space.Load()
+	o, err := space.OpenOverlay(st.s.state.Dir, st.name, was)
+	if err != nil { // the mirror as it is published can be served all the same
+		return t, "", false
+	}
+	if o != was {
+		st.space.Store(o)
+	}
+	if o == nil {
+		return t, "", false
+	}
+	return spaceTable{t, o}, o.Space, true
+}
+
+// spaceTable is a table in which pages of the space stand for published ones.
+type spaceTable struct {
+	Table
+	space *space.Overlay
+}
+
+// Find is that of the table.
+func (t spaceTable) Find(u site.URL) (Resource, bool, error) {
+	r, ok, err := t.Table.Find(u)
+	return t.in(r), ok, err
+}
+
+// At is that of the table.
+func (t spaceTable) At(path string) (Resource, bool, error) {
+	r, ok, err := t.Table.At(path)
+	return t.in(r), ok, err
+}
+
+// in returns what the space has in the place of a resource.
+func (t spaceTable) in(r Resource) Resource {
+	if p, ok := t.space.Page(r.Path, r.Digest); ok {
+		r.Digest, r.Size = p.Digest, p.Size
+	}
+	return r
+}
+
+// Open opens the page of the space, or else the published file.
+func (t spaceTable) Open(r Resource) (io.ReadSeekCloser, error) {
+	f, ok, err := t.space.Open(r.Path, r.Digest)
+	switch {
+	case !ok:
+		return t.Table.Open(r)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrMoved
+	case err != nil:
+		return nil, err
+	}
+	return f, nil
+}
+
+// neighbour answers an address of another mirror of the space, below the root of this one or of the base
+// host. false: it is none. A document is answered by a redirect, so that its scripts have the origin of
+// its own mirror; all else, which pages show, is sent as it is, because browsers let no other origin give
+// it.
+func (v *view) neighbour(path, in string) (done bool, err error) {
+	p, err := url.PathUnescape(path)
+	if err != nil || len(p) < 2 {
+		return false, nil
+	}
+	name, rest, ok := space.MirrorOf(p[1:])
+	if !ok {
+		return false, nil
+	}
+	st, err := v.o.Sites.Site(name)
+	if errors.Is(err, ErrNoSite) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	snap, err := st.Snapshot(v.r.Context(), 0)
+	if err != nil {
+		return false, err
+	}
+	defer snap.release()
+	other, ok := st.(spaceSite)
+	if !ok {
+		return false, nil
+	}
+	table, its, ok := other.Space(snap.Table)
+	if !ok || (in != "" && its != in) {
+		return false, nil
+	}
+	r, ok, err := table.At(rest)
+	if !ok || err != nil {
+		return false, err
+	}
+	address := "/" + name
+	if in != "" {
+		address = v.siteAddress(v.r, name)
+	}
+	_, oerr := v.open(name)
+	if bare := in != "" && address[0] == '/'; (oerr != nil) || bare {
+		if isDocument(r.MIME) || (oerr != nil) { // it is not served here, or by a listener of its own
+			v.w.Header().Set("Cache-Control", "no-store")
+			redirect(v.w, http.StatusFound, r.URL.String())
+			return true, nil
+		}
+	}
+	if in != "" && !isDocument(r.MIME) {
+		shown := *v
+		snap.Table = table
+		shown.snap, shown.site, shown.name = snap, st, name
+		return true, shown.body(r)
+	}
+	v.w.Header().Set("Cache-Control", "no-cache")
+	redirect(v.w, http.StatusFound, address+"/"+escapePath(rest))
+	return true, nil
+}
+
+// isDocument reports whether a browser may run scripts of a file that it shows in a window of its own.
+func isDocument(mime string) bool {
+	switch mime {
+	case "text/html", "text/xml", "application/xml", "application/xhtml+xml", "image/svg+xml", "":
+		return true
+	}
+	return false
+}
