@@ -54,6 +54,9 @@ func exportDelta(
 		_, err := phm.PackDelta(o.Stream, base.FS, target)
 		return nil, err
 	}
+	if err := roomForDelta(o.Out, base.FS, target); err != nil {
+		return nil, err
+	}
 	d, size, err := packDelta(o.Out, base.FS, target)
 	if err != nil {
 		return nil, fmt.Errorf("export to %s: %w", o.Out, err)

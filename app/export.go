@@ -248,7 +248,7 @@ func exportVersion(
 		tree = interruptible{tree, ctx}
 	}
 	if o.Out == "-" {
-		return nil, packStream(o.Stream, tree, form, packing(name, o.redirects))
+		return nil, packStream(ctx, o.Stream, tree, form, packing(name, o.redirects))
 	}
 	if err := exportTree(ctx, tree, o.Out, form, o.redirects); err != nil {
 		return nil, err

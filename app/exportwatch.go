@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"sync"
@@ -80,14 +81,60 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 	}
 	need := int64(0)
 	for _, t := range m.Types {
-		if form.Folder() || !phm.Compressible(t.Type, "") {
+		if form.Folder() {
 			need += t.Bytes
 		} else {
-			need += t.Bytes / mostShrunk
+			need += leastPacked(t.Type, "", t.Bytes)
 		}
 	}
 	if how.Mask != nil {
 		need = 0 // nobody knows what is left
 	}
 	return roomFor(out, need)
+}
+
+// leastPacked is what bytes of a type take at the least when they are packed.
+func leastPacked(mime, path string, n int64) int64 {
+	if phm.Compressible(mime, path) {
+		return n / mostShrunk
+	}
+	return n
+}
+
+// roomForDelta returns an error when the bytes that a base does not have cannot fit where a delta is to lie.
+func roomForDelta(out string, base, target fs.FS) error {
+	has, need := map[[32]byte]bool{}, int64(0)
+	err := eachLine(base, func(f *phm.File, sum [32]byte) { has[sum] = true })
+	if err == nil {
+		err = eachLine(target, func(f *phm.File, sum [32]byte) {
+			if !has[sum] {
+				has[sum] = true
+				need += leastPacked(f.Type, f.Path, f.Size)
+			}
+		})
+	}
+	if err != nil {
+		return nil // whoever packs it says what is wrong
+	}
+	return roomFor(out, need)
+}
+
+// eachLine reads a file table.
+func eachLine(tree fs.FS, each func(f *phm.File, sum [32]byte)) error {
+	table, err := phm.OpenRegular(tree, phm.FilesName)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	for f, err := range phm.Files(table) {
+		var sum [32]byte
+		if err == nil {
+			_, err = hex.Decode(sum[:], []byte(f.SHA256))
+		}
+		if err != nil {
+			return err
+		}
+		each(f, sum)
+	}
+	return nil
 }

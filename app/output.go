@@ -49,7 +49,7 @@ func packTo(
 	}
 	defer f.Cleanup() // nothing to do once it is in place
 	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
-	m, err := form.Pack(f, tree, packing(name, redirects))
+	m, err := form.Pack(interruptibleFile{f.File, ctx}, tree, packing(name, redirects))
 	if err == nil {
 		err = readBack(ctx, f.File, form, m, l)
 	}
@@ -71,7 +71,9 @@ func crew() inorder.Crew {
 
 // packStream writes a tree as one file to a stream. A form that is not written from front to end is written
 // to a temporary file first.
-func packStream(w io.Writer, tree fs.FS, form archive.Form, how archive.Packing) (err error) {
+func packStream(
+	ctx context.Context, w io.Writer, tree fs.FS, form archive.Form, how archive.Packing,
+) (err error) {
 	if !form.Placed {
 		_, err := form.Pack(w, tree, how)
 		return err
@@ -81,14 +83,28 @@ func packStream(w io.Writer, tree fs.FS, form archive.Form, how archive.Packing)
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if _, err := form.Pack(f, tree, how); err != nil {
+	if _, err := form.Pack(interruptibleFile{f, ctx}, tree, how); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = io.Copy(w, f)
+	_, err = io.Copy(interruptibleWriter{w, ctx}, f)
 	return err
+}
+
+// interruptibleFile is a file that is written, and read for its sum, no more once its context has ended.
+type interruptibleFile struct {
+	*os.File
+	ctx context.Context
+}
+
+func (f interruptibleFile) Write(p []byte) (int, error) {
+	return interruptibleWriter{f.File, f.ctx}.Write(p)
+}
+
+func (f interruptibleFile) ReadAt(p []byte, off int64) (int, error) {
+	return interruptibleAt{f.File, f.ctx}.ReadAt(p, off)
 }
 
 // replaceable refuses to write over a file that is no archive of ours.
