@@ -97,8 +97,10 @@ func (m Mail) compose(host, to string, msg status.Message) ([]byte, error) {
 	fmt.Fprintf(&b, "From: mirrord <%s>\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n",
 		m.from(host), to, mime.QEncoding.Encode("utf-8", msg.Subject), msg.Time.Format(time.RFC1123Z),
 		hex.EncodeToString(id), host)
-	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Job: " + msg.Job.Name + "\r\nX-Mirrord-Event: " +
-		string(msg.Kind) + "\r\n")
+	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Event: " + string(msg.Kind) + "\r\n")
+	if msg.Job.Name != "" { // an order has none
+		b.WriteString("X-Mirrord-Job: " + msg.Job.Name + "\r\n")
+	}
 	b.WriteString(
 		"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: " +
 			"quoted-printable\r\n\r\n")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/app"
 	"mirrord/control"
 )
 
@@ -327,6 +328,14 @@ func TestPreviewProblems(t *testing.T) {
 	x := s.draft(ann, want("http://site.example/away/"))
 	if x.Leads != "http://other.example/" || !strings.Contains(x.Why, "which is not mirrored") {
 		t.Errorf("%q, leads to %q", x.Why, x.Leads)
+	}
+	x = s.draft(ann, want("site.example/docs/")) // the server speaks no TLS
+	if !strings.HasSuffix(x.Why, "order it with http:// before its name") {
+		t.Errorf("no https: %q", x.Why)
+	}
+	refused := &app.Preview{URL: "http://intranet.example/", Problem: "fetch: address not allowed: do this"}
+	if got := problem(refused); strings.Contains(got, "do this") || !strings.Contains(got, "nobody can order") {
+		t.Errorf("a private address: %q", got)
 	}
 	x = s.draft(ann, want("http://site.example/private/"))
 	if !strings.Contains(x.Why, "Disallow: /private/") {

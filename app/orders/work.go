@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/fetch"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/status"
@@ -143,10 +144,24 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 		case err != nil:
 			x.State, x.Why, x.Ended = Failed, app.Remedied(err), s.o.Now()
 		default:
-			x.State, x.Look, x.Why = Draft, p, p.Problem
+			x.State, x.Look, x.Why = Draft, p, problem(p)
 			x.Leads, x.Want.URL = p.Leads, o.Want.URL
 		}
 	})
+}
+
+// problem is what a user is told of a preview that found nothing to mirror. What only an operator can do
+// about it is left out.
+func problem(p *app.Preview) string {
+	answered := slices.ContainsFunc(p.Requests, func(l app.PreviewLook) bool { return l.Status > 0 })
+	switch {
+	case strings.Contains(p.Problem, fetch.ErrForbiddenAddress.Error()):
+		p.Robots = "not requested"
+		return "the entry point " + p.URL + " is in a network that nobody can order from"
+	case p.Problem != "" && !answered && strings.HasPrefix(p.URL, "https://"):
+		return p.Problem + "; if the site has no https, order it with http:// before its name"
+	}
+	return p.Problem
 }
 
 // mostNear is how often an address is followed: to https, to www. and to a page there.
