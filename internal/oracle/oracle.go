@@ -48,3 +48,17 @@ func Ask[Q, A any](t *testing.T, name string, questions []Q) []A {
 	}
 	return answers
 }
+
+// Zimcheck has the checker of the people who made the format look at a ZIM file, and reports what it finds.
+// installed is false when there is none: apt-get install zim-tools.
+func Zimcheck(t *testing.T, name string) (installed bool) {
+	t.Helper()
+	program, err := exec.LookPath("zimcheck")
+	if err != nil {
+		return false
+	}
+	if said, err := exec.CommandContext(t.Context(), program, "-A", name).CombinedOutput(); err != nil {
+		t.Errorf("zimcheck: %v\n%s", err, said)
+	}
+	return true
+}
