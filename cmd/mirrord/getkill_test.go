@@ -201,9 +201,10 @@ func TestGetDiskFull(t *testing.T) {
 // what is left of its documents: the same command ends in the files of a mirror that nothing disturbed.
 func TestGetKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	s, kills := &killSite{pages: 200, served: make(chan struct{}, 1<<16)}, 6
+	s := &killSite{pages: 200, served: make(chan struct{}, 1<<16)}
+	kills, editions := 4, 2
 	if os.Getenv("MIRRORD_LONG") != "" {
-		s.pages, kills = 1500, 60
+		s.pages, kills, editions = 1500, 60, 3
 	}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
@@ -218,7 +219,7 @@ func TestGetKilledAnywhere(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for edition := 1; edition <= 3; edition++ {
+	for edition := 1; edition <= editions; edition++ {
 		s.set(edition, 0)
 		complete(calm)
 		s.set(edition, time.Millisecond)
