@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"mirrord/archive"
 	"mirrord/mirror/render"
@@ -37,6 +38,17 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 	var st VerifyStats
 	var err error
 	var damaged []string
+	root, noTree := s.Trees.Current()
+	var rep *phm.Report
+	var treeErr error
+	var tree sync.WaitGroup // the files are read while the store is, which is as much work
+	if noTree == nil {
+		defer root.Close()
+		ctx, cancel := context.WithCancel(ctx)
+		tree.Go(func() { rep, treeErr = verifyTree(ctx, root.FS(), true) })
+		defer tree.Wait()
+		defer cancel()
+	}
 	st.Stats, err = s.Verify(ctx, deep, func(p store.Problem) {
 		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
 			damaged = append(damaged, p.Subject)
@@ -57,21 +69,19 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 			found(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
 		}
 	}
-	root, err := s.Trees.Current()
 	switch {
-	case errors.Is(err, store.ErrNoVersion):
+	case errors.Is(noTree, store.ErrNoVersion):
 		return st, nil
-	case err != nil:
-		problem(store.BadCurrent, "current", "%v", err)
+	case noTree != nil:
+		problem(store.BadCurrent, "current", "%v", noTree)
 		return st, nil
 	}
-	defer root.Close()
-	rep, err := verifyTree(ctx, root.FS(), true)
-	if err != nil {
+	tree.Wait()
+	if treeErr != nil {
 		if cerr := ctx.Err(); cerr != nil {
 			return st, cerr
 		}
-		problem(store.BadTree, phm.MetaName, "%v", err)
+		problem(store.BadTree, phm.MetaName, "%v", treeErr)
 		return st, nil
 	}
 	var wrong []string
