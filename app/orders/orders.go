@@ -364,7 +364,7 @@ func (s *Orders) Cancel(n uint64) error {
 	if now, _ := s.all.get(n); now.State.Ended() || (x.Same == 0 && s.all.shared(n)) {
 		return errWhen
 	}
-	if end := s.active[n]; end != nil {
+	if end := s.active[n]; end != nil && (x.State == Looking || x.State == Runs) {
 		end(errCancelled)
 		return nil
 	}

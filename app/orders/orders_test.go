@@ -322,6 +322,21 @@ func TestCancelAndMail(t *testing.T) {
 	}
 }
 
+// A draft can be cancelled as soon as it is one, though what made its preview has not returned yet.
+func TestCancelOfADraft(t *testing.T) {
+	s := newShop(t, nil)
+	x := s.draft(ann, want("http://site.example/docs/"))
+	s.Orders.mu.Lock()
+	s.active[x.Number] = func(error) {}
+	s.Orders.mu.Unlock()
+	if err := s.Cancel(x.Number); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := s.Get(x.Number); err != nil || x.State != Cancelled {
+		t.Errorf("it is %s, %v", x.State, err)
+	}
+}
+
 // Where an address leads, and that robots.txt forbids it, is said before anything is placed.
 func TestPreviewProblems(t *testing.T) {
 	s := newShop(t, nil)

@@ -206,8 +206,7 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 	why := context.Cause(work)
 	switch {
 	case errors.Is(why, errCancelled):
-		s.drop(o.Number, filesDir, stateDir)
-		s.change(o.Number, func(x *Ordered) { x.State, x.Ended, x.Progress = Cancelled, s.o.Now(), nil })
+		s.cancelled(o.Number)
 		return
 	case why != nil && !errors.Is(why, errRequests):
 		return // the daemon ends; the run goes on after its next start
@@ -219,11 +218,22 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 		s.unpublished(o, sum, cmp.Or(why, err))
 		return
 	}
-	if err := s.pack(ctx, &a, &o, j.Name); err != nil {
+	err = s.pack(ctx, &a, &o, j.Name)
+	switch why := context.Cause(ctx); {
+	case errors.Is(why, errCancelled):
+		s.cancelled(o.Number)
+	case err != nil && why != nil: // the daemon ends; it goes on after its next start
+	case err != nil:
 		s.fail(o.Number, err)
-		return
+	default:
+		s.finish(ctx, o)
 	}
-	s.finish(ctx, o)
+}
+
+// cancelled ends an order of which nothing stays.
+func (s *Orders) cancelled(n uint64) {
+	s.drop(n, filesDir, stateDir)
+	s.change(n, func(x *Ordered) { x.State, x.Ended, x.Progress = Cancelled, s.o.Now(), nil })
 }
 
 // watch keeps where a run stands, and ends one that makes too many requests.
@@ -321,12 +331,20 @@ func (s *Orders) pack(ctx context.Context, a *app.App, o *Ordered, name string) 
 // finish ends an order whose archives are there.
 func (s *Orders) finish(ctx context.Context, o Ordered) {
 	s.drop(o.Number, stateDir)
+	late := false // it was cancelled at the last moment
 	s.change(o.Number, func(x *Ordered) {
+		if late = errors.Is(context.Cause(ctx), errCancelled); late {
+			return
+		}
 		now := s.o.Now()
 		x.State, x.Result, x.Ended, x.Why, x.Progress = Done, o.Result, now, "", nil
 		x.Expires = now.Add(s.keeps())
 		o = *x
 	})
+	if late {
+		s.cancelled(o.Number)
+		return
+	}
 	if o.Want.Fresh != "" {
 		if err := s.KeepFresh(o.Number, o.Free, o.Want.Fresh, o.Want.Window); err != nil {
 			s.change(o.Number, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: app.Remedied(err)} })
