@@ -256,7 +256,7 @@ func treeFolder(st *store.State, name string, tree *os.Root) (string, error) {
 		return "", err
 	}
 	held, err := tree.Stat(".")
-	if (err == nil) && !os.SameFile(named, held) {
+	if err == nil && !os.SameFile(named, held) {
 		err = errors.New("another version is being published")
 	}
 	return folder, err

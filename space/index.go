@@ -260,7 +260,7 @@ func openMapped(root *os.Root, name, magic string) (m mapped, err error) {
 }
 
 func openHeld(root *os.Root, name string) (x heldIndex, err error) {
-	if x.mapped, err = openMapped(root, name, heldMagic); (err == nil) && len(x.data)%heldSize != 0 {
+	if x.mapped, err = openMapped(root, name, heldMagic); err == nil && len(x.data)%heldSize != 0 {
 		x.close()
 		return heldIndex{}, fmt.Errorf("%s: %w", name, errIndex)
 	}
@@ -268,7 +268,7 @@ func openHeld(root *os.Root, name string) (x heldIndex, err error) {
 }
 
 func openLinks(root *os.Root, name string) (x linkIndex, err error) {
-	if x.mapped, err = openMapped(root, name, linksMagic); (err != nil) || x.all == nil {
+	if x.mapped, err = openMapped(root, name, linksMagic); err != nil || x.all == nil {
 		return x, err
 	}
 	if err = x.readHosts(); err != nil {
@@ -286,7 +286,7 @@ func (x *linkIndex) readHosts() error {
 	}
 	for range n {
 		size, err := binary.ReadUvarint(r)
-		if (err != nil) || size > uint64(r.Len()) {
+		if err != nil || size > uint64(r.Len()) {
 			return io.ErrUnexpectedEOF
 		}
 		host := make([]byte, size)

@@ -141,7 +141,7 @@ func (d *disk) link(from, name string) error {
 	if err != nil {
 		return err
 	}
-	if b, err := d.root.Lstat(name); (err == nil) && os.SameFile(a, b) {
+	if b, err := d.root.Lstat(name); err == nil && os.SameFile(a, b) {
 		return nil
 	}
 	if err := d.clearAside(); err != nil {
@@ -164,7 +164,7 @@ func (d *disk) remove(name string) error {
 	}
 	for p := path.Dir(name); len(p) > len(d.at(filesFolder)); p = path.Dir(p) {
 		fi, err := d.root.Lstat(p)
-		if (err != nil) || !fi.IsDir() || d.root.Remove(p) != nil { // it is a file by now, or not empty
+		if err != nil || !fi.IsDir() || d.root.Remove(p) != nil { // it is a file by now, or not empty
 			return nil
 		}
 	}

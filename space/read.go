@@ -50,7 +50,7 @@ func OpenOverlay(state, mirror string, was *Overlay) (*Overlay, error) {
 	if was != nil {
 		d := disk{name: was.Space}
 		fi, err := os.Stat(filepath.Join(state, d.note(mirror, pagesSuffix)))
-		if (err == nil) && os.SameFile(fi, was.stat) && fi.ModTime().Equal(was.stat.ModTime()) {
+		if err == nil && os.SameFile(fi, was.stat) && fi.ModTime().Equal(was.stat.ModTime()) {
 			return was, nil
 		}
 	}
@@ -117,7 +117,7 @@ func (o *Overlay) Open(path string, digest [sha256.Size]byte) (f *os.File, ok bo
 		return nil, true, err
 	}
 	fi, err := f.Stat()
-	if (err == nil) && (fi.Size() != p.Size || !fi.Mode().IsRegular()) {
+	if err == nil && (fi.Size() != p.Size || !fi.Mode().IsRegular()) {
 		err = fmt.Errorf("%s: the page of the space is damaged", path)
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ type Options struct {
 // Brought is what Update did.
 type Brought struct {
 	Mirrors []string          // that came, changed or left
-	Pages   int               // that were written anew
+	Pages   int               // that were written again
 	Left    map[string]string // mirrors that stay in the space as they were, or not in it, with the reason
 	Busy    bool              // another process brings the space up to date, and does this too
 }
@@ -88,7 +88,7 @@ func Update(ctx context.Context, o Options) (r Brought, err error) {
 			if err := d.ask(o.Fresh); err != nil {
 				return r, fmt.Errorf("space %s: %w", o.Name, err)
 			}
-			if lock, err = d.lock(); (err != nil) || lock == nil {
+			if lock, err = d.lock(); err != nil || lock == nil {
 				r.Busy = err == nil
 				return r, err
 			}
@@ -212,11 +212,11 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if n := is[name]; (n != nil) && n.Unknown {
+		if n := is[name]; n != nil && n.Unknown {
 			continue
 		}
 		m := u.mirrors[name]
-		certain := (m != nil) && !u.half[name] && !slices.Contains(fresh, name)
+		certain := m != nil && !u.half[name] && !slices.Contains(fresh, name)
 		if certain && m.is(is[name]) {
 			continue
 		}
@@ -274,7 +274,7 @@ func (m *mirror) is(n *Member) bool {
 // load reads what is known of the space.
 func (u *update) load() error {
 	data, err := u.root.ReadFile(u.at(seedName))
-	if (err != nil) || len(data) != 8 {
+	if err != nil || len(data) != 8 {
 		if gone(err) != nil {
 			return err
 		}

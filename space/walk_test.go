@@ -189,7 +189,7 @@ func (w *world) files() map[string]string {
 	out := map[string]string{}
 	dir := filepath.Join(w.dir, FilesDir("s"))
 	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
-		if (err == nil) && !e.IsDir() {
+		if err == nil && !e.IsDir() {
 			data, rerr := os.ReadFile(p)
 			w.must(rerr)
 			rel, _ := filepath.Rel(dir, p)
@@ -325,7 +325,7 @@ func (w *world) published() string {
 	w.t.Helper()
 	var b strings.Builder
 	w.must(filepath.WalkDir(filepath.Join(w.dir, "sites"), func(p string, e fs.DirEntry, err error) error {
-		if (err != nil) || e.IsDir() {
+		if err != nil || e.IsDir() {
 			return err
 		}
 		fi, err := os.Lstat(p)

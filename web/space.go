@@ -121,7 +121,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 		address = v.siteAddress(v.r, name)
 	}
 	_, oerr := v.open(name)
-	if bare := in != "" && address[0] == '/'; (oerr != nil) || bare {
+	if bare := in != "" && address[0] == '/'; oerr != nil || bare {
 		if isDocument(r.MIME) || (oerr != nil) { // it is not served here, or by a listener of its own
 			v.w.Header().Set("Cache-Control", "no-store")
 			redirect(v.w, http.StatusFound, r.URL.String())

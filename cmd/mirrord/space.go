@@ -67,7 +67,7 @@ func showSpaces(a *cli, all []app.LookedSpace, one bool) error {
 			err = errors.Join(err, showSpace(a, &all[i]))
 		}
 	}
-	if (err == nil) && bad > 0 {
+	if err == nil && bad > 0 {
 		return fmt.Errorf("%d findings; mirrord space --update --verify makes these files again", bad)
 	}
 	return err

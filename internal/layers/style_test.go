@@ -20,15 +20,18 @@ import (
 // maxLine is how many characters a line of code or of a comment has at most; a tab counts as one.
 const maxLine = 110
 
+// maxLines is how many lines a file has at most, tests too.
+const maxLines = 500
+
 // notReadable lists the packages, with all below them, that do not keep to TestReadable yet. It only gets
 // shorter.
 func notReadable() []string {
 	return nil
 }
 
-// TestReadable holds that code can be read as it stands: no line of more than maxLine characters but where a
-// raw string is, keyed struct literals of more than three fields one field a
-// line (rows of tables may be one line), and no name that hides one of the language.
+// TestReadable holds that code can be read as it stands: no file of more than maxLines lines, no line of more
+// than maxLine characters but where a raw string is, keyed struct literals of more than three fields one
+// field a line (rows of tables may be one line), and no name that hides one of the language.
 func TestReadable(t *testing.T) {
 	top := os.DirFS("../..")
 	left := map[string]bool{}
@@ -80,12 +83,29 @@ func unreadable(name string, src []byte) (found []string, err error) {
 	}
 	c := readability{fset: fset, raw: map[int]bool{}, rows: map[*ast.CompositeLit]bool{}}
 	ast.Inspect(f, c.node)
-	for i, line := range strings.Split(string(src), "\n") {
+	lines := strings.Split(strings.TrimSuffix(string(src), "\n"), "\n")
+	if len(lines) > maxLines {
+		c.found = append(c.found, fmt.Sprintf("%s: %d lines, more than %d", name, len(lines), maxLines))
+	}
+	for i, line := range lines {
 		if n := utf8.RuneCountInString(line); n > maxLine && !c.raw[i+1] {
 			c.found = append(c.found, fmt.Sprintf("%s:%d: %d characters", name, i+1, n))
 		}
 	}
 	return c.found, nil
+}
+
+func TestUnreadable(t *testing.T) {
+	for src, want := range map[string]int{
+		"package p\n" + strings.Repeat("\n", maxLines-1):    0,
+		"package p\n" + strings.Repeat("\n", maxLines):      1,
+		"package p\n\n// " + strings.Repeat("x", maxLine):   1,
+		"package p\n\nfunc f(len int) int { return len }\n": 1,
+	} {
+		if found, err := unreadable("p.go", []byte(src)); err != nil || len(found) != want {
+			t.Errorf("%.20q, %d bytes: %q, %v, want %d findings", src, len(src), found, err, want)
+		}
+	}
 }
 
 // readability checks the syntax tree of a file.

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"mirrord/phm"
+)
+
+// apply makes the new version that of the space: first what comes, then what leads to it, then what
+// counts, at last what leaves.
+func (c *change) apply(ctx context.Context) error {
+	c.affected()
+	if err := c.writeTodo(c.is.Name); err != nil {
+		return err
+	}
+	c.o.step("todo")
+	m := c.is
+	c.mirrors[m.Name] = m
+	defer c.was.close()
+	var err error
+	if m.pages, err = c.pagesOf(c.was); err != nil {
+		return err
+	}
+	for p, why := range c.was.Stale {
+		if m.Stale == nil {
+			m.Stale = map[string]string{}
+		}
+		m.Stale[p] = why
+	}
+	m.written, m.Kept = true, c.was.Kept
+	if err := c.placeFiles(ctx); err != nil {
+		return err
+	}
+	c.o.step("placed")
+	if err := c.remake(ctx); err != nil {
+		return err
+	}
+	c.o.step("remade")
+	for _, s := range suffixes() {
+		if err := c.root.Rename(c.disk.note(m.Name, s+newSuffix), c.disk.note(m.Name, s)); err != nil {
+			return err
+		}
+	}
+	if c.all { // what else lies there is of nobody knows which version
+		if c.left, err = c.strangers(); err != nil {
+			return err
+		}
+	}
+	m.Kept = append(slices.Clone(m.Kept), c.left...)
+	for _, p := range c.left {
+		delete(m.pages, p)
+		delete(m.Stale, p)
+	}
+	slices.Sort(m.Kept)
+	m.Kept = slices.Compact(m.Kept)
+	if err := c.commit(m); err != nil {
+		return err
+	}
+	c.half[m.Name] = false
+	c.o.step("committed")
+	if err := c.release(); err != nil {
+		return err
+	}
+	c.o.step("released")
+	return c.commitPages()
+}
+
+// affected marks the documents of other mirrors that link to a URL that came, moved or left.
+func (c *change) affected() {
+	urls := moved(c.was.held, c.is.held)
+	if c.all || !slices.Equal(c.was.Places, c.is.Places) { // which mirror comes first may have changed too
+		both := map[uint64]bool{}
+		for _, x := range []heldIndex{c.was.held, c.is.held} {
+			for i := range x.len() {
+				both[x.at(i).url] = true
+			}
+		}
+		urls = slices.Collect(maps.Keys(both))
+	}
+	for name, m := range c.mirrors {
+		if name == c.is.Name {
+			continue
+		}
+		for _, u := range urls {
+			m.links.to(u, func(doc uint64) { c.mark(name, doc) })
+		}
+		if c.all { // pages may lead to files that no index names any more
+			if pages, err := c.pagesOf(m); err == nil {
+				for _, p := range pages {
+					if slices.ContainsFunc(p.To, func(t Landing) bool { return t.Mirror == c.is.Name }) {
+						if doc, ok := c.docAt(m, p.Path); ok {
+							c.mark(name, doc)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// pagesOf reads the pages of a mirror.
+func (u *update) pagesOf(m *mirror) (map[string]*Page, error) {
+	if m.pages != nil {
+		return m.pages, nil
+	}
+	pages, err := u.readPages(m.Name)
+	if errors.Is(err, errIndex) { // it is made again with the mirror
+		u.half[m.Name] = true
+		pages, err = map[string]*Page{}, nil
+	}
+	m.pages = pages
+	return pages, err
+}
+
+// placeFiles puts the files that came in their places: first what pages need, then pages that nothing
+// leads to yet, then what other files led to before.
+func (c *change) placeFiles(ctx context.Context) error {
+	for _, turn := range []struct {
+		files []phm.File
+		pages bool
+	}{{c.added, false}, {c.added, true}, {c.other, false}, {c.other, true}} {
+		for i := range turn.files {
+			f := &turn.files[i]
+			if mayLink(f) != turn.pages {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := c.placeFile(f); err != nil {
+				return err
+			}
+			c.o.step("placing")
+		}
+	}
+	return nil
+}
+
+func (c *change) placeFile(f *phm.File) error {
+	from := path.Join(c.src.Folder, f.Path)
+	delete(c.is.Stale, f.Path)
+	if mayLink(f) {
+		delete(c.dirty[c.is.Name], c.seed.of(f.URL))
+		return c.placePage(c.is, f, from)
+	}
+	delete(c.is.pages, f.Path)
+	return c.link(from, c.file(c.is.Name, f.Path))
+}
+
+// strangers are the files in the folder of the mirror that its table does not name.
+func (c *change) strangers() (left []string, err error) {
+	named := map[string]bool{}
+	for f, err := range c.is.files() {
+		if err != nil {
+			return nil, err
+		}
+		named[f.Path] = true
+	}
+	folder := c.at(filesFolder, MirrorFolder(c.is.Name))
+	root, err := c.root.OpenRoot(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !named[p] {
+			left = append(left, p)
+		}
+		return err
+	})
+	return left, err
+}
+
+// commit makes what is known of a mirror count.
+func (u *update) commit(m *mirror) error {
+	if m.written {
+		pages, err := u.pagesOf(m)
+		if err != nil {
+			return err
+		}
+		if err := u.writePages(m.Name, pages); err != nil {
+			return err
+		}
+		m.written = false
+	}
+	return u.writeJSON(u.disk.note(m.Name, ".json"), &m.note)
+}
+
+// commitPages makes what is known of pages count, and drops what is not used any more.
+func (u *update) commitPages() error {
+	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+		if m.written {
+			if err := u.writePages(m.Name, m.pages); err != nil {
+				return err
+			}
+			m.written = false
+		}
+		if m.pages == nil {
+			continue
+		}
+		if err := u.sweepBodies(m.Name, m.pages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
