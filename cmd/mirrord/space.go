@@ -21,14 +21,15 @@ func spaceCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "space [NAME]",
 		Short: "Show spaces",
-		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would be worth a mirror, because
-most links to what no mirror holds lead there.
+		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
+be worth a mirror, because most links to what no mirror holds lead there.
 
-The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds lead to that copy. Runs and the daemon keep spaces up to date; --update does it
-now, without a request. A mirror that cannot be read stays as it was, and the command says so.
+The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds
+lead to that copy: open spaces/NAME/files/index.html in the state directory. Runs and the daemon keep spaces up to
+date; --update does it now, without a request. A mirror that cannot be read stays as it was, and the command says so.
 
---verify compares all files of the space with what they must be and follows the links from mirror to mirror; findings end in exit code 1. With --update it makes
-damaged files again first.`,
+--verify compares all files of the space with what they must be and follows the links from mirror to mirror; findings
+end in exit code 1. With --update it makes damaged files again first.`,
 		Example: `  mirrord space
   mirrord space library --verify`,
 		Args: cobra.MaximumNArgs(1),
@@ -40,7 +41,7 @@ damaged files again first.`,
 			if err != nil {
 				return err
 			}
-			return showSpaces(a, all, r.Name != "")
+			return showSpaces(a, all, r)
 		},
 	}
 	cmd.Flags().BoolVar(&r.Update, "update", false, "bring spaces up to date first")
@@ -48,15 +49,15 @@ damaged files again first.`,
 	return cmd
 }
 
-// showSpaces writes spaces; one says that a single one was asked for.
-func showSpaces(a *cli, all []app.LookedSpace, one bool) error {
+// showSpaces writes the spaces that were asked for.
+func showSpaces(a *cli, all []app.LookedSpace, r app.SpaceRequest) error {
 	bad := 0
 	for i := range all {
 		bad += len(all[i].Findings)
 	}
 	var err error
 	switch {
-	case a.json && one:
+	case a.json && r.Name != "":
 		err = a.printJSON(all[0])
 	case a.json:
 		err = a.printJSON(all)
@@ -64,7 +65,7 @@ func showSpaces(a *cli, all []app.LookedSpace, one bool) error {
 		a.printf("no space: the key space of a job names one\n")
 	default:
 		for i := range all {
-			err = errors.Join(err, showSpace(a, &all[i]))
+			err = errors.Join(err, showSpace(a, &all[i], r.Verify))
 		}
 	}
 	if err == nil && bad > 0 {
@@ -73,7 +74,7 @@ func showSpaces(a *cli, all []app.LookedSpace, one bool) error {
 	return err
 }
 
-func showSpace(a *cli, s *app.LookedSpace) error {
+func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
 	a.printf("%s: %d mirrors; %d pages have %d links to other mirrors\n  %s/index.html\n", s.Space,
 		len(s.Mirrors), s.Pages, s.Links, s.Dir)
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
@@ -98,6 +99,9 @@ func showSpace(a *cli, s *app.LookedSpace) error {
 		if len(m.Kept) > 0 {
 			a.printf("  %s: %d files that left are kept for such pages\n", m.Name, len(m.Kept))
 		}
+	}
+	if verified && len(s.Findings) == 0 {
+		a.printf("  all files and the links between mirrors are as they must be\n")
 	}
 	for _, f := range s.Findings {
 		if f.Mirror == "" {
