@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/internal/oracle"
 	"mirrord/phm"
 	"mirrord/web"
 	"mirrord/zim"
@@ -241,10 +242,7 @@ func TestForeignZIMDamaged(t *testing.T) {
 
 // A file that zimwriterfs wrote is served and verified.
 func TestServeOfZimwriterfs(t *testing.T) {
-	program, err := exec.LookPath("zimwriterfs")
-	if err != nil {
-		t.Skip("zimwriterfs is not installed (Debian's zim-tools)")
-	}
+	program := oracle.Program(t, "zimwriterfs", "zim-tools")
 	dir := filepath.Join(t.TempDir(), "site")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -6,14 +6,13 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"testing"
+
+	"mirrord/internal/oracle"
 )
 
 // What a real HTTrack mirrored becomes a mirror whose next run gets 304 and asks for nothing new.
 func TestImportHTTrack(t *testing.T) {
-	httrack, err := exec.LookPath("httrack")
-	if err != nil {
-		t.Skip("httrack is not installed: only projects in its form that tests make are tried")
-	}
+	httrack := oracle.Program(t, "httrack", "httrack")
 	g := new(growing)
 	g.version.Store(1)
 	srv := httptest.NewServer(g)

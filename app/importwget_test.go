@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mirrord/internal/oracle"
 )
 
 // runWget runs Debian's wget in a folder.
 func runWget(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	wget, err := exec.LookPath("wget")
-	if err != nil {
-		t.Skip("wget is not installed: what it writes is not tried")
-	}
+	wget := oracle.Program(t, "wget", "wget")
 	args = append([]string{"--no-config", "-q", "-e", "robots=off"}, args...)
 	cmd := exec.CommandContext(t.Context(), wget, args...)
 	cmd.Dir = dir

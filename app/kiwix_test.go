@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/oracle"
 	"mirrord/zim"
 )
 
@@ -82,10 +83,7 @@ func TestKiwix(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("it waits for a server of others: MIRRORD_LONG=1 runs it")
 	}
-	kiwix, err := exec.LookPath("kiwix-serve")
-	if err != nil {
-		t.Skip("kiwix-serve is not installed (Debian's kiwix-tools)")
-	}
+	kiwix := oracle.Program(t, "kiwix-serve", "kiwix-tools")
 	a, _, _, _ := mirrorGrowing(t, 1)
 	file := filepath.Join(t.TempDir(), "site.zim")
 	if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: file}); err != nil {

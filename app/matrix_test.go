@@ -374,9 +374,6 @@ func diskActions() []diskAction {
 // found by verify, healed where the bytes exist on the disk or at the site, and else named. After each of
 // these, verify --repair and a run bring everything back that the site or the disk has.
 func TestDiskMatrix(t *testing.T) {
-	if _, err := exec.LookPath("cp"); err != nil {
-		t.Skip("cp, which keeps links and times, is not there")
-	}
 	m := newDiskMatrix(t)
 	all := os.Getenv("MIRRORD_LONG") != ""
 	cases, n := 0, 0

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/app"
+	"mirrord/internal/oracle"
 	"mirrord/status"
 	"mirrord/web"
 )
@@ -65,10 +65,7 @@ func (c *chromium) with(f func(*fakeDaemon)) {
 
 func newChromium(t *testing.T, o func(*Options)) *chromium {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("this test drives a browser: %v", err)
-	}
+	path := oracle.Program(t, "chromium", "chromium")
 	c := &chromium{browser: newBrowser(t, o)}
 	srv := httptest.NewServer(http.HandlerFunc(c.page))
 	t.Cleanup(srv.Close)

@@ -134,7 +134,7 @@ func TestNamesThroughGuard(t *testing.T) {
 	}
 }
 
-// A client that is told of an origin ahead has its name when it connects.
+// A client that was given an origin ahead has its name when it connects.
 func TestAheadOfConnection(t *testing.T) {
 	d := badserver.StartDNS(t)
 	d.Name("soon.test", badserver.DNSAnswer{Addrs: "192.0.2.1", TTL: 3600})

@@ -16,7 +16,7 @@ import (
 )
 
 // How long answers of the resolver are used. Crawlers spend much of their time on names when each connection
-// asks anew (Najork and Heydon, Mercator §3.5; Manning, Raghavan, Schütze, lecture on crawling: DNS).
+// asks again (Najork and Heydon, Mercator §3.5; Manning, Raghavan, Schütze, lecture on crawling: DNS).
 const (
 	// a site that moves in spite of the lifetime it gave is found again after this
 	longestLife   = time.Hour

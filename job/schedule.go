@@ -84,7 +84,7 @@ const resumeAtMost = 7 * 24 * time.Hour
 
 // ResumeFor is for how long after its beginning an unfinished run of a job goes on: twice the longest time
 // between two runs of the schedule, at most seven days. After that it is closed, and the next run begins
-// anew.
+// afresh.
 func ResumeFor(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
 	if err != nil {

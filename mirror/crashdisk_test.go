@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/internal/oracle"
 	"mirrord/mirror/report"
 	"mirrord/store"
 )
@@ -26,14 +27,7 @@ import (
 // nothing disturbed.
 func TestCrashIOError(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err == nil {
-		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
-	}
-	if err != nil {
-		t.Logf("strace cannot be used here (%v): the store's own test of I/O errors must do", err)
-		return
-	}
+	strace := oracle.Strace(t)
 	rnd := crashRand(t)
 	s := newCrashSite(t, 300)
 	want := undisturbed(t, s)

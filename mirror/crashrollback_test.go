@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/oracle"
 	jobs "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/spare"
@@ -50,14 +51,7 @@ func diskCalls() []string {
 // looks at everything, though its policy had begun to skip.
 func TestCrashRollback(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err == nil {
-		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
-	}
-	if err != nil {
-		t.Logf("strace cannot be used here (%v)", err)
-		return
-	}
+	strace := oracle.Strace(t)
 	const pages = 10
 	s := newCrashSite(t, pages)
 	learned := func(j *jobs.Job) { j.Policy, j.Adaptive.LearnFor = policy.Adaptive, "0s" }

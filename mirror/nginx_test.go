@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/internal/mirrortest"
+	"mirrord/internal/oracle"
 	"mirrord/mirror"
 )
 
@@ -41,12 +42,7 @@ http {
 // startNginx serves dir/www and returns its URL.
 func startNginx(t *testing.T, dir string) string {
 	t.Helper()
-	bin, err := exec.LookPath("nginx")
-	if err != nil {
-		if bin, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			t.Fatal("nginx is not installed: apt-get install nginx-light")
-		}
-	}
+	bin := oracle.Program(t, "nginx", "nginx-light")
 	for range 10 {
 		if url := tryNginx(t, bin, dir); url != "" {
 			return url

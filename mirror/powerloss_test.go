@@ -5,11 +5,11 @@ package mirror_test
 import (
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"mirrord/internal/disktest"
+	"mirrord/internal/oracle"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
@@ -41,10 +41,7 @@ func recordedRun(t *testing.T, dir string, s *crashSite) []disktest.Call {
 // tree of runs that nothing disturbed.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("strace", "-qq", "-o", "/dev/null", "true").Run(); err != nil {
-		t.Logf("strace cannot be used here (%v): the test of the order of syncs in the store must do", err)
-		return
-	}
+	oracle.Strace(t)
 	s := newCrashSite(t, 60)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mirrord/internal/oracle"
 )
 
 const orderEnv = "MIRRORD_TEST_ORDER"
@@ -25,14 +27,7 @@ func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 		publishForOrder(t, dir)
 		return
 	}
-	strace, err := exec.LookPath("strace")
-	if err == nil {
-		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
-	}
-	if err != nil {
-		t.Logf("strace cannot be used here (%v): the order of syncs was not looked at", err)
-		return
-	}
+	strace := oracle.Strace(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

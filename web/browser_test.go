@@ -11,13 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"mirrord/find"
+	"mirrord/internal/oracle"
 )
 
 // attack is what a hostile mirrored page tries against the addresses of another mirror, its frame among them,
@@ -57,10 +57,7 @@ const attack = `async function attack(targets) {
 // TestBrowser holds a real browser to what docs/serve.md promises of mirrored pages: by host they are origins
 // of their own, by path they have none. The control shows that the attack reads what it may.
 func TestBrowser(t *testing.T) {
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("this test drives a browser: %v", err)
-	}
+	path := oracle.Program(t, "chromium", "chromium")
 	sites := testSites()
 	page := fakeFile{
 		url:  "https://one.test/evil.html",

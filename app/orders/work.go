@@ -150,7 +150,7 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 	})
 }
 
-// problem is what a user is told of a preview that found nothing to mirror. What only an operator can do
+// problem is what a user reads about a preview that found nothing to mirror. What only an operator can do
 // about it is left out.
 func problem(p *app.Preview) string {
 	answered := slices.ContainsFunc(p.Requests, func(l app.PreviewLook) bool { return l.Status > 0 })

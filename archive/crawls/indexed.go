@@ -98,7 +98,7 @@ func (r *reading) firstInfo(f *file) error {
 	return err
 }
 
-// line takes in what a line of an index says of a record.
+// line takes in what a line of an index gives about a record.
 func (r *reading) line(e *warc.Entry, file, info int32) {
 	r.a.Counted.Records++
 	if !strings.HasPrefix(e.URL, "http:") && !strings.HasPrefix(e.URL, "https:") {

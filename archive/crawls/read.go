@@ -31,7 +31,7 @@ type reading struct {
 	before int   // records of its file before that
 }
 
-// reference is what a revisit says of the record that has its body.
+// reference is what a revisit gives about the record that has its body.
 type reference struct {
 	capture     int32
 	url         uint32 // of its target; noURL when that is unknown

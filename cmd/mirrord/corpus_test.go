@@ -316,16 +316,9 @@ func difference(a, b map[string]string) string {
 	return fmt.Sprint(len(out)) + strings.Join(out[:min(len(out), 8)], "")
 }
 
-// zimcheck has the checker of the people who made the format look at the ZIM file.
-func (w *corpusWay) zimcheck() {
-	if !oracle.Zimcheck(w.t, w.at("whole.zim")) {
-		w.t.Log("zimcheck is not installed: apt-get install zim-tools")
-	}
-}
-
 // foreign has other people's programs unpack the archives; the result is the directory form.
 func (w *corpusWay) foreign() {
-	w.zimcheck()
+	oracle.Zimcheck(w.t, w.at("whole.zim"))
 	for name, command := range map[string][]string{
 		"unzip":   {"unzip", "-q", w.at("whole.phm"), "-d"},
 		"python3": {"python3", "-m", "zipfile", "-e", w.at("whole.phm")},

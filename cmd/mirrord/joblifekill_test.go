@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/internal/oracle"
 	"mirrord/store"
 )
 
@@ -49,13 +50,7 @@ func newKilledJob(t *testing.T) *killedJob {
 // says that such a site is running.
 func straced(t *testing.T) *killedJob {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err == nil {
-		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
-	}
-	if err != nil {
-		t.Skipf("strace cannot be used here: %v", err)
-	}
+	strace := oracle.Strace(t)
 	k := &killedJob{strace: strace, ready: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(k.ready, "jobs"), 0o755); err != nil {
 		t.Fatal(err)

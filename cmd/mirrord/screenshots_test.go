@@ -7,11 +7,12 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/internal/oracle"
 
 	"github.com/chromedp/chromedp"
 )
@@ -19,10 +20,7 @@ import (
 // TestBrowser takes the pictures of README of the console at the end of a demonstration, in a real browser.
 // They stay in the directory that MIRRORD_SHOTS names.
 func TestBrowser(t *testing.T) {
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("this test drives a browser: %v", err)
-	}
+	path := oracle.Program(t, "chromium", "chromium")
 	dir := os.Getenv("MIRRORD_SHOTS")
 	if dir == "" {
 		dir = t.TempDir()

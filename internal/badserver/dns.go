@@ -25,7 +25,7 @@ type DNS struct {
 	asked map[string]int
 }
 
-// DNSAnswer is what a server says of a name.
+// DNSAnswer is how a server answers for a name.
 type DNSAnswer struct {
 	Addrs  string // with spaces between; none: the name exists without any
 	TTL    uint32 // of the addresses

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle asks independent implementations in Node.js, so that differential tests can hold mirrord
-// against them. The programs are in tools/oracles; .ci/run oracles installs what its lock file names, and
-// sets MIRRORD_ORACLES to the directory.
+// Package oracle asks programs of others, so that tests can hold mirrord against them: independent
+// implementations in Node.js, and programs of Debian. The former are in tools/oracles; .ci/run oracles
+// installs what its lock file names, and sets MIRRORD_ORACLES to the directory.
 package oracle
 
 import (
@@ -49,16 +49,35 @@ func Ask[Q, A any](t *testing.T, name string, questions []Q) []A {
 	return answers
 }
 
-// Zimcheck has the checker of the people who made the format look at a ZIM file, and reports what it finds.
-// installed is false when there is none: apt-get install zim-tools.
-func Zimcheck(t *testing.T, name string) (installed bool) {
+// Program returns where a program lies. Without it the test fails, and names the Debian package that has it;
+// .ci/run installs those.
+func Program(t testing.TB, name, debian string) string {
 	t.Helper()
-	program, err := exec.LookPath("zimcheck")
-	if err != nil {
-		return false
+	for _, try := range []string{name, "/usr/sbin/" + name} { // nginx, for those who are not root
+		if path, err := exec.LookPath(try); err == nil {
+			return path
+		}
 	}
+	t.Fatalf("%s is not installed: apt-get install %s", name, debian)
+	return ""
+}
+
+// Strace returns where strace lies. Where processes cannot be traced, as in some containers, the test is
+// skipped.
+func Strace(t testing.TB) string {
+	t.Helper()
+	path := Program(t, "strace", "strace")
+	if err := exec.Command(path, "-qq", "-o", os.DevNull, "true").Run(); err != nil {
+		t.Skipf("strace cannot be used here: %v", err)
+	}
+	return path
+}
+
+// Zimcheck has the checker of the people who made the format look at a ZIM file, and reports what it finds.
+func Zimcheck(t *testing.T, name string) {
+	t.Helper()
+	program := Program(t, "zimcheck", "zim-tools")
 	if said, err := exec.CommandContext(t.Context(), program, "-A", name).CombinedOutput(); err != nil {
 		t.Errorf("zimcheck: %v\n%s", err, said)
 	}
-	return true
 }
