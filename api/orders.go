@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -15,83 +14,20 @@ import (
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
-	"mirrord/job"
 	"mirrord/status"
 )
 
-// newOrder is what somebody orders; what it does not name is as Suggest says.
-type newOrder struct {
-	URL      string    `json:"url"`
-	Scope    string    `json:"scope"`
-	Depth    int64     `json:"depth"`
-	Files    int64     `json:"files"`
-	Bytes    int64     `json:"bytes"`
-	Types    []string  `json:"types,omitempty"`
-	NotTypes []string  `json:"not_types,omitempty"`
-	First    string    `json:"first,omitempty"`
-	Language string    `json:"language,omitempty"`
-	Delay    float64   `json:"delay"` // seconds
-	Forms    []string  `json:"forms"`
-	Mail     string    `json:"mail,omitempty"`
-	Start    time.Time `json:"start,omitzero"`
-	Fresh    string    `json:"fresh,omitempty"`
-	Window   string    `json:"window,omitempty"`
-	Part     bool      `json:"part,omitempty"`
-}
-
-func newOrderOf(w orders.Wish) newOrder {
-	return newOrder{
-		URL:      w.URL,
-		Scope:    w.Scope,
-		Depth:    w.Depth,
-		Files:    w.Files,
-		Bytes:    int64(w.Size),
-		Types:    w.Types,
-		NotTypes: w.NotTypes,
-		First:    string(w.First),
-		Language: w.Language,
-		Delay:    w.Delay.Seconds(),
-		Forms:    w.Forms,
-		Mail:     w.Mail,
-		Start:    w.Start,
-		Fresh:    w.Fresh,
-		Window:   w.Window,
-		Part:     w.Part,
-	}
-}
-
-func (n *newOrder) wish() orders.Wish {
-	return orders.Wish{
-		URL:      n.URL,
-		Scope:    n.Scope,
-		Depth:    n.Depth,
-		Files:    n.Files,
-		Size:     job.Size(n.Bytes),
-		Types:    n.Types,
-		NotTypes: n.NotTypes,
-		First:    job.Order(n.First),
-		Language: n.Language,
-		Delay:    time.Duration(min(max(n.Delay, -1), 3600) * float64(time.Second)),
-		Forms:    n.Forms,
-		Mail:     n.Mail,
-		Start:    n.Start,
-		Fresh:    n.Fresh,
-		Window:   n.Window,
-		Part:     n.Part,
-	}
-}
-
 // order is one as it is sent.
 type order struct {
-	Number  uint64       `json:"number"`
-	By      string       `json:"by"`
-	State   orders.State `json:"state"`
-	Why     string       `json:"why,omitempty"`
-	At      time.Time    `json:"at"`
-	Want    newOrder     `json:"want"`
-	Preview *app.Preview `json:"preview,omitempty"`
-	Ahead   *int         `json:"ahead,omitempty"` // of one that waits
-	Wait    float64      `json:"wait,omitempty"`  // seconds
+	Number  uint64          `json:"number"`
+	By      string          `json:"by"`
+	State   orders.State    `json:"state"`
+	Why     string          `json:"why,omitempty"`
+	At      time.Time       `json:"at"`
+	Want    orders.WishForm `json:"want"`
+	Preview *app.Preview    `json:"preview,omitempty"`
+	Ahead   *int            `json:"ahead,omitempty"` // of one that waits
+	Wait    float64         `json:"wait,omitempty"`  // seconds
 
 	Progress *status.Progress `json:"progress,omitempty"` // of the run under way
 
@@ -112,7 +48,7 @@ func (c *call) shown(o orders.Ordered) order {
 		State:   o.State,
 		Why:     o.Why,
 		At:      o.At,
-		Want:    newOrderOf(o.Want),
+		Want:    orders.FormOf(o.Want),
 		Preview: o.Look,
 
 		Progress: o.Progress,
@@ -146,11 +82,11 @@ func (c *call) user() orders.User {
 
 // draftOrder has an order looked at. It is placed by another call.
 func draftOrder(c *call) error {
-	n := newOrderOf(c.o.Orders.Suggest(c.who))
+	n := orders.FormOf(c.o.Orders.Suggest(c.who))
 	if err := c.body(&n); err != nil {
 		return err
 	}
-	w := n.wish()
+	w := n.Wish()
 	c.about = w.String()
 	o, err := c.o.Orders.Draft(c.user(), w)
 	if err != nil {
@@ -161,18 +97,10 @@ func draftOrder(c *call) error {
 	return nil
 }
 
-// order is the one of the path, if it is the caller's own. Operators see all.
+// order is the one of the path, if the caller may see it.
 func (c *call) order() (orders.Ordered, error) {
-	n, err := strconv.ParseUint(c.r.PathValue("n"), 10, 64)
-	if err != nil {
-		return orders.Ordered{}, orders.ErrNone
-	}
 	c.about = "order " + c.r.PathValue("n")
-	o, err := c.o.Orders.Get(n)
-	if err == nil && o.By != c.who && c.as < access.Operate {
-		return orders.Ordered{}, orders.ErrNone
-	}
-	return o, err
+	return c.o.Orders.Seen(c.user(), c.r.PathValue("n"))
 }
 
 // orderList is a page of the list of orders.
@@ -193,12 +121,8 @@ func listOrders(c *call) error {
 			return fmt.Errorf("%w: before is the number of an order", control.ErrInvalid)
 		}
 	}
-	user := c.who
-	if c.as >= access.Operate {
-		user = ""
-	}
 	out := orderList{Orders: []order{}}
-	for _, o := range c.o.Orders.List(user) {
+	for _, o := range c.o.Orders.List(c.user()) {
 		switch {
 		case before > 0 && o.Number >= before:
 		case len(out.Orders) == n:
@@ -255,30 +179,10 @@ func judgeOrder(c *call, o orders.Ordered) error {
 	if err := c.body(&how); err != nil {
 		return err
 	}
-	return c.o.Orders.Judge(o.Number, c.who, how.Approve, access.Clip(how.Why))
+	return c.o.Orders.Judge(o.Number, c.who, how.Approve, how.Why)
 }
-
-// downloadFor is how long a download may take.
-const downloadFor = 24 * time.Hour
 
 // orderFile sends an archive of an order.
 func orderFile(c *call) error {
-	o, err := c.order()
-	if err != nil {
-		return err
-	}
-	path, err := c.o.Orders.Archive(o.Number, c.r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	// a server that cannot move its deadline sends what it can
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(downloadFor))
-	c.w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(c.w, c.r, "", o.Ended, f)
-	return nil
+	return c.o.Orders.SendArchive(c.w, c.r, c.user(), c.r.PathValue("n"), c.r.PathValue("name"))
 }

@@ -75,6 +75,9 @@ func gcJob(v *visit) error {
 	return v.done(act{what: "gc"}, err, jobPath(v.job, "")+"?said=gc")
 }
 
+// downloadFor is how long a download may take.
+const downloadFor = 24 * time.Hour
+
 // mostExports is how many exports are made for browsers at a time.
 const mostExports = 2
 

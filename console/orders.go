@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,68 +16,7 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
-	"mirrord/job"
 )
-
-// wanted reads what a form orders.
-func (v *visit) wanted() (w orders.Wish, err error) {
-	field := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
-	w = orders.Wish{
-		URL:      field("url"),
-		Scope:    field("scope"),
-		Types:    words(field("types")),
-		NotTypes: words(field("not_types")),
-		First:    job.Order(field("first")),
-		Language: field("language"),
-		Forms:    v.r.PostForm["form"],
-		Mail:     field("mail"),
-		Fresh:    field("fresh"),
-		Window:   field("window"),
-		Part:     field("part") != "",
-	}
-	slices.Sort(w.Forms)
-	w.Forms = slices.Compact(w.Forms)
-	var bad []error
-	number := func(name string) int64 {
-		n, err := strconv.ParseInt(orZero(field(name)), 10, 64)
-		if err != nil {
-			bad = append(bad, app.Usagef("%s: %q is no number", name, access.Clip(field(name))))
-		}
-		return n
-	}
-	w.Depth, w.Files = number("depth"), number("files")
-	megabytes := number("size")
-	if megabytes > 1e9 {
-		bad = append(bad, app.Usagef("size: %d MB are more than any disk has", megabytes))
-	}
-	w.Size = job.Size(megabytes * 1e6)
-	gap, err := strconv.ParseFloat(orZero(field("delay")), 64)
-	if err != nil || gap < 0 || gap > 3600 {
-		bad = append(bad, app.Usagef("delay: %q is no number of seconds", access.Clip(field("delay"))))
-	}
-	w.Delay = time.Duration(gap * float64(time.Second))
-	if at := field("start"); at != "" {
-		if w.Start, err = time.Parse("2006-01-02T15:04", at); err != nil {
-			bad = append(bad, app.Usagef("start: %q is not a time such as 2026-12-01T03:00", access.Clip(at)))
-		}
-	}
-	if len(bad) > 0 {
-		return w, bad[0]
-	}
-	return w, nil
-}
-
-func orZero(s string) string {
-	if s == "" {
-		return "0"
-	}
-	return s
-}
-
-// words are the words of a list that somebody typed.
-func words(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == ';' })
-}
 
 // orderData is what the order form shows.
 type orderData struct {
@@ -127,19 +65,14 @@ func (d orderData) Least() float64 { return d.Limits.Delay.Duration().Seconds() 
 func (d orderData) List(all []string) string { return strings.Join(all, ", ") }
 
 // At is a time as its input has it.
-func (d orderData) At(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04")
-}
+func (d orderData) At(t time.Time) string { return orders.StartField(t) }
 
 // orderPage shows the order form, filled in with an address, or with an earlier order.
 func orderPage(v *visit) error {
 	w := v.o.Orders.Suggest(v.who.Name)
 	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
-		o, err := v.order(like)
+		o, err := v.o.Orders.Seen(v.user(), like)
 		if err != nil {
 			return err
 		}
@@ -174,7 +107,7 @@ func (v *visit) user() orders.User {
 
 // draftOrder takes an order form: a preview follows. What is wrong is shown beside what was filled in.
 func draftOrder(v *visit) error {
-	w, err := v.wanted()
+	w, err := orders.ReadForm(v.r.PostForm)
 	var o orders.Ordered
 	if err == nil {
 		o, err = v.o.Orders.Draft(v.user(), w)
@@ -186,19 +119,6 @@ func draftOrder(v *visit) error {
 }
 
 func orderPath(n uint64) string { return "/orders/" + strconv.FormatUint(n, 10) }
-
-// order is one that the visitor may see: their own, or for operators any.
-func (v *visit) order(number string) (orders.Ordered, error) {
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return orders.Ordered{}, errNoPage
-	}
-	o, err := v.o.Orders.Get(n)
-	if err == nil && o.By != v.who.Name && !v.who.Operates() {
-		err = orders.ErrNone
-	}
-	return o, err
-}
 
 // orderRow is an order as a page shows it.
 type orderRow struct {
@@ -246,11 +166,7 @@ func (r orderRow) Ready() bool { return r.State == orders.Done }
 
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
-	user := v.who.Name
-	if v.who.Operates() {
-		user = ""
-	}
-	all := v.o.Orders.List(user)
+	all := v.o.Orders.List(v.user())
 	more := max(0, len(all)-perPage)
 	var rows []orderRow
 	for _, o := range all[:len(all)-more] {
@@ -265,7 +181,7 @@ func ordersPage(v *visit) error {
 
 // anOrder shows an order.
 func anOrder(v *visit) error {
-	o, err := v.order(v.r.PathValue("n"))
+	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err != nil {
 		return err
 	}
@@ -274,7 +190,7 @@ func anOrder(v *visit) error {
 
 // liveOrder streams where an order stands, until its page is another one.
 func liveOrder(v *visit) error {
-	o, err := v.order(v.r.PathValue("n"))
+	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err != nil {
 		return err
 	}
@@ -293,7 +209,7 @@ func liveOrder(v *visit) error {
 
 // orderAct does something with an order, and leads back to it.
 func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
-	o, err := v.order(v.r.PathValue("n"))
+	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err == nil {
 		err = do(o)
 	}
@@ -318,7 +234,7 @@ func judgeOrder(v *visit) error {
 		what = "approve an order"
 	}
 	return v.orderAct(what, func(o orders.Ordered) error {
-		return v.o.Orders.Judge(o.Number, v.who.Name, yes, access.Clip(v.r.PostFormValue("why")))
+		return v.o.Orders.Judge(o.Number, v.who.Name, yes, v.r.PostFormValue("why"))
 	})
 }
 
@@ -329,39 +245,7 @@ func keepOrder(v *visit) error {
 	})
 }
 
-// downloadFor is how long a download may take.
-const downloadFor = 24 * time.Hour
-
 // orderFile sends an archive of an order.
 func orderFile(v *visit) error {
-	o, err := v.order(v.r.PathValue("n"))
-	if err != nil {
-		return err
-	}
-	name := v.r.PathValue("name")
-	path, err := v.o.Orders.Archive(o.Number, name)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return v.download(f, name)
-}
-
-// download sends a file that is saved and never shown.
-func (v *visit) download(f *os.File, name string) error {
-	fi, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	// a server that cannot move its deadline sends what it can
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(downloadFor))
-	h := v.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	http.ServeContent(v.w, v.r, "", fi.ModTime(), f)
-	return nil
+	return v.o.Orders.SendArchive(v.w, v.r, v.user(), v.r.PathValue("n"), v.r.PathValue("name"))
 }

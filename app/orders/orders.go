@@ -9,13 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/control"
 	"mirrord/fetch"
@@ -206,8 +209,26 @@ func (s *Orders) Get(n uint64) (Ordered, error) {
 	return s.all.get(n)
 }
 
-// List are the orders of a user, or with "" of all, newest first.
-func (s *Orders) List(user string) []Ordered {
+// Seen is an order, by its number as users write it, if a user may see it: operators see all, others their
+// own.
+func (s *Orders) Seen(by User, number string) (Ordered, error) {
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return Ordered{}, ErrNone
+	}
+	x, err := s.Get(n)
+	if err == nil && x.By != by.Name && !by.Operator {
+		return Ordered{}, ErrNone
+	}
+	return x, err
+}
+
+// List are the orders that a user may see, newest first.
+func (s *Orders) List(by User) []Ordered {
+	user := by.Name
+	if by.Operator {
+		user = ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.of(user)
@@ -374,6 +395,7 @@ func (s *Orders) Cancel(n uint64) error {
 
 // Judge approves an order, or a mirror that is to be kept fresh, or refuses it with a reason.
 func (s *Orders) Judge(n uint64, operator string, yes bool, why string) error {
+	why = access.Clip(why)
 	s.mu.Lock()
 	x := s.all[n]
 	switch {
@@ -406,8 +428,35 @@ func (s *Orders) folder(n uint64) (string, error) {
 	return filepath.Join(dir, "orders", strconv.FormatUint(n, 10)), err
 }
 
-// Archive is the path of an archive of an order.
-func (s *Orders) Archive(n uint64, name string) (string, error) {
+// downloadFor is how long a download may take.
+const downloadFor = 24 * time.Hour
+
+// SendArchive sends an archive of an order to a user who may see it. Browsers save it and never show it.
+func (s *Orders) SendArchive(w http.ResponseWriter, r *http.Request, by User, number, name string) error {
+	x, err := s.Seen(by, number)
+	if err != nil {
+		return err
+	}
+	path, err := s.archive(x.Number, name)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// a server that cannot move its deadline sends what it can
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadFor))
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	http.ServeContent(w, r, "", x.Ended, f)
+	return nil
+}
+
+// archive is the path of an archive of an order.
+func (s *Orders) archive(n uint64, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x, err := s.all.get(n)

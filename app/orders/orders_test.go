@@ -43,7 +43,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, a := range x.Result.Archives {
-		path, err := s.Archive(x.Number, a.Name)
+		path, err := s.archive(x.Number, a.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"../state/mirror.db", "x", ""} {
-		if _, err := s.Archive(x.Number, name); !errors.Is(err, control.ErrNotFound) {
+		if _, err := s.archive(x.Number, name); !errors.Is(err, control.ErrNotFound) {
 			t.Errorf("%q can be had: %v", name, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestSameAndAgain(t *testing.T) {
 	if got := s.until(y.Number, Done); len(got.Result.Archives) != 1 || got.Result.Files != 7 {
 		t.Errorf("%+v", got.Result)
 	}
-	if _, err := s.Archive(y.Number, "site.example.phm"); err != nil {
+	if _, err := s.archive(y.Number, "site.example.phm"); err != nil {
 		t.Error(err)
 	}
 	if err := s.Cancel(y.Number); !errors.Is(err, control.ErrConflict) {

@@ -355,7 +355,7 @@ func (s *Orders) finish(ctx context.Context, o Ordered) {
 
 // tellTwins sends the mail of orders whose archives another order made.
 func (s *Orders) tellTwins(ctx context.Context) {
-	for _, y := range s.List("") {
+	for _, y := range s.List(User{Operator: true}) {
 		if y.Same == 0 || y.Mailed != "" || y.Want.Mail == "" || (y.State != Done && y.State != Failed) {
 			continue
 		}
