@@ -25,7 +25,7 @@ func (forms) Zstd() Form {
 }
 
 func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
-	z, err := phm.NewZstd(w)
+	z, err := phm.NewZstd(w, o.Crew)
 	if err != nil {
 		return nil, err
 	}

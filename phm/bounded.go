@@ -7,6 +7,8 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/inorder"
 )
 
 // packRatio is how many bytes mirrord packs into one at most. Readers refuse an archive beyond Limits.Ratio,
@@ -80,55 +82,102 @@ func (b *boundedDeflate) stored(p []byte) error {
 
 func (b *boundedDeflate) Close() error { return b.flate.Close() }
 
-// NewZstd returns a writer that compresses a tar with zstd (RFC 8878) and keeps to packRatio: what packs
-// better is followed by frames that readers pass over.
-func NewZstd(w io.Writer) (io.WriteCloser, error) {
-	b := &boundedZstd{out: &counter{w: w}}
-	var err error
-	b.zstd, err = zstd.NewWriter(b.out)
-	return b, err
+// NewZstd returns a writer that compresses a tar with zstd (RFC 8878), in frames that the crew packs side by
+// side, and keeps to packRatio: what packs better is followed by frames that readers pass over. What is
+// written depends on the bytes alone. Close must be called, also after an error, and ends the workers.
+func NewZstd(w io.Writer, crew inorder.Crew) (io.WriteCloser, error) {
+	b := &boundedZstd{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
+	b.frames = inorder.New(crew, packAhead, b.put)
+	b.encoders = make([]*zstd.Encoder, b.frames.Workers())
+	for i := range b.encoders {
+		var err error
+		b.encoders[i], err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 type boundedZstd struct {
-	out     *counter
-	zstd    *zstd.Encoder
-	in      int64
-	checked int64 // of in, when the ratio was last looked at
+	out      *counter
+	frames   *inorder.Lane[*zstdFrame]
+	encoders []*zstd.Encoder // by worker
+	next     *zstdFrame      // what was written and is no whole frame yet
+	free     chan *zstdFrame
+	in       int64 // bytes that the frames in out hold
 }
 
-const zstdStep = 8 << 20 // bytes between two looks at the ratio
+// zstdFrame is a part of the tar.
+type zstdFrame struct{ raw, packed []byte }
 
-func (b *boundedZstd) Write(p []byte) (int, error) {
-	n := len(p)
-	b.in += int64(n)
-	if b.in-b.checked >= zstdStep {
-		b.checked = b.in
-		if err := b.zstd.Flush(); err != nil {
-			return 0, err
+// zstdPart is how many bytes a frame holds. From 4 MiB on, the window of the encoder, a site packs as well as
+// in a single frame.
+const zstdPart = 4 << 20
+
+func (b *boundedZstd) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		if b.next == nil {
+			b.next = b.frame()
 		}
-		if b.in > packRatio*b.out.n {
-			if err := b.pad(); err != nil {
-				return 0, err
-			}
+		k := min(len(p), zstdPart-len(b.next.raw))
+		b.next.raw = append(b.next.raw, p[:k]...)
+		n += k
+		p = p[k:]
+		if len(b.next.raw) == zstdPart {
+			err = b.pack()
 		}
 	}
-	return b.zstd.Write(p)
+	return n, err
 }
 
-// pad ends the frame and writes a skippable one (RFC 8878 3.1.2) that is as long as the ratio wants.
-func (b *boundedZstd) pad() error {
-	if err := b.zstd.Close(); err != nil {
+// frame returns an empty frame.
+func (b *boundedZstd) frame() *zstdFrame {
+	select {
+	case f := <-b.free:
+		f.raw, f.packed = f.raw[:0], f.packed[:0]
+		return f
+	default:
+		return &zstdFrame{raw: make([]byte, 0, zstdPart)}
+	}
+}
+
+// pack has the next frame packed.
+func (b *boundedZstd) pack() error {
+	f := b.next
+	b.next = nil
+	return b.frames.Add(int64(len(f.raw)), func(worker int) (*zstdFrame, error) {
+		f.packed = b.encoders[worker].EncodeAll(f.raw, f.packed)
+		return f, nil
+	})
+}
+
+// put writes a frame that is packed, and a skippable one (RFC 8878 3.1.2) that is as long as the ratio wants.
+func (b *boundedZstd) put(f *zstdFrame, _ error) error {
+	if _, err := b.out.Write(f.packed); err != nil {
 		return err
 	}
-	size := b.in/packRatio - b.out.n
-	if size > 0 {
+	b.in += int64(len(f.raw))
+	if size := b.in/packRatio - b.out.n; b.in > boundFrom && size > 0 {
 		head := []byte{0x50, 0x2a, 0x4d, 0x18, byte(size), byte(size >> 8), byte(size >> 16), byte(size >> 24)}
 		if _, err := b.out.Write(append(head, make([]byte, size)...)); err != nil {
 			return err
 		}
 	}
-	b.zstd.Reset(b.out)
+	select {
+	case b.free <- f:
+	default:
+	}
 	return nil
 }
 
-func (b *boundedZstd) Close() error { return b.zstd.Close() }
+func (b *boundedZstd) Close() error {
+	defer b.frames.Close()
+	if b.next != nil {
+		if err := b.pack(); err != nil {
+			return err
+		}
+	}
+	return b.frames.Flush()
+}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/inorder"
 )
 
 // TestPackedIsNoBomb: a site whose files are nearly nothing but zeros goes out in archives that come back, in
@@ -23,7 +25,7 @@ func TestPackedIsNoBomb(t *testing.T) {
 	}
 	tree := makePHM(t, "index.html", bodies)
 	var packedTar bytes.Buffer
-	z, err := NewZstd(&packedTar)
+	z, err := NewZstd(&packedTar, inorder.Crew{})
 	if err == nil {
 		_, err = PackTar(z, tree, PackOptions{})
 	}
@@ -71,11 +73,16 @@ func TestBoundedStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var deflated, zstded bytes.Buffer
+		var deflated, zstded, alone bytes.Buffer
 		d, err := newBoundedDeflate(&deflated, 6)
 		write(d, err)
-		z, err := NewZstd(&zstded)
+		z, err := NewZstd(&zstded, inorder.Crew{Go: func(f func()) { go f() }, Size: 3})
 		write(z, err)
+		z, err = NewZstd(&alone, inorder.Crew{})
+		write(z, err)
+		if !bytes.Equal(alone.Bytes(), zstded.Bytes()) {
+			t.Error("three workers write other bytes than one")
+		}
 		for name, packed := range map[string]int{"deflate": deflated.Len(), "zstd": zstded.Len()} {
 			if packed*2*packRatio < len(raw) {
 				t.Errorf("%s: %d bytes in %d", name, len(raw), packed)
