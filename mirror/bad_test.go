@@ -210,8 +210,8 @@ func TestRobotsOf50MB(t *testing.T) {
 	}
 }
 
-// TestHugeDocuments has pages that cost a careless scanner its memory or its stack.
-func TestHugeDocuments(t *testing.T) {
+// TestHugeDocumentsInBulk has pages that cost a careless scanner its memory or its stack.
+func TestHugeDocumentsInBulk(t *testing.T) {
 	w := mirrortest.Start(t)
 	var links bytes.Buffer
 	for i := range 100_000 {

@@ -157,7 +157,7 @@ func TestChainsAreLeftOut(t *testing.T) {
 }
 
 // An archive of numbered pages, each with something of its own, is never left out, however alike they are.
-func TestArchivesAreNoChains(t *testing.T) {
+func TestArchivesAreNoChainsInBulk(t *testing.T) {
 	const months = 200
 	for _, c := range []struct {
 		name, path string                 // of a page, with its number

@@ -82,7 +82,7 @@ func TestDigestsUnusable(t *testing.T) {
 }
 
 // Digests of what no page says any more do not pile up.
-func TestDigestsAreThinned(t *testing.T) {
+func TestDigestsAreThinnedInBulk(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 300)
 	m := mirrortest.New(t, w, job())

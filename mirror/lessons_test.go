@@ -39,7 +39,7 @@ import (
 //	half-updated tree (5)          TestLesson05ReaderSeesOneVersion
 //	disk full (12)                 TestLesson12LittleRoom
 //	retries (13)                   TestLesson13TransientErrors, fetch TestRetry*
-//	limits at size (15)            TestLesson15ManyURLs, TestHugeDocuments
+//	limits at size (15)            TestLesson15ManyURLs, TestHugeDocumentsInBulk
 //	banned by name (18)            TestLesson18Banned
 //	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt,
 //	                               TestScopeNarrowedAndWidened

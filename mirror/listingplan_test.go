@@ -220,7 +220,7 @@ func (m *shelfMirror) have() map[string][32]byte {
 // A site of which listings tell everything is synced for half a year under adaptive: a few directories are
 // busy, the others silent but for a change now and then. There are 300 directories with MIRRORD_LONG, and
 // half a year; else 100, and 20 weeks.
-func TestListingsThatPay(t *testing.T) {
+func TestListingsThatPayInBulk(t *testing.T) {
 	t.Parallel()
 	const busy = 5
 	dirs, weeks := sized(100, 300), sized(20, 30)

@@ -287,7 +287,7 @@ func demoPaths(tb testing.TB) (paths []string) {
 // What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go
 // test -v shows the table. With MIRRORD_LONG the sites are kept for 30 weeks, a recorded one among them; else
 // those of ours for half as long.
-func TestPoliciesOverHTTP(t *testing.T) {
+func TestPoliciesOverHTTPInBulk(t *testing.T) {
 	t.Parallel()
 	t.Run("ours", func(t *testing.T) {
 		h := ourHistory(t)
@@ -420,7 +420,7 @@ func wantWorth(t *testing.T, k map[policy.Name]kept, most, least float64) {
 	}
 }
 
-// BenchmarkPolicies is TestPoliciesOverHTTP on all recorded sites, or the one that POLICY_SITE names.
+// BenchmarkPolicies is TestPoliciesOverHTTPInBulk on all recorded sites, or the one that POLICY_SITE names.
 func BenchmarkPolicies(b *testing.B) {
 	files, err := filepath.Glob("../../shared/data/site-histories/*.history.tsv.gz")
 	if err != nil || len(files) == 0 {

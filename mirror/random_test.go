@@ -175,9 +175,9 @@ func (x *world) run(m *mirrortest.Mirror, fail float64) *mirror.Summary {
 
 const worldJob = `limits.max_delete = 1.0`
 
-// TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs
-// make of them against a mirror that is made again: the same URLs, and the same bytes behind them.
-func TestIncrementalIsAsFresh(t *testing.T) {
+// Random sites evolve, with failures in between, and what repeated runs make of them is held against a mirror
+// that is made again: the same URLs, and the same bytes behind them.
+func TestIncrementalIsAsFreshInBulk(t *testing.T) {
 	t.Parallel()
 	for seed := range sized[uint64](4, 40) {
 		x := newWorld(seed)

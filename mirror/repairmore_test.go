@@ -280,7 +280,7 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 
 // A line of the file table has room for so many repaired links; a page that has more is published all the
 // same.
-func TestRepairOfManyLinksOfOnePage(t *testing.T) {
+func TestRepairOfManyLinksOfOnePageInBulk(t *testing.T) {
 	const links = 25_000
 	w := startOffsite(t)
 	w.Set(manualBase+"p03.html", mirrortest.Status(404))

@@ -68,6 +68,43 @@ func shares(f *ast.File) (why string) {
 	return why
 }
 
+// TestBulk holds the tests that .ci/run takes out of those under the race detector to the package in which it
+// runs them without: elsewhere they would not run at all.
+func TestBulk(t *testing.T) {
+	script, err := os.ReadFile(path.Join(top, ".ci/run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bulk := regexp.MustCompile(`(?m)^bulk='([^']+)'$`).FindSubmatch(script)
+	if bulk == nil {
+		t.Fatal("the names of the tests are not found in .ci/run")
+	}
+	name, test := regexp.MustCompile(string(bulk[1])), regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+	found := 0
+	err = filepath.WalkDir(top, func(file string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(file)
+		for _, m := range test.FindAllSubmatch(b, -1) {
+			switch {
+			case !name.Match(m[1]):
+			case path.Dir(rel(file)) != "mirror":
+				t.Errorf("%s: %s is run by nobody", rel(file), m[1])
+			default:
+				found++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found == 0 {
+		t.Error("no test of mirror has such a name")
+	}
+}
+
 func TestShares(t *testing.T) {
 	for src, want := range map[string]bool{
 		"package p\nfunc f() { go g() }":                                  true,
