@@ -26,6 +26,13 @@ const (
 	heatAll    = 900 // largest width of the cells
 )
 
+// auditMark draws the mark of a cell with audits, a diamond, from its upper corner. heatMark is half its
+// height.
+const (
+	heatMark  = 3
+	auditMark = "l3 3-3 3-3-3z"
+)
+
 // heatPath is all that has one shade, drawn at once.
 type heatPath struct {
 	Shade evolution.Shade
@@ -57,6 +64,7 @@ type heatData struct {
 	Since, Until  time.Time
 	Width, Height int
 	Paths         []heatPath
+	Audits        string // the marks of audits
 	Texts         []heatText
 	Rows          []heatRow
 	More          int // rows that are left out
@@ -198,6 +206,7 @@ func (d *heatData) drawMap() {
 	d.Width = heatLabel + max(cell*len(d.Times), heatDate) + heatCell
 	d.Height = heatHead + heatHeight*len(d.Rows) + heatCell
 	shades := make([]strings.Builder, evolution.Degrees+evolution.MostDegrees+1)
+	var audits strings.Builder
 	for i, r := range d.Rows {
 		y := heatHead + heatHeight*i
 		for from := 0; from < len(r.Shades); {
@@ -211,6 +220,11 @@ func (d *heatData) drawMap() {
 			}
 			from = to
 		}
+		for j, n := range r.Audits {
+			if n > 0 {
+				fmt.Fprintf(&audits, "M%d %d%s", heatLabel+cell*j+cell/2, y+heatHeight/2-1-heatMark, auditMark)
+			}
+		}
 		d.Texts = append(d.Texts, heatText{
 			Y:    y + heatHeight - 5,
 			Text: shortName(r.Name, heatName),
@@ -223,6 +237,7 @@ func (d *heatData) drawMap() {
 			d.Paths = append(d.Paths, heatPath{evolution.Shade(s), shades[s].String()})
 		}
 	}
+	d.Audits = audits.String()
 	last := -heatDate
 	for i, at := range d.Times {
 		if x := heatLabel + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
@@ -233,11 +248,14 @@ func (d *heatData) drawMap() {
 	}
 }
 
+// AuditMark is the mark of audits in the legend.
+func (d *heatData) AuditMark() string { return "M7 4" + auditMark }
+
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
 		{evolution.Absent, "not there"}, {evolution.Unseen, "not looked at"},
-		{evolution.PartlySeen, "unchanged as far as it was looked at, as by audits"},
+		{evolution.PartlySeen, "unchanged as far as it was looked at"},
 		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
 		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
 		{evolution.Degrees + 4, "60 % and more"},

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"mirrord/evolution"
 	"mirrord/status"
 )
@@ -51,7 +53,17 @@ func drawHeat(b *browser, h *evolution.History, all bool) string {
 		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
 		job:    "site",
 	}
-	d := heatOf("site", "", all, h.HeatMap(evolution.HeatOptions{All: all, Most: heatSteps}))
+	audits := make([][]evolution.Dir, h.Len()+1) // of what is not looked at in a step, some
+	for i := range audits {
+		for dir := evolution.Dir(1 + i%9); int(dir) < h.Dirs().Len(); dir += 9 {
+			audits[i] = append(audits[i], dir)
+		}
+	}
+	d := heatOf("site", "", all, h.HeatMap(evolution.HeatOptions{
+		All:    all,
+		Most:   heatSteps,
+		Audits: audits,
+	}))
 	if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
 		b.Fatal(err)
 	}
@@ -111,6 +123,55 @@ func TestHeatDrawing(t *testing.T) {
 	long := strings.Repeat("a/", 40) + "end/"
 	if got := shortName(long, heatName); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
 		t.Errorf("%q", got)
+	}
+}
+
+// Audits are marked in the drawing, in its legend and in the table.
+func TestHeatMarksAudits(t *testing.T) {
+	h := largeHistory(t, 6, 3)
+	dir, _ := h.Dirs().Lookup("part2")
+	m := h.HeatMap(evolution.HeatOptions{Audits: [][]evolution.Dir{nil, {dir}, nil, {dir, dir}}})
+	b := newBrowser(t, nil)
+	page := func(d heatData) *goquery.Document {
+		w := httptest.NewRecorder()
+		v := &visit{
+			Server: b.srv,
+			w:      w,
+			r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
+		}
+		if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
+			t.Fatal(err)
+		}
+		return parse(t, w.Body.String())
+	}
+	doc := page(heatOf("site", "", false, m))
+	mark, _ := doc.Find("svg.heat > path.audit").Attr("d")
+	if n := strings.Count(mark, "M"); n != 4 { // two runs, of the directory and of the root
+		t.Errorf("%d marks: %s", n, mark)
+	}
+	if x := fmt.Sprintf("M%d ", heatLabel+6*heatCell/2); strings.Count(mark, x) != 2 {
+		t.Errorf("the first column is at %s: %s", x, mark)
+	}
+	if doc.Find("ul.legend path.audit").Length() != 1 {
+		t.Error("the legend does not have the mark")
+	}
+	column := -1
+	doc.Find("thead th").Each(func(i int, s *goquery.Selection) {
+		if s.Text() == "Runs with audits" {
+			column = i
+		}
+	})
+	got := ""
+	doc.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
+		cells := row.Find("td")
+		got += cells.Eq(0).Text() + cells.Eq(column).Text() + " "
+	})
+	if !strings.HasPrefix(got, "/2 ") || !strings.Contains(got, "part2/2 ") || strings.Count(got, "/0 ") != 5 {
+		t.Errorf("the table says %s", got)
+	}
+	doc = page(heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{})))
+	if n := doc.Find("svg.heat > path.audit").Length(); n != 0 {
+		t.Errorf("without audits there are %d marks", n)
 	}
 }
 

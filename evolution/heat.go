@@ -47,6 +47,7 @@ type HeatRow struct {
 	Seen    int     // steps in which anything of it was looked at
 	Last    int64   // when it last changed, Unix seconds; 0: not in these steps
 	Shades  []Shade // by step
+	Audits  []int   // by step: files that were looked at only to check what said that it was not needed
 
 	missed, before bool // not all of it was looked at in this step, and in the one before
 }
@@ -64,6 +65,9 @@ type HeatOptions struct {
 	Top  Dir
 	All  bool // all directories below Top, and not only those directly in it
 	Most int  // steps, the last ones; 0 is all
+	// Audits are the directories of the files that were audited, by step; a directory may come several times.
+	// nil: none is known
+	Audits [][]Dir
 }
 
 // HeatMap goes through the history and makes the map.
@@ -88,6 +92,9 @@ func (h *History) HeatMap(o HeatOptions) *HeatMap {
 		if s.Number >= first {
 			m.Times = append(m.Times, s.Time)
 			m.add(s, row)
+			if s.Number < len(o.Audits) {
+				m.audit(o.Audits[s.Number], &h.dirs, row)
+			}
 		}
 	}
 	there := m.Rows[:0]
@@ -129,7 +136,7 @@ func (m *HeatMap) add(s Step, row []int) {
 		if shade != Absent && shade != Unseen {
 			r.Seen++
 		}
-		r.Shades = append(r.Shades, shade)
+		r.Shades, r.Audits = append(r.Shades, shade), append(r.Audits, 0)
 	}
 	for d, c := range s.Changes() {
 		if row[d] == 0 || c.Distance(false) == 0 {
@@ -147,4 +154,28 @@ func (m *HeatMap) add(s Step, row []int) {
 		}
 		r.Last = s.Time
 	}
+}
+
+// audit counts the audits of the step that was added last, in their directories and all above.
+func (m *HeatMap) audit(dirs []Dir, t *Dirs, row []int) {
+	for _, d := range dirs {
+		for {
+			if i := row[d]; i > 0 {
+				a := m.Rows[i-1].Audits
+				a[len(a)-1]++
+			}
+			if d == Root {
+				break
+			}
+			d = t.Parent(d)
+		}
+	}
+}
+
+// Audited counts the steps in which anything was audited.
+func (r *HeatRow) Audited() (steps int) {
+	for _, n := range r.Audits {
+		steps += min(n, 1)
+	}
+	return steps
 }

@@ -64,6 +64,16 @@ func TestHeatMap(t *testing.T) {
 	if want := map[string]int{"": 2, "hot": 0, "hot/deep": 0, "new": 0, "cold": 1}; !maps.Equal(late, want) {
 		t.Errorf("late: %v, want %v", late, want)
 	}
+	// audits count in the directories above them, too, and those of steps that are not shown do not
+	cold, _ := h.Dirs().Lookup("cold")
+	audits := [][]Dir{nil, {cold}, nil, nil, nil, nil, {cold, cold, Root}}
+	got := ""
+	for _, r := range h.HeatMap(HeatOptions{Audits: audits, Most: 2}).Rows {
+		got += fmt.Sprintf("%s:%v%d ", r.Path, r.Audits, r.Audited())
+	}
+	if want := ":[0 3]1 new:[0 0]0 cold:[0 2]1 "; got != want {
+		t.Errorf("audits: %s, want %s", got, want)
+	}
 	if m := new(History).HeatMap(HeatOptions{}); len(m.Times) != 0 || len(m.Rows) != 1 {
 		t.Errorf("of nothing: %+v", m)
 	}

@@ -90,6 +90,9 @@ func TestListingSparesItsDirectory(t *testing.T) {
 	if s.Spared["listing"] < 190 {
 		t.Errorf("spared %v, want nearly all of 200", s.Spared)
 	}
+	if n := last(t, m).Audited.Len(); n != 3 {
+		t.Errorf("%d audits noted, want 3", n)
+	}
 	if after := m.Stamps(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Error("a run that changed nothing touched the tree")
 	}

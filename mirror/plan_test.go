@@ -109,6 +109,9 @@ func TestNearSkipsAndSkippedIsNotObserved(t *testing.T) {
 	if !o.Complete || o.Asked.Len()+o.Spared.Len() != 8+2-2 { // home, news, 2 audits
 		t.Errorf("observed %d and %d, complete %v", o.Asked.Len(), o.Spared.Len(), o.Complete)
 	}
+	if o.Audited.Len() != 2 {
+		t.Errorf("%d audits noted, want 2", o.Audited.Len())
+	}
 	after := m.Stamps()
 	for p, x := range before {
 		if strings.HasPrefix(p, "old/") && after[p] != x {

@@ -25,6 +25,7 @@ type Observation struct {
 	Changed IDs // in the mirror before and after, with another body
 	Entered IDs // not in the mirror before
 	Left    IDs // not in the mirror any more
+	Audited IDs // of Asked: to check evidence or a rule that said they need not be
 }
 
 // Span is a run of URL numbers, both ends included.
@@ -147,6 +148,9 @@ func (o *Observation) append(b []byte) []byte {
 	for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
 		b = s.append(b)
 	}
+	if len(o.Audited) > 0 { // the first releases did not write it
+		b = o.Audited.append(b)
+	}
 	return b
 }
 
@@ -161,6 +165,9 @@ func (o *Observation) decode(run int, b []byte) error {
 	o.Time, o.Version = int64(d.Uvarint()), int(d.Uvarint())
 	for _, s := range [...]*IDs{&o.Asked, &o.Spared, &o.Changed, &o.Entered, &o.Left} {
 		*s = readIDs(&d)
+	}
+	if len(d.Rest) > 0 {
+		o.Audited = readIDs(&d)
 	}
 	if d.Bad {
 		return fmt.Errorf("observations of run %d: %w: short value", run, errValue)
@@ -196,7 +203,7 @@ func (s *Records) Observations(f func(o *Observation) error) error {
 func (v *verifier) observations() error {
 	return v.s.Records.Observations(func(o *Observation) error {
 		subject := fmt.Sprintf("observations of run %d", o.Run)
-		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
+		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited} {
 			if n := len(s); n > 0 && s[n-1].Last >= v.known {
 				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
 				return v.ctx.Err() // sets that are wrong may have four billion numbers

@@ -105,6 +105,7 @@ func TestObservationsAreKept(t *testing.T) {
 		Asked:    idsOf(0, 2),
 		Spared:   idsOf(1),
 		Changed:  idsOf(2),
+		Audited:  idsOf(0),
 	}
 	for _, o := range []*Observation{&first, &part, &whole} {
 		if err := s.Records.AddObservation(o); err != nil {

@@ -7,14 +7,15 @@ import "mirrord/store"
 // Observed adds to o what the run has observed, and reports whether that is anything.
 func (t Settled) Observed(o *store.Observation) (some bool) {
 	sets := [...]struct {
-		bit Seen
-		ids *store.IDs
+		bits Seen
+		ids  *store.IDs
 	}{
 		{Asked, &o.Asked},
 		{Spared, &o.Spared},
 		{Changed, &o.Changed},
 		{Entered, &o.Entered},
 		{Left, &o.Left},
+		{Audited | Asked, &o.Audited},
 	}
 	for id, is := range t.All() {
 		seen := is.Seen()
@@ -26,7 +27,7 @@ func (t Settled) Observed(o *store.Observation) (some bool) {
 			seen &^= Entered | Left
 		}
 		for _, x := range sets {
-			if seen&x.bit != 0 {
+			if seen&x.bits == x.bits {
 				x.ids.Add(id)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // Seen is what a run has found out about a URL, as a set. A URL of which none of the first five is known was
 // not observed, which is not the same as unchanged.
-type Seen uint8
+type Seen uint16
 
 const (
 	Asked   Seen = 1 << iota // the site answered
@@ -22,6 +22,7 @@ const (
 	Named                    // a document links to it; not noted of all, and no observation
 	Guess                    // a string in a script names it; no observation either
 	Skipped                  // the plan spared it; nor is this one
+	Audited                  // requested to check what said that it need not be; nor is this one
 )
 
 // Observed are those that are observations.

@@ -38,7 +38,12 @@ func (v *View) HeatMap(path string, all bool, most int) (*HeatReport, error) {
 	if !ok {
 		return nil, fmt.Errorf("heat map of %s: %w: /%s/", v.Site.Name, ErrNoDir, out.Top)
 	}
-	out.HeatMap = h.HeatMap(evolution.HeatOptions{Top: top, All: all, Most: most})
+	out.HeatMap = h.HeatMap(evolution.HeatOptions{
+		Top:    top,
+		All:    all,
+		Most:   most,
+		Audits: h.Audits,
+	})
 	rules, err := v.Rules(false)
 	if err != nil {
 		return nil, err

@@ -73,6 +73,7 @@ func (s *stages) skipUnchanged() error {
 	for k := range ledger.EvidenceKinds {
 		audits[k] = s.advice.Evidence.PickAudits(k)
 		for _, id := range audits[k] {
+			s.table.See(id, ledger.Audited)
 			s.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
 	}
@@ -186,6 +187,9 @@ func (s *stages) refill() {
 			if b.Listings {
 				s.motor.Entrance.Known(id, crawl.PrioSeed)
 				continue
+			}
+			if a.Why.Why == policy.Audit {
+				s.table.See(id, ledger.Audited)
 			}
 			s.advice.Validators.Plan(id, p.Key(id))
 			s.motor.Entrance.Known(id, crawl.PrioKnown)

@@ -15,7 +15,8 @@ import (
 // which something entered or left without a request. Its first run is the base.
 type DirHistory struct {
 	*evolution.History
-	Runs []int // number of the run of each step; that of the base first
+	Runs   []int             // number of the run of each step; that of the base first
+	Audits [][]evolution.Dir // of each of them: the directories of the files that it audited
 
 	dirs *DirTable
 	of   []evolution.Dir // by policy.Dir: the number in the history, where it is in it
@@ -165,6 +166,13 @@ func (h *DirHistory) step(m *members, o *store.Observation, time int64) error {
 			rec.Miss(h.of[d], n)
 		}
 	}
+	var audits []evolution.Dir
+	m.known(o.Audited, func(id uint32) {
+		if d := h.of[m.dir[id]]; m.in[id] && d != noDir {
+			audits = append(audits, d)
+		}
+	})
+	h.Audits = append(h.Audits, audits)
 	return rec.Commit()
 }
 

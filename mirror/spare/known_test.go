@@ -102,12 +102,16 @@ func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 			Time:     1_700_200_000,
 			Complete: true,
 			Asked:    store.IDs{{First: 0, Last: 6}, {First: 9, Last: 299}},
+			Audited:  store.IDs{{First: 3, Last: 4}, {First: 7, Last: 7}},
 		})
 	table.Settled().Leave(7)
 	table.Settled().Leave(8)
 	h, err := known.History(NewDirTable(home))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := fmt.Sprint(len(h.Audits), len(h.Audits[2])); got != fmt.Sprint(len(h.Runs), 2) {
+		t.Errorf("%s: want audits for each of %d runs, and 2 in the last", got, len(h.Runs))
 	}
 	all, err := h.Report(evolution.DeltaOptions{})
 	if err != nil {
