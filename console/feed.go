@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"mirrord/app"
@@ -59,6 +60,30 @@ func (v *visit) entry(name, title string, version int, at time.Time, summary str
 		Link:    atomLink{To: v.base() + jobPath(name, "versions")},
 		Summary: summary,
 	}
+}
+
+// feedReader is the owner of a token of the API who asks for a feed: programs that read feeds keep no
+// cookies, but send a name and a password. The name does not matter. It may read, whatever the token may.
+func (s *Server) feedReader(r *http.Request) account {
+	_, secret, ok := r.BasicAuth()
+	if !ok {
+		secret, ok = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
+	if !ok || !isFeed(r) || s.o.Passwords == nil {
+		return account{}
+	}
+	t, known, err := s.o.Passwords.Book.Token(secret)
+	if err != nil {
+		s.o.Log.Error("console", "path", r.URL.Path, "err", err)
+	}
+	if !known {
+		return account{}
+	}
+	return account{Name: "token:" + t.Name, Role: Read, via: "token"}
+}
+
+func isFeed(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/feed.atom")
 }
 
 // sendFeed sends a feed that is read at a path.

@@ -23,9 +23,11 @@ import (
 type fakeUsers struct {
 	mu    sync.Mutex
 	users map[string]store.UserFact
+
+	tokens map[string]store.TokenFact
 }
 
-func (f *fakeUsers) Tokens() (map[string]store.TokenFact, error) { return nil, nil }
+func (f *fakeUsers) Tokens() (map[string]store.TokenFact, error) { return f.tokens, nil }
 
 func (f *fakeUsers) Users() (map[string]store.UserFact, error) {
 	f.mu.Lock()

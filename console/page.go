@@ -158,6 +158,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	usage, isUsage := errors.AsType[*app.Error](err)
 	_, isProvider := errors.AsType[oidcError](err)
+	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
+		w.Header().Set("WWW-Authenticate", `Basic realm="mirrord feeds: a token as the password"`)
+	}
 	switch {
 	case errors.Is(err, errLogin) && s.asks():
 		s.askLogin(w, r, "")

@@ -16,8 +16,10 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 func testJobs(n int) []status.Job {
@@ -299,6 +301,44 @@ func TestLive(t *testing.T) {
 	}
 	if w := b.do("/jobs/job0000/over", nil); w.Header().Get("HX-Refresh") != "true" {
 		t.Errorf("after the run: %v", w.Header())
+	}
+}
+
+// A program that reads feeds logs in with a token, which opens nothing but feeds.
+func TestFeedReader(t *testing.T) {
+	b, users, _ := newLocal(t, nil)
+	b.daemon.jobs = testJobs(2)
+	secret, fact := access.NewToken(access.Operate, b.now, time.Time{})
+	users.tokens = map[string]store.TokenFact{"reader": fact}
+	as := func(name, secret string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth(name, secret) }
+	}
+	w := b.do("/feed.atom", nil)
+	if ask := w.Header().Get("WWW-Authenticate"); w.Code != http.StatusUnauthorized ||
+		!strings.HasPrefix(ask, "Basic ") {
+		t.Errorf("without a token: %d, %s", w.Code, ask)
+	}
+	b.change = as("anybody", secret)
+	b.want(http.StatusOK, "<entry>", "/feed.atom", nil)
+	b.change = func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+secret) }
+	b.want(http.StatusOK, "<entry>", "/feed.atom", nil)
+	b.change = as("ann", annsPassword)
+	b.want(http.StatusUnauthorized, "", "/feed.atom", nil)
+	for _, path := range []string{"/", "/jobs/job0000", "/audit", "/nosuch/feed.atom/x"} {
+		b.change = as("anybody", secret)
+		w := b.do(path, nil)
+		if w.Code != http.StatusUnauthorized && w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	b.change = as("anybody", secret)
+	b.want(http.StatusUnauthorized, "", "/jobs/job0000/run", url.Values{})
+	users.tokens = nil
+	b.now = b.now.Add(2 * time.Second)
+	b.change = as("anybody", secret)
+	b.want(http.StatusUnauthorized, "", "/feed.atom", nil)
+	if len(b.daemon.did) > 0 {
+		t.Errorf("done: %v", b.daemon.did)
 	}
 }
 

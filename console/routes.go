@@ -142,7 +142,8 @@ func formOf(r *http.Request) error {
 	return err
 }
 
-// account is whoever makes a request: a user of the proxy, else of a session; the zero value is nobody.
+// account is whoever makes a request: a user of the proxy, else of a session, else a feed reader; the zero
+// value is nobody.
 func (s *Server) account(r *http.Request) account {
 	if s.o.Proxy.trusts(r.RemoteAddr) {
 		if who, ok := s.o.Proxy.account(r.Header.Values(s.o.Proxy.Header)); ok {
@@ -154,7 +155,7 @@ func (s *Server) account(r *http.Request) account {
 			return s.accountNow(f)
 		}
 	}
-	return account{}
+	return s.feedReader(r)
 }
 
 // cookieName has the port in it: browsers send the cookies of a host to all of its ports.

@@ -44,7 +44,7 @@ func testSite(state *atomic.Int32) http.Handler {
 }
 
 // mirrored makes a mirror of a small site: two versions, and a run that is held back.
-func mirrored(t *testing.T) *app.App {
+func mirrored(t testing.TB) *app.App {
 	t.Helper()
 	var state atomic.Int32
 	srv := httptest.NewServer(testSite(&state))
@@ -120,7 +120,11 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusBadRequest, `role="alert"`, at+"/explain?url=http://", nil)
 	b.want(http.StatusOK, "Plan of the next run", at+"/plan", nil)
 	b.want(http.StatusNotFound, "", "/jobs/nosuch/versions", nil)
-	b.want(http.StatusOK, "<entry>", at+"/feed.atom", nil)
+	feed := parse(t, b.want(http.StatusOK, "<feed", at+"/feed.atom", nil)).Find("entry")
+	if got := feed.Eq(0).Text(); feed.Length() != 2 || !strings.Contains(got, "version 2") ||
+		!strings.Contains(got, "0 files added, 1 changed, 0 removed") {
+		t.Errorf("%d entries, the first is %s", feed.Length(), got)
+	}
 
 	b.login(Operate)
 	b.want(http.StatusOK, "Bring version 1 back", at+"/diff?from=2&to=1", nil)
