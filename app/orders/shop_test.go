@@ -34,10 +34,23 @@ type shop struct {
 	now  time.Time
 	mail []string
 	free int64
+	head []http.Header // of the requests to the site
+}
+
+// asked returns the heads of the requests since the last call.
+func (s *shop) asked() []http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.head
+	s.head = nil
+	return out
 }
 
 // page is what the site answers: /docs/N.html for N below 6, each linking to the next.
 func (s *shop) page(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.head = append(s.head, r.Header.Clone())
+	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	switch n := 0; r.URL.Path {
 	case "/robots.txt":
