@@ -88,6 +88,7 @@ func whoAmI(c *call) error {
 
 // asSocket lets the server of the control socket answer. What it refuses is an error for the audit log.
 func asSocket(c *call) error {
+	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
 	w := &relay{ResponseWriter: c.w}
 	c.control.ServeHTTP(w, c.r)
 	if w.refused == nil {

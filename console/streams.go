@@ -130,6 +130,7 @@ func stream(v *visit, key string, look func() ([]byte, bool)) error {
 	rc := http.NewResponseController(v.w)
 	_ = rc.SetReadDeadline(time.Time{}) // a request for a stream is read as a whole
 	v.w.Header().Set("Content-Type", "text/event-stream")
+	v.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep what is sent until it is much
 	v.w.WriteHeader(http.StatusOK)
 	ping := time.NewTicker(streamPing)
 	defer ping.Stop()
