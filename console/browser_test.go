@@ -191,7 +191,7 @@ func TestBrowser(t *testing.T) {
 // it is.
 func (c *chromium) everyPage() {
 	c.Helper()
-	o, fill := newWhole(c.T)
+	o, fill := newWhole(c.TB)
 	c.restart(o)
 	fill(c.browser)
 	link, _ := c.srv.LoginLink(c.base, "ann", Operate)

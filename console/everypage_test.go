@@ -108,7 +108,7 @@ const evilText = `<script>alert(1)</script><img src=x onerror=alert(1)>"'--><for
 
 // newWhole is a console in which everything is on and has something to show: 1 002 jobs, of which one is a
 // mirror with versions and something held back, orders, users, replicas; and markup wherever others write.
-func newWhole(t *testing.T) (o func(*Options), fill func(b *browser)) {
+func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 	t.Helper()
 	a, all := mirrored(t), orderFrom(t)
 	texts := &fakeTexts{wanted: true, known: knownReplicas()}
@@ -195,14 +195,14 @@ func (b *browser) ordered(all *orders.Orders) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		orderstest.Until(b.T, all, o.Number, orders.Draft)
+		orderstest.Until(b.TB, all, o.Number, orders.Draft)
 		if i == 2 {
 			break
 		}
 		if err := all.PlaceOrder(o.Number, who, true); err != nil {
 			b.Fatal(err)
 		}
-		orderstest.Until(b.T, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
+		orderstest.Until(b.TB, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
 	}
 }
 

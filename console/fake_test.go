@@ -161,7 +161,7 @@ const testHost = "127.0.0.1:9181"
 
 // browser is somebody who uses a console. Requests go to its handler, one after the other.
 type browser struct {
-	*testing.T
+	testing.TB
 	srv    *Server
 	daemon *fakeDaemon
 	facts  *fakeFacts
@@ -170,10 +170,10 @@ type browser struct {
 	change func(*http.Request) // of the next request
 }
 
-func newBrowser(t *testing.T, with func(*Options)) *browser {
+func newBrowser(t testing.TB, with func(*Options)) *browser {
 	t.Helper()
 	b := &browser{
-		T:      t,
+		TB:     t,
 		daemon: &fakeDaemon{},
 		facts:  &fakeFacts{sessions: map[string]store.SessionFact{}},
 		now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),

@@ -20,7 +20,7 @@ import (
 const evilMarkup = `<img src=x onerror=alert(1)>`
 
 // orderFrom makes orders of a site of four pages, and works on them until the test ends.
-func orderFrom(t *testing.T) *orders.Orders {
+func orderFrom(t testing.TB) *orders.Orders {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := 0

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/app"
+	"mirrord/store"
+)
+
+// newThousand is the console of a daemon with 1 001 mirrors of a small site, on the disk, with all pages on.
+func newThousand(b *testing.B) *browser {
+	b.Helper()
+	whole, _ := newWhole(b)
+	c := newBrowser(b, func(o *Options) {
+		whole(o)
+		dir, err := o.App.State()
+		if err != nil {
+			b.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(o.App.Jobs, "site.toml"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range 1000 {
+			name := fmt.Sprintf("job%04d", i)
+			if err := os.WriteFile(filepath.Join(o.App.Jobs, name+".toml"), text, 0o644); err != nil {
+				b.Fatal(err)
+			}
+			to := filepath.Join(dir, "sites", name)
+			if err := os.CopyFS(to, os.DirFS(filepath.Join(dir, "sites", "site"))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		st, err := store.OpenState(dir, store.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { st.Close() })
+		d, err := app.NewDaemon(o.App, st, app.DaemonOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := d.Reload(); err != nil {
+			b.Fatal(err)
+		}
+		o.Daemon, o.Facts = d, store.NewConsoleFacts(st)
+	})
+	c.ordered(c.srv.o.Orders)
+	c.login(Operate)
+	return c
+}
+
+// What pages cost the server with a thousand mirrors, when nothing of the daemon's status is kept from the
+// request before: go test -run xxx -bench Pages ./console
+func BenchmarkPages(b *testing.B) {
+	c := newThousand(b)
+	if n := len(c.srv.o.Daemon.Glance().Jobs); n != 1001 {
+		b.Fatalf("%d jobs", n)
+	}
+	slowest := map[float64]string{}
+	for _, path := range allPages() {
+		if pageStatus(path) != http.StatusOK {
+			continue
+		}
+		b.Run(strings.ReplaceAll(path, "/", "_"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.srv.fresh.drop()
+				c.change = func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }
+				if w := c.do(path, nil); w.Code != http.StatusOK {
+					b.Fatalf("%s: %d", path, w.Code)
+				}
+			}
+			slowest[float64(b.Elapsed().Microseconds())/1000/float64(b.N)] = path
+		})
+	}
+	most := 0.0
+	for ms := range slowest {
+		most = max(most, ms)
+	}
+	b.Logf("the slowest page: %s, %.0f ms", slowest[most], most)
+}

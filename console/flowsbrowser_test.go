@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build browser
+
+package console
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/access"
+	"mirrord/app/orders"
+	"mirrord/app/orders/orderstest"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// What operators do, in a browser with and without scripts, by the keyboard: accept, bring a version back,
+// change a job file, decide about an order, change what users may have, search, log out and in by a password.
+func TestFlowsInBrowser(t *testing.T) {
+	a, all := mirrored(t), orderFrom(t)
+	users := &fakeUsers{users: map[string]store.UserFact{}}
+	h := access.NewHasher(64)
+	c := newChromium(t, func(o *Options) {
+		o.App, o.Orders, o.Texts = a, all, &fakeTexts{wanted: true}
+		o.Passwords = &Passwords{Book: access.NewBook(users, o.Now), Hasher: h, Change: users.change}
+	})
+	users.set(h, "ann", Operate, annsPassword, false, c.now)
+	file := filepath.Join(a.Jobs, "site.toml")
+	c.with(func(d *fakeDaemon) {
+		held := &status.Run{Verdict: status.VerdictSuspicious, Waiting: []string{"8 removed"}, Ended: c.now}
+		d.jobs = []status.Job{{
+			Name:    "site",
+			Version: 2,
+			File:    file,
+			Health:  status.Suspicious,
+			Last:    held,
+		}}
+	})
+	for i, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/jobs/site")
+		c.press("Accept: publish this")
+		c.wait("What was held back is being published.")
+
+		from, to := 2-i, 1+i
+		c.goTo(fmt.Sprintf("/jobs/site/diff?from=%d&to=%d", from, to))
+		c.press(fmt.Sprintf("Bring version %d back", to))
+		c.wait("The older version is published again")
+
+		c.goTo("/jobs/site/file")
+		c.fill("f.limits.max_depth", fmt.Sprint(7+i))
+		c.press("Check, and show what changes")
+		c.wait("What it changes")
+		c.press("Save this")
+		c.wait("The job file was saved")
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), fmt.Sprintf("max_depth = %d", 7+i)) {
+			t.Errorf("%v, the file has\n%s", err, text)
+		}
+
+		w := orders.Wish{
+			URL:   "http://site.example/docs/",
+			Scope: "directory",
+			Files: int64(5000 + i), // more than anybody may have
+			Size:  1e6,
+			Forms: []string{"phm"},
+		}
+		bob := orders.User{Name: "bob"}
+		o, err := all.Draft(bob, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		orderstest.Until(t, all, o.Number, orders.Draft)
+		if err := all.PlaceOrder(o.Number, bob, true); err != nil {
+			t.Fatal(err)
+		}
+		c.goTo(fmt.Sprintf("/orders/%d", o.Number))
+		c.press("Approve")
+		orderstest.Until(t, all, o.Number, orders.Done)
+
+		c.goTo("/settings")
+		c.fill("days", fmt.Sprint(30+i))
+		c.press("Save")
+		c.wait("The settings are in force.")
+		if days := all.Limits().Days; days != int64(30+i) {
+			t.Errorf("archives stay for %d days", days)
+		}
+
+		c.goTo("/find")
+		c.fill("q", "winbind")
+		c.press("Find")
+		c.wait("25 results")
+
+		c.press("Log out")
+		c.wait("Password")
+		c.fill("name", "ann")
+		c.fill("password", "wrong")
+		c.press("Log in")
+		c.wait("is wrong")
+		c.fill("name", "ann")
+		c.fill("password", annsPassword)
+		c.press("Log in")
+		c.wait("ann: operate")
+	}
+	c.with(func(d *fakeDaemon) {
+		const accept = "run site accept=true full=false now=false"
+		if n := strings.Count(strings.Join(d.did, ";"), accept); n != 2 {
+			t.Errorf("done: %v", d.did)
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range c.seen {
+		if !strings.HasPrefix("http://"+at, c.base+"/") {
+			t.Errorf("a request for %s", at)
+		}
+	}
+}
