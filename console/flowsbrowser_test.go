@@ -46,7 +46,7 @@ func TestFlowsInBrowser(t *testing.T) {
 		c.press("Accept: publish this")
 		c.wait("What was held back is being published.")
 
-		from, to := 2-i, 1+i
+		from, to := 2+i, 1+i // what is brought back becomes a new version
 		c.goTo(fmt.Sprintf("/jobs/site/diff?from=%d&to=%d", from, to))
 		c.press(fmt.Sprintf("Bring version %d back", to))
 		c.wait("The older version is published again")

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,18 +191,23 @@ func TestRolesOfRoutes(t *testing.T) {
 	}
 	path := func(pattern string) (string, url.Values) {
 		method, p, ok := strings.Cut(pattern, " ")
-		p = strings.NewReplacer("{job}", "job0000", "{$}", "").Replace(p)
+		p = strings.NewReplacer("{job}", "job0000", "{$}", "", "{n}", "1", "{name}", "x").Replace(p)
 		if ok && method == http.MethodPost {
 			return p, url.Values{}
 		}
 		return p, nil
 	}
-	for _, pattern := range append(need[Read], need[Operate]...) {
+	for _, pattern := range slices.Concat(need[Read], need[Order], need[Operate]) {
 		p, form := path(pattern)
 		b.want(http.StatusUnauthorized, "", p, form)
 	}
-	b.login(Read)
+	b.login(Order)
 	for _, pattern := range need[Operate] {
+		p, form := path(pattern)
+		b.want(http.StatusForbidden, "your role does not allow that", p, form)
+	}
+	b.login(Read)
+	for _, pattern := range slices.Concat(need[Order], need[Operate]) {
 		p, form := path(pattern)
 		b.want(http.StatusForbidden, "your role does not allow that", p, form)
 	}

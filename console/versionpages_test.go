@@ -102,6 +102,10 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "8 removed", at+"/diff?held=1", nil)
 	b.want(http.StatusOK, "0 added, 1 changed", at+"/diff?from=1&to=2&path=docs", nil)
 	b.want(http.StatusOK, "From version 1 to 2", at+"/diff?since=2000-01-01", nil)
+	doc = parse(t, b.want(http.StatusOK, "in <strong>docs</strong>", at+"/diff?since=2000-01-01&path=docs", nil))
+	if got := doc.Find("#files + .wide tbody tr").Text(); !strings.HasPrefix(got, "1.htmlchanged") {
+		t.Errorf("what changed in a directory since a day: %q", got)
+	}
 	b.want(http.StatusNotFound, "no version 9", at+"/diff?from=9&to=2", nil)
 	b.want(http.StatusBadRequest, "is no number", at+"/diff?from=x", nil)
 	b.want(http.StatusBadRequest, "is not a date", at+"/diff?since=x", nil)

@@ -160,7 +160,7 @@ func TestQuotaMeasures(t *testing.T) {
 		},
 		"refused":   {func(x *Ordered) { x.State, x.Want.Files = Refused, 2000 }, ""},
 		"cancelled": {func(x *Ordered) { x.State, x.Want.Files = Cancelled, 2000 }, ""},
-		"expired":   {func(x *Ordered) { all(x); x.State, x.Placed = Expired, now.AddDate(0, 0, -8) }, ""},
+		"expired":   {func(x *Ordered) { x.State, x.Placed = Expired, now.AddDate(0, 0, -8) }, ""},
 	} {
 		got := l.over(next, l.left("ann", had(tc.had), now))
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
