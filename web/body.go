@@ -4,56 +4,107 @@ package web
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"strings"
 
 	"mirrord/phm"
 )
 
-// body sends a file: whole, in ranges, compressed, or not at all when the client has it.
-func (v *view) body(r Resource) error {
-	coding := ""
-	if compressible(r.MIME) && r.Size >= minCompress {
-		v.w.Header().Add("Vary", "Accept-Encoding")
-		if v.r.Header.Get("Range") == "" {
-			coding = v.codings.choose(v.r.Header.Values("Accept-Encoding"), r.Size)
+// body sends a file.
+func (v *view) body(r Resource) error { return v.send(newServed(r)) }
+
+// send sends a file: whole, in ranges, compressed, or not at all when the client has it.
+func (v *view) send(a *served) error {
+	h, coding := v.w.Header(), ""
+	if a.packs {
+		if a.key.state == 0 { // else it is among the fields
+			h.Add("Vary", "Accept-Encoding")
+		}
+		if accept := v.r.Header["Accept-Encoding"]; len(accept) > 0 && v.r.Header.Get("Range") == "" {
+			coding = v.codings.choose(accept, a.r.Size)
 		}
 	}
-	if coding != "" && v.method() && v.fresh(r, coding) { // nothing need be compressed to say so
-		v.describe(r, coding)
+	if coding != "" && v.method() && v.fresh(a.r, coding) { // nothing need be compressed to say so
+		v.describe(a, coding)
 		v.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	if coding != "" {
-		packed, err := v.codings.get(v.r.Context(), r, coding, v.snap.Table.Open)
+		packed, err := v.codings.get(v.r.Context(), a.r, coding, v.file)
 		if err != nil {
 			return err
 		}
 		if packed != nil {
-			v.describe(r, coding)
-			v.w.Header().Set("Content-Type", contentType(r))
-			v.w.Header().Set("Content-Encoding", coding)
-			http.ServeContent(&sized{v.w, int64(len(packed))}, v.r, "", r.Modified, bytes.NewReader(packed))
+			v.describe(a, coding)
+			h["Content-Type"] = a.kind
+			h.Set("Content-Encoding", coding)
+			v.whole(a, packed)
 			return nil
 		}
 	}
-	f, err := v.snap.Table.Open(r)
+	b, err := v.inMemory(a)
+	if err != nil {
+		return err
+	}
+	if b != nil {
+		v.describe(a, "")
+		h["Content-Type"] = a.kind
+		v.whole(a, b)
+		return nil
+	}
+	f, err := v.file(a.r)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	v.describe(r, "")
-	v.w.Header().Set("Content-Type", contentType(r))
-	http.ServeContent(v.w, v.r, "", r.Modified, f)
+	v.describe(a, "")
+	h["Content-Type"] = a.kind
+	http.ServeContent(v.w, v.r, "", a.r.Modified, f)
 	return nil
 }
 
+// file opens a file of the version that is served. An answer that was remembered has opened none: it is the
+// current one, if that is still in the state of the answer.
+func (v *view) file(r Resource) (io.ReadSeekCloser, error) {
+	if v.snap == nil {
+		snap, err := v.site.Snapshot(v.r.Context(), 0)
+		if err != nil {
+			return nil, err
+		}
+		if v.snap = snap; snap.State != v.state {
+			return nil, ErrMoved
+		}
+	}
+	return v.snap.Table.Open(r)
+}
+
+// whole sends what is in memory. Without a condition and a range http.ServeContent would do the same.
+func (v *view) whole(a *served, b []byte) {
+	h, asked := v.w.Header(), v.r.Header
+	if v.r.Method == http.MethodGet && asked["Range"] == nil && asked["If-None-Match"] == nil &&
+		asked["If-Modified-Since"] == nil && asked["If-Match"] == nil && asked["If-Unmodified-Since"] == nil {
+		if a.modified != nil {
+			h["Last-Modified"] = a.modified
+		}
+		h["Accept-Ranges"] = a.ranges
+		h["Content-Length"] = []string{itoa(int64(len(b)))}
+		v.w.Write(b) // an error means that the client has disconnected
+		return
+	}
+	http.ServeContent(&sized{v.w, int64(len(b))}, v.r, "", a.r.Modified, bytes.NewReader(b))
+}
+
 // describe sets the validators. http.ServeContent writes Last-Modified and answers by both (RFC 9110 §13.2).
-func (v *view) describe(r Resource, coding string) {
+func (v *view) describe(a *served, coding string) {
 	h := v.w.Header()
-	h.Set("ETag", etag(r, coding))
-	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-cache") // keep it, but ask whether a new version has come
+	if coding == "" {
+		h["Etag"] = a.etag
+	} else {
+		h.Set("ETag", etag(a.r, coding))
+	}
+	if h["Cache-Control"] == nil {
+		h["Cache-Control"] = a.check
 	}
 }
 

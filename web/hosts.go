@@ -40,8 +40,10 @@ func OwnHosts(names []string, flag string, h http.Handler) http.Handler {
 
 // normalHost returns a host name in lower case, without port, trailing dot and brackets.
 func normalHost(h string) string {
-	if host, _, err := net.SplitHostPort(h); err == nil {
-		h = host
+	if strings.IndexByte(h, ':') >= 0 { // an error costs more than the look
+		if host, _, err := net.SplitHostPort(h); err == nil {
+			h = host
+		}
 	}
 	h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(h, "."))

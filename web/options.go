@@ -3,6 +3,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -49,6 +50,9 @@ type Options struct {
 
 	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
 	CacheBytes int64
+	// KeepBytes bounds the memory for what is known of addresses of current versions, with the files that are
+	// small. Default 32 MiB; negative: nothing is kept.
+	KeepBytes int64
 	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
 	// time.
 	MaxCompress int64
@@ -87,6 +91,9 @@ type Server struct {
 	forward *forwarder      // nil: redirect
 	gateway *gateway        // nil: there is none
 	codings *codings
+	answers *answers
+	byHost  fields // of all that comes from a mirror by host
+	byPath  fields // and by path
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
 	updates chan struct{}                                                // of those that are being written
@@ -138,13 +145,12 @@ func New(o Options) (*Server, error) {
 	if s.gateway, err = newGateway(s, o.Gateway); err != nil {
 		return nil, err
 	}
-	cache, largest := o.CacheBytes, o.MaxCompress
-	if cache == 0 {
-		cache = 32 << 20
-	}
+	cache, largest := cmp.Or(o.CacheBytes, 32<<20), o.MaxCompress
 	if largest <= 0 {
 		largest = 4 << 20
 	}
+	s.answers = newAnswers(cmp.Or(o.KeepBytes, 32<<20))
+	s.byHost, s.byPath = isolation(false), isolation(true)
 	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
 	own := parts.Of[ownPage](ownPages{})
 	for _, p := range own {

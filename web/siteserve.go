@@ -21,6 +21,7 @@ type view struct {
 	prefix string // of the mirror's addresses: "" by host, "/NAME" by path
 	site   Site
 	snap   *Snapshot
+	state  uint64 // of the site, when an answer is sent that was remembered
 }
 
 // at returns the address of something of the mirror, absolute.
@@ -31,7 +32,11 @@ func (v *view) at(path string) string {
 // serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a
 // request is met with a new snapshot; between two publishes of one site there is time for many.
 func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix string) {
-	isolateSite(w.Header(), prefix != "")
+	isolated := s.byHost
+	if prefix != "" {
+		isolated = s.byPath
+	}
+	isolated.set(w.Header())
 	st, err := s.open(name)
 	if err != nil {
 		s.failed(w, r, name, err)
@@ -46,11 +51,11 @@ func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix 
 		site:   st,
 	}
 	for range 3 {
-		clear(w.Header()) // of what an attempt has set
-		isolateSite(w.Header(), prefix != "")
 		if err = v.serve(); !errors.Is(err, ErrMoved) {
 			break
 		}
+		clear(w.Header()) // of what an attempt has set
+		isolated.set(w.Header())
 	}
 	if err != nil {
 		s.failed(w, r, name, err)
@@ -66,11 +71,18 @@ func (v *view) serve() error {
 		}
 		return v.memento(rest)
 	}
+	v.snap = nil
+	defer func() { v.snap.release() }()
+	key := v.answerKey(path)
+	if a := v.answers.get(key); a != nil {
+		v.state = key.state
+		a.fields.set(v.w.Header())
+		return v.send(a)
+	}
 	snap, err := v.site.Snapshot(v.r.Context(), 0)
 	if err != nil {
 		return err
 	}
-	defer snap.release()
 	v.snap = snap
 	in := ""
 	if s, ok := v.site.(spaceSite); ok {
@@ -100,6 +112,13 @@ func (v *view) serve() error {
 		}
 		v.linkOriginal(f.r.URL)
 		v.linkOffer()
+	}
+	if f.isFile() && !f.twice && in == "" && snap.State != 0 && snap.State == key.state {
+		a := newServed(f.r)
+		a.remember(key, v.w.Header())
+		a.fields.set(v.w.Header())
+		v.answers.put(a)
+		return v.send(a)
 	}
 	return v.answer(u, f, live{v})
 }
@@ -136,6 +155,9 @@ type found struct {
 	to    site.URL
 	twice bool // the address is the URL of one file and the place of another
 }
+
+// isFile reports whether a file is sent.
+func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }
 
 // resolve finds what u means to this request.
 func (v *view) resolve(u site.URL) (f found, err error) {

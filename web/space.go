@@ -26,18 +26,21 @@ type spaceSite interface {
 
 // Space returns the table of the current version as it is in the mirror's space.
 func (st *storeSite) Space(t Table) (Table, string, bool) {
-	was := st.space.Load()
-	o, err := space.OpenOverlay(st.s.state.Dir, st.name, was)
-	if err != nil { // the mirror as it is published can be served all the same
-		return t, "", false
-	}
-	if o != was {
-		st.space.Store(o)
-	}
-	if o == nil {
+	o, err := st.overlay()
+	if o == nil || err != nil { // the mirror as it is published can be served all the same
 		return t, "", false
 	}
 	return spaceTable{t, o}, o.Space, true
+}
+
+// overlay returns what the mirror's space has of it, nil when it is in none.
+func (st *storeSite) overlay() (*space.Overlay, error) {
+	was := st.space.Load()
+	o, err := space.OpenOverlay(st.s.state.Dir, st.name, was)
+	if err == nil && o != was {
+		st.space.Store(o)
+	}
+	return o, err
 }
 
 // spaceTable is a table in which pages of the space stand for published ones.

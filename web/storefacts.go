@@ -18,6 +18,7 @@ const factsEvery = 10 * time.Second
 // facts are what the database knows of a version beyond its tree.
 type facts struct {
 	known     bool
+	state     uint64 // number of these among those of the site; 0: they are not all that there is to know
 	tried     time.Time
 	redirects map[site.URL]redirection
 	charsets  map[uint64]uint8 // hash of a URL to the index of a name; only of files whose header named one
@@ -33,7 +34,8 @@ type redirection struct {
 	to     site.URL
 }
 
-// facts reads them. While they cannot be read nothing is known of them, and the site is served without.
+// facts reads them; st.build is held. While they cannot be read nothing is known of them, and the site is
+// served without.
 func (st *storeSite) facts(t *openTree) *facts {
 	f := &facts{tried: st.s.now()}
 	if err := st.records(f, t); err != nil {
@@ -52,6 +54,8 @@ func (st *storeSite) facts(t *openTree) *facts {
 		}
 	}
 	f.known = true
+	st.states++
+	f.state = st.states
 	return f
 }
 

@@ -86,7 +86,7 @@ func (s *Store) Site(name string) (Site, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sites[name] == nil {
-		s.sites[name] = &storeSite{s: s, name: name}
+		s.sites[name] = &storeSite{s: s, name: name, table: filepath.Join(s.dir(name), phm.FilesName)}
 	}
 	return s.sites[name], nil
 }
@@ -108,12 +108,14 @@ func (s *Store) Close() error {
 
 // storeSite is one site, with its current version open.
 type storeSite struct {
-	s    *Store
-	name string
+	s     *Store
+	name  string
+	table string // path of the published file table
 
-	build sync.Mutex // held by who reads a tree or the database
-	mu    sync.Mutex // guards live
-	live  *openTree
+	build  sync.Mutex // held by who reads a tree or the database
+	states uint64     // how many facts were read in full; guarded by build
+	mu     sync.Mutex // guards live
+	live   *openTree
 
 	old oldTrees
 
@@ -172,6 +174,20 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 	return t.snapshot(), nil
 }
 
+// State is that of the published tree, as it lies on the disk at this moment. A mirror of a space has none:
+// what the space has changes without a publish.
+func (st *storeSite) State() uint64 {
+	t, err := st.opened()
+	if t == nil || err != nil {
+		return 0
+	}
+	defer t.release()
+	if o, err := st.overlay(); o != nil || err != nil {
+		return 0
+	}
+	return t.facts.Load().state
+}
+
 // current returns the published tree; the caller releases it. A tree is read again when another table lies
 // where current points; who asks meanwhile waits for it.
 func (st *storeSite) current() (*openTree, error) {
@@ -203,7 +219,7 @@ func (st *storeSite) current() (*openTree, error) {
 
 // opened returns the tree that is open, with one more user; nil when it is not the published one.
 func (st *storeSite) opened() (*openTree, error) {
-	fi, err := os.Stat(st.table())
+	fi, err := os.Stat(st.table)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -221,9 +237,6 @@ func (st *storeSite) opened() (*openTree, error) {
 	return st.live, nil
 }
 
-// table is the path of the published file table.
-func (st *storeSite) table() string { return filepath.Join(st.s.dir(st.name), phm.FilesName) }
-
 // read opens the published tree, with one user: storeSite itself.
 func (st *storeSite) read() (*openTree, error) {
 	root, err := os.OpenRoot(st.s.dir(st.name))
@@ -234,6 +247,6 @@ func (st *storeSite) read() (*openTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirror %s: %w", st.name, err)
 	}
-	t.current = st.table()
+	t.current = st.table
 	return t, nil
 }

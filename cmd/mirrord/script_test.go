@@ -20,7 +20,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mirrord": func() { os.Exit(realMain()) }})
+	testscript.Main(m, map[string]func(){
+		"mirrord":    func() { os.Exit(realMain()) },
+		"servefloor": serveFloor,
+	})
 }
 
 // TestScript runs the command line as scripts do: testdata/script holds one file per scenario. Each script
