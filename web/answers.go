@@ -12,8 +12,8 @@ import (
 )
 
 // answers remembers which file an address of a mirror's current version means, with the header fields that
-// every answer has, and the bytes of small files that were requested again. A key has the state of the site in
-// it, so that nothing need be forgotten when a version is published: what was said before is not found any
+// every answer has, and the bytes of small files that were requested again. A key has the state of the site
+// in it, so that nothing need be forgotten when a version is published: what was said before is not found any
 // more, and goes when its place is needed. It is safe for concurrent use.
 type answers struct {
 	limit int64 // bytes kept; negative: nothing
@@ -173,8 +173,8 @@ func (v *view) answerKey(path string) (key answerKey) {
 	return key
 }
 
-// inMemory returns the bytes of a file that are in memory, or nil. They are read, and compared with the digest
-// of the table, at the second request: most files are not requested twice.
+// inMemory returns the bytes of a file that are in memory, or nil. They are read, and compared with the
+// digest of the table, at the second request: most files are not requested twice.
 func (v *view) inMemory(a *served) ([]byte, error) {
 	if b := a.body.Load(); b != nil {
 		return *b, nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,8 +76,9 @@ func TestAnswersStayTheSame(t *testing.T) {
 		for i := range 4 {
 			got := ask(t, m.server, tc.method, tc.address, tc.headers...)
 			if got.StatusCode != want.StatusCode || bodyOf(t, got) != wantBody ||
-				!maps.EqualFunc(got.Header, want.Header, func(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
-				t.Errorf("%s, time %d: %d %v, want %d %v", what, i+1, got.StatusCode, got.Header, want.StatusCode, want.Header)
+				!maps.EqualFunc(got.Header, want.Header, slices.Equal[[]string]) {
+				t.Errorf("%s, time %d: %d %v, want %d %v", what, i+1, got.StatusCode, got.Header,
+					want.StatusCode, want.Header)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ func TestAnswersFollowPublish(t *testing.T) {
 	see := func(path, want string) {
 		t.Helper()
 		for i := range 3 {
-			if got := bodyOf(t, ask(t, m.server, "GET", "http://test.mirrors.test"+path)); !strings.Contains(got, want) {
+			got := bodyOf(t, ask(t, m.server, "GET", "http://test.mirrors.test"+path))
+			if !strings.Contains(got, want) {
 				t.Errorf("%s, time %d: %q, want %q", path, i+1, got, want)
 			}
 		}
@@ -131,7 +134,8 @@ func TestAnswersFollowPublish(t *testing.T) {
 	}
 }
 
-// A file that is missing or damaged is never remembered for another: what is in memory is what the table says.
+// A file that is missing or damaged is never remembered for another: what is in memory is what the table
+// says.
 func TestAnswersOfDamagedFiles(t *testing.T) {
 	m := mirrorSite(t)
 	at := func(path string) string { return filepath.Join(m.mirror.Dir, "sites", "test", "current", path) }

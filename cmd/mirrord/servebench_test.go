@@ -229,13 +229,16 @@ func (b *serveBench) paths(tree string, servers []*benched) (all []string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if p := "/" + x.Path; plain.MatchString(x.Path) && strings.HasSuffix(x.URL, p) && strings.Count(x.URL, "/") ==
-			2+strings.Count(p, "/") {
+		p := "/" + x.Path
+		atItsURL := strings.HasSuffix(x.URL, p) && strings.Count(x.URL, "/") == 2+strings.Count(p, "/")
+		if atItsURL && plain.MatchString(x.Path) {
 			all = append(all, p)
 			size[p] = x.Size
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a, b))
+	})
 	if len(all) == 0 {
 		b.t.Fatal("the mirror has no file that lies where its URL says")
 	}
@@ -245,8 +248,10 @@ func (b *serveBench) paths(tree string, servers []*benched) (all []string) {
 			b.t.Fatal(err)
 		}
 		for _, s := range servers {
-			if status, got, err := s.get(all[i]); err != nil || status != http.StatusOK || !bytes.Equal(got, want) {
-				b.t.Fatalf("%s sends %s with status %d, %d bytes of %d, %v", s.name, all[i], status, len(got), len(want), err)
+			status, got, err := s.get(all[i])
+			if err != nil || status != http.StatusOK || !bytes.Equal(got, want) {
+				b.t.Fatalf("%s sends %s with status %d, %d bytes of %d, %v", s.name, all[i], status, len(got),
+					len(want), err)
 			}
 		}
 	}
@@ -285,9 +290,9 @@ func (s *benched) load(b *serveBench, paths []string) {
 	}
 	for i, seconds := range [...]int{1, b.number("MIRRORD_SERVE_SECONDS", 3)} {
 		before := s.processor(b)
-		out, err := exec.Command("wrk", "-t1", "--timeout", "30s", "-c"+strconv.Itoa(b.number("MIRRORD_SERVE_CONNECTIONS", 32)),
-			"-d"+strconv.Itoa(seconds)+"s", "-H", "Host: site.localhost", "-s", script, "http://"+s.address, "--", list).
-			CombinedOutput()
+		out, err := exec.Command("wrk", "-t1", "--timeout", "30s",
+			"-c"+strconv.Itoa(b.number("MIRRORD_SERVE_CONNECTIONS", 32)), "-d"+strconv.Itoa(seconds)+"s",
+			"-H", "Host: site.localhost", "-s", script, "http://"+s.address, "--", list).CombinedOutput()
 		if err != nil {
 			b.t.Fatalf("wrk: %v\n%s", err, out)
 		}
@@ -327,7 +332,8 @@ func (s *benched) processor(b *serveBench) (sum float64) {
 		}
 		_, rest, _ := bytes.Cut(text, []byte(") ")) // fields from the third on
 		f := bytes.Fields(rest)
-		if len(f) < 13 || (path.Base(path.Dir(name)) != strconv.Itoa(s.pid) && string(f[1]) != strconv.Itoa(s.pid)) {
+		pid := strconv.Itoa(s.pid)
+		if len(f) < 13 || (path.Base(path.Dir(name)) != pid && string(f[1]) != pid) {
 			continue
 		}
 		for _, ticks := range f[11:13] {
@@ -345,7 +351,8 @@ func (s *benched) processor(b *serveBench) (sum float64) {
 func (b *serveBench) show(what string, servers []*benched) {
 	var nginx turn
 	b.t.Logf("%s", what)
-	b.t.Logf("%-20s %12s %8s %8s %8s %14s %8s", "", "requests/s", "of nginx", "p50 µs", "p99 µs", "µs a request", "of nginx")
+	b.t.Logf("%-20s %12s %8s %8s %8s %14s %8s", "", "requests/s", "of nginx", "p50 µs", "p99 µs",
+		"µs a request", "of nginx")
 	for i, s := range servers {
 		median := func(of func(turn) float64) float64 {
 			var all []float64
@@ -364,8 +371,8 @@ func (b *serveBench) show(what string, servers []*benched) {
 		if i == 0 {
 			nginx = m
 		}
-		b.t.Logf("%-20s %12.0f %8.2f %8.0f %8.0f %14.1f %8.2f", s.name, m.rate, m.rate/nginx.rate, m.p50, m.p99, m.cpu,
-			m.cpu/nginx.cpu)
+		b.t.Logf("%-20s %12.0f %8.2f %8.0f %8.0f %14.1f %8.2f", s.name, m.rate, m.rate/nginx.rate, m.p50,
+			m.p99, m.cpu, m.cpu/nginx.cpu)
 		s.turns = nil
 	}
 }
