@@ -89,6 +89,17 @@ func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected,
 	return c, nil
 }
 
+// Collectable says what Collect would do with one mirror. Bodies that mirrors share are left out: whether
+// anything refers to them takes a look at all mirrors.
+func Collectable(ctx context.Context, a *App, name string) (CollectedSite, error) {
+	st, err := a.MustState()
+	if err != nil {
+		return CollectedSite{}, err
+	}
+	defer st.Close()
+	return gcSite(ctx, a, st, name, true), ctx.Err()
+}
+
 // gcSite does one site. What goes wrong is in the report: the others are done all the same.
 func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool) (c CollectedSite) {
 	c.Name = name

@@ -4,6 +4,8 @@ package app
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
+	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -256,4 +259,35 @@ func CurrentRegistry(a *App) (_ *Registry, err error) {
 		}
 	}
 	return ReadRegistry(st, jobs, st.Now())
+}
+
+// EquivalentsOf is what the registry has of one mirror, published or not. Which mirrors hold the equivalents
+// is left out: that takes a look at all mirrors.
+func EquivalentsOf(a *App, name string) (_ *RegistryMirror, err error) {
+	j, err := scheduler.ReadFile(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	m, err := readRegistryMirror(st, name, j, nil)
+	none := errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
+	switch {
+	case none && j == nil:
+		return nil, fmt.Errorf("%s: %w", name, store.ErrNoSite)
+	case none:
+		return &RegistryMirror{Job: name}, nil
+	case err != nil:
+		return nil, err
+	}
+	pairs, err := st.Pairs()
+	if err != nil {
+		return nil, err
+	}
+	reg := Registry{Mirrors: []RegistryMirror{*m}}
+	reg.link(pairs)
+	return &reg.Mirrors[0], nil
 }

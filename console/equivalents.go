@@ -15,9 +15,8 @@ import (
 
 // equivalentsData is what the page of places shows that have what a mirror has.
 type equivalentsData struct {
-	Job      string
-	Prefixes []string
-	All      []app.RegistryEquivalent
+	Job string
+	All []app.RegistryEquivalent
 }
 
 // registerFor is how long the test of a place may take.
@@ -28,22 +27,11 @@ var errRegistry = errors.New("this daemon keeps no registry")
 
 // equivalentsPage lists the places of the registry, and has the form that registers another one.
 func equivalentsPage(v *visit) error {
-	r, ok := v.o.Daemon.(control.Registrar)
-	if !ok {
-		return errRegistry
-	}
-	all, err := r.Registry()
+	m, err := app.EquivalentsOf(v.o.App, v.job)
 	if err != nil {
 		return err
 	}
-	d := equivalentsData{Job: v.job}
-	if reg, ok := all.(*app.Registry); ok {
-		for _, m := range reg.Mirrors {
-			if m.Job == v.job {
-				d.Prefixes, d.All = m.Prefixes, m.Equivalents
-			}
-		}
-	}
+	d := equivalentsData{Job: v.job, All: m.Equivalents}
 	return v.draw(http.StatusOK, "equivalents.html", "Equivalents of "+v.job, d)
 }
 

@@ -78,15 +78,7 @@ func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloade
 func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
 
 func (d *fakeDaemon) Registry() (any, error) {
-	return &app.Registry{Mirrors: []app.RegistryMirror{{
-		Job: "site",
-		Equivalents: []app.RegistryEquivalent{{
-			Of:              "https://site.test/",
-			At:              "https://copy.test/<site>/",
-			Level:           "1",
-			Interchangeable: true,
-		}},
-	}}}, nil
+	return &app.Registry{}, nil
 }
 
 // Register refuses what is not said to be good.

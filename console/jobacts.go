@@ -34,10 +34,11 @@ type gcData struct {
 
 // gcPage says what gc would drop and free of a mirror.
 func gcPage(v *visit) error {
-	c, err := app.Collect(v.r.Context(), v.o.App, []string{v.job}, true)
-	if err != nil && c == nil {
+	s, err := app.Collectable(v.r.Context(), v.o.App, v.job)
+	if err != nil {
 		return err
 	}
+	c := &app.Collected{Sites: []app.CollectedSite{s}}
 	return v.draw(http.StatusOK, "gc.html", "Free space of "+v.job, gcOf(v.job, c))
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/store"
 )
 
 // Operators change what users may order; what makes no sense is refused, and others may not.
@@ -64,13 +66,41 @@ func TestUsers(t *testing.T) {
 
 // An operator registers a place that has what a mirror has; one that the test refuses is not taken.
 func TestEquivalents(t *testing.T) {
-	b := newBrowser(t, nil)
+	a := mirrored(t)
+	b := newBrowser(t, func(o *Options) { o.App = a })
 	b.daemon.jobs = testJobs(1)
 	b.daemon.jobs[0].Name = "site"
+	j, err := a.FindJob("site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for base, copied := range map[string]string{
+		j.Base(): "https://copy.test/<site>/", "https://other.test/": "https://other.copy.test/",
+	} {
+		if err := st.SavePair(store.PairRecord{
+			Base1:   base,
+			Base2:   copied,
+			Mirrors: true,
+			Level:   "1",
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
 	b.login(Read)
 	b.want(http.StatusForbidden, "your role", "/jobs/site/equivalents", url.Values{"at": {"https://good.test/"}})
 	b.login(Operate)
-	b.want(http.StatusOK, "https://copy.test/&lt;site&gt;/", "/jobs/site/equivalents", nil)
+	page := b.want(http.StatusOK, "https://copy.test/&lt;site&gt;/", "/jobs/site/equivalents", nil)
+	if strings.Contains(page, "other.copy.test") {
+		t.Error("the page has the equivalents of another site")
+	}
+	b.want(http.StatusNotFound, "", "/jobs/nosuch/equivalents", nil)
 	b.want(http.StatusBadRequest, "not registered: mismatch", "/jobs/site/equivalents",
 		url.Values{"at": {"https://lies.test/"}})
 	b.want(http.StatusSeeOther, "/jobs/site/equivalents", "/jobs/site/equivalents",
