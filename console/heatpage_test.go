@@ -206,10 +206,12 @@ func TestHeatCost(t *testing.T) {
 
 func BenchmarkHeat(b *testing.B) {
 	h := largeHistory(b, 2790, 80)
+	before := cpuTime(b)
 	for b.Loop() {
 		d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{Most: heatSteps}))
 		if len(d.Paths) == 0 {
 			b.Fatal("nothing was drawn")
 		}
 	}
+	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
