@@ -199,6 +199,11 @@ type Auth struct {
 	ProxyPasswordEnv  string
 }
 
+// Given reports whether the job shows anything to the site that others do not.
+func (a Auth) Given() bool {
+	return a.User != "" || a.CookiesFile != "" || len(a.Headers) > 0
+}
+
 // Password returns where the password is.
 func (a Auth) Password() Secret { return Secret{Env: a.PasswordEnv, File: a.PasswordFile} }
 

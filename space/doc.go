@@ -23,6 +23,7 @@
 //	  again         somebody else wanted that meanwhile, and for which mirrors
 //	  todo          what a kill leaves to be done again
 //	  left          mirrors that could not be brought up to date, with the reason
+//	  all           mirrors of jobs that name no space belong to this one
 //	  seed          of the hashes in the indexes
 //	  files/        what is opened or served: index.html, and a folder for each mirror
 //	  mirrors/      what is known of each mirror: NAME.json, .files (its phm.files), .held, .links, .pages

@@ -29,6 +29,7 @@ const (
 	againName = "again"
 	todoName  = "todo"
 	leftName  = "left"
+	allName   = "all"
 	seedName  = "seed"
 	asideName = "aside" // what is being written
 

@@ -38,8 +38,8 @@ type Resident struct {
 	Gone    bool              `json:"gone,omitempty"`
 }
 
-// open reads a space for looking at it, until done is called.
-func open(state, name string) (u *update, done func(), err error) {
+// look reads a space for looking at it, until done is called.
+func look(state, name string) (u *update, done func(), err error) {
 	root, err := os.OpenRoot(state)
 	if err != nil {
 		return nil, nil, err
@@ -73,9 +73,10 @@ func open(state, name string) (u *update, done func(), err error) {
 	return u, done, nil
 }
 
-// Look describes a space; most bounds how many hosts are listed. fs.ErrNotExist says that there is none.
+// Look describes a space; most bounds how many hosts are listed, and with 0 no link to what no mirror holds
+// is counted. fs.ErrNotExist says that there is none.
 func Look(state, name string, most int) (*Overview, error) {
-	u, done, err := open(state, name)
+	u, done, err := look(state, name)
 	if err != nil {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
@@ -114,7 +115,9 @@ func Look(state, name string, most int) (*Overview, error) {
 		slices.SortFunc(row.To, mostFirst)
 		o.Pages += row.Pages
 		o.Mirrors = append(o.Mirrors, row)
-		u.wanted(m, wanted)
+		if most > 0 {
+			u.wanted(m, wanted)
+		}
 	}
 	for host, links := range wanted {
 		o.Outside += links
@@ -157,7 +160,7 @@ type Lead struct {
 
 // Explain says where a link from a page of a mirror to a URL of another site leads, and why.
 func Explain(state, name, from, url string) (*Lead, error) {
-	u, done, err := open(state, name)
+	u, done, err := look(state, name)
 	if err != nil {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
@@ -201,7 +204,7 @@ func Explain(state, name, from, url string) (*Lead, error) {
 // Verify returns what is wrong with a space: files that are missing or have other bytes, pages that lead
 // to what is not there. The spaces of a state are made of its mirrors, which are verified by themselves.
 func Verify(state, name string) (findings []Discrepancy, err error) {
-	u, done, err := open(state, name)
+	u, done, err := look(state, name)
 	if err != nil {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
@@ -217,6 +220,19 @@ func Verify(state, name string) (findings []Discrepancy, err error) {
 		findings = append(findings, found...)
 	}
 	return findings, nil
+}
+
+// VerifyMirror is Verify of the files of one mirror, and of the links that lead from it to others.
+func VerifyMirror(state, name, mirror string) (findings []Discrepancy, err error) {
+	u, done, err := look(state, name)
+	if err != nil {
+		return nil, fmt.Errorf("space %s: %w", name, err)
+	}
+	defer done()
+	if m := u.mirrors[mirror]; m != nil {
+		return u.verify(m)
+	}
+	return nil, nil
 }
 
 // Discrepancy is something that is wrong with a space.

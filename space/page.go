@@ -17,10 +17,19 @@ import (
 
 // MirrorFolder is the folder of a mirror in the files of a space. No mirror path that mirrord gives
 // begins so: a leading "@" of a site's own path is escaped, and no host has one in it. So an address
-// below it means the other mirror, also on a server that has only one mirror at its root.
-func MirrorFolder(name string) string { return folderMark + name }
+// below it means the other mirror, also on a server that has only one mirror at its root. Some file systems
+// drop a dot at the end of a name, so that it is escaped.
+func MirrorFolder(name string) string {
+	if rest, ok := strings.CutSuffix(name, "."); ok {
+		name = rest + lastDot
+	}
+	return folderMark + name
+}
 
-const folderMark = "@@"
+const (
+	folderMark = "@@"
+	lastDot    = "%2E"
+)
 
 // MirrorOf cuts the folder of a mirror off a path: of "@@manual/a.html" it returns "manual" and "a.html".
 func MirrorOf(path string) (name, rest string, ok bool) {
@@ -28,9 +37,13 @@ func MirrorOf(path string) (name, rest string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	name, rest, _ = strings.Cut(rest, "/")
+	folder, rest, _ := strings.Cut(rest, "/")
+	name = folder
+	if cut, ok := strings.CutSuffix(folder, lastDot); ok {
+		name = cut + "."
+	}
 	_, err := site.ParseJobName(name)
-	return name, rest, err == nil
+	return name, rest, err == nil && MirrorFolder(name) == folderMark+folder
 }
 
 // maxPage bounds the pages that are read: a larger one stays as it was published.

@@ -117,6 +117,44 @@ func TestLockedNeighbour(t *testing.T) {
 	}
 }
 
+// A space to which all mirrors belong is there before the first one and after the last one.
+func TestTakeAll(t *testing.T) {
+	w := newWorld(t)
+	takes := func(want ...string) {
+		t.Helper()
+		names, err := Names(w.dir)
+		w.must(err)
+		var got []string
+		for _, n := range names {
+			if TakesAll(w.dir, n) {
+				got = append(got, n)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for range 2 {
+		w.must(TakeAll(w.dir, "s"))
+		takes("s")
+	}
+	w.publish("a", map[string]string{"index.html": "x"})
+	w.members["a"] = true
+	w.update()
+	w.check("one")
+	delete(w.members, "a")
+	w.update()
+	takes("s")
+	w.must(TakeAll(w.dir, "other"))
+	takes("other")
+	w.must(TakeAll(w.dir, ""))
+	takes()
+	w.update()
+	if names, err := Names(w.dir); err != nil || !slices.Equal(names, []string{"other"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 // Who comes while another process works leaves word and does not wait.
 func TestBusy(t *testing.T) {
 	w := newWorld(t)
@@ -192,16 +230,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Links to other sites take 20 bytes each.
+// Links to other sites take 20 bytes each; a million of them are looked at with MIRRORD_LONG=1.
 func TestLinksSize(t *testing.T) {
-	const links = 100_000
+	links := 100_000
+	if os.Getenv("MIRRORD_LONG") != "" {
+		links = 1_000_000
+	}
 	var b linkBuilder
 	for i := range uint64(links) {
 		host := b.host(fmt.Sprint(i%1000, ".example"))
 		b.all = append(b.all, link{url: i * 0x9e3779b97f4a7c15, doc: i % 50_000, host: host})
 	}
-	if n := len(b.bytes()); n > 24*links {
-		t.Errorf("%d bytes a link", n/links)
+	size := len(b.bytes())
+	t.Logf("%d links of %d hosts: %.2f bytes each", links, len(b.hosts), float64(size)/float64(links))
+	if len(b.all) != links || size > 24*links {
+		t.Errorf("%d links in %d bytes", len(b.all), size)
 	}
 }
 

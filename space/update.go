@@ -230,7 +230,7 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 	if err := u.finish(ctx); err != nil {
 		return err
 	}
-	if len(u.mirrors) == 0 && len(r.Left) == 0 {
+	if len(u.mirrors) == 0 && len(r.Left) == 0 && !TakesAll(o.State, o.Name) {
 		return u.dissolve()
 	}
 	return u.tellLeft()

@@ -30,6 +30,7 @@ type world struct {
 	members   map[string]bool
 	locked    map[string]bool // cannot be opened
 	redirects map[string]map[string]string
+	urls      map[string]string // by mirror and path, where they are not those of urlOf
 	fresh     []string
 	opened    []string
 	step      func(string)
@@ -55,10 +56,16 @@ func newWorld(t testing.TB) *world {
 		members:   map[string]bool{},
 		locked:    map[string]bool{},
 		redirects: map[string]map[string]string{},
+		urls:      map[string]string{},
 	}
 }
 
-func (w *world) urlOf(name, p string) string { return "http://" + name + ".example/" + p }
+func (w *world) urlOf(name, p string) string {
+	if u := w.urls[name+"/"+p]; u != "" {
+		return u
+	}
+	return "http://" + name + ".example/" + p
+}
 
 func (w *world) must(err error) {
 	w.t.Helper()
@@ -248,6 +255,7 @@ func (w *world) want() map[string]string {
 					u, frag, has := strings.Cut(ref, "#")
 					if to := w.leads(name, u); to != "" {
 						rel, _ := filepath.Rel(path.Dir("@@"+name+"/"+p), to)
+						rel = strings.ReplaceAll(rel, "%", "%25")
 						if has {
 							rel += "#" + frag
 						}
