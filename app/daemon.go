@@ -13,6 +13,8 @@ import (
 	"mirrord/job"
 	"mirrord/notify"
 	"mirrord/scheduler"
+	"mirrord/site"
+	"mirrord/space"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -24,6 +26,7 @@ type DaemonOptions struct {
 	Spread     time.Duration // over which jobs that are due together are spread; below 0 they start together
 	StopWithin time.Duration // how long runs have to end
 	MaxState   job.Size      // bytes that all mirrors together may take; 0: no limit
+	Space      string        // of jobs that name none; "": of none
 	Notify     NotifyOptions
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
@@ -36,6 +39,12 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		return nil, err
 	}
 	tell.Transport = Webhooks(a, st.PublicNames())
+	if _, err := site.ParseJobName(o.Space); o.Space != "" && err != nil {
+		return nil, Usagef("space: %w", err)
+	}
+	if err := space.TakeAll(st.Dir, o.Space); err != nil {
+		return nil, err
+	}
 	jobs, err := filepath.Abs(a.Jobs)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func ExplainIn(
 	if errors.Is(err, store.ErrNoSite) {
 		x, err = explain(ctx, j, st, nil, r)
 	}
-	if (err == nil) && j.Space != "" {
+	if err == nil && st != nil {
 		x.Space, err = explainSpace(st, j, x.URL)
 	}
 	return x, err

@@ -31,6 +31,13 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 		return nil, err
 	}
 	defer st.Close()
+	return importAs(ctx, st, name, as, func(sink phm.Sink) (*phm.Meta, error) { return unpack(name, sink) })
+}
+
+// importAs makes the mirror as of what copyTo writes; name is that of the archive.
+func importAs(
+	ctx context.Context, st *store.State, name, as string, copyTo func(phm.Sink) (*phm.Meta, error),
+) (*phm.Meta, error) {
 	if err := freeName(st, as); err != nil {
 		return nil, err
 	}
@@ -38,7 +45,7 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := importInto(ctx, s, name, st.Now())
+	m, err := importInto(ctx, s, copyTo, st.Now())
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("import %s: %w", name, err), st.RemoveSite(as))
 	}
@@ -59,14 +66,16 @@ func ImportedVersion(m *phm.Meta) int { return max(m.Version, 1) }
 // maxVersion leaves more room for later versions than a mirror will ever need.
 const maxVersion = 1<<31 - 1
 
-// importInto unpacks a PHM as the first version that is known of a site.
-func importInto(ctx context.Context, s *store.Site, name string, now time.Time) (*phm.Meta, error) {
+// importInto makes a PHM that copyTo writes the first version that is known of a site.
+func importInto(
+	ctx context.Context, s *store.Site, copyTo func(phm.Sink) (*phm.Meta, error), now time.Time,
+) (*phm.Meta, error) {
 	tree, err := s.Trees.Build(store.TreeRules{})
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	m, err := unpack(name, interruptibleSink{treeSink{tree.Root}, ctx})
+	m, err := copyTo(interruptibleSink{treeSink{tree.Root}, ctx})
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,15 @@ func syncSpaces(ctx context.Context, a *App, st *store.State, ran ...string) {
 	}
 }
 
-// explainSpace says where links to a URL from the pages of a job lead in its space, and why.
+// explainSpace says where links to a URL from the pages of a job lead in its space, and why; "" without one.
 func explainSpace(st *store.State, j *job.Job, url string) (string, error) {
-	lead, err := space.Explain(st.Dir, j.Space, j.Name, url)
+	name := spaceOf(st, j)
+	if name == "" {
+		return "", nil
+	}
+	lead, err := space.Explain(st.Dir, name, j.Name, url)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "space " + j.Space + " has not been made yet", nil
+		return "space " + name + " has not been made yet", nil
 	} else if err != nil {
 		return "", err
 	}
@@ -63,6 +67,7 @@ type SpaceRequest struct {
 	Name   string // "" is all
 	Update bool   // bring them up to date first; with Verify, also where files are damaged
 	Verify bool
+	Brief  bool // leave out which hosts are wanted
 }
 
 // Spaces describes the spaces of a state.
@@ -82,15 +87,11 @@ func Spaces(ctx context.Context, a *App, r SpaceRequest) ([]LookedSpace, error) 
 		}
 	}
 	names, err := space.Names(st.Dir)
+	if r.Name != "" {
+		names, err = []string{r.Name}, knownSpace(st, r.Name)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if r.Name != "" {
-		if !slices.Contains(names, r.Name) {
-			return nil, Usagef("no space %q: a job names its own with the key space",
-				r.Name)
-		}
-		names = []string{r.Name}
 	}
 	out := []LookedSpace{}
 	for _, name := range names {
@@ -99,7 +100,11 @@ func Spaces(ctx context.Context, a *App, r SpaceRequest) ([]LookedSpace, error) 
 				return nil, err
 			}
 		}
-		o, err := space.Look(st.Dir, name, mostWanted)
+		most := mostWanted
+		if r.Brief {
+			most = 0
+		}
+		o, err := space.Look(st.Dir, name, most)
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +132,12 @@ func mendSpace(ctx context.Context, a *App, st *store.State, name string) error 
 	}
 	_, err = updateSpace(ctx, a, st, name, nil, damaged)
 	return err
+}
+
+// HasSpaces reports whether the state has spaces.
+func HasSpaces(a *App) bool {
+	dir, err := a.State()
+	return err == nil && exists(filepath.Join(dir, space.Folder))
 }
 
 // hasSpaces reports whether a state has spaces.
@@ -178,7 +189,7 @@ func membersOf(a *App, st *store.State, name string) (members []space.Member, er
 		return nil, err
 	}
 	for _, f := range files {
-		if f.Job != nil && f.Job.Space != name {
+		if f.Job != nil && spaceOf(st, f.Job) != name {
 			continue
 		}
 		m := space.Member{Name: f.Name, Unknown: true}
@@ -199,6 +210,20 @@ func membersOf(a *App, st *store.State, name string) (members []space.Member, er
 		members = append(members, m)
 	}
 	return members, nil
+}
+
+// spaceOf is the space of a job: the one that it names, else the one to which all belong, if there is one. A
+// job with credentials names its own, because whoever reads a space reads all of it.
+func spaceOf(st *store.State, j *job.Job) string {
+	if j.Space != "" || !hasSpaces(st) || j.Auth.Given() {
+		return j.Space
+	}
+	names, err := space.Names(st.Dir)
+	i := slices.IndexFunc(names, func(n string) bool { return space.TakesAll(st.Dir, n) })
+	if err != nil || i < 0 {
+		return ""
+	}
+	return names[i]
 }
 
 // placesOf is what the scope of a job surrounds, as a space compares it.

@@ -171,6 +171,44 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
+// With a space of the whole state, jobs need not name one; those with credentials must.
+func TestSpaceOfAll(t *testing.T) {
+	w := newTwoSites(t)
+	w.job("a", w.a, "")
+	w.job("b", w.b, "")
+	st, err := w.app.MakeState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := NewDaemon(w.app, st, DaemonOptions{Space: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a", "b")
+	w.leads("@@a/index.html", "../@@b/page.html#top", w.b+"none")
+	j, err := w.app.FindJob("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := ExplainIn(t.Context(), st, j, ExplainRequest{URL: w.b + "page.html"}); err != nil ||
+		!strings.Contains(x.Space, "@@b/page.html: mirror b holds it") {
+		t.Errorf("%+v, %v", x, err)
+	}
+	put(t, w.app.Jobs, "b.toml", fmt.Sprintf("url = %q\nauth.user = \"u\"\nauth.password_env = \"P\"\n", w.b))
+	w.run("a")
+	w.leads("@@a/index.html", w.b+"page.html#top")
+	if _, err := NewDaemon(w.app, st, DaemonOptions{Space: "../s"}); err == nil {
+		t.Error("a name that leads elsewhere")
+	}
+	if _, err := NewDaemon(w.app, st, DaemonOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a")
+	if hasSpaces(st) {
+		t.Error("there are spaces without a job")
+	}
+}
+
 // A job file that is refused, and a mirror that is damaged, change nothing of a space.
 func TestSpaceStays(t *testing.T) {
 	w := newTwoSites(t)

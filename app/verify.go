@@ -15,6 +15,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/report"
 	"mirrord/phm"
+	"mirrord/space"
 	"mirrord/store"
 )
 
@@ -39,7 +40,8 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	out := new(Verified)
 	fi, err := os.Stat(what)
 	if err == nil && fi.IsDir() && !strings.ContainsRune(what, os.PathSeparator) {
-		if _, perr := os.Stat(filepath.Join(what, phm.MetaName)); errors.Is(perr, fs.ErrNotExist) {
+		_, perr := os.Stat(filepath.Join(what, phm.MetaName))
+		if errors.Is(perr, fs.ErrNotExist) && !space.IsArchive(what) {
 			err = perr // some folder that happens to have a job's name
 		}
 	}
@@ -49,7 +51,9 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	case err == nil:
 		out.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		out, err = verifySite(ctx, a, what, verifyAll)
+		if out, err = verifySite(ctx, a, what, verifyAll); err == nil {
+			err = out.addSpaces(a, what)
+		}
 	}
 	return out, err
 }
@@ -83,6 +87,9 @@ func VerifyTree(ctx context.Context, fsys fs.FS, links bool) (*phm.Report, error
 func verifyFolder(ctx context.Context, a *App, dir string, links bool) (*phm.Report, error) {
 	if _, err := os.Lstat(filepath.Join(dir, phm.MetaName)); err == nil {
 		return verifyDir(ctx, dir, links)
+	}
+	if space.IsArchive(dir) {
+		return verifySpace(ctx, dir, links)
 	}
 	r := ImportRequest{Files: []string{dir}, Lenient: true}
 	in, err := r.openInputs()
@@ -176,6 +183,27 @@ func (r *Verified) addShared(st *store.State) error {
 	})
 	r.Kept.Problems++
 	return nil
+}
+
+// addSpaces adds what is wrong with a mirror in its space: files, and links to other mirrors.
+func (r *Verified) addSpaces(a *App, mirror string) error {
+	state, err := a.State()
+	if err != nil {
+		return err
+	}
+	names, err := space.Names(state)
+	for _, name := range names {
+		found, verr := space.VerifyMirror(state, name, mirror)
+		err = errors.Join(err, verr)
+		for _, f := range found {
+			r.Problems = append(r.Problems, phm.Problem{
+				Kind:   phm.BrokenLink,
+				Path:   space.FilesDir(name) + "/" + space.MirrorFolder(mirror) + "/" + f.Path,
+				Detail: f.What + "; mirrord help space says how it is made again",
+			})
+		}
+	}
+	return err
 }
 
 // siteCheck checks a site, and fills in how much it looked at.

@@ -41,6 +41,7 @@ type daemonFlags struct {
 	scrub                string
 	log, mail, from      string
 	host, maxState       string
+	space                string
 	listenHosts          []string
 	mirrorz              string
 	console              consoleFlags
@@ -102,10 +103,11 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
 	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
 	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors")
+	fl.StringVar(&f.space, "space", "", "default space `NAME`")
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread due jobs over")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of reading jobs")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time for runs to end")
-	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of gc; 0: never")
+	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "gc interval; 0: never")
 	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read everything; 0: never")
 	fl.StringVar(&f.mirrorz, "mirrorz", "", "`FILE` for mirrorz.json")
 	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
@@ -189,6 +191,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		Spread:     spread,
 		StopWithin: f.within,
 		MaxState:   most,
+		Space:      f.space,
 		Notify:     tell,
 		About:      about,
 	})

@@ -15,6 +15,7 @@ import (
 
 func exportCommand(a *cli) *cobra.Command {
 	var o app.ExportRequest
+	spaceName := ""
 	cmd := &cobra.Command{
 		Use:   "export JOB",
 		Short: "Write a mirror to a file",
@@ -22,15 +23,20 @@ func exportCommand(a *cli) *cobra.Command {
 
 Files are read back before they replace older ones. Web archives hold the answers of the site.
 
---flatten puts all files into one folder, --mask leaves out files by type. Both need room for a copy of the mirror.
---since writes a delta. Guide: docs/archives.md.`,
+--flatten and --mask need room for a copy of the mirror. Guide: docs/archives.md.`,
 		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
   mirrord export samba --since 12
   mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if spaceName != "" {
+				return exportSpace(cmd, a, spaceName, o.Out, args)
+			}
+			if len(args) == 0 {
+				return app.Usagef("export: name a job, or a space with --space")
+			}
 			if cmd.Flags().Changed("version") && o.Version < 1 {
 				return app.Usagef("--version %d: versions are numbered from 1; mirrord versions lists them", o.Version)
 			}
@@ -56,9 +62,13 @@ Files are read back before they replace older ones. Web archives hold the answer
 	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
 	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
 		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
+	cmd.Flags().StringVar(&spaceName, "space", "", "a folder of all mirrors of space `NAME`")
 	for _, other := range []string{"since", "format", "flatten", "mask", "all-versions", "with-cookies"} {
 		cmd.MarkFlagsMutuallyExclusive("single-file", other)
+		cmd.MarkFlagsMutuallyExclusive("space", other)
 	}
+	cmd.MarkFlagsMutuallyExclusive("space", "version")
+	cmd.MarkFlagsMutuallyExclusive("space", "single-file")
 	return cmd
 }
 

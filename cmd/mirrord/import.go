@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/space"
 )
 
 func importCommand(a *cli) *cobra.Command {
@@ -21,8 +22,9 @@ func importCommand(a *cli) *cobra.Command {
   WARC and WACZ files, or a directory of them       a version of each crawl that they hold
   project of HTTrack, by hts-cache/new.zip          the first version; hts-cache/doit.log names the entry point
   folder of wget -r, with --url                     the first version, of the originals that -K kept
+  folder of export --space                          all mirrors, under their names
 
-It may come from anybody: names, sizes, digests and addresses are checked, and nothing is left of it when something is wrong.
+Names, sizes, digests and addresses are checked, and nothing is left when something is wrong.
 
 WARC and WACZ files are read as one archive. Their pages are scanned and relocated as in a run, by the rules of the job; without a job file, by those of one that --job writes. The next run requests
 everything with the imported validators, so that what has not changed is not sent again.`,
@@ -31,6 +33,9 @@ everything with the imported validators, so that what has not changed is not sen
   mirrord verify samba.wacz && mirrord import samba.wacz --as samba`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && space.IsArchive(args[0]) {
+				return importSpace(cmd, a, r, args[0])
+			}
 			if r.As == "" {
 				return app.Usagef("import: --as JOB is missing")
 			}

@@ -71,6 +71,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"replicas.go replicaHosts":              {"replicas --hosts", app.Candidates{}},
 		"report.go printSummary":                {"run-now", mirror.Summary{}},
 		"space.go showSpaces":                   {"space", app.LookedSpace{}},
+		"space.go printArchived":                {"export --space", app.ExportedSpace{}},
 		"status.go printStatuses":               {"status", status.Job{}},
 		"status.go printStatus":                 {"status", status.Job{}},
 		"status.go printRuns":                   {"status", status.Run{}},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,6 +48,16 @@ end in exit code 1. With --update it makes damaged files again first.`,
 	cmd.Flags().BoolVar(&r.Update, "update", false, "bring spaces up to date first")
 	cmd.Flags().BoolVar(&r.Verify, "verify", false, "compare files, and follow links between mirrors")
 	return cmd
+}
+
+// printSpaces writes a line for each space.
+func printSpaces(ctx context.Context, a *cli) error {
+	all, err := app.Spaces(ctx, a.app(), app.SpaceRequest{Brief: true})
+	for _, s := range all {
+		a.printf("space %s: %s, %s with links to other mirrors (mirrord space %s)\n", s.Space,
+			plural(len(s.Mirrors), "mirror", "mirrors"), plural(s.Pages, "page", "pages"), s.Space)
+	}
+	return err
 }
 
 // showSpaces writes the spaces that were asked for.
@@ -120,4 +131,41 @@ func countsText(counts []space.Count) string {
 		parts[i] = fmt.Sprintf("%s %d", c.Name, c.Links)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// exportSpace exports a space, and says what was written.
+func exportSpace(cmd *cobra.Command, a *cli, name, out string, args []string) error {
+	if len(args) > 0 {
+		return app.Usagef("export: name a job, or a space with --space, not both")
+	}
+	x, err := app.ExportSpace(cmd.Context(), a.app(), name, out)
+	if err != nil {
+		return err
+	}
+	return printArchived(a, x, "written to "+x.Path)
+}
+
+// importSpace imports an exported space, and says what came of it.
+func importSpace(cmd *cobra.Command, a *cli, r app.ImportRequest, dir string) error {
+	if r.Lenient || r.URL != "" {
+		return app.Usagef("import: %s is an exported space: nothing of it can be left out, and it needs no "+
+			"entry point", dir)
+	}
+	x, err := app.ImportSpace(cmd.Context(), a.app(), dir, r.As)
+	if err != nil {
+		return err
+	}
+	return printArchived(a, x, "imported, with a job file for each mirror")
+}
+
+func printArchived(a *cli, x *app.ExportedSpace, what string) error {
+	if a.json {
+		return a.printJSON(x)
+	}
+	a.printf("space %s: %s %s\n", x.Name, plural(len(x.Mirrors), "mirror", "mirrors"), what)
+	for _, m := range x.Mirrors {
+		a.printf("  %s: version %d, %s, %d with links to other mirrors\n", m.Name, m.Version,
+			plural(m.Files, "file", "files"), m.Pages)
+	}
+	return nil
 }

@@ -51,7 +51,10 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				if err != nil {
 					return err
 				}
-				return printStatuses(a, all)
+				if err := printStatuses(a, all); err != nil || a.json || !app.HasSpaces(a.app()) {
+					return err
+				}
+				return printSpaces(cmd.Context(), a)
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			if runs > 0 {

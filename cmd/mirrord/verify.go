@@ -132,7 +132,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 
 func verifySummary(r *app.Verified) string {
 	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
-	if r.Meta == nil && r.Kept == nil { // a web archive
+	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
 		s = fmt.Sprintf("%s, %s; ", plural(r.Files, "record", "records"), mirror.Bytes(r.Bytes))
 	}
 	if x := r.Sample; x != nil {
