@@ -57,6 +57,7 @@ func pageAddresses() map[string][]string {
 		"GET /orders/{n}":             {"/orders/1", "/orders/2", "/orders/3", "/orders/99"},
 		"GET /find":                   {"/find", "/find?q=winbind&page=2", "/find?q=a*"},
 		"GET /replicas":               {"/replicas"},
+		"GET /spaces":                 {"/spaces"},
 		"GET /settings":               {"/settings"},
 		"GET /users":                  {"/users"},
 		"GET /about":                  {"/about"},
@@ -111,6 +112,7 @@ const evilText = `<script>alert(1)</script><img src=x onerror=alert(1)>"'--><for
 func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 	t.Helper()
 	a, all := mirrored(t), orderFrom(t)
+	putSpace(t, a)
 	texts := &fakeTexts{wanted: true, known: knownReplicas()}
 	users := &fakeUsers{users: map[string]store.UserFact{}}
 	h := access.NewHasher(64)

@@ -65,6 +65,7 @@ type drawn struct {
 	Data  any
 
 	Finds    bool // there are the pages Find and Replicas
+	Spaces   bool // there are some
 	Orders   bool // the visitor may order
 	MayOrder bool // and download, also where there are no orders
 }
@@ -89,6 +90,7 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Data:  data,
 
 		Finds:    v.o.Texts != nil,
+		Spaces:   v.o.App != nil && app.HasSpaces(v.o.App),
 		Orders:   v.o.Orders != nil && v.who.Role >= Order,
 		MayOrder: v.who.Role >= Order,
 	}

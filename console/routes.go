@@ -73,6 +73,7 @@ func routes() []route {
 		{"GET /find", Read, findPage},
 		{"POST /find", Operate, beginFind},
 		{"GET /replicas", Read, replicasPage},
+		{"GET /spaces", Read, spacesPage},
 		{"GET /settings", Operate, settingsPage},
 		{"POST /settings", Operate, saveSettings},
 		{"GET /users", Operate, usersPage},
