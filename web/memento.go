@@ -294,6 +294,11 @@ func (v *view) version(u site.URL, t time.Time) error {
 		h.Set("Memento-Datetime", states[i].Time.UTC().Format(http.TimeFormat))
 		h.Set("Link", strings.Join(v.neighbours(f.r.URL, states, i, known, false), ", "))
 	}
+	if f.to.IsZero() {
+		if f.r, err = inItsTime(v, t, f.r); err != nil {
+			return err
+		}
+	}
 	return v.answer(u, f, past{v, t})
 }
 

@@ -15,8 +15,8 @@ import (
 
 // A mirror of a space is served as it lies there: pages with links to other mirrors in the place of those
 // that are published. Such a link leads to an address below the root, "/@@NAME/…", which is answered by
-// the other mirror. What is asked for by version or URL (Memento, the gateway, what is offered to other
-// mirrors) is as it is published.
+// the other mirror. What is asked for by URL (the gateway, what is offered to other mirrors) is as it is
+// published; spacepast.go has Mementos.
 
 // spaceSite is a Site that may be a mirror of a space.
 type spaceSite interface {
