@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -17,67 +17,48 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 
 	"mirrord/archive"
+	"mirrord/internal/lines"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/wacz"
 	"mirrord/warc"
 )
 
-// capturePlan is the captures of an export, in a file: the site need not stay open while they are packed.
-type capturePlan struct {
-	file wacz.Scratch
-	z    *zstd.Encoder
-	enc  *gob.Encoder
-	size int64
+// capturePlan is the captures of an export, in the order of their dates: that in which their bodies came, and
+// mostly lie in the packs, so that few frames are unpacked more than once. The site need not stay open while
+// they are packed.
+type capturePlan struct{ all lines.Lines }
+
+func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
+	return &capturePlan{all: lines.Lines{Room: room, Sorted: true, Limit: lines.Held}}
 }
 
-func newCapturePlan(file wacz.Scratch) (*capturePlan, error) {
-	p := &capturePlan{file: file}
-	var err error
-	p.z, err = zstd.NewWriter(p, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithLowerEncoderMem(true))
-	p.enc = gob.NewEncoder(p.z)
-	return p, err
-}
-
-func (p *capturePlan) Write(b []byte) (int, error) {
-	n, err := p.file.Write(b)
-	p.size += int64(n)
-	return n, err
-}
-
-func (p *capturePlan) add(c *planned) error { return p.enc.Encode(c) }
-
-// each reads the plan.
-func (p *capturePlan) each(f func(*planned) error) error {
-	if err := p.z.Close(); err != nil {
-		return err
-	}
-	z, err := zstd.NewReader(io.NewSectionReader(p.file, 0, p.size), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true))
+// add adds a capture. Those of one second keep their order.
+func (p *capturePlan) add(c *planned) error {
+	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	defer z.Close()
-	dec := gob.NewDecoder(z)
-	for {
-		c := new(planned)
-		if err := dec.Decode(c); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := f(c); err != nil {
-			return err
-		}
-	}
+	line := fmt.Appendf(make([]byte, 0, 34+len(text)), "%016x%016x", uint64(c.Date), p.all.Len())
+	return p.all.Add(append(append(line, text...), '\n'))
 }
+
+// each reads the plan.
+func (p *capturePlan) each(f func(*planned) error) error {
+	return p.all.Each(func(line []byte) error {
+		c := new(planned)
+		if err := json.Unmarshal(line[16+16:], c); err != nil {
+			return err
+		}
+		return f(c)
+	})
+}
+
+func (p *capturePlan) close() error { return p.all.Close() }
 
 // capturePacker packs captures. It is for one goroutine.
 type capturePacker struct {

@@ -17,7 +17,6 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
-	"mirrord/wacz"
 	"mirrord/warc"
 )
 
@@ -59,8 +58,8 @@ func exportCaptures(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, src.close(), x.plan.file.Close()) }()
-	x.about.Scratch = func() (wacz.Scratch, error) { return spill.Create() }
+	defer func() { err = errors.Join(err, src.close(), x.plan.close()) }()
+	x.about.Scratch = spill.scratch
 	if o.Out == "-" {
 		return nil, x.write(ctx, a, src, o.Stream)
 	}
@@ -112,13 +111,7 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 		if before, x.versions, err = pickVersions(s, &x.o); err != nil {
 			return err
 		}
-		file, err := spill.Create()
-		if err != nil {
-			return err
-		}
-		if x.plan, err = newCapturePlan(file); err != nil {
-			return errors.Join(err, file.Close())
-		}
+		x.plan = newCapturePlan(spill.scratch)
 		newest := x.versions[len(x.versions)-1]
 		p := &capturePlanner{
 			site:     s,
@@ -134,14 +127,14 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 			x.about.Fields = append(x.about.Fields, versionField(warc.FieldVersion, &x.versions[i]))
 		}
 		if err := p.plan(ctx, before, x.versions); err != nil {
-			return errors.Join(err, file.Close())
+			return errors.Join(err, x.plan.close())
 		}
 		if x.counts = p.counts; x.counts.Captures == 0 && len(before) == 0 {
-			return errors.Join(errNoOriginals(x.name, newest), file.Close())
+			return errors.Join(errNoOriginals(x.name, newest), x.plan.close())
 		}
 		docs, err := st.Documents(x.name)
 		if err != nil {
-			return errors.Join(err, file.Close())
+			return errors.Join(err, x.plan.close())
 		}
 		src = &captureSource{
 			st:     st,

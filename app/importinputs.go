@@ -17,11 +17,11 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/crawls"
 	"mirrord/archive/projects"
+	"mirrord/internal/lines"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/wacz"
 	"mirrord/warc"
 )
 
@@ -258,7 +258,7 @@ func (in *importInputs) add(name string) error {
 }
 
 // scratch makes a file without a name.
-func (in *importInputs) scratch() (wacz.Scratch, error) {
+func (in *importInputs) scratch() (lines.Scratch, error) {
 	f, err := in.spill.Create()
 	if err != nil {
 		return nil, err

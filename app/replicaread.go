@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/lines"
 	"mirrord/phm"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
@@ -234,3 +235,5 @@ func (s *fileSpill) Create() (collections.SpillFile, error) {
 		return f, nil
 	}
 }
+
+func (s *fileSpill) scratch() (lines.Scratch, error) { return s.Create() }

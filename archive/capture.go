@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/lines"
 	"mirrord/phm"
 	"mirrord/wacz"
 	"mirrord/warc"
@@ -44,7 +45,7 @@ type About struct {
 	MainDate time.Time
 
 	// Scratch makes room for what is gathered for the end of the file.
-	Scratch func() (wacz.Scratch, error)
+	Scratch func() (lines.Scratch, error)
 }
 
 // PackedCapture is a capture that can be added.

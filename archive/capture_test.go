@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/lines"
 	"mirrord/phm"
-	"mirrord/wacz"
 	"mirrord/warc"
 )
 
@@ -24,7 +24,7 @@ func (h *heap) ReadAt(p []byte, off int64) (int, error) {
 }
 func (h *heap) Close() error { return nil }
 
-func inHeap() (wacz.Scratch, error) { return new(heap), nil }
+func inHeap() (lines.Scratch, error) { return new(heap), nil }
 
 // captured writes some captures in a form: a page that came twice, and a body that is too large for memory.
 func captured(t *testing.T, f Form) []byte {

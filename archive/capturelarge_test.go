@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/wacz"
+	"mirrord/internal/lines"
 	"mirrord/warc"
 )
 
 // scratchFile is a file without a name.
-func scratchFile(t *testing.T) func() (wacz.Scratch, error) {
-	return func() (wacz.Scratch, error) { return os.CreateTemp(t.TempDir(), "scratch") }
+func scratchFile(t *testing.T) func() (lines.Scratch, error) {
+	return func() (lines.Scratch, error) { return os.CreateTemp(t.TempDir(), "scratch") }
 }
 
 // Web archives are written as a stream: memory does not grow with their bytes, nor with the size of a body.
-func TestLargeArchives(t *testing.T) {
+func TestLargeArchivesInBulk(t *testing.T) {
 	small, large := 160, int64(5<<20) // bodies of 16 KiB, and one
 	if os.Getenv("MIRRORD_LONG") != "" {
 		small, large = 1_000_000, 34<<30 // 50 GB together

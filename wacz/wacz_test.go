@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -210,42 +209,6 @@ func TestVerify(t *testing.T) {
 	}
 	if !IsWACZ(bytes.NewReader(file), int64(len(file))) || IsWACZ(strings.NewReader("PK"), 2) {
 		t.Error("a WACZ is not told from others")
-	}
-}
-
-// Lines come back in order, whatever lies in a scratch file.
-func TestLines(t *testing.T) {
-	for _, limit := range []int{1 << 20, 1000, 1} {
-		for _, sorted := range []bool{false, true} {
-			closed := 0
-			l := lines{limit: limit, sorted: sorted}
-			l.scratch = func() (Scratch, error) { return &scratch{closed: &closed}, nil }
-			rng := rand.New(rand.NewPCG(1, uint64(limit)))
-			var want []string
-			for range 500 {
-				line := fmt.Sprintf("%d%s\n", rng.IntN(100), strings.Repeat("x", rng.IntN(200)))
-				want = append(want, line)
-				if err := l.add([]byte(line)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if sorted {
-				slices.Sort(want)
-			}
-			var got []string
-			if err := l.each(func(line []byte) error { got = append(got, string(line)); return nil }); err != nil ||
-				!slices.Equal(got, want) {
-				t.Errorf("limit %d, sorted %v: %d lines, %v", limit, sorted, len(got), err)
-			}
-			if err := l.close(); err != nil || (closed == 1) != (limit < 1<<20) {
-				t.Errorf("limit %d: closed %d times, %v", limit, closed, err)
-			}
-		}
-	}
-	full := errors.New("no room")
-	l := lines{limit: 1, scratch: func() (Scratch, error) { return nil, full }}
-	if err := l.add([]byte("x\n")); !errors.Is(err, full) {
-		t.Errorf("without room: %v", err)
 	}
 }
 

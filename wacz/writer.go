@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"mirrord/internal/lines"
 	"mirrord/warc"
 )
 
@@ -45,7 +46,7 @@ type Writer struct {
 	data  *warc.Writer
 	part  *part // that is being written
 
-	index, pages lines
+	index, pages lines.Lines
 	many         int // manyLines, less in tests
 }
 
@@ -73,12 +74,12 @@ type Described struct {
 }
 
 // NewWriter begins a file. What is gathered for its end goes to scratch files when it is large.
-func NewWriter(w io.Writer, a Details, scratch func() (Scratch, error)) (*Writer, error) {
+func NewWriter(w io.Writer, a Details, scratch func() (lines.Scratch, error)) (*Writer, error) {
 	b := &Writer{
 		zip:   zip.NewWriter(w),
 		many:  manyLines,
-		index: lines{scratch: scratch, sorted: true, limit: held},
-		pages: lines{scratch: scratch, limit: held},
+		index: lines.Lines{Room: scratch, Sorted: true, Limit: lines.Held},
+		pages: lines.Lines{Room: scratch, Limit: lines.Held},
 		about: Package{
 			Profile:  "data-package",
 			Version:  version,
@@ -140,7 +141,7 @@ func (b *Writer) Data() *warc.Writer { return b.data }
 // Index adds a line for a record, which lies at its place.
 func (b *Writer) Index(e warc.Entry) error {
 	e.File = path.Base(dataName)
-	return b.index.add(e.Append(nil))
+	return b.index.Add(e.Append(nil))
 }
 
 // List adds a page to the list.
@@ -154,7 +155,7 @@ func (b *Writer) List(p Listed) error {
 	if err != nil {
 		return err
 	}
-	return b.pages.add(line)
+	return b.pages.Add(line)
 }
 
 // marshal returns JSON and the end of a line.
@@ -168,7 +169,7 @@ func marshal(v any) ([]byte, error) {
 
 // Close writes pages, index and description, and ends the file.
 func (b *Writer) Close() error {
-	return errors.Join(b.close(), b.index.close(), b.pages.close())
+	return errors.Join(b.close(), b.index.Close(), b.pages.Close())
 }
 
 func (b *Writer) close() error {
@@ -179,7 +180,7 @@ func (b *Writer) close() error {
 	if _, err := io.WriteString(b.part, head); err != nil {
 		return err
 	}
-	if err := b.pages.each(b.write); err != nil {
+	if err := b.pages.Each(b.write); err != nil {
 		return err
 	}
 	if err := b.writeIndex(); err != nil {
@@ -223,18 +224,18 @@ const (
 )
 
 func (b *Writer) writeIndex() error {
-	if b.index.n <= b.many {
+	if b.index.Len() <= b.many {
 		if err := b.begin(indexName, zip.Deflate); err != nil {
 			return err
 		}
-		return b.index.each(b.write)
+		return b.index.Each(b.write)
 	}
 	if err := b.begin(packedIndex, zip.Store); err != nil {
 		return err
 	}
 	p := memberWriter{to: b.part, z: gzip.NewWriter(nil)}
 	fmt.Fprintf(&p.idx, "!meta 0 {\"format\": \"cdxj-gzip-1.0\", \"filename\": %q}\n", path.Base(packedIndex))
-	if err := b.index.each(p.add); err != nil {
+	if err := b.index.Each(p.add); err != nil {
 		return err
 	}
 	if err := p.flush(); err != nil {

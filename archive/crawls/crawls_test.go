@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"mirrord/internal/lines"
 	"mirrord/site"
-	"mirrord/wacz"
 	"mirrord/warc"
 )
 
@@ -125,7 +125,7 @@ func (m *memory) Close() error { return nil }
 func (m *memory) ReadAt(p []byte, at int64) (int, error) { return bytes.NewReader(m.b).ReadAt(p, at) }
 
 func options() Options {
-	return Options{Scratch: func() (wacz.Scratch, error) { return new(memory), nil }}
+	return Options{Scratch: func() (lines.Scratch, error) { return new(memory), nil }}
 }
 
 func inputs(files ...string) (in []RecordFile) {
@@ -178,7 +178,7 @@ func TestForms(t *testing.T) {
 		"stream after members": members(recs[:2]...) + gz(plain(recs[2], page("http://h.test/c", day1, "three"))),
 	} {
 		o, scratches := options(), 0
-		o.Scratch = func() (wacz.Scratch, error) {
+		o.Scratch = func() (lines.Scratch, error) {
 			scratches++
 			return new(memory), nil
 		}

@@ -20,7 +20,7 @@ import (
 	"io"
 	"time"
 
-	"mirrord/wacz"
+	"mirrord/internal/lines"
 	"mirrord/warc"
 )
 
@@ -33,11 +33,11 @@ type RecordFile struct {
 
 // Options say how files are read.
 type Options struct {
-	Lenient bool                         // leave out what is damaged
-	Scratch func() (wacz.Scratch, error) // makes room for what is packed as a whole; the caller closes it
-	Wrong   func(err error)              // receives what was left out; nil: nobody wants to know
-	Read    func(bytes int64)            // receives how much was read of all inputs, now and then; nil likewise
-	Stopped func() error                 // is called now and then; an error ends the reading
+	Lenient bool                          // leave out what is damaged
+	Scratch func() (lines.Scratch, error) // makes room for what is packed as a whole; the caller closes it
+	Wrong   func(err error)               // receives what was left out; nil: nobody wants to know
+	Read    func(bytes int64)             // receives how much was read of all inputs, now and then; nil likewise
+	Stopped func() error                  // is called now and then; an error ends the reading
 
 	// Indexed says that of a WACZ only the index is read: each record when Answer opens it, which then returns
 	// an error when the index does not tell the truth. What a revisit refers to is known by its digest only.

@@ -65,6 +65,7 @@ func rows() map[string]Row {
 		"internal/parts": 0, // registries
 
 		"internal/inorder": 0, // work on all cores, in order
+		"internal/lines":   0, // lines that are gathered and sorted in little memory
 		"internal/inflate": 0,
 
 		"internal/webhook": 0,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wacz
+// Package lines gathers lines of text in little memory, in order or to be sorted: what does not fit goes to a
+// scratch file, and is merged when it is read.
+package lines
 
 import (
 	"bufio"
@@ -18,14 +20,14 @@ type Scratch interface {
 	io.Closer
 }
 
-// held is how many bytes of lines are kept in memory before they go to a scratch file.
-const held = 8 << 20
+// Held is a good Limit.
+const Held = 8 << 20
 
-// lines gathers lines, in order or to be sorted, in little memory. The zero value with a scratch is ready.
-type lines struct {
-	scratch func() (Scratch, error)
-	sorted  bool
-	limit   int // held, less in tests
+// Lines are those that were gathered. The zero value with Room and Limit is ready. It is for one goroutine.
+type Lines struct {
+	Room   func() (Scratch, error) // makes a scratch file
+	Sorted bool                    // they come back in ascending bytewise order
+	Limit  int                     // bytes of lines and of what belongs to them that are kept in memory
 
 	n    int
 	mem  []byte
@@ -34,20 +36,24 @@ type lines struct {
 	runs []int64 // where the parts of the file end
 }
 
-func (l *lines) add(line []byte) error {
+// Len is the number of lines.
+func (l *Lines) Len() int { return l.n }
+
+// Add adds a line, which ends in a line feed and has no other.
+func (l *Lines) Add(line []byte) error {
 	l.mem = append(l.mem, line...)
 	l.ends = append(l.ends, len(l.mem))
 	l.n++
-	if len(l.mem)+16*len(l.ends) < l.limit {
+	if len(l.mem)+16*len(l.ends) < l.Limit {
 		return nil
 	}
 	return l.shed()
 }
 
 // shed writes what is in memory as one part.
-func (l *lines) shed() error {
+func (l *Lines) shed() error {
 	if l.file == nil {
-		f, err := l.scratch()
+		f, err := l.Room()
 		if err != nil {
 			return err
 		}
@@ -69,21 +75,21 @@ func (l *lines) shed() error {
 }
 
 // inMemory returns the lines that are not in the file, in their order.
-func (l *lines) inMemory() [][]byte {
+func (l *Lines) inMemory() [][]byte {
 	all := make([][]byte, len(l.ends))
 	from := 0
 	for i, end := range l.ends {
 		all[i] = l.mem[from:end]
 		from = end
 	}
-	if l.sorted {
+	if l.Sorted {
 		slices.SortFunc(all, bytes.Compare)
 	}
 	return all
 }
 
-// each calls f for all lines. A line is valid during the call.
-func (l *lines) each(f func(line []byte) error) error {
+// Each calls f for all lines. A line is valid during the call. Nothing is added afterwards.
+func (l *Lines) Each(f func(line []byte) error) error {
 	if l.file == nil {
 		for _, line := range l.inMemory() {
 			if err := f(line); err != nil {
@@ -106,13 +112,14 @@ func (l *lines) each(f func(line []byte) error) error {
 			m = append(m, part)
 		}
 	}
-	if l.sorted {
+	if l.Sorted {
 		heap.Init(&m)
 	}
-	return m.each(l.sorted, f)
+	return m.each(l.Sorted, f)
 }
 
-func (l *lines) close() error {
+// Close gives the room back.
+func (l *Lines) Close() error {
 	if l.file == nil {
 		return nil
 	}
