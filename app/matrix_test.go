@@ -373,7 +373,7 @@ func diskActions() []diskAction {
 // What a disk does to a mirror: never a crash, never wrong bytes in a version that can be exported, always
 // found by verify, healed where the bytes exist on the disk or at the site, and else named. After each of
 // these, verify --repair and a run bring everything back that the site or the disk has.
-func TestDiskMatrix(t *testing.T) {
+func TestDiskMatrixInBulk(t *testing.T) {
 	m := newDiskMatrix(t)
 	all := os.Getenv("MIRRORD_LONG") != ""
 	cases, n := 0, 0

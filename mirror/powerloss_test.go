@@ -39,7 +39,7 @@ func recordedRun(t *testing.T, dir string, s *crashSite) []disktest.Call {
 // The power goes at any moment of two runs, and the disk has lost, reordered or torn what was not synced: the
 // state opens, verify finds nothing wrong in it, a run that had ended is there, and the next run ends in the
 // tree of runs that nothing disturbed.
-func TestPowerLoss(t *testing.T) {
+func TestPowerLossInBulk(t *testing.T) {
 	t.Parallel()
 	oracle.Strace(t)
 	s := newCrashSite(t, 60)

@@ -160,7 +160,7 @@ var oneLine = regexp.MustCompile(
 	`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord verify --rebuild bad\n$`)
 
 // site.db with each page damaged in each way, and its log: a run makes it again, with all versions.
-func TestBadPagesHealed(t *testing.T) {
+func TestBadPagesHealedInBulk(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
 	long := os.Getenv("MIRRORD_LONG") != ""
@@ -208,7 +208,7 @@ func TestBadPagesHealed(t *testing.T) {
 
 // site.db with each page damaged in each way, without its log: each reading command and a run say it in one
 // line, or the page does not matter.
-func TestBadPagesOfSite(t *testing.T) {
+func TestBadPagesOfSiteInBulk(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
 	long := os.Getenv("MIRRORD_LONG") != ""
@@ -285,7 +285,7 @@ func TestBadPagesOfSite(t *testing.T) {
 
 // mirror.db with each page damaged in each way: verify finds it, no other reading command fails for it, and
 // what it says is one line. A run makes the database again.
-func TestBadPagesOfState(t *testing.T) {
+func TestBadPagesOfStateInBulk(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
 	long := os.Getenv("MIRRORD_LONG") != ""
@@ -330,7 +330,7 @@ func usedPages(data []byte) int {
 
 // Databases with damaged pages in a daemon: the healthy site always finishes, the damaged one is said to be
 // so, and the daemon lives and does not run it again by itself. What the remedy names brings it back.
-func TestBadPagesInDaemon(t *testing.T) {
+func TestBadPagesInDaemonInBulk(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
 	long := os.Getenv("MIRRORD_LONG") != ""
