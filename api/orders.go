@@ -82,7 +82,7 @@ func (c *call) user() orders.User {
 
 // draftOrder has an order looked at. It is placed by another call.
 func draftOrder(c *call) error {
-	n := orders.FormOf(c.o.Orders.Suggest(c.who))
+	n := orders.FormOf(c.o.Orders.Suggest(c.user()))
 	if err := c.body(&n); err != nil {
 		return err
 	}

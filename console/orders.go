@@ -69,7 +69,7 @@ func (d orderData) At(t time.Time) string { return orders.StartField(t) }
 
 // orderPage shows the order form, filled in with an address, or with an earlier order.
 func orderPage(v *visit) error {
-	w := v.o.Orders.Suggest(v.who.Name)
+	w := v.o.Orders.Suggest(v.user())
 	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
 		o, err := v.o.Orders.Seen(v.user(), like)

@@ -187,12 +187,16 @@ func (s *Orders) Left(user string) Remaining {
 }
 
 // Suggest is what a user orders who chooses nothing but an address.
-func (s *Orders) Suggest(user string) Wish {
+func (s *Orders) Suggest(who User) Wish {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	files := s.limits.Files
+	if !who.Operator {
+		files = max(1, s.limits.left(who.Name, s.all, s.o.Now()).Files)
+	}
 	return Wish{
 		Scope: "directory",
-		Files: max(1, s.limits.left(user, s.all, s.o.Now()).Files),
+		Files: files,
 		Size:  s.limits.Size,
 		Delay: max(s.limits.Delay.Duration(), 250*time.Millisecond),
 		Forms: []string{"phm"},

@@ -185,6 +185,10 @@ func TestQuota(t *testing.T) {
 	if _, err := place(ann, w, false); err == nil || !strings.Contains(err.Error(), "3 orders within a day") {
 		t.Errorf("a fourth order: %v", err)
 	}
+	opal := User{Name: "ann", Operator: true} // what she had before she became one does not count
+	if n, m := s.Suggest(ann).Files, s.Suggest(opal).Files; n != 2000-100-101-102 || m != 2000 {
+		t.Errorf("suggested are %d files, to an operator %d", n, m)
+	}
 	if p := s.Place(x.Number); p.Ahead != 2 {
 		t.Errorf("its place: %+v", p)
 	}
