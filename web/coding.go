@@ -156,6 +156,25 @@ func (c *codings) get(
 	return e.body, nil
 }
 
+// peek returns what get would at once: a body that is there; nil for one that would not be smaller.
+func (c *codings) peek(key codingKey) (body []byte, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.kept[key]
+	if !ok {
+		return nil, false
+	}
+	e := el.Value.(*codingEntry)
+	select {
+	case <-e.done: // c.mu is held when it is closed: one that failed is not kept
+		c.order.MoveToFront(el)
+		c.hits++
+		return e.body, true
+	default:
+		return nil, false
+	}
+}
+
 // drop forgets an entry that is done; c.mu is held. A failed one has no body.
 func (c *codings) drop(el *list.Element) {
 	e := el.Value.(*codingEntry)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"mirrord/internal/parts"
@@ -94,6 +95,7 @@ type Server struct {
 	answers *answers
 	byHost  fields // of all that comes from a mirror by host
 	byPath  fields // and by path
+	heads   sync.Pool
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
 	updates chan struct{}                                                // of those that are being written
@@ -115,6 +117,7 @@ func New(o Options) (*Server, error) {
 		updates: make(chan struct{}, maxUpdates),
 		finds:   make(chan struct{}, maxFinds),
 		log:     o.Log,
+		heads:   sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

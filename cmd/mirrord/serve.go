@@ -175,32 +175,38 @@ type listener struct {
 // moment.
 func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
 	var all []listener
-	add := func(l net.Listener, h http.Handler, what string) {
-		all = append(all, listener{l, &http.Server{
+	add := func(l net.Listener, h http.Handler, what, own string) {
+		quick := web.Quick{
+			Server: srv,
+			Own:    own,
+			Head:   10 * time.Second,
+			Idle:   2 * time.Minute,
+		}
+		all = append(all, listener{quick.Listener(l), &http.Server{
 			Handler:           h,
-			ReadHeaderTimeout: 10 * time.Second,
+			ReadHeaderTimeout: quick.Head,
 			ReadTimeout:       time.Minute,
-			IdleTimeout:       2 * time.Minute,
+			IdleTimeout:       quick.Idle,
 			MaxHeaderBytes:    32 << 10,
 			ErrorLog:          slog.NewLogLogger(a.log().Handler(), slog.LevelDebug),
 		}})
 		a.printf("serving %s at http://%s/\n", what, l.Addr())
 	}
-	listen := func(addr string, h http.Handler, what string) error {
+	listen := func(addr string, h http.Handler, what, own string) error {
 		l, err := net.Listen("tcp", addr)
 		if err == nil {
-			add(l, h, what)
+			add(l, h, what, own)
 		}
 		return err
 	}
 	if f.opened != nil {
-		add(f.opened, srv, "mirrors")
+		add(f.opened, srv, "mirrors", "")
 	} else {
-		err = listen(f.listen, srv, "mirrors")
+		err = listen(f.listen, srv, "mirrors", "")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.own)) {
 		if err == nil {
-			err = listen(f.own[name], srv.Site(name), name)
+			err = listen(f.own[name], srv.Site(name), name, name)
 		}
 	}
 	if err != nil {
