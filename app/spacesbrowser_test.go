@@ -75,7 +75,8 @@ func ring(t *testing.T) *App {
 	return a
 }
 
-// serveFiles starts nginx for a folder and returns its address.
+// serveFiles starts nginx for a folder and returns its address. Its worker runs as root where the test does:
+// folders of tests are closed to others.
 func serveFiles(t *testing.T, folder string) string {
 	t.Helper()
 	bin, err := exec.LookPath("nginx")
@@ -93,7 +94,7 @@ func serveFiles(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	dir, address := t.TempDir(), l.Addr().String()
-	put(t, dir, "nginx.conf", fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log %[1]s/log;
+	put(t, dir, "nginx.conf", fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/log;
 events {}
 http {
 	types { text/html html; image/svg+xml svg; }
