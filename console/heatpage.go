@@ -127,14 +127,19 @@ func heatPage(v *visit) error {
 	d := heatOf(v.job, m.Top, r.All, m.HeatMap)
 	for i := range d.Rows {
 		if rule, ok := m.Rules[d.Rows[i].Path]; ok && rule.Skipped {
-			d.Rows[i].Rule = fmt.Sprintf("support %.2f, confidence %.2f: %s", rule.Support, rule.Confidence, rule.Why)
-			d.mark(d.Rows[i].Name)
+			d.skips(i, rule.Support, rule.Confidence, rule.Why)
 		}
 	}
 	if err := heatCost(v, &d); err != nil {
 		return err
 	}
 	return v.draw(http.StatusOK, "heat.html", "How "+v.job+" changes", &d)
+}
+
+// skips says that a rule skips the directory of a row.
+func (d *heatData) skips(i int, support, confidence float64, why string) {
+	d.Rows[i].Rule = fmt.Sprintf("support %.2f, confidence %.2f: %s", support, confidence, why)
+	d.mark(d.Rows[i].Name)
 }
 
 // heatOf is the page of a map: its table, and the drawing.

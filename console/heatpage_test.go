@@ -126,25 +126,49 @@ func TestHeatDrawing(t *testing.T) {
 	}
 }
 
+// heatHTML is the page of a map.
+func heatHTML(t *testing.T, d heatData) *goquery.Document {
+	t.Helper()
+	w := httptest.NewRecorder()
+	v := &visit{
+		Server: newBrowser(t, nil).srv,
+		w:      w,
+		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
+	}
+	if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, w.Body.String())
+}
+
+// A directory that a rule skips is marked in the drawing, and the table has the rule with its support.
+func TestHeatShowsRules(t *testing.T) {
+	h := largeHistory(t, 6, 3)
+	d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{}))
+	skipped := d.Rows[2].Name
+	d.skips(2, 0.37, 0.91, "seldom <when>")
+	doc := heatHTML(t, d)
+	doc.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
+		want := ""
+		if name := row.Find("td").First().Text(); name == skipped {
+			want = "support 0.37, confidence 0.91: seldom <when>"
+		}
+		if got := row.Find("td").Last().Text(); got != want {
+			t.Errorf("%s: the rule %q, want %q", row.Find("td").First().Text(), got, want)
+		}
+	})
+	drawn := doc.Find("svg.heat").Text()
+	if !strings.Contains(drawn, skipMark+skipped) || strings.Count(drawn, skipMark) != 1 {
+		t.Errorf("the drawing has the marks %q", drawn)
+	}
+}
+
 // Audits are marked in the drawing, in its legend and in the table.
 func TestHeatMarksAudits(t *testing.T) {
 	h := largeHistory(t, 6, 3)
 	dir, _ := h.Dirs().Lookup("part2")
 	m := h.HeatMap(evolution.HeatOptions{Audits: [][]evolution.Dir{nil, {dir}, nil, {dir, dir}}})
-	b := newBrowser(t, nil)
-	page := func(d heatData) *goquery.Document {
-		w := httptest.NewRecorder()
-		v := &visit{
-			Server: b.srv,
-			w:      w,
-			r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
-		}
-		if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
-			t.Fatal(err)
-		}
-		return parse(t, w.Body.String())
-	}
-	doc := page(heatOf("site", "", false, m))
+	doc := heatHTML(t, heatOf("site", "", false, m))
 	mark, _ := doc.Find("svg.heat > path.audit").Attr("d")
 	if n := strings.Count(mark, "M"); n != 4 { // two runs, of the directory and of the root
 		t.Errorf("%d marks: %s", n, mark)
@@ -169,7 +193,7 @@ func TestHeatMarksAudits(t *testing.T) {
 	if !strings.HasPrefix(got, "/2 ") || !strings.Contains(got, "part2/2 ") || strings.Count(got, "/0 ") != 5 {
 		t.Errorf("the table says %s", got)
 	}
-	doc = page(heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{})))
+	doc = heatHTML(t, heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{})))
 	if n := doc.Find("svg.heat > path.audit").Length(); n != 0 {
 		t.Errorf("without audits there are %d marks", n)
 	}

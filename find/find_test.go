@@ -323,6 +323,32 @@ func TestRolledUp(t *testing.T) {
 	}
 }
 
+// Of two collections that say the same, the one with more replicas comes first.
+func TestReplicasWeigh(t *testing.T) {
+	for _, more := range []string{"a", "b"} {
+		x, _ := newIndex(t)
+		copies := map[string][]string{}
+		for _, name := range []string{"a", "b"} {
+			n := 2
+			if name == more {
+				n = 4
+			}
+			for i := range n {
+				dir := fmt.Sprintf("%s%d.example/manual/", name, i)
+				copies[name] = append(copies[name], dir)
+				put(t, x, fmt.Sprint("job-", name, i), map[string]PageText{
+					"https://" + dir + "index.html": {Title: "Manual " + name, Said: "how to brew tea"},
+				})
+			}
+		}
+		fam := NewFamilies([][]string{copies["a"], copies["b"]})
+		r, err := x.Search(t.Context(), TextSearch{Words: "brew", Families: fam})
+		if err != nil || len(r.Results) != 2 || r.Results[0].Title != "Manual "+more {
+			t.Errorf("%s has four copies: %+v, %v", more, r, err)
+		}
+	}
+}
+
 // A title weighs more than a text, and pages that say the same have one line.
 func TestTitlesAndTwins(t *testing.T) {
 	x, _ := newIndex(t)
