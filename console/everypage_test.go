@@ -279,7 +279,7 @@ func pageStatus(path string) int {
 // descriptions and fragments lead to them.
 func checkHTML(t *testing.T, at, page string) {
 	t.Helper()
-	void := " area base br col embed hr img input link meta source track wbr path rect "
+	void := " area base br col embed hr img input link meta source track wbr "
 	var open, written []string
 	z := html.NewTokenizer(strings.NewReader(page))
 	if !strings.HasPrefix(strings.TrimSpace(page), "<!DOCTYPE html>") {

@@ -19,17 +19,6 @@ import (
 
 var then = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// scratch is a scratch file in memory.
-type scratch struct {
-	bytes.Buffer
-	closed *int
-}
-
-func (h *scratch) ReadAt(p []byte, off int64) (int, error) {
-	return bytes.NewReader(h.Bytes()).ReadAt(p, off)
-}
-func (h *scratch) Close() error { *h.closed++; return nil }
-
 // built is a file of n records.
 func built(t testing.TB, n int) []byte {
 	t.Helper()
