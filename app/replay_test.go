@@ -160,7 +160,9 @@ func (s seenReplay) differs(want seenReplay) string {
 	return ""
 }
 
-const showReplay = `new Promise(done => {
+// showReplay opens a page in a frame. On a busy machine the page around it may still be without a body.
+const showReplay = `new Promise(async done => {
+	while (document.body === null) await new Promise(again => setTimeout(again, 20))
 	const f = document.createElement('iframe')
 	f.width = 1000
 	f.height = 800

@@ -65,9 +65,13 @@ func (p *Picture) draw(s *svg, top float64) {
 	x := func(step int) float64 { return cellsLeft + wide*float64(step) }
 	t := p.r.Total
 	s.text("head", 16, top+4, fmt.Sprintf("%s by %s", p.shown(), p.stepName()))
+	quiet := ""
+	if t.Quiet != nil {
+		quiet = fmt.Sprintf(" (%.1f %% in quiet %s)", 100**t.Quiet, p.stepName())
+	}
 	s.text("soft", 16, top+20,
-		fmt.Sprintf("%s: asked %.1f %% of what full syncs ask, CR %s (pooled %s), stale %.2f %%",
-			p.setting(), 100*t.Req, measureText(t.CR), measureText(t.CRMicro), 100*t.Stale))
+		fmt.Sprintf("%s: asked %.1f %% of what full syncs ask%s, CR %s (pooled %s), stale %.2f %%",
+			p.setting(), 100*t.Req, quiet, measureText(t.CR), measureText(t.CRMicro), 100*t.Stale))
 	p.bars(s, top+34, x, wide)
 	y := top + pictureHead
 	for i := range p.rows {

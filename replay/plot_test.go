@@ -63,6 +63,11 @@ func TestPlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.r.Total.Quiet != nil {
+		t.Fatal("the history has quiet weeks by now")
+	}
+	asked := 0.125
+	p.r.Total.Quiet = &asked
 	var out bytes.Buffer
 	if err := Plot(&out, "small & <sound>", curves, p); err != nil {
 		t.Fatal(err)
@@ -79,7 +84,8 @@ func TestPlot(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"small &amp; &lt;sound&gt;", ">docs/<", ">news/<", "7 directories by weeks", "3 full syncs", ">strict<",
+		"small &amp; &lt;sound&gt;", ">docs/<", ">news/<", "ask (12.5 % in quiet weeks), CR ",
+		"7 directories by weeks", "3 full syncs", ">strict<",
 	} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("no %q in the drawing", text)
