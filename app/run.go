@@ -54,6 +54,7 @@ func RunSite(
 		Log:      a.Log,
 		Progress: o.Progress,
 		Accept:   o.Accept,
+		Space:    spaceOf(st, j),
 		NoFetch:  o.AsIs,
 		Turn:     o.Turn,
 		Now:      st.Now,

@@ -30,6 +30,8 @@ type Job struct {
 	Copyright, Abstract string
 
 	Space string // in which links to URLs of other mirrors of it lead to these; "" is none
+	// FetchOnce is how old the answer may be that another mirror of the space got; 0: none is taken.
+	FetchOnce time.Duration
 
 	Schedule string // see ParseSchedule; "" means only by hand
 	// bounds of schedule continuous, from the end of a run to the start of the next
@@ -236,6 +238,7 @@ const MaxStale = 32
 func Default(urls ...string) *Job {
 	return &Job{
 		URLs:          urls,
+		FetchOnce:     24 * time.Hour,
 		MinInterval:   time.Hour,
 		MaxInterval:   7 * 24 * time.Hour,
 		Scope:         Scope{Kind: "directory"},

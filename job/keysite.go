@@ -55,6 +55,7 @@ func topKeys() []Key {
 			check:   func(j *Job) error { return checkLine("abstract", j.Abstract, 4000) },
 		},
 		spaceKey(),
+		fetchOnceKey(),
 		{
 			Name:    "schedule",
 			Type:    "schedule",

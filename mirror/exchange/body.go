@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/intake"
@@ -104,7 +105,7 @@ func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource
 	}
 	if h := c.Head; a.From == source.FromOrigin {
 		now.ETag, now.LastModified = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now())
-		now.Expires = spare.Expires(r.job.Evidence, h.Header, r.now())
+		now.Expires, now.Reason = spare.Expires(r.job.Evidence, h.Header, time.Unix(a.Checked, 0)), a.Reason
 		if at := a.Result.At; !at.IsZero() {
 			now.Fetched = at.Unix()
 		}

@@ -52,6 +52,27 @@ func (x *Exchange) fromUpstream(ctx context.Context, rec *store.Resource) (f Fou
 	return x.answer(ctx, rec, exchanged{Answer: &a, second: true})
 }
 
+// fromSpace takes a URL from another mirror of the space, which the site gave it a short while ago; nil when
+// none has it so. What runs learn of other URLs by, and what they must be sure of, is requested.
+func (x *Exchange) fromSpace(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
+	named := slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
+	tells := rec.Listing || x.traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
+	const later = ledger.AfterFailure | ledger.AfterSilence | ledger.AfterGone | ledger.WithCookie
+	if !x.chain.Space.Gives() || named || tells || rec.Gone > 0 || x.traits.Spent(rec.ID, later) {
+		return nil, nil
+	}
+	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})
+	defer a.Release()
+	if err != nil {
+		return nil, err
+	}
+	f, err := x.take(rec, &a)
+	if f != nil && err == nil {
+		x.chain.Space.Took(a.Told)
+	}
+	return f, err
+}
+
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what
 // the origin did.
 func (x *Exchange) fallback(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
@@ -100,8 +121,10 @@ func (x *Exchange) take(rec *store.Resource, a *source.Answer) (*ledger.Finding,
 		return f.Finding, err
 	}
 	now.Reason, now.Answer = a.Reason, nil // the origin's head brought nothing
-	if a.Same {
+	if a.Same || a.Told != "" {
 		x.provenance.SetHearsay(rec.ID)
+	}
+	if a.Same {
 		return x.read.unchanged(&now, as)
 	}
 	return x.read.body(&now, a, as)

@@ -81,6 +81,9 @@ func (x *Exchange) Look(
 	if given, err := x.fromUpstream(ctx, rec); given.Finding != nil || given.Turn.Why != 0 || err != nil {
 		return given, false, err
 	}
+	if f.Finding, err = x.fromSpace(ctx, rec); f.Finding != nil || err != nil {
+		return f, false, err
+	}
 	if turn == ledger.OriginProbed && !x.motor.Troubles.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}

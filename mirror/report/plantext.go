@@ -96,6 +96,9 @@ func notPlanned(j *job.Job, guesses bool) (out []string) {
 	case j.Reuse.Job != "":
 		out = append(out, "requests that the mirror of "+j.Reuse.Job+" saves (reuse.job)")
 	}
+	if j.Space != "" && j.FetchOnce > 0 {
+		out = append(out, "requests that other mirrors of the space save (fetch_once)")
+	}
 	if guesses && j.Scripts {
 		out = append(out, "addresses that are guessed from scripts (scripts)")
 	}

@@ -69,10 +69,13 @@ type Summary struct {
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
 	AlternatesSame int64            `json:"alternates_unchanged,omitempty"`
 	// Spread counts the answers of replicas that spread the load of the origin, by their base URLs.
-	Spread        map[string]int64 `json:"spread,omitempty"`
-	Foreign       int              `json:"foreign,omitempty"`
-	Reused        int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
-	ReusedOf      string           `json:"reused_of,omitempty"`
+	Spread   map[string]int64 `json:"spread,omitempty"`
+	Foreign  int              `json:"foreign,omitempty"`
+	Reused   int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
+	ReusedOf string           `json:"reused_of,omitempty"`
+	// FromSpace counts the answers that the site had given to other mirrors of the space, by their names. They
+	// are among Spared, and not Skipped.
+	FromSpace     map[string]int64 `json:"from_space,omitempty"`
 	Followed      *Followed        `json:"followed,omitempty"`
 	RepairedLinks int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 

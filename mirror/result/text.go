@@ -202,6 +202,10 @@ func (t *text) sources() {
 	if s.Reused > 0 {
 		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.FromSpace)) {
+		t.p("  %d files were taken from the mirror of %s, which is in the same space, without a request\n",
+			s.FromSpace[name], name)
+	}
 	if f := s.Followed; f != nil && f.Since == f.Version {
 		t.p("  %s is a mirror, and has version %d as before\n", f.At, f.Version)
 	} else if f != nil {

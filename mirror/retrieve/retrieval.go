@@ -187,6 +187,16 @@ func (r *Retrieval) Report(sum *result.Summary) {
 	if sum.Reused > 0 {
 		sum.ReusedOf = r.Provenance.Job
 	}
+	for mirror, n := range r.chain.Space.Taken() {
+		if sum.FromSpace == nil {
+			sum.FromSpace = map[string]int64{}
+		}
+		if sum.Spared == nil {
+			sum.Spared = map[string]int64{}
+		}
+		sum.FromSpace[mirror] = n
+		sum.Spared["space"] += n
+	}
 	if u, ok := r.chain.Upstream.Report(); ok {
 		sum.Followed = &result.Followed{
 			At:      u.At,

@@ -51,6 +51,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	defer r.motor.WatchTail(r.Now)()
 	defer r.chain.Reuse.Close()
 	defer r.chain.Upstream.Close()
+	defer r.chain.Space.Close()
 	check(r.prepareSources(ctx))
 	s := r.newStages()
 	workers := &crawl.Workers{
@@ -121,12 +122,17 @@ func (r *Retrieval) prepare() error {
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
 }
 
-// prepareSources finds out whether the mirror of another job can be used, and what has changed in the site if
+// prepareSources finds out whether the mirrors of other jobs can be used, and what has changed in the site if
 // that is a mirror which says so.
 func (r *Retrieval) prepareSources(ctx context.Context) error {
 	note, err := r.chain.Reuse.Prepare(ctx)
 	if note != "" {
 		r.Notes.Cap(note)
+	}
+	if err == nil && !r.Options.Imports {
+		if note, err = r.chain.Space.Prepare(); note != "" {
+			r.Notes.Cap(note)
+		}
 	}
 	if err != nil || r.Full != nil || r.Rescan {
 		return err

@@ -4,7 +4,9 @@ package retrieve
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 
 	"mirrord/job"
 	"mirrord/mirror/crawl"
@@ -12,6 +14,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/site"
+	"mirrord/space"
 	"mirrord/store"
 )
 
@@ -75,6 +78,7 @@ func (m sourcing) chain() source.Chain {
 	c := source.Chain{
 		Reuse:    source.NewReuseSource(reuse),
 		Upstream: m.upstream(bodies),
+		Space:    m.space(bodies),
 		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
 		Replicas: source.NewReplicaSource(replicas),
 	}
@@ -101,6 +105,31 @@ func (m sourcing) upstream(bodies *source.BodyPool) *source.UpstreamSource {
 		o.Seeds = m.Rules.Seeds
 	}
 	return source.NewUpstreamSource(o)
+}
+
+// space is what other mirrors of the space have.
+func (m sourcing) space(bodies *source.BodyPool) *source.SpaceSource {
+	o := source.SpaceSourceOptions{
+		Job:    m.Job,
+		Facts:  m.Site.Notes,
+		Bodies: bodies,
+		Now:    m.Now,
+		Log:    m.Log,
+	}
+	if st := m.Options.State; st != nil && m.Options.Space != "" {
+		o.Mirrors, o.OpenBody = st, st.Bodies.Open
+		o.Holders = func() (source.SpaceIndex, error) {
+			h, err := space.OpenHolders(st.Dir, m.Options.Space, m.Site.Name)
+			if err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					err = nil // no mirror of it has been published
+				}
+				return nil, err
+			}
+			return h, nil
+		}
+	}
+	return source.NewSpaceSource(o)
 }
 
 // replicaTroubles are the troubles of origins as replicas report them.

@@ -17,6 +17,7 @@ type Provider uint8
 const (
 	FromReuse    Provider = 1 << iota // the mirror of another job
 	FromUpstream                      // the site, which is a mirror and offers its versions; as FromOrigin
+	FromSpace                         // the site, as it answered another mirror of the space; as FromOrigin
 	FromOrigin                        // the site itself
 	FromReplica                       // a replica of the site
 )
@@ -57,11 +58,12 @@ func (a *Ask) givenUp(ctx context.Context) (class error) {
 }
 
 // Answer is what one source gave for a URL. From is 0 when none gave it; there may be Notes all the same. One
-// with From 0 or an Err has neither Same, Content nor To; any other one of reuse and replicas has just one of
-// them. Its user calls Close.
+// with From 0 or an Err has neither Same, Content nor To; any other one of reuse, a space and replicas has
+// just one of them. Its user calls Close.
 type Answer struct {
 	From   Provider
 	Source string // the URL on the replica or in the other mirror; "" from the origin
+	Told   string // the mirror of the space that the origin gave this answer, earlier; "": to this one, now
 
 	Result *fetch.Result // of the origin, and of a replica with To; nil when no request was made
 	Err    error         // of the origin: why the exchange brought no usable answer

@@ -8,15 +8,17 @@ import "context"
 type Chain struct {
 	Reuse    *ReuseSource
 	Upstream *UpstreamSource
+	Space    *SpaceSource
 	Origin   *Origin
 	Replicas *ReplicaSource
 	Spread   *Spread // nil: replicas are only a fallback
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of
-// another job, what a site that is a mirror says of its versions, the site itself, replicas. Where the answer
-// is from is its From, 0 when no source has one. An error is that of our disk, or says that the run ends: of
-// ctx, or fetch.ErrCanceled. The caller closes the Answer in any case.
+// another job, what a site that is a mirror says of its versions, what it answered other mirrors of the
+// space, the site itself, replicas. Where the answer is from is its From, 0 when no source has one. An error
+// is that of our disk, or says that the run ends: of ctx, or fetch.ErrCanceled. The caller closes the Answer
+// in any case.
 func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	var notes []string
 	for _, s := range []struct {
@@ -25,6 +27,7 @@ func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	}{
 		{FromReuse, c.Reuse.Get},
 		{FromUpstream, c.Upstream.Get},
+		{FromSpace, c.Space.Get},
 		{FromOrigin, c.Origin.Get},
 		{FromReplica, c.Replicas.Get},
 	} {

@@ -85,6 +85,23 @@ func maxAge(h http.Header) (life time.Duration, given, stale bool) {
 	return life, given, false
 }
 
+// Stands reports whether an answer may be given to somebody else who asks now (RFC 9111 3 and 4.2): the site
+// keeps it from no cache, and its lifetime, if the site named one, is not over.
+func Stands(h http.Header, answered, now time.Time) bool {
+	for field := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(field), "=")
+		if strings.EqualFold(name, "private") {
+			return false
+		}
+	}
+	_, given, stale := maxAge(h)
+	if stale || len(h.Values("Set-Cookie")) > 0 {
+		return false
+	}
+	named := given || len(h.Values("Expires")) > 0
+	return !named || lifetime(h, answered) > now.Sub(answered)
+}
+
 func seconds(s string) (time.Duration, bool) {
 	n, err := strconv.ParseUint(strings.Trim(s, `" `), 10, 31)
 	return time.Duration(n) * time.Second, err == nil

@@ -101,3 +101,36 @@ func TestExpires(t *testing.T) {
 		}
 	}
 }
+
+func TestStands(t *testing.T) {
+	answered := time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		field, value string
+		after        time.Duration
+		want         bool
+	}{
+		{"X", "", 23 * time.Hour, true},
+		{"Cache-Control", "public", time.Hour, true},
+		{"Cache-Control", "max-age=3600", time.Hour - time.Second, true},
+		{"Cache-Control", "max-age=3600", time.Hour, false},
+		{"Cache-Control", "max-age=0", 0, false},
+		{"Cache-Control", "max-age=x", 0, false},
+		{"Cache-Control", "max-age=60, no-cache", 0, false},
+		{"Cache-Control", "no-store", 0, false},
+		{"Cache-Control", "Private, max-age=3600", 0, false},
+		{"Cache-Control", `private="Set-Cookie"`, 0, false},
+		{"Expires", "Mon, 04 May 2026 05:00:00 GMT", time.Hour, true},
+		{"Expires", "Mon, 04 May 2026 05:00:00 GMT", 3 * time.Hour, false},
+		{"Expires", "0", 0, false},
+		{"Set-Cookie", "id=1", 0, false},
+	} {
+		h := http.Header{tc.field: {tc.value}}
+		if got := Stands(h, answered, answered.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: %s after %v: %t", tc.field, tc.value, tc.after, got)
+		}
+	}
+	if h := (http.Header{"Cache-Control": {"max-age=3600"}, "Age": {"3000"}}); Stands(h, answered,
+		answered.Add(20*time.Minute)) {
+		t.Error("the age of the answer does not count")
+	}
+}
