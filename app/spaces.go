@@ -175,9 +175,18 @@ func updateSpace(
 		Name:    name,
 		Damaged: damaged,
 		Members: func() ([]space.Member, error) { return membersOf(a, st, name) },
-		Open:    func(mirror string) (*space.Source, error) { return spaceSource(st, mirror) },
-		Fresh:   ran,
-		Log:     a.Log,
+		Open: func(mirror string) (*space.Source, error) {
+			src, err := spaceSource(st, mirror)
+			if err == nil {
+				done := src.Close
+				src.Close = func() error { return errors.Join(done(), os.RemoveAll(lastFolder(st, name))) }
+				src.Gone = func() ([]string, error) { return goneOf(st, mirror) }
+				src.Last = func(urls []string) (space.Lasts, error) { return lastOf(st, name, mirror, urls) }
+			}
+			return src, err
+		},
+		Fresh: ran,
+		Log:   a.Log,
 	})
 }
 
@@ -204,6 +213,7 @@ func membersOf(a *App, st *store.State, name string) (members []space.Member, er
 					Version: meta.Version,
 					Table:   meta.TableSum,
 					Places:  placesOf(f.Job),
+					Repair:  f.Job.Repair,
 				}
 			}
 		}

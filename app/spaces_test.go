@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/phm"
 	"mirrord/space"
 	"mirrord/store"
 	"mirrord/web"
@@ -27,6 +28,7 @@ type twoSites struct {
 	a, b     string // addresses
 	requests atomic.Int64
 	shrunk   atomic.Bool // b does not link to its page any more
+	lost     atomic.Bool // b does not have its page any more
 }
 
 func newTwoSites(t *testing.T) *twoSites {
@@ -64,6 +66,9 @@ func newTwoSites(t *testing.T) *twoSites {
 		}
 		if w.shrunk.Load() {
 			pages["/"] = `no page<img src="p.png">`
+		}
+		if w.lost.Load() {
+			delete(pages, "/page.html")
 		}
 		return pages[p]
 	})
@@ -279,5 +284,79 @@ func TestSpaceServed(t *testing.T) {
 	rec := get("a.localhost", "/")
 	if strings.Contains(rec.Body.String(), "@@b/page.html") || rec.Header().Get("ETag") == tag {
 		t.Errorf("after b lost its page: %s, %s", rec.Header().Get("ETag"), rec.Body)
+	}
+}
+
+// A page that the site of b has no more is there for a, which repairs, in the space, on a server and in an
+// export, as the last version of b had it.
+func TestSpaceLast(t *testing.T) {
+	w := newTwoSites(t)
+	put(t, w.app.Jobs, "a.toml", fmt.Sprintf("url = %q\nspace = \"s\"\npolicy = \"full\"\nrepair = true\n"+
+		"polite.delay = \"0s\"\npolite.factor = 0\n", w.a))
+	w.run("a", "b")
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+	w.lost.Store(true)
+	w.run("b")
+	w.leads("@@a/index.html", "../@@b/page.html#top") // until a second look
+	w.run("b")
+	j, err := w.app.FindJob("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.OpenState(mustState(t, w.app), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	x, err := ExplainIn(t.Context(), st, j, ExplainRequest{URL: w.b + "page.html"})
+	_, copied, ok := strings.Cut(x.Space, "lead to @@b/")
+	copied, _, _ = strings.Cut(copied, ": ")
+	if err != nil || !ok || !strings.Contains(x.Space, "the last copy, of version 1 of mirror b") {
+		t.Fatalf("%+v, %v\n%s", x, err, w.log.String())
+	}
+	w.leads("@@a/index.html", "../@@b/"+copied+"#top")
+	depth := strings.Repeat("../", strings.Count(copied, "/")+1)
+	w.leads("@@b/"+copied, depth+"@@a/index.html", depth+"@@a/new.html")
+
+	sites := web.NewStore(st, nil, nil)
+	defer sites.Close()
+	srv, err := web.New(web.Options{Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		host, path string
+		code       int
+	}{
+		{"a.localhost", "/@@b/" + copied, 200},
+		{"127.0.0.1", "/@@b/" + copied, 200},
+		{"a.localhost", "/@@b/@@last/none.html", 404},
+	} {
+		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
+		r.Host = tc.host
+		rec := httptest.NewRecorder()
+		srv.ServeHTTP(rec, r)
+		apart := strings.HasPrefix(rec.Header().Get("Content-Security-Policy"), "sandbox ")
+		leads := strings.Contains(rec.Body.String(), "@@a/new.html")
+		if rec.Code != tc.code || (tc.code == 200 && !(apart && leads)) {
+			t.Errorf("%s %s: %d %v %s", tc.host, tc.path, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if _, err := ExportSpace(t.Context(), w.app, "s", out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(out, "@@b", copied)); err != nil {
+		t.Error(err)
+	}
+	in, err := space.OpenArchive(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	findings, err := in.Verify(t.Context())
+	report, verr := phm.Verify(in.PHM("b"), phm.VerifyOptions{})
+	if err != nil || verr != nil || len(findings)+len(report.Problems) > 0 {
+		t.Errorf("%v, %v: %+v, %+v", err, verr, findings, report)
 	}
 }

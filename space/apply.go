@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 
 	"mirrord/phm"
@@ -84,6 +83,7 @@ func (c *change) affected() {
 		}
 		urls = slices.Collect(maps.Keys(both))
 	}
+	c.affectedLast(urls)
 	for name, m := range c.mirrors {
 		if name == c.is.Name {
 			continue
@@ -144,7 +144,7 @@ func (c *change) placeFiles(ctx context.Context) error {
 }
 
 func (c *change) placeFile(f *phm.File) error {
-	from := path.Join(c.src.Folder, f.Path)
+	from := c.sourceOf(f)
 	delete(c.is.Stale, f.Path)
 	if mayLink(f) {
 		delete(c.dirty[c.is.Name], c.seed.of(f.URL))

@@ -130,7 +130,9 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 			return err
 		}
 		digest := f.SHA256
-		if p := m.pages[f.Path]; p != nil {
+		if p := m.pages[f.Path]; p != nil && isLast(f.Path) {
+			digest = p.SHA256
+		} else if p != nil {
 			digest = p.SHA256
 			was := path.Join(folder, publishedFolder, f.Path)
 			if err := x.copy(x.body(m.Name, p.From), was, f.SHA256, f.Modified); err != nil {
@@ -142,8 +144,7 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 			return err
 		}
 	}
-	table := x.disk.note(m.Name, ".files")
-	if err := x.copy(table, path.Join(folder, phm.FilesName), m.Table, time.Time{}); err != nil {
+	if err := x.table(m, path.Join(folder, phm.FilesName)); err != nil {
 		return err
 	}
 	pages := x.disk.note(m.Name, pagesSuffix)
@@ -164,6 +165,26 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 			"mirrord space --update brings it up to date"))
 	}
 	return x.out.WriteFile(path.Join(folder, phm.MetaName), meta, 0o644)
+}
+
+// table writes the lines of what is published of a mirror.
+func (x *exporter) table(m *mirror, to string) error {
+	var lines []byte
+	for f, err := range m.files() {
+		if err == nil && !isLast(f.Path) {
+			lines, err = phm.AppendFile(lines, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if sum := sha256.Sum256(lines); hex.EncodeToString(sum[:]) != m.Table {
+		return fmt.Errorf("what the space knows of %s: %w", m.Name, errIndex)
+	}
+	if err := x.out.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return x.out.WriteFile(to, lines, 0o644)
 }
 
 // copy copies a file of the state. digest is what it must have; "" is any.
@@ -301,6 +322,7 @@ func (p archivedPHM) ReadDir(name string) ([]fs.DirEntry, error) {
 	if name != "." || err != nil {
 		return entries, err
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == LastFolder })
 	for _, own := range []string{phm.FilesName, phm.MetaName} {
 		if fi, err := p.Stat(own); err == nil {
 			entries = append(entries, fs.FileInfoToDirEntry(fi))

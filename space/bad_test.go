@@ -158,3 +158,37 @@ func TestFolderNames(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// File systems without case, or with another normal form, keep all files of a space apart: those of one
+// mirror by the rule of PHM, folders of mirrors because names of jobs have no capitals, and last copies.
+func TestFolding(t *testing.T) {
+	seen := map[string]string{}
+	apart := func(p string) {
+		t.Helper()
+		if other, ok := seen[phm.Fold(p)]; ok {
+			t.Errorf("%s and %s are one file", p, other)
+		}
+		seen[phm.Fold(p)] = p
+	}
+	for _, name := range []string{"c", "c.", "c-", "c_", "c.d"} {
+		apart(MirrorFolder(name))
+	}
+	for _, raw := range []string{
+		"http://h.example/Page.html", "http://h.example/page.html", "http://h.example/page.HTML",
+		"http://h.example/caf%C3%A9", "http://h.example/cafe%CC%81", "http://h.example/?a", "http://h.example/?A",
+	} {
+		u, _, err := site.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apart(LastFolder + "/" + phm.Layout{}.Qualified(u, "text/html"))
+	}
+	odd, _, err := site.Parse("http://h.example/@@LAST/x.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := phm.Layout{Primary: odd.Origin()}.Preferred(odd, "text/html")
+	if strings.HasPrefix(phm.Fold(p), LastFolder) {
+		t.Errorf("the site's own %s lies among last copies", p)
+	}
+}

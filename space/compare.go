@@ -65,7 +65,7 @@ func (c *change) compare(ctx context.Context) (table []byte, all []held, err err
 		for _, to := range c.src.Redirects {
 			ends[to] = held{}
 		}
-		for f, err := range c.sourceFiles() {
+		for f, err := range c.withLast(c.sourceFiles()) {
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -170,13 +170,13 @@ func (c *change) come(f *phm.File, there bool) error {
 		c.added = append(c.added, *f)
 	}
 	if !mayLink(f) {
-		fi, err := c.src.Tree.Lstat(f.Path)
+		fi, err := c.root.Lstat(c.sourceOf(f))
 		if err == nil && (!fi.Mode().IsRegular() || fi.Size() != f.Size) {
 			err = fmt.Errorf("%s: it is not what was published", f.Path)
 		}
 		return err
 	}
-	raw, err := c.src.Tree.ReadFile(f.Path)
+	raw, err := c.root.ReadFile(c.sourceOf(f))
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type change struct {
 	late  int        // files that must wait until others have left
 	docs  map[uint64]bool
 	found linkBuilder
+	lasts Lasts
 }
 
 // suffixes of the files of a mirror that are replaced together.
@@ -92,7 +93,7 @@ func (u *update) bring(ctx context.Context, name string, n *Member) (late int, e
 	}
 	c.is = &mirror{note: note{Name: name, Gone: n == nil}}
 	if n != nil {
-		c.is.Version, c.is.Table, c.is.Places = n.Version, n.Table, n.Places
+		c.is.Version, c.is.Table, c.is.Places, c.is.Repair = n.Version, n.Table, n.Places, n.Repair
 		src, err := u.o.Open(name)
 		if err != nil {
 			u.leave(name, err)
@@ -100,7 +101,11 @@ func (u *update) bring(ctx context.Context, name string, n *Member) (late int, e
 		}
 		defer src.Close() // read only: nothing can be lost
 		c.src = src
-		if err := c.describeMirror(); err != nil {
+		err = c.describeMirror()
+		if err == nil {
+			err = c.findLast()
+		}
+		if err != nil {
 			u.leave(name, err)
 			return 0, nil
 		}

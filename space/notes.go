@@ -55,6 +55,11 @@ type note struct {
 	Places  []string `json:"places"` // see narrowness
 	Files   int      `json:"files"`
 
+	Repair bool       `json:"repair,omitempty"`
+	Asked  bool       `json:"asked,omitempty"`  // Broken and Last are known
+	Broken []byte     `json:"broken,omitempty"` // hashes of the URLs that its site does not have any more
+	Last   []LastCopy `json:"last,omitempty"`   // by URL
+
 	// Stale are the pages that could not be made again, with the reason. What they lead to stays.
 	Stale map[string]string `json:"stale,omitempty"`
 	// Kept are the files that have left the mirror, and to which pages lead that could not be made again.
@@ -286,7 +291,11 @@ func (m *mirror) lineAt(at int64) (*phm.File, error) {
 	}
 	line, _, _ := bytes.Cut(m.table.data[at:], []byte("\n"))
 	f := new(phm.File)
-	if err := json.Unmarshal(line, f); err != nil {
+	err := json.Unmarshal(line, f)
+	if err == nil && bytes.Contains(line, []byte(`"`+repairField+`"`)) {
+		err = json.Unmarshal(line, &f.Extra)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("table of %s: %w: %w", m.Name, errIndex, err)
 	}
 	return f, nil

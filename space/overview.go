@@ -35,6 +35,7 @@ type Resident struct {
 	To      []Count           `json:"to"`              // files of other mirrors that its pages lead to, by mirror
 	Stale   map[string]string `json:"stale,omitempty"` // pages that could not be made again: the reason
 	Kept    []string          `json:"kept,omitempty"`  // files that left, and to which stale pages lead
+	Last    []LastCopy        `json:"last,omitempty"`  // of what its site does not have any more
 	Gone    bool              `json:"gone,omitempty"`
 }
 
@@ -100,6 +101,7 @@ func Look(state, name string, most int) (*Overview, error) {
 			To:      []Count{},
 			Stale:   m.Stale,
 			Kept:    m.Kept,
+			Last:    m.Last,
 			Gone:    m.Gone,
 		}
 		to := map[string]int{}
@@ -171,13 +173,13 @@ func Explain(state, name, from, url string) (*Lead, error) {
 	}
 	u.seed = seedOf(data)
 	h := &Lead{Space: name}
-	to, ok, err := u.resolveFrom(from, url)
+	to, ok, err := u.resolveFrom(from, url, false)
 	if err != nil {
 		return nil, err
 	}
 	holders := 0
 	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
-		if _, holds := m.held.find(u.seed.of(url)); holds {
+		if _, holds := m.held.find(u.seed.of(url)); holds && m.lastOf(url).URL == "" {
 			holders++
 			if m.Name != to.Mirror && m.Name != from {
 				h.Others = append(h.Others, m.Name)
@@ -185,6 +187,9 @@ func Explain(state, name, from, url string) (*Lead, error) {
 		}
 	}
 	switch {
+	case ok && isLast(to.Path):
+		h.Why = fmt.Sprintf("its site does not have it any more: it is the last copy, of version %d of mirror %s",
+			u.mirrors[to.Mirror].lastOf(url).Version, to.Mirror)
 	case ok && holders == 1:
 		h.Why = "mirror " + to.Mirror + " holds it"
 	case ok:

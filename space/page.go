@@ -100,6 +100,9 @@ func (p *pages) outside(mirror string, f *phm.File, raw []byte, each func(u stri
 			each(string(l.URL))
 		}
 	}
+	for _, was := range p.repaired(f) {
+		each(was)
+	}
 	return nil
 }
 
@@ -123,10 +126,14 @@ func (p *pages) relink(
 		return nil, nil, 0, err
 	}
 	self := MirrorFolder(mirror) + "/" + f.Path
+	broken := p.repaired(f)
 	var failed error
 	target := func(i int) ([]byte, bool, bool) {
 		if l := &p.doc.Links[i]; leaves(l) {
 			t, ok, err := resolve(string(l.URL))
+			if was := broken[string(l.URL)]; !ok && err == nil && was != "" {
+				t, ok, err = resolve(was)
+			}
 			if err != nil {
 				failed = err
 			}

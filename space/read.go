@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Names lists the spaces of a state, sorted.
@@ -102,6 +103,27 @@ func (o *Overlay) add(pages map[string]*Page) error {
 func (o *Overlay) Page(path string, published [sha256.Size]byte) (OverlayPage, bool) {
 	p, ok := o.pages[path]
 	return p, ok && p.from == published
+}
+
+// OpenLast opens the last copy at a path of the mirror, see LastFolder. fs.ErrNotExist says that there is
+// none.
+func (o *Overlay) OpenLast(p string) (f *os.File, mime string, err error) {
+	root, err := os.OpenRoot(o.state)
+	if err != nil {
+		return nil, "", err
+	}
+	defer root.Close()
+	d := disk{root: root, name: o.Space}
+	var n note
+	if _, err := d.readJSON(d.note(o.job, ".json"), &n); err != nil {
+		return nil, "", err
+	}
+	i := slices.IndexFunc(n.Last, func(l LastCopy) bool { return l.Path == p })
+	if i < 0 {
+		return nil, "", fs.ErrNotExist
+	}
+	f, err = root.Open(d.file(o.job, p))
+	return f, n.Last[i].Type, err
 }
 
 // Open opens the page of the space at a path when it has that digest; ok is false when it is none of the

@@ -16,25 +16,37 @@ import (
 // resolve says where a link of a mirror's page to another site leads: to the mirror whose scope is the
 // narrowest around the URL, then by name; nowhere when the mirror itself holds it.
 func (u *update) resolve(owner string) func(raw string) (Landing, bool, error) {
-	return func(raw string) (Landing, bool, error) { return u.resolveFrom(owner, raw) }
+	return func(raw string) (Landing, bool, error) { return u.resolveFrom(owner, raw, false) }
 }
 
-func (u *update) resolveFrom(owner, raw string) (Landing, bool, error) {
+// resolveLast is resolve for a last copy of a mirror, whose links to the mirror itself are absolute too.
+func (u *update) resolveLast(owner string) func(raw string) (Landing, bool, error) {
+	return func(raw string) (Landing, bool, error) { return u.resolveFrom(owner, raw, true) }
+}
+
+func (u *update) resolveFrom(owner, raw string, ofLast bool) (Landing, bool, error) {
 	sum := u.seed.of(raw)
 	var best *mirror
 	var at held
-	narrow := 0
+	narrow, seen := 0, int64(0)
+	repairs := u.mirrors[owner] != nil && u.mirrors[owner].Repair
 	for name, m := range u.mirrors {
 		h, ok := m.held.find(sum)
 		if !ok {
 			continue
 		}
-		if name == owner {
+		n, last := narrowness(m.Places, raw), m.lastOf(raw)
+		switch {
+		case last.URL != "" && !repairs:
+			continue
+		case last.URL != "":
+			n = -1 // any other copy is newer
+		case name == owner && !ofLast:
 			return Landing{}, false, nil
 		}
-		n := narrowness(m.Places, raw)
-		if best == nil || n > narrow || (n == narrow && name < best.Name) {
-			best, at, narrow = m, h, n
+		newer := last.Seen > seen || (last.Seen == seen && best != nil && name < best.Name)
+		if best == nil || n > narrow || (n == narrow && newer) {
+			best, at, narrow, seen = m, h, n, last.Seen
 		}
 	}
 	if best == nil {
@@ -60,7 +72,11 @@ func (u *update) placePage(m *mirror, f *phm.File, from string) error {
 	if err := checkDigest(f, raw); err != nil {
 		return err
 	}
-	out, to, links, err := u.page.relink(m.Name, f, raw, u.resolve(m.Name))
+	resolve := u.resolve(m.Name)
+	if isLast(f.Path) {
+		resolve = u.resolveLast(m.Name)
+	}
+	out, to, links, err := u.page.relink(m.Name, f, raw, resolve)
 	if err != nil {
 		return err
 	}

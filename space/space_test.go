@@ -290,3 +290,104 @@ func TestFiftyFirst(t *testing.T) {
 		t.Errorf("%d pages were written, want %d; opened %q", r.Pages, to, w.opened)
 	}
 }
+
+// Links to what a mirror does not have any more lead to its last copy, from mirrors that repair; those of the
+// copy lead to what is there now. Nothing of it is left when nobody links there.
+func TestLastCopies(t *testing.T) {
+	w := newWorld(t)
+	w.members["a"], w.members["b"], w.members["c"] = true, true, true
+	gone, pic, home := w.urlOf("b", "gone.html"), w.urlOf("b", "gone.png"), w.urlOf("b", "index.html")
+	text := page(gone+"#x", home)
+	w.publish("a", map[string]string{"index.html": text, "p/other.html": page(gone)})
+	w.publish("c", map[string]string{"index.html": text})
+	w.publish("b", map[string]string{"index.html": "i", "gone.html": "whole", "gone.png": "p"})
+	w.update()
+	w.check("before")
+	w.repair = map[string]bool{"a": true}
+	w.gone = map[string]map[string]string{"b": {gone: page(home, w.urlOf("a", "index.html")), pic: "p"}}
+	w.publish("b", map[string]string{"index.html": "i"})
+	leads := func(when, p string, has ...string) {
+		t.Helper()
+		w.noDangling()
+		if found, err := Verify(w.dir, "s"); err != nil || len(found) > 0 {
+			t.Errorf("%s: %+v, %v", when, found, err)
+		}
+		got, there := w.files()[p]
+		for _, h := range has {
+			if !strings.Contains(got, `"`+h+`"`) {
+				t.Errorf("%s: %s (%t) does not lead to %s: %s", when, p, there, h, got)
+			}
+		}
+	}
+	for _, when := range []string{"gone", "again"} {
+		w.update()
+		leads(when, "@@a/index.html", "../@@b/@@last/gone.html#x", "../@@b/index.html")
+		leads(when, "@@a/p/other.html", "../../@@b/@@last/gone.html")
+		leads(when, "@@c/index.html", gone+"#x")
+		leads(when, "@@b/@@last/gone.html", "../index.html", "../../@@a/index.html")
+		if _, ok := w.files()["@@b/@@last/gone.png"]; ok {
+			t.Errorf("%s: a copy to which nothing links", when)
+		}
+	}
+	if r := w.update(); len(r.Mirrors)+r.Pages+len(r.Left) > 0 {
+		t.Errorf("nothing changed: %+v", r)
+	}
+	x, err := Explain(w.dir, "s", "a", gone)
+	w.must(err)
+	if x.Leads != "@@b/@@last/gone.html" || !strings.Contains(x.Why, "last copy, of version 1 of mirror b") {
+		t.Errorf("%+v", x)
+	}
+	w.members["d"], w.seen = true, map[string]int64{"b": 5, "d": 9}
+	w.gone["d"] = map[string]string{gone: "newer"}
+	w.publish("d", map[string]string{"index.html": "d"})
+	w.update()
+	leads("of two the newer one", "@@a/index.html", "../@@d/@@last/gone.html#x")
+	delete(w.members, "d")
+	w.repair["c"] = true
+	w.update()
+	leads("c repairs too", "@@c/index.html", "../@@b/@@last/gone.html#x")
+	// what the copy links to leaves, and comes again
+	w.publish("b", map[string]string{"other.html": "i"})
+	w.update()
+	leads("the entry left", "@@b/@@last/gone.html", home)
+	w.publish("b", map[string]string{"index.html": "i"})
+	w.update()
+	leads("the entry is back", "@@b/@@last/gone.html", "../index.html")
+	// it is there again: any copy of now is better than the last one
+	w.gone["b"] = nil
+	w.publish("b", map[string]string{"index.html": "i", "gone.html": "back"})
+	w.update()
+	leads("back", "@@a/index.html", "../@@b/gone.html#x")
+	w.gone["b"] = map[string]string{gone: "whole"}
+	w.publish("b", map[string]string{"index.html": "i"})
+	w.update()
+	leads("gone again", "@@a/index.html", "../@@b/@@last/gone.html#x")
+	w.repair = nil
+	w.update()
+	w.check("nobody repairs")
+}
+
+// A kill while last copies come or go leaves no link that leads nowhere.
+func TestLastCopiesKilled(t *testing.T) {
+	for at := 0; ; at++ {
+		w := newWorld(t)
+		w.members["a"], w.members["b"] = true, true
+		gone := w.urlOf("b", "gone.html")
+		w.publish("a", map[string]string{"index.html": page(gone)})
+		w.publish("b", map[string]string{"index.html": "i", "gone.html": "whole"})
+		w.repair = map[string]bool{"a": true}
+		w.update()
+		w.gone = map[string]map[string]string{"b": {gone: page(w.urlOf("b", "index.html"))}}
+		w.publish("b", map[string]string{"index.html": "i"})
+		stopped := w.killed(at)
+		w.noDangling()
+		w.update()
+		w.noDangling()
+		if got := w.files()["@@a/index.html"]; !strings.Contains(got, `"../@@b/@@last/gone.html"`) {
+			t.Fatalf("stopped at %d: %s", at, got)
+		}
+		if !stopped {
+			return
+		}
+	}
+}

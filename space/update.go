@@ -24,6 +24,7 @@ type Member struct {
 	Version int      // the published one
 	Table   string   // digest of its phm.files, as phm.json has it
 	Places  []string // what its scope surrounds: host and path of each prefix, or "*." and a domain
+	Repair  bool     // its broken links lead to the last copies that mirrors of the space have
 	Unknown bool     // what it has, or whether it belongs here, is not known now: it stays as it is
 }
 
@@ -33,6 +34,11 @@ type Source struct {
 	Folder    string            // the same, below the state
 	Redirects map[string]string // from a URL to that of the file at the end of the chain
 	Close     func() error
+
+	// Gone lists the URLs that the site does not have any more, and Last finds the newest copies of such: see
+	// last.go. They are called for spaces with a mirror that repairs; nil: there are none.
+	Gone func() ([]string, error)
+	Last func(urls []string) (Lasts, error)
 }
 
 // Options say what a space is made of.
@@ -158,6 +164,7 @@ type update struct {
 	dirty   map[string]map[uint64]bool // documents by mirror, to be made again
 	half    map[string]bool            // mirrors of which nothing in the space is certain
 	late    map[string]int             // of how many files of a mirror the paths are taken
+	repairs bool                       // a mirror repairs its broken links
 	page    pages
 	report  *Brought
 }
@@ -196,6 +203,10 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 	is := map[string]*Member{}
 	for i := range members {
 		is[members[i].Name] = &members[i]
+		u.repairs = u.repairs || members[i].Repair
+		if m := u.mirrors[members[i].Name]; members[i].Unknown && m != nil {
+			u.repairs = u.repairs || m.Repair
+		}
 	}
 	names := slices.Collect(maps.Keys(u.mirrors))
 	for name := range is {
@@ -217,12 +228,15 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 		}
 		m := u.mirrors[name]
 		certain := m != nil && !u.half[name] && !slices.Contains(fresh, name)
-		if certain && m.is(is[name]) {
+		if certain && m.is(is[name]) && (is[name] == nil || m.Asked == u.repairs) {
 			continue
 		}
 		if err := u.mirror(ctx, name, is[name]); err != nil {
 			return err
 		}
+	}
+	if err := u.lastCopies(ctx, is); err != nil {
+		return err
 	}
 	if err := u.mirrorsAgain(ctx, is); err != nil {
 		return err
@@ -268,7 +282,8 @@ func (m *mirror) is(n *Member) bool {
 	if n == nil {
 		return m.Gone
 	}
-	return !m.Gone && m.Version == n.Version && m.Table == n.Table && slices.Equal(m.Places, n.Places)
+	return !m.Gone && m.Version == n.Version && m.Table == n.Table && m.Repair == n.Repair &&
+		slices.Equal(m.Places, n.Places)
 }
 
 // load reads what is known of the space.

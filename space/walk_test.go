@@ -33,6 +33,9 @@ type world struct {
 	urls      map[string]string // by mirror and path, where they are not those of urlOf
 	fresh     []string
 	opened    []string
+	repair    map[string]bool              // mirrors that repair
+	gone      map[string]map[string]string // by mirror and URL: last copies
+	seen      map[string]int64             // of last copies, by mirror
 	step      func(string)
 }
 
@@ -128,6 +131,7 @@ func (w *world) options() Options {
 						Version: s.version,
 						Table:   s.table,
 						Places:  s.places,
+						Repair:  w.repair[name],
 					})
 				}
 			}
@@ -148,6 +152,8 @@ func (w *world) options() Options {
 				Folder:    folder,
 				Redirects: w.redirects[name],
 				Close:     root.Close,
+				Gone:      func() ([]string, error) { return slices.Sorted(maps.Keys(w.gone[name])), nil },
+				Last:      func(urls []string) (Lasts, error) { return w.lasts(name, urls), nil },
 			}, nil
 		},
 		Fresh: w.fresh,
@@ -156,6 +162,24 @@ func (w *world) options() Options {
 		Log:      slog.New(slog.DiscardHandler),
 		step:     w.step,
 	}
+}
+
+// lasts writes last copies.
+func (w *world) lasts(name string, urls []string) (l Lasts) {
+	w.t.Helper()
+	l.Folder = path.Join(Folder, "s", "last")
+	dir := filepath.Join(w.dir, l.Folder)
+	w.must(os.RemoveAll(dir))
+	w.must(os.MkdirAll(filepath.Join(dir, LastFolder), 0o755))
+	for _, u := range urls {
+		text := w.gone[name][u]
+		sum := sha256.Sum256([]byte(text))
+		f := phm.File{Path: path.Join(LastFolder, path.Base(u)), URL: u, Size: int64(len(text))}
+		f.SHA256, f.Type = hex.EncodeToString(sum[:]), map[string]string{".html": "text/html"}[path.Ext(u)]
+		w.must(os.WriteFile(filepath.Join(dir, f.Path), []byte(text), 0o644))
+		l.Files, l.Of = append(l.Files, f), append(l.Of, LastCopy{Version: 1, Seen: w.seen[name]})
+	}
+	return l
 }
 
 func (w *world) update() Brought {
@@ -435,7 +459,11 @@ func walk(t *testing.T, seed uint64) {
 			t.Fatalf("walk %d: a mirror was touched", seed)
 		}
 	}
+	before := w.published()
 	clear(w.members)
 	w.update()
 	w.check(fmt.Sprintf("walk %d, at the end", seed))
+	if w.published() != before {
+		t.Fatalf("walk %d: a mirror was touched by the last drop", seed)
+	}
 }

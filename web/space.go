@@ -3,11 +3,14 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"mirrord/site"
 	"mirrord/space"
@@ -115,6 +118,9 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	if !ok || (in != "" && its != in) {
 		return false, nil
 	}
+	if strings.HasPrefix(rest, space.LastFolder+"/") {
+		return v.lastCopy(table.(spaceTable).space, rest)
+	}
 	r, ok, err := table.At(rest)
 	if !ok || err != nil {
 		return false, err
@@ -139,6 +145,24 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	}
 	v.w.Header().Set("Cache-Control", "no-cache")
 	redirect(v.w, http.StatusFound, address+"/"+escapePath(rest))
+	return true, nil
+}
+
+// lastCopy answers an address of the last copy of what a site does not have any more. It is of no version
+// that is served, and so of no host: a page gets an origin of its own.
+func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
+	f, mime, err := o.OpenLast(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	h := v.w.Header()
+	isolation(true).set(h)
+	h.Set("Content-Type", cmp.Or(mime, "application/octet-stream"))
+	h.Set("Cache-Control", "no-cache")
+	http.ServeContent(v.w, v.r, "", time.Time{}, f)
 	return true, nil
 }
 
