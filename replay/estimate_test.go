@@ -94,7 +94,7 @@ func (o *observer) absent(d Dir) int {
 // many steps a directory changed, the interval of 90 % holds the truth that often. REPLAY_ALL=1 takes all
 // sites.
 func TestEstimates(t *testing.T) {
-	sites, trains, alphas := []string{"rust-blog"}, []int{3}, []float64{0}
+	sites, trains, alphas := []string{"rust-blog", "boost"}, []int{3}, []float64{0}
 	if os.Getenv("REPLAY_ALL") != "" {
 		sites, trains, alphas = sharedSites(), []int{3, 20}, []float64{0, 0.01}
 	}
@@ -120,6 +120,15 @@ func TestEstimates(t *testing.T) {
 	if share := float64(all.within) / float64(all.open); share < 0.85 || share > most || all.open < 20 {
 		t.Errorf("the intervals hold %.3f of %d truths", share, all.open)
 	}
+	for _, x := range []struct {
+		what string
+		pair pairHeld
+	}{{"support", all.support}, {"correlation", all.correlation}} {
+		share := float64(x.pair.within) / float64(max(1, x.pair.open))
+		if share < 0.85 || share > most || x.pair.open < 20 {
+			t.Errorf("the intervals of %s hold %.3f of %d truths", x.what, share, x.pair.open)
+		}
+	}
 	// What the last step of a change says alone is further off.
 	if all.error > all.naive/3 {
 		t.Errorf("the mean error is %.5f, that of counting what is known %.5f", all.error/float64(all.dirs),
@@ -129,19 +138,38 @@ func TestEstimates(t *testing.T) {
 
 // held is how well estimates held.
 type held struct {
-	dirs, open, within int
-	error, naive       float64 // sums
+	dirs, open, within   int
+	error, naive         float64 // sums
+	support, correlation pairHeld
+}
+
+// pairHeld is how well intervals of a figure of rules held.
+type pairHeld struct{ open, within int }
+
+func (x *pairHeld) add(y pairHeld) { x.open, x.within = x.open+y.open, x.within+y.within }
+
+// take takes a truth and the interval of what is open.
+func (x *pairHeld) take(truth, low, high float64) {
+	x.open++
+	if truth > low-1e-9 && truth < high+1e-9 {
+		x.within++
+	}
 }
 
 func (x *held) add(y held) {
+	x.support.add(y.support)
+	x.correlation.add(y.correlation)
 	x.dirs, x.open, x.within = x.dirs+y.dirs, x.open+y.open, x.within+y.within
 	x.error, x.naive = x.error+y.error, x.naive+y.naive
 }
 
 func (x held) String() string {
 	n := float64(max(1, x.dirs))
-	return fmt.Sprintf("%d directories, mean error %.5f, counted %.5f; %d open, %.3f within", x.dirs, x.error/n,
-		x.naive/n, x.open, float64(x.within)/float64(max(1, x.open)))
+	share := func(open, within int) float64 { return float64(within) / float64(max(1, open)) }
+	return fmt.Sprintf("%d directories, mean error %.5f, counted %.5f; %d open, %.3f within; support %d, %.3f; "+
+		"correlation %d, %.3f", x.dirs, x.error/n, x.naive/n, x.open, share(x.open, x.within), x.support.open,
+		share(x.support.open, x.support.within), x.correlation.open,
+		share(x.correlation.open, x.correlation.within))
 }
 
 func estimated(t *testing.T, h *History, alpha float64, train int) (out held) {
@@ -185,5 +213,49 @@ func estimated(t *testing.T, h *History, alpha float64, train int) (out held) {
 			out.within++
 		}
 	}
+	out.pairs(h, o, e, full, truths)
 	return out
+}
+
+// pairs holds the estimates of rules against the truth: of a directory those of the rules that the changes of
+// the one above it, and of the one beside it, would be the antecedent of.
+func (x *held) pairs(h *History, o *observer, e *evolution.Estimates, full *evolution.History,
+	truths *evolution.DeltaTree,
+) {
+	const every = 4 // directories: drawing histories takes its time
+	number := func(d Dir) (seen, at evolution.Dir, ok bool) {
+		at, ok = full.Dirs().Lookup(h.dirs[d].path)
+		return o.dir[d], at, ok
+	}
+	before := map[Dir]Dir{} // by parent: the last directory in it
+	for d := 0; d < len(h.dirs); d += every {
+		y, yAt, ok := number(Dir(d))
+		if Dir(d) == Root || !ok {
+			continue
+		}
+		up := h.dirs[d].parent
+		others := []Dir{up}
+		if beside, some := before[up]; some {
+			others = append(others, beside)
+		}
+		before[up] = Dir(d)
+		for _, other := range others {
+			if seen, at, ok := number(other); ok {
+				x.pair(e.Pair([]evolution.Dir{seen}, y), truths.Table([]evolution.Dir{at}, []evolution.Dir{yAt}))
+			}
+		}
+	}
+}
+
+// pair holds one estimate against the truth. Where the interval is a point, to what a rule is printed with,
+// nothing is open.
+func (x *held) pair(p evolution.PairEstimate, truth evolution.Table) {
+	steps := p.FoC * float64(truth.N)
+	if p.Seen < truth.N && math.Abs(steps-math.Round(steps)) >= 0.05 {
+		x.support.take(float64(truth.X)/float64(truth.N), p.Low, p.High)
+	}
+	phi, defined := truth.CoC()
+	if p.Seen < truth.N && p.Defined && defined && p.CoCHigh-p.CoCLow > 0.005 {
+		x.correlation.take(phi, p.CoCLow, p.CoCHigh)
+	}
 }
