@@ -113,6 +113,9 @@ func (o *observed) resource(r *store.Resource) error {
 		old:  r.InSet,
 	}
 	o.files[r.ID] = f
+	if r.ComesWhole() {
+		o.b.Whole(f.name)
+	}
 	if r.Referrer > 0 {
 		o.named[f.name] = r.Referrer - 1
 	}

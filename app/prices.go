@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,6 +19,9 @@ type PriceReport struct {
 	Runs    int             `json:"runs"`     // complete runs of the job
 	Train   int             `json:"train"`    // of them, how many come before the first step
 	Prices  []replay.Priced `json:"prices"`   // the lowest first
+
+	InForceMB float64         `json:"in_force_mb"` // the price of a megabyte that the job has
+	Megabytes []replay.Priced `json:"megabytes"`   // prices of a megabyte, at the price of the job
 }
 
 // leastSteps is how many runs of a job must be left after those for learning.
@@ -35,7 +39,7 @@ func priced(a *App, name string) (*job.Job, *replay.History, replay.Options, err
 		return nil, nil, o, err
 	}
 	o.Train, o.MaxSkip = int(max(1, j.FullRuns)), int(j.Limits.MaxSkip)
-	o.MaxAge = j.Limits.MaxSkipTime
+	o.MaxAge, o.PriceMB = j.Limits.MaxSkipTime, j.Adaptive.PriceMB
 	if n := len(h.Versions); n < o.Train+leastSteps {
 		return nil, nil, o, fmt.Errorf("%s: %d complete runs so far, and prices are told by %d: mirrord run-now %s",
 			name, n, o.Train+leastSteps, name)
@@ -50,28 +54,45 @@ func Prices(ctx context.Context, a *App, name string) (*PriceReport, error) {
 		return nil, err
 	}
 	r := &PriceReport{
-		Job:     name,
-		InForce: j.Adaptive.Price,
-		Runs:    len(h.Versions),
-		Train:   o.Train,
+		Job:       name,
+		InForce:   j.Adaptive.Price,
+		InForceMB: o.PriceMB,
+		Runs:      len(h.Versions),
+		Train:     o.Train,
 	}
-	prices := replay.Prices()
-	if p := j.Adaptive.Price; p > 0 && !slices.Contains(prices, p) {
-		prices = append(prices, p)
-		slices.Sort(prices)
-	}
-	for _, price := range prices {
+	at := func(list *[]replay.Priced, price, priceMB float64) error {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		a.note(fmt.Sprintf("%s at price %v", name, price))
+		a.note(fmt.Sprintf("%s at price %v, %v a megabyte", name, price, priceMB))
+		o.PriceMB = priceMB
 		p, err := replay.AtPrice(h, o, price)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		r.Prices = append(r.Prices, p)
+		*list = append(*list, p)
+		return nil
+	}
+	for _, price := range withOwn(replay.Prices(), r.InForce) {
+		if err := at(&r.Prices, price, r.InForceMB); err != nil {
+			return nil, err
+		}
+	}
+	for _, price := range withOwn(replay.PricesMB(), r.InForceMB) {
+		if err := at(&r.Megabytes, cmp.Or(r.InForce, -1), price); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
+}
+
+// withOwn adds the price of a job to the usual ones.
+func withOwn(prices []float64, own float64) []float64 {
+	if own > 0 && !slices.Contains(prices, own) {
+		prices = append(prices, own)
+		slices.Sort(prices)
+	}
+	return prices
 }
 
 // TuneReport is a price for a goal.

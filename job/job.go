@@ -173,7 +173,8 @@ type Evidence struct {
 
 // Adaptive is how the policy adaptive decides.
 type Adaptive struct {
-	Price float64 // of a request, in changed pages that it must be expected to find; 0 none
+	Price   float64 // of a request, in changed pages that it must be expected to find; 0 none
+	PriceMB float64 // of a megabyte that is transferred, on top; 0 none
 	// how long the complete runs must span before anything is skipped; "": by the schedule, see Job.LearnFor
 	LearnFor string
 }

@@ -2,6 +2,8 @@
 
 package job
 
+import "mirrord/policy"
+
 func evidenceKeys() []Key {
 	return []Key{
 		{
@@ -19,7 +21,8 @@ func evidenceKeys() []Key {
 			Type:    "true or false",
 			Example: "false",
 			Doc: "A page with the same lastmod in the sitemap as before is skipped. Some pages are " +
-				"requested as a check; after a sitemap hid a change, sitemaps are ignored for some " +
+				"requested as a check; after a sitemap hid a change, the policy adaptive believes it as far as " +
+				"it has shown changes so far, and under other policies sitemaps are ignored for some " +
 				"runs. Without this key sitemaps still name pages.",
 			Risk:  "A page whose lastmod is not maintained is found only when its turn comes.",
 			field: func(j *Job) any { return &j.Evidence.Sitemaps },
@@ -51,6 +54,21 @@ func policyKeys() []Key {
 			Risk:  "A high price saves requests and finds changes later.",
 			field: func(j *Job) any { return &j.Adaptive.Price },
 			max:   1,
+		},
+		{
+			Name:    "adaptive.price_mb",
+			Type:    "number",
+			Unit:    "changed pages",
+			Example: "0.01",
+			Doc: "Cost of a megabyte that answers transfer, in changed pages, on top of price: for traffic that is " +
+				"paid for or slow. An unchanged page transfers a few hundred bytes where the server answers 304, and " +
+				"all of its bytes where it does not; a change has to be worth its bytes, too. With 0.01 a file of " +
+				"10 MB that comes whole is requested once the chance that it has changed is about one in ten. " +
+				"0: bytes cost nothing. With price = 0 it decides on the order only.",
+			Risk: "What is larger than 1 MB / price_mb is requested by limits.max_skip and " +
+				"limits.max_skip_time only.",
+			field: func(j *Job) any { return &j.Adaptive.PriceMB },
+			max:   policy.MostPriceMB,
 		},
 		{
 			Name:    "adaptive.learn_for",

@@ -35,6 +35,9 @@ type adaptive struct {
 	first []uint32
 	heap  [heaps][]uint32 // groups by worth
 
+	factors factors
+	shown   shown
+
 	quiet silence
 	alone alone
 	names names
@@ -87,6 +90,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	for r := range a.disc {
 		a.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
 	}
+	a.factors = newFactors(m, &a.o)
 	a.believe()
 	a.lists.find(a.m)
 	a.group()
@@ -210,11 +214,11 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 		}
 		u := a.order[g.next]
 		r := a.reason(u)
-		r.Worth = g.worth
+		r.Worth = g.worth * float32(a.factors.of(u))
 		switch r.Why = Rate; {
 		case g.hits > 0:
 			r.Why = Group
-		case g.worth > r.Expected*1.01 && g.kind != Listing:
+		case r.Worth > r.Expected*1.01 && g.kind != Listing:
 			r.Why = Probe
 		}
 		g.take()
@@ -347,7 +351,7 @@ func (a *adaptive) reason(u ID) Reason {
 	return Reason{
 		Expected: float32(p),
 		Worth:    float32(p),
-		Price:    float32(max(0, a.price())),
+		Price:    float32(max(0, a.price()*a.factors.of(u))),
 		Runs:     a.m.runs + 1 - int(a.m.of(u).last),
 		Silent:   ruledRuns(a, a.m.dir[u]),
 	}

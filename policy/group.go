@@ -100,7 +100,7 @@ func (a *adaptive) group() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
 		slices.SortFunc(units, func(u, v ID) int {
-			if c := cmp.Compare(m.rank(u), m.rank(v)); c != 0 {
+			if c := cmp.Compare(m.rank(u, a.factors.class(u)), m.rank(v, a.factors.class(v))); c != 0 {
 				return c
 			}
 			return m.ByKey(u, v)
@@ -109,7 +109,7 @@ func (a *adaptive) group() {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
 				(m.of(units[j]).past == m.of(units[i]).past || a.o.Without == Past) && k != Listing &&
-				a.o.Without != Grouping {
+				a.o.Without != Grouping && a.factors.class(units[j]) == a.factors.class(units[i]) {
 				j++
 			}
 			a.gs = append(a.gs, group{
@@ -133,11 +133,11 @@ func (a *adaptive) group() {
 }
 
 // rank orders the units of a directory: groups one after the other, and in each the one first that was
-// longest not observed.
-func (m *Model) rank(u ID) uint64 {
+// longest not observed. class is that of the unit by its factor.
+func (m *Model) rank(u ID, class uint64) uint64 {
 	f, x := uint64(m.flags[u]), m.of(u)
 	return (f&uint64(kindMask)<<1|f&uint64(vouched)/uint64(vouched))<<61 | uint64(x.past)<<29 |
-		uint64(x.last)&(1<<29-1)
+		class<<24 | uint64(x.last)&(1<<24-1)
 }
 
 // groupOf finds the group of a unit.
@@ -169,7 +169,7 @@ func (a *adaptive) quota(u ID, g *group) float64 {
 // chance is the chance that a unit differs from what the mirror has, after all that was told.
 func (a *adaptive) chance(u ID, g *group) float64 {
 	p, alone := a.parts(u, g)
-	return a.names.raise(1-(1-p)*(1-alone), a.m.name[u])
+	return a.shown.left(u, a.names.raise(1-(1-p)*(1-alone), a.m.name[u]))
 }
 
 // parts are the chances that a unit changed with others, and by itself.
@@ -235,6 +235,7 @@ func (a *adaptive) value(i uint32) {
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
 		a.o.Without != Probing {
 		with, _ := a.parts(u, g)
+		with = a.shown.left(u, with)
 		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}
@@ -243,7 +244,7 @@ func (a *adaptive) value(i uint32) {
 			p *= a.m.stagger(u)
 		}
 	}
-	g.worth = float32(p)
+	g.worth = float32(p / a.factors.of(u))
 }
 
 // promote puts a unit first in its group.

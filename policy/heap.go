@@ -46,7 +46,7 @@ func (a *adaptive) before(i, j uint32) bool {
 	return i < j
 }
 
-func (a *adaptive) put(h []uint32, at int, i uint32) { h[at], a.gs[i].place = i, int32(at) }
+func put(gs []group, h []uint32, at int, i uint32) { h[at], gs[i].place = i, int32(at) }
 
 // revalue values all groups again.
 func (a *adaptive) revalue() {
@@ -91,7 +91,7 @@ func (a *adaptive) fix(i uint32) {
 		if at == end {
 			return
 		}
-		a.put(h, at, last)
+		put(a.gs, h, at, last)
 	}
 	a.up(h, at)
 	a.sift(h, int(a.gs[h[at]].place))
@@ -105,7 +105,7 @@ func (a *adaptive) push(i uint32) {
 	}
 	h := &a.heap[a.heapOf(g)]
 	*h = append(*h, i)
-	a.put(*h, len(*h)-1, i)
+	put(a.gs, *h, len(*h)-1, i)
 	a.up(*h, len(*h)-1)
 }
 
@@ -116,10 +116,10 @@ func (a *adaptive) up(h []uint32, at int) {
 		if !a.before(i, h[up]) {
 			break
 		}
-		a.put(h, at, h[up])
+		put(a.gs, h, at, h[up])
 		at = up
 	}
-	a.put(h, at, i)
+	put(a.gs, h, at, i)
 }
 
 func (a *adaptive) sift(h []uint32, at int) {
@@ -135,8 +135,8 @@ func (a *adaptive) sift(h []uint32, at int) {
 		if !a.before(h[c], i) {
 			break
 		}
-		a.put(h, at, h[c])
+		put(a.gs, h, at, h[c])
 		at = c
 	}
-	a.put(h, at, i)
+	put(a.gs, h, at, i)
 }

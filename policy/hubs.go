@@ -61,7 +61,7 @@ func (q *silence) often(a *adaptive) (ids []ID) {
 	m := a.m
 	for u, n := range m.tale {
 		if mathbits.OnesCount64(m.stories.all[n].moves) >= leastCover && m.flags[u]&(present|vouched) == present &&
-			!a.lists.tells(m, ID(u)) {
+			!a.lists.tells(m, ID(u)) && a.factors.of(ID(u)) < mostFactor {
 			ids = append(ids, ID(u))
 		}
 	}

@@ -45,6 +45,11 @@ func KindOf(name string) Kind {
 	return Page
 }
 
+// IsIndex reports whether a name is that of a directory's own page.
+func IsIndex(name string) bool {
+	return name == "" || strings.EqualFold(strings.TrimSuffix(name, path.Ext(name)), "index")
+}
+
 // Model is what all runs so far have observed of a site: 13 bytes for each unit, 32 for each story that some
 // share, 64 for each directory.
 type Model struct {

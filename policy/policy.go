@@ -43,6 +43,9 @@ const (
 // DefaultPrice is the price of a request, in changed pages, that adaptive pays unless told otherwise.
 const DefaultPrice = 0.001
 
+// MostPriceMB is the highest price of a megabyte, in changed pages.
+const MostPriceMB = 1000
+
 // Options say how one run is planned. The zero value plans a full run without bounds.
 type Options struct {
 	Policy Name  // default Full
@@ -52,6 +55,11 @@ type Options struct {
 	// 0 means DefaultPrice; negative means no price: everything is requested, best first, until the budget
 	// is used.
 	Price float64
+
+	// PriceMB is the price of a megabyte that answers transfer, in changed pages, on top of Price; 0: none. It
+	// counts when Weights says what answers transfer.
+	PriceMB float64
+	Weights Weights
 
 	Budget int // requests that the plan may hand out; 0: no bound
 	// how many requests each run adds to the purse of which Budget is the rest; 0: Budget is of this run alone.
@@ -95,6 +103,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o,
 			fmt.Errorf("plan: price %v: want the changed pages that a request must be expected to find, at most 1",
 				o.Price)
+	case !(o.PriceMB >= 0 && o.PriceMB <= MostPriceMB):
+		return o, fmt.Errorf("plan: price %v of a megabyte: want changed pages, 0 to %v", o.PriceMB, MostPriceMB)
 	case !o.Without.isKnown():
 		return o, fmt.Errorf("plan: without %q: want one of %q", o.Without, Ideas())
 	case o.Budget < 0:

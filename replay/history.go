@@ -52,6 +52,7 @@ type History struct {
 	pages []pageInfo
 	dirs  []dirInfo
 	links *links // nil: every directory has a listing
+	whole []bool // by page: it comes with its body even if nothing changed; nil: none does
 }
 
 type pageInfo struct {
@@ -113,6 +114,7 @@ type Builder struct {
 	files    int
 	namedBy  map[string]string
 	first    []string
+	whole    []string
 }
 
 // Add appends the version that the records lead to. The records are sorted by path. What cannot be is an
@@ -247,6 +249,7 @@ func (b *Builder) History() *History {
 		slices.SortFunc(d.pages, func(x, y Page) int { return strings.Compare(h.pages[x].path, h.pages[y].path) })
 	}
 	b.link()
+	b.wholePages()
 	b.pages, b.dirs, b.contents, b.state = nil, nil, nil, nil
 	return h
 }

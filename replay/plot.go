@@ -16,8 +16,14 @@ import (
 // needs no scripts, and has colours for light and dark pages.
 func Plot(w io.Writer, title string, curves []Curve, p *Picture) error {
 	height := 40.0
-	if len(curves) > 0 {
-		height += panelHeight + 110
+	rows := [2][]Curve{} // by requests, by bytes
+	for _, c := range curves {
+		rows[boolInt(c.Bytes)] = append(rows[boolInt(c.Bytes)], c)
+	}
+	for _, row := range rows {
+		if len(row) > 0 {
+			height += panelHeight + rowRest
+		}
 	}
 	top := height
 	if p != nil {
@@ -25,16 +31,26 @@ func Plot(w io.Writer, title string, curves []Curve, p *Picture) error {
 	}
 	s := newSVG(w, drawWidth, int(height), title)
 	s.text("title", 16, 26, title)
-	if len(curves) > 0 {
-		s.panel(crPanel(curves), curves)
-		s.panel(stalePanel(), curves)
+	if row := rows[0]; len(row) > 0 {
+		s.panel(crPanel(row), row)
+		s.panel(stalePanel(), row)
 		s.legend(60, 70+panelHeight+56)
+	}
+	if row := rows[1]; len(row) > 0 {
+		for _, d := range []panel{crPanel(row), stalePanel()} {
+			d.y, d.bytes = d.y+panelHeight+rowRest, true
+			s.panel(d, row)
+		}
+		s.legendBytes(60, 70+2*panelHeight+rowRest+56)
 	}
 	if p != nil {
 		p.draw(s, top)
 	}
 	return s.end()
 }
+
+// rowRest is what a row of diagrams takes beside its panels, in pixels.
+const rowRest = 110.0
 
 // The measures of a picture, in pixels.
 const (

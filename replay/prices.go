@@ -18,34 +18,43 @@ type Stretch struct {
 	Found    *float64 `json:"found"`         // share of the changes that their step found; null: nothing changed
 	Late     *float64 `json:"late_hours"`    // how late a change is found, in the mean, see Priced
 	Lost     int      `json:"lost,omitzero"` // pages on which the mirror is still wrong at the end
+	MB       float64  `json:"mb"`            // megabytes that the answers of a step transfer, in the mean
+	OfFullMB float64  `json:"of_full_mb"`    // the same as a share of a full sync
 }
 
 // Priced is what adaptive would have asked and missed at one price. How late a change is found is counted
 // from the step at which a full sync would have found it, so that one that its step finds is not late at
 // all: the hours for which pages of the mirror were wrong after a step, over the number of changes.
 type Priced struct {
-	Price float64 `json:"price"`
-	Whole Stretch `json:"whole"` // all steps after the training
-	Early Stretch `json:"early"` // the first half of them
-	Late  Stretch `json:"late"`  // the other
-	Total Total   `json:"-"`     // of all steps, as the drawings show it
+	Price   float64 `json:"price"`
+	PriceMB float64 `json:"price_mb"` // of a megabyte
+	Whole   Stretch `json:"whole"`    // all steps after the training
+	Early   Stretch `json:"early"`    // the first half of them
+	Late    Stretch `json:"late"`     // the other
+	Total   Total   `json:"-"`        // of all steps, as the drawings show it
 }
 
 // Prices are the usual prices, those of the drawings.
 func Prices() []float64 { return []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1} }
 
+// PricesMB are the usual prices of a megabyte.
+func PricesMB() []float64 { return []float64{0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3} }
+
 // stepFacts is what counts of one step.
 type stepFacts struct {
 	requests, full, changes, found, stale int
+	bytes, fullBytes                      int64
 	until                                 time.Duration // to the step after it
 }
 
 func stretchOf(steps []stepFacts) (s Stretch) {
 	var full, changes, found int
 	var wrong float64
+	var bytes, fullBytes int64
 	for _, f := range steps {
 		s.Requests += float64(f.requests)
 		full, changes, found = full+f.full, changes+f.changes, found+f.found
+		bytes, fullBytes = bytes+f.bytes, fullBytes+f.fullBytes
 		wrong += float64(f.stale) * f.until.Hours()
 		s.Lost = f.stale
 	}
@@ -55,6 +64,8 @@ func stretchOf(steps []stepFacts) (s Stretch) {
 	}
 	if s.Steps > 0 {
 		s.Requests /= float64(s.Steps)
+		s.MB = float64(bytes) / 1e6 / float64(s.Steps)
+		s.OfFullMB = float64(bytes) / float64(max(1, fullBytes))
 	}
 	if changes > 0 {
 		late := wrong / float64(changes)
@@ -63,18 +74,20 @@ func stretchOf(steps []stepFacts) (s Stretch) {
 	return s
 }
 
-// AtPrice replays a history under adaptive at a price.
+// AtPrice replays a history under adaptive at a price of a request, and that of a megabyte that o has.
 func AtPrice(h *History, o Options, price float64) (Priced, error) {
 	o.Policy, o.Price, o.Budget = policy.Adaptive, price, 0
 	var facts []stepFacts
 	o.After = func(w *World) {
 		m := w.Measure()
 		f := stepFacts{
-			requests: m.Requests,
-			full:     m.Full,
-			changes:  m.Changes,
-			found:    m.Found,
-			stale:    m.Stale,
+			requests:  m.Requests,
+			full:      m.Full,
+			changes:   m.Changes,
+			found:     m.Found,
+			stale:     m.Stale,
+			bytes:     m.Bytes,
+			fullBytes: m.FullBytes,
 		}
 		if next := w.Now() + 1; next < len(h.Versions) {
 			f.until = h.Versions[next].Time.Sub(h.Versions[w.Now()].Time)
@@ -89,11 +102,12 @@ func AtPrice(h *History, o Options, price float64) (Priced, error) {
 	}
 	half := (len(facts) + 1) / 2
 	return Priced{
-		Price: price,
-		Whole: stretchOf(facts),
-		Early: stretchOf(facts[:half]),
-		Late:  stretchOf(facts[half:]),
-		Total: r.Total,
+		Price:   price,
+		PriceMB: o.PriceMB,
+		Whole:   stretchOf(facts),
+		Early:   stretchOf(facts[:half]),
+		Late:    stretchOf(facts[half:]),
+		Total:   r.Total,
 	}, nil
 }
 
@@ -200,15 +214,22 @@ func (t *tuner) fits(s *Stretch) bool {
 	return s.Late == nil || *s.Late <= t.goal.Late.Hours()
 }
 
-// PriceCurve is what prices come to, for Plot, beside full syncs.
-func PriceCurve(priced []Priced) []Curve {
+// PriceCurves are what prices come to, for Plot, beside full syncs: the requests that prices of a request
+// save, and the bytes that these save and prices of a megabyte.
+func PriceCurves(priced, megabytes []Priced) []Curve {
 	one := 1.0
-	c := Curve{Policy: policy.Adaptive}
+	c, m := Curve{Policy: policy.Adaptive}, Curve{Policy: byMegabyte, Bytes: true}
 	for i := range priced {
 		c.Points = append(c.Points, Point{Label: fmt.Sprint(priced[i].Price), Total: priced[i].Total})
 	}
-	return []Curve{
-		{Policy: policy.Full, Points: []Point{{Total: Total{Req: 1, CR: &one, CRMicro: &one}}}},
-		c,
+	for i := range megabytes {
+		m.Points = append(m.Points, Point{Label: fmt.Sprint(megabytes[i].PriceMB), Total: megabytes[i].Total})
 	}
+	full := Curve{
+		Policy: policy.Full,
+		Points: []Point{{Total: Total{Req: 1, Moved: 1, CR: &one, CRMicro: &one}}},
+	}
+	bytes, fullBytes := c, full
+	bytes.Bytes, fullBytes.Bytes = true, true
+	return []Curve{full, c, fullBytes, bytes, m}
 }

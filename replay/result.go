@@ -24,8 +24,10 @@ type Step struct {
 	Files    int       `json:"files"`    // of the site
 	Requests int       `json:"requests"` // of pages and listings
 	Full     int       `json:"full"`     // what a full sync would have requested: files and directories
-	Changes  int       `json:"changes"`  // pages inserted, deleted and updated since the version before
-	Found    int       `json:"found"`    // of them, on how many the mirror equals the site after the step
+	Bytes    int64     `json:"bytes"`    // of the answers
+	AllBytes int64     `json:"full_bytes"`
+	Changes  int       `json:"changes"` // pages inserted, deleted and updated since the version before
+	Found    int       `json:"found"`   // of them, on how many the mirror equals the site after the step
 
 	BR    float64  `json:"br"`    // files of the site that were not requested / files of the site
 	OP    *float64 `json:"op"`    // |M & S| / |M| over (path, content); null when the mirror is empty
@@ -36,12 +38,15 @@ type Step struct {
 
 // Total sums up the steps. The names are those of the measures that the steps give one by one.
 type Total struct {
-	Requests int `json:"requests"`
-	Full     int `json:"full"`
-	Changes  int `json:"changes"`
-	Found    int `json:"found"`
+	Requests int   `json:"requests"`
+	Full     int   `json:"full"`
+	Changes  int   `json:"changes"`
+	Found    int   `json:"found"`
+	Bytes    int64 `json:"bytes"`
+	AllBytes int64 `json:"full_bytes"`
 
 	Req     float64  `json:"req"`      // Requests / Full
+	Moved   float64  `json:"moved"`    // Bytes / AllBytes
 	BR      float64  `json:"br"`       // mean over the steps, as are OP, OR and Stale
 	OP      *float64 `json:"op"`       //
 	OR      *float64 `json:"or"`       //
@@ -76,6 +81,8 @@ func (r *Result) add(w *World) {
 		Files:    m.Files,
 		Requests: m.Requests,
 		Full:     m.Full,
+		Bytes:    m.Bytes,
+		AllBytes: m.FullBytes,
 		Changes:  m.Changes,
 		Found:    m.Found,
 		BR:       share(m.Files-m.Asked, m.Files),
@@ -115,6 +122,12 @@ func (m *mean) defined() *float64 {
 	return &v
 }
 
+// add adds sums.
+func (t *Total) add(requests, full, changes, found int, bytes, allBytes int64) {
+	t.Requests, t.Full, t.Changes, t.Found = t.Requests+requests, t.Full+full, t.Changes+changes, t.Found+found
+	t.Bytes, t.AllBytes = t.Bytes+bytes, t.AllBytes+allBytes
+}
+
 func (r *Result) total() {
 	t := &r.Total
 	var br, op, or, cr, stale mean
@@ -123,8 +136,7 @@ func (r *Result) total() {
 		if s.Changes == 0 {
 			quiet.Requests, quiet.Full = quiet.Requests+s.Requests, quiet.Full+s.Full
 		}
-		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
-			t.Found+s.Found
+		t.add(s.Requests, s.Full, s.Changes, s.Found, s.Bytes, s.AllBytes)
 		br.add(s.BR)
 		op.addIf(s.OP)
 		or.addIf(s.OR)
@@ -132,6 +144,7 @@ func (r *Result) total() {
 		stale.add(s.Stale)
 	}
 	t.Req, t.CRMicro = share(t.Requests, t.Full), ratio(t.Found, t.Changes)
+	t.Moved = float64(t.Bytes) / float64(max(1, t.AllBytes))
 	t.Quiet = ratio(quiet.Requests, quiet.Full)
 	t.BR, t.OP, t.OR, t.CR, t.Stale = br.value(), op.defined(), or.defined(), cr.defined(), stale.value()
 }
@@ -139,12 +152,12 @@ func (r *Result) total() {
 // Mean is the mean over sites: each counts the same. What is undefined on a site is left out there.
 func Mean(results []*Result) Total {
 	var t Total
-	var req, br, op, or, cr, micro, stale, quiet mean
+	var req, moved, br, op, or, cr, micro, stale, quiet mean
 	for _, r := range results {
 		s := r.Total
-		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
-			t.Found+s.Found
+		t.add(s.Requests, s.Full, s.Changes, s.Found, s.Bytes, s.AllBytes)
 		req.add(s.Req)
+		moved.add(s.Moved)
 		br.add(s.BR)
 		op.addIf(s.OP)
 		or.addIf(s.OR)
@@ -153,7 +166,7 @@ func Mean(results []*Result) Total {
 		stale.add(s.Stale)
 		quiet.addIf(s.Quiet)
 	}
-	t.Quiet = quiet.defined()
+	t.Quiet, t.Moved = quiet.defined(), moved.value()
 	t.Req, t.BR, t.OP, t.OR, t.CR, t.CRMicro, t.Stale = req.value(), br.value(), op.defined(), or.defined(),
 		cr.defined(), micro.defined(), stale.value()
 	return t

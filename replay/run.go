@@ -22,7 +22,8 @@ type Options struct {
 
 	Train int // full syncs before the first measured step; default 20
 
-	Price float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
+	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
+	PriceMB float64 // of a megabyte that answers transfer, on top; for adaptive
 	// share of what is known that a step may ask, in the mean of 8 steps; 0: no bound. What a listing brings
 	// that is new is fetched all the same
 	Budget  float64

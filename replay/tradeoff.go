@@ -16,8 +16,12 @@ import (
 // Curve is a policy at several settings.
 type Curve struct {
 	Policy policy.Name
+	Bytes  bool // it is drawn by the bytes that are saved, not by the requests
 	Points []Point
 }
+
+// byMegabyte is the curve of adaptive at prices of a megabyte.
+const byMegabyte policy.Name = "megabyte"
 
 // Point is a policy at one setting, as the mean over the sites.
 type Point struct {
@@ -108,6 +112,7 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 type panel struct {
 	x, y, w, h float64
 	head       string
+	bytes      bool                   // what is saved are bytes
 	value      func(t *Total) float64 // in the panel's height from 0, at the bottom, to 1; outside is not drawn
 	ticks      []tick
 }
@@ -176,7 +181,11 @@ func stalePanel() panel {
 
 func (p *panel) at(t *Total) (x, y float64, ok bool) {
 	v := p.value(t)
-	return p.x + p.w*min(1, max(0, 1-t.Req)), p.y + p.h*(1-v), v >= 0 && v <= 1
+	asked := t.Req
+	if p.bytes {
+		asked = t.Moved
+	}
+	return p.x + p.w*min(1, max(0, 1-asked)), p.y + p.h*(1-v), v >= 0 && v <= 1
 }
 
 func (s *svg) panel(p panel, curves []Curve) {
@@ -191,7 +200,11 @@ func (s *svg) panel(p panel, curves []Curve) {
 		s.line("grid", x, p.y, x, p.y+p.h)
 		s.text("small mid", x, p.y+p.h+15, fmt.Sprintf("%d %%", 20*i))
 	}
-	s.text("small mid", p.x+p.w/2, p.y+p.h+30, "requests saved")
+	what := "requests saved"
+	if p.bytes {
+		what = "bytes saved"
+	}
+	s.text("small mid", p.x+p.w/2, p.y+p.h+30, what)
 	for _, c := range curves {
 		s.curve(&p, &c)
 	}
@@ -204,6 +217,8 @@ func (s *svg) curve(p *panel, c *Curve) {
 		class = "adaptive"
 	case policy.Near:
 		class, lined = "near", false
+	case byMegabyte:
+		class = "near"
 	case policy.Full, Never:
 		lined = false
 	}
@@ -271,6 +286,14 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// legendBytes explains the marks of the diagrams by bytes.
+func (s *svg) legendBytes(x, y float64) {
+	s.line("adaptive line", x, y-4, x+26, y-4)
+	s.text("", x+34, y, "adaptive, at prices of a request")
+	s.line("near line", x+280, y-4, x+306, y-4)
+	s.text("", x+314, y, "at the price of the job, and prices of a megabyte")
 }
 
 // legend explains the marks of the diagrams.

@@ -27,7 +27,11 @@ type World struct {
 	same         int     // pages of both with equal contents
 	known        []bool  // directories whose listing was seen non-empty
 
+	heldSize   []int64 // of what the mirror has
+	wholeBytes int64   // of the pages of the site that come whole
+
 	requests int
+	bytes    int64   // of the answers to them
 	asked    []int32 // the version at which a page was last requested
 	askedNow int     // pages of the site requested at this version
 	listed   []int32 // the version at which a directory was last listed
@@ -47,6 +51,7 @@ func NewWorld(h *History, n int) *World {
 		site:     make([]Content, len(h.pages)),
 		mirror:   make([]Content, len(h.pages)),
 		size:     make([]int64, len(h.pages)),
+		heldSize: make([]int64, len(h.pages)),
 		live:     make([]int32, len(h.dirs)),
 		liveDirs: 1,
 		known:    make([]bool, len(h.dirs)),
@@ -63,7 +68,7 @@ func NewWorld(h *History, n int) *World {
 		w.Step()
 	}
 	w.FullSync()
-	w.requests, w.askedNow = 0, 0
+	w.requests, w.bytes, w.askedNow = 0, 0, 0
 	return w
 }
 
@@ -71,12 +76,14 @@ func NewWorld(h *History, n int) *World {
 // site.
 func (w *World) FullSync() {
 	copy(w.mirror, w.site)
+	copy(w.heldSize, w.size)
 	w.held, w.both, w.same = w.files, w.files, w.files
 	for d := range w.known {
 		w.known[d] = w.live[d] > 0
 	}
 	w.known[Root] = true
 	w.requests += w.FullCost()
+	w.bytes += w.fullBytes()
 	w.askedNow = w.files
 	for p := range w.asked {
 		w.asked[p] = int32(w.now)
@@ -95,7 +102,7 @@ func (w *World) Step() bool {
 		return false
 	}
 	w.now++
-	w.requests, w.askedNow, w.added, w.left = 0, 0, 0, 0
+	w.requests, w.bytes, w.askedNow, w.added, w.left = 0, 0, 0, 0, 0
 	w.changed = w.changed[:0]
 	for _, c := range w.h.Versions[w.now].Changes {
 		w.changed = append(w.changed, c.Page)
@@ -119,7 +126,9 @@ func (w *World) Step() bool {
 			}
 		}
 		w.count(c.Page, -1)
+		w.wholeBytes -= w.wholeSize(c.Page)
 		w.site[c.Page], w.size[c.Page] = c.Content, c.Size
+		w.wholeBytes += w.wholeSize(c.Page)
 		w.count(c.Page, 1)
 	}
 	return true
@@ -155,6 +164,7 @@ const (
 // Page asks for a page: the mirror takes its state over.
 func (w *World) Page(p Page) Outcome {
 	w.requests++
+	w.bytes += w.answer(p)
 	if w.asked[p] != int32(w.now) {
 		w.asked[p] = int32(w.now)
 		if w.site[p] != Gone {
@@ -173,7 +183,7 @@ func (w *World) take(p Page) Outcome {
 		return Unchanged
 	}
 	w.count(p, -1)
-	w.mirror[p] = is
+	w.mirror[p], w.heldSize[p] = is, w.size[p]
 	w.count(p, 1)
 	if w.h.links != nil && is != Gone {
 		w.known[w.h.pages[p].dir] = true
@@ -205,6 +215,7 @@ func (w *World) Listing(d Dir) *Seen {
 		d := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		w.requests++
+		w.bytes += w.listingBytes(d)
 		w.listed[d] = int32(w.now)
 		for _, p := range w.h.dirs[d].pages {
 			switch is, had := w.site[p], w.mirror[p]; {
@@ -254,6 +265,9 @@ type Measure struct {
 	Requests int // made at this version
 	Full     int // what a full sync would have requested
 
+	Bytes     int64 // of the answers at this version
+	FullBytes int64 // of those to a full sync that was preceded by one at the version before
+
 	Changes int // pages inserted, deleted and updated by the step that led to this version
 	Found   int // of them, how many are now in the mirror as the site has them
 
@@ -271,6 +285,7 @@ func (w *World) Measure() Measure {
 		Files:    w.files,
 		Requests: w.requests,
 		Full:     w.FullCost(),
+		Bytes:    w.bytes,
 		Changes:  len(w.changed),
 		Asked:    w.askedNow,
 		Held:     w.held,
@@ -278,6 +293,7 @@ func (w *World) Measure() Measure {
 		Stale:    union - w.same,
 		Union:    union,
 	}
+	m.FullBytes = w.fullBytes()
 	for _, p := range w.changed {
 		if w.site[p] == w.mirror[p] {
 			m.Found++

@@ -5,6 +5,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"mirrord/heads"
@@ -99,6 +100,17 @@ func (r *Resource) Observe(changed bool) {
 		r.Recent |= 1
 	}
 	r.Observed++
+}
+
+// ComesWhole reports whether a request transfers the body although nothing changed: there are no validators
+// to send, or the last answer was the same body once more.
+func (r *Resource) ComesWhole() bool {
+	if r.Status == http.StatusNotModified {
+		return false
+	}
+	asks := (r.ETag != "" && !r.NoETag) || (r.LastModified != "" && !r.NoDate)
+	again := r.Status == http.StatusOK && r.Observed > 0 && r.Recent&1 == 0
+	return !asks || again
 }
 
 const recordVersion = 1

@@ -26,6 +26,7 @@ import (
 type replayFlags struct {
 	policy  string
 	price   float64
+	priceMB float64
 	budget  float64
 	train   int
 	maxSkip int
@@ -61,6 +62,7 @@ type experiments struct {
 type replaySettings struct {
 	Train   int        `json:"train"`
 	Price   *float64   `json:"price,omitempty"`
+	PriceMB float64    `json:"price_mb,omitempty"`
 	Budget  float64    `json:"budget,omitempty"`
 	MaxSkip int        `json:"max_skip,omitempty"`
 	Alpha   *float64   `json:"alpha,omitempty"`
@@ -103,6 +105,7 @@ docs/json.md the JSON.`,
 	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+
 		"; nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
+	fl.Float64Var(&f.priceMB, "price-mb", 0, "adaptive: price of a megabyte")
 	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of URLs a step")
 	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
 	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: most steps without a request")
@@ -167,7 +170,12 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		if f.maxSkip < 0 {
 			return o, s, app.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
 		}
+		if !(f.priceMB >= 0 && f.priceMB <= policy.MostPriceMB) {
+			return o, s, app.Usagef("--price-mb %v: want changed pages for a megabyte, 0 to %v", f.priceMB,
+				policy.MostPriceMB)
+		}
 		o.Price, o.Budget, o.MaxSkip = f.price, f.budget, f.maxSkip
+		o.PriceMB, s.PriceMB = f.priceMB, f.priceMB
 		switch {
 		case set("budget") && !set("price"):
 			o.Price = -1
@@ -185,7 +193,7 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		can   func(policy.Definition) bool
 		flags []string
 	}{
-		{weighs, []string{"price", "max-skip", "ablation"}},
+		{weighs, []string{"price", "price-mb", "max-skip", "ablation"}},
 		{rules, []string{"alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire"}},
 	} {
 		for _, flag := range x.flags {
@@ -343,10 +351,10 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 			a.printf("\n")
 		}
 	}
-	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tQUIET\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
+	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tBYTES\tQUIET\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
 	row := func(name, steps string, t *replay.Total) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
-			percent(t.Req), percentOr(t.Quiet),
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
+			percent(t.Req), percent(t.Moved), percentOr(t.Quiet),
 			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro),
 			percent(t.Stale))
 	}

@@ -101,19 +101,25 @@ func printPrices(a *cli, r *app.PriceReport) error {
 	steps := r.Runs - r.Train
 	a.printf("%s: what prices would have come to in the last %d of its %d runs\n", r.Job, steps, r.Runs)
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "PRICE\tREQUESTS A RUN\tOF FULL\tFOUND AT ONCE\tLATE BY\t")
-	for i := range r.Prices {
-		p := &r.Prices[i]
-		found := "-"
+	row := func(price float64, p *replay.Priced, inForce bool) {
+		found, here := "-", ""
 		if p.Whole.Found != nil {
 			found = percent(*p.Whole.Found)
 		}
-		here := ""
-		if p.Price == r.InForce {
+		if inForce {
 			here = " in force"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%s\t%s\t%s\t%s\n", priceText(p.Price), p.Whole.Requests, percent(p.Whole.OfFull),
-			found, lateText(p.Whole.Late), here)
+		fmt.Fprintf(w, "%s\t%.0f\t%s\t%.1f\t%s\t%s\t%s\t%s\n", priceText(price), p.Whole.Requests,
+			percent(p.Whole.OfFull), p.Whole.MB, percent(p.Whole.OfFullMB), found, lateText(p.Whole.Late), here)
+	}
+	const heads = "\tREQUESTS A RUN\tOF FULL\tMB A RUN\tOF FULL\tFOUND AT ONCE\tLATE BY\t"
+	fmt.Fprintln(w, "PRICE"+heads)
+	for i := range r.Prices {
+		row(r.Prices[i].Price, &r.Prices[i], r.Prices[i].Price == r.InForce)
+	}
+	fmt.Fprintln(w, "PRICE OF A MB"+heads)
+	for i := range r.Megabytes {
+		row(r.Megabytes[i].PriceMB, &r.Megabytes[i], r.Megabytes[i].PriceMB == r.InForceMB)
 	}
 	return w.Flush()
 }
@@ -122,7 +128,7 @@ func printPrices(a *cli, r *app.PriceReport) error {
 func plotPrices(name string, r *app.PriceReport) error {
 	return writeSVG(name, func(w io.Writer) error {
 		title := fmt.Sprintf("%s: what prices would have saved, and missed", r.Job)
-		return replay.Plot(w, title, replay.PriceCurve(r.Prices), nil)
+		return replay.Plot(w, title, replay.PriceCurves(r.Prices, r.Megabytes), nil)
 	})
 }
 

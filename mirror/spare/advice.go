@@ -41,7 +41,8 @@ type Advice struct {
 	Evidence   *Evidence
 	Plan       *Planner // nil: everything is requested
 
-	o AdviceOptions
+	o       AdviceOptions
+	weights weights // of a job that has a price of bytes
 }
 
 // NewAdvice returns the advice of a run of which nothing is loaded.
@@ -62,6 +63,9 @@ func NewAdvice(o AdviceOptions) *Advice {
 func (a *Advice) Load(rec *store.Resource) {
 	a.Sources.Load(rec, a.o.Job.Evidence, a.o.Run, a.o.Started)
 	a.Validators.Load(rec)
+	if a.o.Job.Adaptive.PriceMB > 0 {
+		a.weights.load(rec)
+	}
 }
 
 // Recall reads what earlier runs found unreliable, after the last record. damaged says what could not be
@@ -106,6 +110,7 @@ func (a *Advice) MakePlan(t PlanTerms, known func() KnownSite) (why string, err 
 		Listings:  a.Sources.Listings,
 		Covered:   a.Sources.Covered,
 		Trusted:   a.Evidence.Believes(ledger.ByListing),
+		Weights:   a.weights,
 		PlanTerms: t,
 		Full:      len(full) > 0,
 	}

@@ -22,7 +22,8 @@ type PlanOptions struct {
 	Covered  ledger.IDSet // URLs that a listing shows
 	Trusted  bool         // what listings say is believed
 	First    admit.Priorities
-	Hints    []byte // the HintsFact of earlier runs
+	Hints    []byte         // the HintsFact of earlier runs
+	Weights  policy.Weights // what answers transfer, for a job with a price of bytes
 
 	PlanTerms
 	Full bool // FullFact is set
@@ -75,6 +76,8 @@ func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
 		Policy:  o.Job.Policy,
 		Now:     o.Now.Unix(),
 		Price:   o.Job.Adaptive.Price,
+		PriceMB: o.Job.Adaptive.PriceMB,
+		Weights: o.Weights,
 		Budget:  int(o.Job.Limits.MaxRequests),
 		MaxSkip: int(o.Job.Limits.MaxSkip),
 		MaxAge:  int64(o.Job.Limits.MaxSkipTime.Seconds()),
