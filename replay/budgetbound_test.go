@@ -63,7 +63,7 @@ func TestWhatABudgetCanReach(t *testing.T) {
 	if os.Getenv("REPLAY_ALL") != "" {
 		sites = sharedSites()
 	}
-	var crs, stales mean
+	var crs, stales, known mean
 	for _, site := range sites {
 		h := sharedHistory(t, site)
 		if h == nil {
@@ -81,9 +81,20 @@ func TestWhatABudgetCanReach(t *testing.T) {
 			t.Errorf("%s: adaptive reaches CR %.4f and %.4f stale, which is better than can be", site, *r.Total.CR,
 				r.Total.Stale)
 		}
+		if site == "sass" {
+			known.add(cr)
+		} else {
+			known.add(*r.Total.CR)
+		}
 		if site == "sass" && (cr > 0.66 || stale < 0.2) {
 			t.Errorf("sass: at most %.3f, at least %.3f", cr, stale)
 		}
+	}
+	// Not even somebody who serves sass as nobody can makes up for it.
+	t.Logf("mean with sass at its most: CR %.3f", known.value())
+	if known.value() >= 0.93 {
+		t.Errorf("with sass at its most the mean CR is %.3f: the aim of .93 is nearer than docs/evolution.md says",
+			known.value())
 	}
 	t.Logf("mean: CR at most %.3f, stale at least %.4f", crs.value(), stales.value())
 }

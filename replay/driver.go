@@ -17,6 +17,7 @@ type driver struct {
 	o     Options
 	m     *policy.Model
 	rules *ruleBook // of a policy that follows rules
+	folds bool      // pages alone in their directories count as pages of the ones above
 	purse policy.Purse
 	again *relearner // nil: the rules are those of the training
 
@@ -51,6 +52,8 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 		page: make([]policy.ID, h.Pages()),
 		list: make([]policy.ID, h.Dirs()),
 	}
+	w := NewWorld(h, 1)
+	d.folds = !p.Rules && w.mostlyIndexes()
 	if p.Rules && o.Relearn {
 		d.again = newRelearner(o.Near)
 	} else if p.Rules {
@@ -66,7 +69,7 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 		}
 		d.seen[root] = asked | entered
 	}
-	return d, d.train(NewWorld(h, 1))
+	return d, d.train(w)
 }
 
 // train lets the model learn from the full syncs.
@@ -92,7 +95,7 @@ func (d *driver) train(w *World) error {
 // changed when a name came or went.
 func (d *driver) trainOne(w *World) error {
 	for _, c := range d.h.Versions[w.Now()].Changes {
-		u, err := d.unitOf(c.Page)
+		u, err := d.unitOf(w, c.Page)
 		if err != nil {
 			return err
 		}
@@ -134,16 +137,38 @@ func (d *driver) trainOne(w *World) error {
 	return nil
 }
 
+// mostlyIndexes reports whether most directories of the site hold only their index now: then these pages
+// count as pages of the directories above, as in a job.
+func (w *World) mostlyIndexes() bool {
+	only := 0
+	for p, is := range w.site {
+		if is != Gone && w.isOnlyIndex(Page(p)) {
+			only++
+		}
+	}
+	return 2*only > w.liveDirs
+}
+
+// isOnlyIndex reports whether a page is the index of a directory, not the root, that holds nothing else now.
+func (w *World) isOnlyIndex(p Page) bool {
+	d := w.h.DirOf(p)
+	return d != Root && w.live[d] == 1 && policy.IsIndex(path.Base(w.h.Path(p)))
+}
+
 // unitOf is the unit of a page, made when there is none.
-func (d *driver) unitOf(p Page) (policy.ID, error) {
+func (d *driver) unitOf(w *World, p Page) (policy.ID, error) {
 	if u := d.page[p]; u != 0 {
 		return u - 1, nil
 	}
-	dir, err := d.dirOf(d.h.DirOf(p))
+	at, name := d.h.DirOf(p), path.Base(d.h.Path(p))
+	in, err := d.dirOf(at)
 	if err != nil {
 		return 0, err
 	}
-	u, err := d.m.AddNamed(dir, policy.KindOf(d.h.Path(p)), path.Base(d.h.Path(p)), false)
+	if d.folds && w.isOnlyIndex(p) {
+		in, name = policy.Dir(d.h.Parent(at)), path.Base(d.h.DirPath(at))+"/"+name
+	}
+	u, err := d.m.AddNamed(in, policy.KindOf(d.h.Path(p)), name, false)
 	if err != nil {
 		return 0, err
 	}
@@ -228,6 +253,8 @@ func (d *driver) act(w *World) error {
 		Policy:  d.o.Policy,
 		Now:     d.h.Versions[w.Now()].Time.Unix(),
 		Price:   d.o.Price,
+		PriceMB: d.o.PriceMB,
+		Weights: transfers{d, w},
 		MaxSkip: d.o.MaxSkip,
 		MaxAge:  int64(d.o.MaxAge.Seconds()),
 		Without: d.o.Without,
@@ -363,7 +390,7 @@ func (d *driver) askListing(w *World, p policy.Plan, u policy.ID, dir Dir, more 
 // finish gives numbers to what is new and ends the run.
 func (d *driver) finish(w *World, more *found) error {
 	for _, p := range more.pages {
-		u, err := d.unitOf(p)
+		u, err := d.unitOf(w, p)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those
-// of URLs: "/" is the root of the entry point's origin, "/@host/…" lies on another one.
+// of URLs: "/" is the root of the entry point's origin, "/@host/…" lies on another one. One that holds only
+// its index counts as a page of the one above it.
 type Evolution struct {
 	Job        string         `json:"job"`
 	Runs       int            `json:"runs"`           // from one to the next: one less than were observed
@@ -51,7 +52,7 @@ type DirEvolution struct {
 // Evolution reads the history of the site's directories. A change counts from minDoC on; structural says
 // that files with other contents are no change. The site must have been retrieved.
 func (v *View) Evolution(minDoC float64, structural bool) (*Evolution, error) {
-	h, err := v.knownSite().History(spare.NewDirTable(v.primary))
+	h, err := v.shownHistory()
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +185,19 @@ type Association struct {
 	Estimate   *RuleEstimate `json:"estimate"`   // its support is how often With changed
 }
 
+// shownHistory is the history of the directories as they are shown.
+func (v *View) shownHistory() (*spare.DirHistory, error) {
+	k := v.knownSite()
+	return k.History(k.ShownDirs(nil))
+}
+
 // ErrTooLarge says that a site has too many directories, or runs, for an estimate.
 var ErrTooLarge = errors.New("too many directories and runs for an estimate")
 
 // Together finds which directories change with which, by the thresholds of the job. The site must have been
 // retrieved.
 func (v *View) Together() (*Associations, error) {
-	h, err := v.knownSite().History(spare.NewDirTable(v.primary))
+	h, err := v.shownHistory()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"mirrord/evolution"
-	"mirrord/mirror/spare"
 )
 
 // ErrNoDir says that a mirror never had a directory.
@@ -25,7 +24,7 @@ type HeatReport struct {
 // HeatMap makes the heat map of a directory, given by its path, of the last steps; all says that all
 // directories below it have rows. The site must have been retrieved.
 func (v *View) HeatMap(path string, all bool, most int) (*HeatReport, error) {
-	h, err := v.knownSite().History(spare.NewDirTable(v.primary))
+	h, err := v.shownHistory()
 	if err != nil {
 		return nil, err
 	}

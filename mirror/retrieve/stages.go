@@ -255,8 +255,8 @@ func (s *stages) underWay() (ids []uint32) {
 // its own.
 func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 	p := s.advice.Plan
-	if p == nil {
-		return skipped, nil
+	if err := s.keepTrust(); p == nil || err != nil {
+		return skipped, err
 	}
 	if err := s.distrustValidators(); err != nil || s.motor.Front.IsStopped() {
 		return skipped, err
@@ -290,6 +290,15 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 		return skipped, err
 	}
 	return skipped, s.facts.SetFact(spare.HintsFact, hints)
+}
+
+// keepTrust stores what was learned of sources of evidence.
+func (s *stages) keepTrust() error {
+	trust, err := s.advice.Evidence.TrustToKeep()
+	if err != nil || trust == nil {
+		return err
+	}
+	return s.facts.SetFact(spare.TrustFact, trust)
 }
 
 // skips are what a plan skipped.

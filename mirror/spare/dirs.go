@@ -5,6 +5,7 @@ package spare
 import (
 	"strings"
 
+	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
 )
@@ -17,8 +18,65 @@ type DirTable struct {
 	path    []string // by number; the root's is ""
 	parent  []policy.Dir
 
+	folded []bool // by number: it holds only its index, which counts as a page of the one above; see ShownDirs
+
 	origin, dir string // of the last URL
 	last        policy.Dir
+}
+
+// ShownDirs returns the directories of a site as they are shown: one that holds nothing but its index counts
+// as a page of the directory above it. Sites with an address for each page that ends with a slash would
+// otherwise have as many directories as pages. listings are directory listings, which are no such pages.
+// Rules are mined from the directories as they are, see NewDirTable.
+func (k KnownSite) ShownDirs(listings ledger.IDSet) *DirTable {
+	d := NewDirTable(k.Primary)
+	var files []uint32 // by number: of the mirror
+	var kept []bool    // by number: it holds something else, or something lies below it
+	for id, s := range k.Table.All() {
+		if !s.Given() {
+			continue
+		}
+		u := k.Table.URL(id)
+		n := d.Of(u)
+		if more := len(d.path) - len(files); more > 0 {
+			files, kept = append(files, make([]uint32, more)...), append(kept, make([]bool, more)...)
+		}
+		if s.InSet() {
+			files[n]++
+			kept[n] = kept[n] || listings.Has(id) || !isIndex(u)
+		}
+	}
+	d.folded = make([]bool, len(d.path))
+	for n := policy.Dir(len(d.path)) - 1; n > policy.Root && len(files) > 0; n-- { // parents come first
+		if files[n] > 0 || kept[n] {
+			kept[d.parent[n]] = true
+		}
+		isHost := d.parent[n] == policy.Root && strings.HasPrefix(d.path[n], "@")
+		d.folded[n] = files[n] == 1 && !kept[n] && !isHost
+	}
+	return d
+}
+
+// weighedDirs are the directories by which requests are weighed: those of ShownDirs, when most are folded.
+// Where some are, each has a look of its own, which finds a sweep through all of a site sooner.
+func (k KnownSite) weighedDirs(listings ledger.IDSet) *DirTable {
+	d := k.ShownDirs(listings)
+	folded := 0
+	for _, is := range d.folded {
+		if is {
+			folded++
+		}
+	}
+	if 2*folded <= len(d.path) {
+		d.folded = nil
+	}
+	return d
+}
+
+// isIndex reports whether a URL is that of a directory's own page.
+func isIndex(u site.URL) bool {
+	p := u.Path()
+	return policy.IsIndex(p[strings.LastIndexByte(p, '/')+1:])
 }
 
 // NewDirTable returns a table with the root alone. primary is an origin.
@@ -31,13 +89,22 @@ func NewDirTable(primary string) *DirTable {
 	}
 }
 
-// Of returns the number of the directory in which a URL lies.
+// Of returns the number of the directory in which a URL lies, or as a page of which it counts.
 func (d *DirTable) Of(u site.URL) policy.Dir {
+	n, _ := d.of(u)
+	return n
+}
+
+// of is Of; folded says that the URL lies in a directory below that one.
+func (d *DirTable) of(u site.URL) (n policy.Dir, folded bool) {
 	if u.Dir() != d.dir || u.Origin() != d.origin {
 		d.origin, d.dir = u.Origin(), u.Dir()
 		d.last = d.add(dirPath(u, d.primary))
 	}
-	return d.last
+	if int(d.last) < len(d.folded) && d.folded[d.last] && isIndex(u) {
+		return d.parent[d.last], true
+	}
+	return d.last, false
 }
 
 // Path returns the path of a directory without slashes at its ends; "" is the root.

@@ -62,6 +62,7 @@ type Evidence struct {
 	say       [ledger.SpokenKinds]map[uint32]uint64 // by URL
 	unchanged [ledger.EvidenceKinds][]uint32
 	trust     trusts
+	learned   bool                      // trust is to be stored
 	tried     [ledger.EvidenceKinds]int // audits of this run
 }
 
@@ -115,6 +116,11 @@ func (e *Evidence) For(rec *store.Resource, aside bool) [ledger.SpokenKinds]uint
 	for k := range say {
 		say[k] = e.say[k][rec.ID]
 	}
+	was, now := rec.Evidence[ledger.BySitemap], say[ledger.BySitemap]
+	if rec.Outcome == site.Fetched && was != 0 && now != 0 {
+		e.trust[ledger.BySitemap].found(was != now)
+		e.learned = true
+	}
 	e.mu.Unlock()
 	switch {
 	case rec.Listing && say == none: // what was said of its directory may be old
@@ -144,12 +150,33 @@ const (
 	mostAudits  = 25
 )
 
+// doubts returns what share of the changes a kind of evidence hides, when there is a plan that weighs what it
+// does not show; 0 when it is to be believed, or not at all.
+func (e *Evidence) doubts(k ledger.EvidenceKind) float64 {
+	if k != ledger.BySitemap || !e.Believes(k) || !e.o.Plan.Weighs() {
+		return 0
+	}
+	return e.trust[k].hides()
+}
+
+// TrustToKeep is to be stored as TrustFact at the end of the run; nil when nothing was learned. No worker may
+// run.
+func (e *Evidence) TrustToKeep() ([]byte, error) {
+	if !e.learned {
+		return nil, nil
+	}
+	return json.Marshal(e.trust)
+}
+
 // PickAudits picks the audits of a kind of evidence in a stage. They must enter the frontier before those of
 // the next kind are picked. No worker may run.
 func (e *Evidence) PickAudits(k ledger.EvidenceKind) []uint32 {
 	slices.Sort(e.unchanged[k])
 	// a sitemap may name a page a thousand times
 	e.unchanged[k] = e.o.Table.NotQueued(slices.Compact(e.unchanged[k]))
+	if e.doubts(k) > 0 { // what the plan requests is audit enough
+		return nil
+	}
 	return e.audits(k, e.unchanged[k])
 }
 
@@ -187,11 +214,20 @@ type Covered struct {
 }
 
 // Decide judges the kinds of evidence by their audits, and returns what need not be requested. Of a kind that
-// hid a change that is nothing, and it is not believed for some runs. trust is to be stored as TrustFact
+// hid a change that is nothing, and it is not believed for some runs; a sitemap beside a plan that weighs is
+// believed as far as it showed changes so far. trust is to be stored as TrustFact
 // then; else it is nil. No worker may run.
 func (e *Evidence) Decide(picked Audits) (covered []Covered, caught []Caught, trust []byte, err error) {
 	for k := range ledger.EvidenceKinds {
-		if u, changed := e.changed(picked[k]); changed {
+		u, changed := e.changed(picked[k])
+		if hidden := e.doubts(k); hidden > 0 {
+			if changed {
+				caught = append(caught, Caught{Kind: k, URL: u, Note: doubtedNote})
+			}
+			e.o.Plan.Doubt(e.unchanged[k], hidden)
+			continue
+		}
+		if changed {
 			caught = append(caught, Caught{Kind: k, URL: u, Note: e.trust.distrust(k, e.o.Run)})
 			continue
 		}

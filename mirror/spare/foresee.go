@@ -150,6 +150,10 @@ func (f *forecaster) settle() {
 			s := f.Table.State(id)
 			return f.Asked.Has(id) || f.Forecast.Covered.Has(id) || !s.InSet() || s.Outcome() == site.Failed
 		})
+		if hidden := f.Evidence.doubts(k); hidden > 0 {
+			f.Plan.Doubt(ids, hidden)
+			continue
+		}
 		for _, id := range f.audits.audits(k, ids) {
 			if f.ask(id) {
 				f.Audits[id] = true

@@ -71,6 +71,9 @@ type ModelOptions struct {
 	Run      int          // number of the run in progress: what it has observed so far is not learned
 	Listings ledger.IDSet // the URLs that are units of the kind policy.Listing
 
+	// directories are as they are, for rules; else one that holds only its index may count as a page of the one
+	// above
+	Exact    bool
 	Looks    bool          // runs that lie close together are one look, see lookGap
 	Interval time.Duration // of the schedule; 0 for a job without one
 }
@@ -82,7 +85,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 		o:     o,
 		m: &SiteModel{
 			Model:  policy.NewModel(),
-			Tree:   NewDirTable(k.Primary),
+			Tree:   k.dirs(o),
 			looked: make([]uint32, k.Table.Len()),
 			dead:   newDeadLinks(),
 			times:  map[int]int64{},
@@ -112,6 +115,14 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 		l.m.SetIn(policy.ID(id), s.Governed())
 	}
 	return l.m, nil
+}
+
+// dirs are the directories of a model.
+func (k KnownSite) dirs(o ModelOptions) *DirTable {
+	if o.Exact {
+		return NewDirTable(k.Primary)
+	}
+	return k.weighedDirs(o.Listings)
 }
 
 // learner makes a model.
@@ -172,7 +183,8 @@ func (l *learner) addUnits(in ledger.IDSet) error {
 		d, k, name := policy.Root, policy.Page, ""
 		if s.Given() {
 			u := t.URL(id)
-			d = m.Tree.Of(u)
+			var folded bool
+			d, folded = m.Tree.of(u)
 			for m.Dirs() < len(m.Tree.path) {
 				n := policy.Dir(m.Dirs())
 				if _, err := m.AddDirNamed(m.Tree.parent[n], path.Base(m.Tree.path[n])); err != nil {
@@ -180,8 +192,11 @@ func (l *learner) addUnits(in ledger.IDSet) error {
 				}
 			}
 			k, name = unitKind(u, mimes[s.Type()], docs[s.Type()]), unitName(u)
-			if l.o.Listings.Has(id) {
+			switch {
+			case l.o.Listings.Has(id):
 				k, name = policy.Listing, ""
+			case folded:
+				name = path.Base(u.Dir()) + name
 			}
 		}
 		if _, err := m.AddNamed(d, k, name, in.Has(id)); err != nil {

@@ -69,6 +69,7 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	}
 	how := ModelOptions{
 		Run:      o.Run,
+		Exact:    o.policy().Rules,
 		Looks:    o.policy().Weighs && o.Job.LearnFor() > 0,
 		Interval: o.Job.UsualInterval(),
 	}
@@ -293,36 +294,6 @@ func (p *Planner) Named(doc uint32, ids iter.Seq[uint32]) {
 		p.mu.Unlock()
 	}
 }
-
-// Hint takes note that a kind of evidence says something new of a URL.
-func (p *Planner) Hint(id uint32, k ledger.EvidenceKind) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.hinted.list = append(p.hinted.list, hint{id, fromKind(k)})
-}
-
-// Says takes note of what a document that has changed says something new of. It counts when the outcome of
-// the document reaches the plan.
-func (p *Planner) Says(doc uint32, ids []uint32) {
-	if len(ids) > 0 && p.governs(doc) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.said[doc] = ids
-	}
-}
-
-// Heeds reports whether what a document said of others proved right so far.
-func (p *Planner) Heeds(doc uint32) bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hinted.heeds(doc)
-}
-
-// HintsToKeep is to be stored as HintsFact at the end of the run. No worker may run.
-func (p *Planner) HintsToKeep() ([]byte, error) { return p.hinted.fact() }
 
 // Under a policy that decides on listings, a directory listing is requested when that pays. It shows all
 // files of its directory, so it is worth what they are together (policy.Model.Vouch). When it does not pay,

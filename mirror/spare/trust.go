@@ -17,6 +17,32 @@ const TrustFact = "trust"
 type trust struct {
 	Wrong int `json:"wrong"` // how often it hid a change
 	Until int `json:"until"` // not believed before this run
+
+	// Of the changes that were found of what a sitemap names: how many there were, and how many it hid.
+	Changes int `json:"changes,omitzero"`
+	Hidden  int `json:"hidden,omitzero"`
+}
+
+// recallMemory is from how many changes on half of what was learned of a source is forgotten.
+const recallMemory = 64
+
+// found takes a change, and whether the source showed it.
+func (t *trust) found(shown bool) {
+	if t.Changes >= recallMemory {
+		t.Changes, t.Hidden = t.Changes/2, t.Hidden/2
+	}
+	if t.Changes++; !shown {
+		t.Hidden++
+	}
+}
+
+// hides is what share of all changes a source hides, by those that were found: 0 as long as it has shown them
+// all.
+func (t *trust) hides() float64 {
+	if t.Hidden == 0 {
+		return 0
+	}
+	return (float64(t.Hidden) + 0.5) / (float64(t.Changes) + 1)
 }
 
 // trusts are those of all kinds.
@@ -42,6 +68,9 @@ func (t *trusts) distrust(k ledger.EvidenceKind, run int) (note string) {
 	source := [...]string{"listing", "sitemap", "lifetime"}[k]
 	return fmt.Sprintf(caughtNote, source, t[k].Until)
 }
+
+// doubtedNote is for a sitemap beside a plan: what it does not show is expected less, but not taken for true.
+const doubtedNote = "changed although the sitemap said nothing of it: its silence counts for less from now on"
 
 // caughtNote has the source and the run until which it is not believed.
 const caughtNote = "changed although the %s said nothing of it: it is not believed until run %d"
