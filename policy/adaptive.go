@@ -35,22 +35,32 @@ type adaptive struct {
 	first []uint32
 	heap  [heaps][]uint32 // groups by worth
 
-	factors factors
-	shown   shown
-
 	quiet silence
 	alone alone
 	names names
 	kin   kin
-	due   []ID // not observed for too long: before all others
-	early []ID // that soon will be: after what pays
 	lists waiting
+
+	overdues
+	weighing
 
 	state []handling // by unit
 	asked int
 	found int // changes and new URLs
 	stale int // outcomes since all groups were valued
 	news  int // of them, changes: only these make anything worth more
+}
+
+// overdues are units that are requested whether they pay or not.
+type overdues struct {
+	due   []ID // not observed for too long: before all others
+	early []ID // that soon will be: after what pays
+}
+
+// weighing is what makes a unit worth less than its chance to have changed.
+type weighing struct {
+	factors factors
+	shown   shown
 }
 
 // handling is what the plan did with a unit: bits, and above them why.

@@ -125,7 +125,7 @@ func TestEstimates(t *testing.T) {
 		pair pairHeld
 	}{{"support", all.support}, {"correlation", all.correlation}} {
 		share := float64(x.pair.within) / float64(max(1, x.pair.open))
-		if share < 0.85 || share > most || x.pair.open < 20 {
+		if share < 0.85 || share > most || x.pair.open < 15 {
 			t.Errorf("the intervals of %s hold %.3f of %d truths", x.what, share, x.pair.open)
 		}
 	}

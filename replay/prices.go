@@ -227,7 +227,12 @@ func PriceCurves(priced, megabytes []Priced) []Curve {
 	}
 	full := Curve{
 		Policy: policy.Full,
-		Points: []Point{{Total: Total{Req: 1, Moved: 1, CR: &one, CRMicro: &one}}},
+		Points: []Point{{Total: Total{
+			Req:     1,
+			Moved:   1,
+			CR:      &one,
+			CRMicro: &one,
+		}}},
 	}
 	bytes, fullBytes := c, full
 	bytes.Bytes, fullBytes.Bytes = true, true

@@ -67,14 +67,18 @@ func TestWorldPage(t *testing.T) {
 	h := smallHistory(t)
 	w := NewWorld(h, 1)
 	w.Step() // index.html and news/index.html changed, news/second.html is new
+	body := func(name string) int64 { return w.body(h.find(t, name)) }
+	full := 15*answerHead + 14*entryBytes + body("index.html") + body("news/index.html") +
+		body("news/second.html")
 	if m := w.Measure(); m != (Measure{
-		Files:   10,
-		Full:    15,
-		Changes: 3,
-		Held:    9,
-		Same:    7,
-		Stale:   3,
-		Union:   10,
+		Files:     10,
+		Full:      15,
+		FullBytes: full,
+		Changes:   3,
+		Held:      9,
+		Same:      7,
+		Stale:     3,
+		Union:     10,
 	}) {
 		t.Fatalf("before any request: %+v", m)
 	}
@@ -90,16 +94,18 @@ func TestWorldPage(t *testing.T) {
 		}
 	}
 	if m := w.Measure(); m != (Measure{
-		Files:    10,
-		Requests: 5,
-		Full:     15,
-		Changes:  3,
-		Found:    2,
-		Asked:    3,
-		Held:     10,
-		Same:     9,
-		Stale:    1,
-		Union:    10,
+		Files:     10,
+		Requests:  5,
+		Full:      15,
+		Bytes:     5*answerHead + body("index.html") + body("news/second.html"),
+		FullBytes: full,
+		Changes:   3,
+		Found:     2,
+		Asked:     3,
+		Held:      10,
+		Same:      9,
+		Stale:     1,
+		Union:     10,
 	}) {
 		t.Errorf("after the requests: %+v", m)
 	}

@@ -34,7 +34,7 @@ Requests of replicas, what reuse saves and guesses from scripts are not in it; j
 Reasons to request: rate, probe, hub, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
 but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: docs/evolution.md.
 
---price shows what prices of a request, and of a megabyte, would have asked and missed in the runs so far.`,
+--price shows what prices, also of bytes, would have asked and missed in the runs so far.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan https://www.samba.org/

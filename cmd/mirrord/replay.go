@@ -84,8 +84,7 @@ func replayCommand(a *cli) *cobra.Command {
 site history; of a JOB the history is what its own runs observed. No site is contacted. The first --train versions are
 full syncs; each later one is a step.
 
-docs/evolution.md defines the figures (OF FULL, QUIET, BR, OP, OR, CR, POOLED, STALE), costs, policies and the file format,
-docs/json.md the JSON.`,
+docs/evolution.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
 		Example: `  mirrord replay kafka.history.tsv.gz
   mirrord replay kafka.history.tsv.gz --policy near --alpha 0.1 --zero strict --json
   mirrord replay samba --train 5 --plot samba.svg`,

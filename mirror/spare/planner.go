@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"mirrord/job"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 )
@@ -128,74 +127,6 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 	return p
 }
 
-// findDue finds the units whose turn it is by the priorities of the job, and returns how many they are.
-func (p *Planner) findDue() (n int) {
-	if !p.o.First.Any() {
-		return 0
-	}
-	t := p.o.Site.Table
-	for id, s := range t.All() {
-		if !s.Given() || !s.Governed() {
-			continue
-		}
-		every := p.o.First.Of(t.URL(id))
-		if every > 0 && p.o.Run-p.model.Looked(id) >= every {
-			p.due.Put(id, true)
-			n++
-		}
-	}
-	return n
-}
-
-// Due reports whether a URL is requested whatever the policy says, because the job gives it priority.
-func (p *Planner) Due(id uint32) bool { return p != nil && p.due.Has(id) }
-
-// originsOf returns the origins of the URLs that a policy decides about.
-func originsOf(t ledger.Settled) (out []string) {
-	seen := map[string]bool{}
-	for id, s := range t.All() {
-		if s.Governed() && s.Given() {
-			if o := t.URL(id).Origin(); !seen[o] {
-				seen[o] = true
-				out = append(out, o)
-			}
-		}
-	}
-	return out
-}
-
-// lowWater is how many URLs wait in the frontier at least while a plan has more: twice as many as may be
-// requested at a time, so that no worker waits for the plan, and not many more, because whatever waits was
-// decided without what is being found out.
-func lowWater(j *job.Job) int { return max(4, int(min(2*j.Polite.Connections, 128))) }
-
-// Model is what the plan was made from.
-func (p *Planner) Model() *SiteModel { return p.model }
-
-// Rules are the rules that the plan follows, nil when its policy has none.
-func (p *Planner) Rules() *MinedRules { return p.rules }
-
-// DecidesListings reports whether the plan decides which listings are requested.
-func (p *Planner) DecidesListings() bool {
-	return p != nil && p.o.policy().Listings && p.o.Job.Evidence.Listings && p.o.Trusted
-}
-
-// Key is a number of a URL that does not depend on the order in which URLs were found, as far as there is a
-// plan.
-func (p *Planner) Key(id uint32) uint32 {
-	if !p.governs(id) {
-		return id
-	}
-	return p.model.Key(policy.ID(id))
-}
-
-// governs reports whether a number is a unit of the plan.
-func (p *Planner) governs(id uint32) bool { return p != nil && int(id) < p.model.Units() }
-
-// Skips reports whether a rule of the plan skips a URL. A listing or feed in a skipped directory is not
-// requested either.
-func (p *Planner) Skips(id uint32) bool { return p.governs(id) && p.Reason(id).Why == policy.Rule }
-
 // Reason says why a URL was handed out or, when it was not, why it is skipped.
 func (p *Planner) Reason(id uint32) policy.Reason {
 	p.mu.Lock()
@@ -294,6 +225,59 @@ func (p *Planner) Named(doc uint32, ids iter.Seq[uint32]) {
 		p.mu.Unlock()
 	}
 }
+
+// Hint takes note that a kind of evidence says something new of a URL.
+func (p *Planner) Hint(id uint32, k ledger.EvidenceKind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hinted.list = append(p.hinted.list, hint{id, fromKind(k)})
+}
+
+// Weighs reports whether the plan weighs what sources do not show.
+func (p *Planner) Weighs() bool {
+	if p == nil {
+		return false
+	}
+	_, weighs := p.plan.(policy.Doubter)
+	return weighs
+}
+
+// Doubt takes URLs of which a source shows nothing new that hides this share of all changes.
+func (p *Planner) Doubt(ids []uint32, hidden float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d, weighs := p.plan.(policy.Doubter); weighs {
+		units := make([]policy.ID, len(ids))
+		for i, id := range ids {
+			units[i] = policy.ID(id)
+		}
+		d.Doubt(units, hidden)
+		p.dry = false
+	}
+}
+
+// Says takes note of what a document that has changed says something new of. It counts when the outcome of
+// the document reaches the plan.
+func (p *Planner) Says(doc uint32, ids []uint32) {
+	if len(ids) > 0 && p.governs(doc) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.said[doc] = ids
+	}
+}
+
+// Heeds reports whether what a document said of others proved right so far.
+func (p *Planner) Heeds(doc uint32) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hinted.heeds(doc)
+}
+
+// HintsToKeep is to be stored as HintsFact at the end of the run. No worker may run.
+func (p *Planner) HintsToKeep() ([]byte, error) { return p.hinted.fact() }
 
 // Under a policy that decides on listings, a directory listing is requested when that pays. It shows all
 // files of its directory, so it is worth what they are together (policy.Model.Vouch). When it does not pay,
