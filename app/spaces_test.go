@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/phm"
 	"mirrord/space"
 	"mirrord/store"
 	"mirrord/web"
@@ -349,14 +348,7 @@ func TestSpaceLast(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(out, "@@b", copied)); err != nil {
 		t.Error(err)
 	}
-	in, err := space.OpenArchive(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	findings, err := in.Verify(t.Context())
-	report, verr := phm.Verify(in.PHM("b"), phm.VerifyOptions{})
-	if err != nil || verr != nil || len(findings)+len(report.Problems) > 0 {
-		t.Errorf("%v, %v: %+v, %+v", err, verr, findings, report)
+	if v, err := Verify(t.Context(), w.app, out, true); err != nil || v.Count() > 0 {
+		t.Errorf("the export: %+v, %v", v, err)
 	}
 }

@@ -108,7 +108,7 @@ func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
 			a.printf("  %s/%s keeps its links: %s\n", space.MirrorFolder(m.Name), p, m.Stale[p])
 		}
 		if len(m.Last) > 0 {
-			a.printf("  %s: %d last copies of what its site does not have any more\n", m.Name, len(m.Last))
+			a.printf("  %s: last copies of what its site does not have any more: %d\n", m.Name, len(m.Last))
 		}
 		if len(m.Kept) > 0 {
 			a.printf("  %s: %d files that left are kept for such pages\n", m.Name, len(m.Kept))

@@ -283,6 +283,15 @@ func (c ctxFS) Open(name string) (fs.File, error) {
 	return lossFile{f}, nil
 }
 
+// ReadDir lists a folder as the file system does, which may leave something out.
+func (c ctxFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(c.FS, name)
+	return entries, store.Unreadable(err)
+}
+
 // lossFile is an open file of a ctxFS.
 type lossFile struct{ fs.File }
 

@@ -203,7 +203,7 @@ func (t *text) sources() {
 		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.FromSpace)) {
-		t.p("  %d files were taken from the mirror of %s, which is in the same space, without a request\n",
+		t.p("  %d of the files were taken from the mirror of %s in the same space, without a request\n",
 			s.FromSpace[name], name)
 	}
 	if f := s.Followed; f != nil && f.Since == f.Version {
