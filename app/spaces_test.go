@@ -351,4 +351,9 @@ func TestSpaceLast(t *testing.T) {
 	if v, err := Verify(t.Context(), w.app, out, true); err != nil || v.Count() > 0 {
 		t.Errorf("the export: %+v, %v", v, err)
 	}
+	forgetNow(t, w.app, "b", w.b+"page.html") // also the last copy
+	w.leads("@@a/index.html", w.b+"page.html#top")
+	if _, err := os.Stat(filepath.Join(st.Dir, space.FilesDir("s"), "@@b", copied)); err == nil {
+		t.Error("the last copy of what was forgotten is there")
+	}
 }

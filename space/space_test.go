@@ -367,6 +367,36 @@ func TestLastCopies(t *testing.T) {
 	w.check("nobody repairs")
 }
 
+// A link that was repaired to a replica on the network leads to the last copy of what it led to first. One
+// that a page has by itself stays, and a copy of the replica comes first.
+func TestLastCopyOfRepaired(t *testing.T) {
+	w := newWorld(t)
+	w.members["a"], w.members["b"] = true, true
+	w.repair = map[string]bool{"a": true}
+	gone, replica := w.urlOf("b", "gone.html"), "http://r.example/gone.html"
+	w.gone = map[string]map[string]string{"b": {gone: "whole"}}
+	declared := fmt.Sprintf(`[{"at":1,"was":%q,"to":%q}]`, gone, replica)
+	w.repaired = map[string]string{"a/index.html": declared, "a/twice.html": declared}
+	files := map[string]string{"index.html": page(replica + "#x"), "twice.html": page(replica, replica)}
+	w.publish("a", files)
+	w.publish("b", map[string]string{"index.html": "i"})
+	leads := func(when, p, want string) {
+		t.Helper()
+		w.update()
+		w.noDangling()
+		if got := w.files()[p]; got != want {
+			t.Errorf("%s: %s is %s, want %s", when, p, got, want)
+		}
+	}
+	leads("b has the page", "@@a/index.html", page("../@@b/@@last/gone.html#x"))
+	leads("linked by itself too", "@@a/twice.html", files["twice.html"])
+	w.urls["r/gone.html"], w.members["r"] = replica, true
+	w.publish("r", map[string]string{"gone.html": "copy"})
+	leads("the replica is mirrored", "@@a/index.html", page("../@@r/gone.html#x"))
+	delete(w.members, "r")
+	leads("and is not any more", "@@a/index.html", page("../@@b/@@last/gone.html#x"))
+}
+
 // A kill while last copies come or go leaves no link that leads nowhere.
 func TestLastCopiesKilled(t *testing.T) {
 	for at := 0; ; at++ {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,7 @@ type world struct {
 	repair    map[string]bool              // mirrors that repair
 	gone      map[string]map[string]string // by mirror and URL: last copies
 	seen      map[string]int64             // of last copies, by mirror
+	repaired  map[string]string            // by mirror and path: the repaired links of the line
 	step      func(string)
 }
 
@@ -99,6 +101,9 @@ func (w *world) publish(name string, files map[string]string) {
 		f := phm.File{Path: p, URL: w.urlOf(name, p), Size: int64(len(files[p]))}
 		f.SHA256 = hex.EncodeToString(sum[:])
 		f.Type = map[string]string{".html": "text/html", ".png": "image/png"}[path.Ext(p)]
+		if links := w.repaired[name+"/"+p]; links != "" {
+			f.Extra = map[string]json.RawMessage{repairField: json.RawMessage(links)}
+		}
 		w.must(fw.Write(&f))
 	}
 	sums, err := fw.Finish()
