@@ -90,6 +90,7 @@ func (s *singler) inlined(f *phm.File) (body []byte, format relocate.Format, cha
 	if err := doc.Scan(raw, in); err != nil {
 		return nil, 0, "", err
 	}
+	bestOfSets(raw, &doc, func(l *relocate.Link) bool { return s.target(l) != nil })
 	s.open = append(s.open, f.Path)
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	var failed error
@@ -101,13 +102,22 @@ func (s *singler) inlined(f *phm.File) (body []byte, format relocate.Format, cha
 	return body, format, doc.Charset, failed
 }
 
+// target returns the file that a link leads to, nil for none.
+func (s *singler) target(l *relocate.Link) *phm.File {
+	path, inside := insidePath(l.URL)
+	if l.URL == nil || !inside || l.Absolute {
+		return nil
+	}
+	return s.files[path]
+}
+
 // ref returns what a link of the page becomes, nil when it stays.
 func (s *singler) ref(l *relocate.Link) ([]byte, error) {
-	path, inside := insidePath(l.URL)
-	to := s.files[path]
-	if l.URL == nil || !inside || l.Absolute || to == nil {
+	to := s.target(l)
+	if to == nil {
 		return nil, nil
 	}
+	path := to.Path
 	shown := l.Kind == relocate.Requisite || l.Kind == relocate.Frame
 	if !shown {
 		if l.Kind == relocate.InScript {

@@ -61,3 +61,46 @@ func TestSinglePage(t *testing.T) {
 		}
 	}
 }
+
+// TestSingleSets: of a srcset the best candidate that the mirror has is left, and nothing of one that it has
+// not: a browser would show an empty place where it took a candidate that is not in the file.
+func TestSingleSets(t *testing.T) {
+	tree, files := fstest.MapFS{}, map[string]*phm.File{}
+	add := func(p, mime, body string) {
+		tree[p] = &fstest.MapFile{Data: []byte(body)}
+		files[p] = &phm.File{
+			Path: p,
+			URL:  "https://h.example/" + p,
+			Type: mime,
+			Size: int64(len(body)),
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		add(name+".png", "image/png", name)
+	}
+	// A, B and C stand for the pictures as they are in the file
+	show := strings.NewReplacer("A", "data:image/png;base64,YQ==", "B", "data:image/png;base64,Yg==",
+		"C", "data:image/png;base64,Yw==")
+	for in, want := range map[string]string{
+		`<img src="a.png" srcset="a.png 1x, b.png 2x, https://o.example/c.png 3x">`: `<img src="A" srcset="B 2x">`,
+		`<img srcset='c.png 900w,b.png 600w' sizes="50vw"><img src="a.png">`: `<img srcset='C 900w' sizes="50vw">` +
+			`<img src="A">`,
+		`<source srcset="https://o.example/x.webp, none.webp 2x"><img src="a.png">`: `<source srcset=""><img src="A">`,
+		`<img srcset=" none.png 3x , a.png , b.png 0.5x " src=b.png alt="1, 2">`: `<img srcset=" A " src=B ` +
+			`alt="1, 2">`,
+		`<img srcset="a.png"><img srcset="b.png"><p>x`: `<img srcset="A"><img srcset="B"><p>x`,
+		`<img srcset=a.png crossorigin src="c.png"><p style="background:url(b.png)">p`: `<img srcset=A  src="C">` +
+			`<p style="background:url(B)">p`,
+		`<img crossorigin srcset="https://o.example/x 2x" src="c.png">`: `<img  srcset="" src="C">`,
+	} {
+		want = show.Replace(want)
+		add("p.html", "text/html", in)
+		got, err := SinglePage(tree, files, "p.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, page, _ := strings.Cut(string(got), onlyInside+`">`); page != want {
+			t.Errorf("%s\n is  %s\nnot  %s", in, page, want)
+		}
+	}
+}
