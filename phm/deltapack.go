@@ -53,7 +53,7 @@ type deltaPacker struct {
 
 // readTarget checks the file table of the target and reads its phm.json.
 func (p *deltaPacker) readTarget() (m *Meta, text []byte, err error) {
-	if m, err = checkTable(p.target); err != nil {
+	if m, err = checkTable(p.target, nil); err != nil {
 		return nil, nil, err
 	}
 	text, err = fs.ReadFile(p.target, MetaName)
@@ -61,7 +61,7 @@ func (p *deltaPacker) readTarget() (m *Meta, text []byte, err error) {
 }
 
 func (p *deltaPacker) pack(w io.Writer) (*Delta, error) {
-	old, err := checkTable(p.base)
+	old, err := checkTable(p.base, nil)
 	if err != nil {
 		return nil, fmt.Errorf("base: %w", err)
 	}

@@ -14,6 +14,11 @@ import (
 type Visitor[T any] struct {
 	Crew inorder.Crew // reads beside the caller; the tree must be safe for concurrent use then
 
+	// Look receives each line of the table, and then Begin what the set says of itself, before the first file is
+	// read. Both may be nil.
+	Look  func(*File)
+	Begin func(*Meta) error
+
 	// Small reports whether a file is read into memory as a whole.
 	Small func(*File) bool
 
@@ -34,7 +39,10 @@ type Visitor[T any] struct {
 // Visit reads all files of a tree in the order of the table, then phm.files and phm.json, each checked
 // against the table. Nothing is read when the table is not right.
 func Visit[T any](fsys fs.FS, v Visitor[T]) (*Meta, error) {
-	m, err := checkTable(fsys)
+	m, err := checkTable(fsys, v.Look)
+	if (err == nil) && v.Begin != nil {
+		err = v.Begin(m)
+	}
 	if err == nil {
 		err = v.visit(fsys, m)
 	}

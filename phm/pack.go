@@ -96,7 +96,7 @@ type item struct {
 type packer interface{ add(item) error }
 
 func packTree(fsys fs.FS, p packer) (*Meta, error) {
-	m, err := checkTable(fsys)
+	m, err := checkTable(fsys, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,8 @@ func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 }
 
 // checkTable reads phm.json and phm.files and returns an error unless every line is right and the two agree.
-func checkTable(fsys fs.FS) (*Meta, error) {
+// look, if it is not nil, is called for each line.
+func checkTable(fsys fs.FS, look func(*File)) (*Meta, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
 		return nil, err
@@ -77,6 +78,9 @@ func checkTable(fsys fs.FS) (*Meta, error) {
 	for f, err := range tableOf(fsys) {
 		if err != nil {
 			return nil, err
+		}
+		if look != nil {
+			look(f)
 		}
 		entry = entry || f.Path == m.Entry
 		owned = owned || hasOrigin(f.URL, m.Primary)
@@ -113,7 +117,7 @@ func sumOf(fsys fs.FS, path string) (string, error) {
 // Copy copies a PHM from a tree to a sink, each file checked against the table on its way. Files that the
 // table does not name are left behind. Nothing is written when the table is not right.
 func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
-	m, err := checkTable(fsys)
+	m, err := checkTable(fsys, nil)
 	if err != nil {
 		return nil, fmt.Errorf("copy: %w", err)
 	}

@@ -58,7 +58,7 @@ func (p *deltaPacker) packUpdate(w io.Writer, whole bool, o UpdateOptions) (*Del
 		Meta:      string(text),
 	}
 	if !whole {
-		old, err := checkTable(p.base)
+		old, err := checkTable(p.base, nil)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}

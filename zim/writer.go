@@ -24,7 +24,7 @@ type Options struct {
 	UUID     [16]byte
 	Types    []string // MIME types of all entries that will be added
 	MainPage string   // path of a content entry; "" for none
-	Cluster  int      // bytes of blobs in a cluster, before compression; default 1 MiB
+	Cluster  int      // bytes of blobs in a cluster, before compression; default 2 MiB, as that of libzim
 
 	// Go runs a function beside the caller, so that clusters are compressed on several cores. Nil: nothing
 	// runs beside the caller.
@@ -90,7 +90,7 @@ func (a *appender) Write(p []byte) (int, error) {
 }
 
 const (
-	defaultCluster = 1 << 20
+	defaultCluster = 2 << 20
 	maxEntries     = 1 << 31
 )
 

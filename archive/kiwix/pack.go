@@ -9,7 +9,6 @@ import (
 	"image"
 	"io"
 	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 
@@ -76,23 +75,19 @@ type packer struct {
 }
 
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
-	m, err := phm.OpenMeta(p.fsys)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.look(m); err != nil {
-		return nil, err
-	}
-	p.zim, err = zim.NewWriter(f, zim.Options{
-		UUID:     uuidOf(m, o.Redirects),
-		Types:    p.allTypes(),
-		MainPage: m.Entry,
-		Go:       o.Crew.Go,
+	m, err := p.copy(o.Crew, func(m *phm.Meta) (err error) {
+		p.icon.host = m.Primary
+		p.zim, err = zim.NewWriter(f, zim.Options{
+			UUID:     uuidOf(m, o.Redirects),
+			Types:    p.allTypes(),
+			MainPage: m.Entry,
+			Go:       o.Crew.Go,
+		})
+		return err
 	})
-	if err != nil {
+	if p.zim == nil {
 		return nil, err
 	}
-	err = p.copy(o.Crew)
 	if err == nil {
 		err = p.redirect(o.Redirects)
 	}
@@ -118,37 +113,13 @@ func uuidOf(m *phm.Meta, redirects []Redirect) (id [16]byte) {
 	return id
 }
 
-// table yields the lines of the file table.
-func (p *packer) table() iter.Seq2[*phm.File, error] {
-	return func(yield func(*phm.File, error) bool) {
-		r, err := phm.OpenRegular(p.fsys, phm.FilesName)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer r.Close()
-		for f, err := range phm.Files(r) {
-			if !yield(f, err) {
-				return
-			}
-		}
+// look notes of a line of the table what must be known before the first file.
+func (p *packer) look(f *phm.File) {
+	if t := cleanType(f.Type); len(p.types) < mostTypes {
+		p.types[t] = true
 	}
-}
-
-// look reads the table for what must be known before the first file.
-func (p *packer) look(m *phm.Meta) error {
-	p.icon.host = m.Primary
-	for f, err := range p.table() {
-		if err != nil {
-			return err
-		}
-		if t := cleanType(f.Type); len(p.types) < mostTypes {
-			p.types[t] = true
-		}
-		p.paths[xxh3.HashString(f.Path)] = struct{}{}
-		p.icon.look(f)
-	}
-	return nil
+	p.paths[xxh3.HashString(f.Path)] = struct{}{}
+	p.icon.look(f)
 }
 
 func (p *packer) exists(path []byte) bool {
@@ -175,21 +146,22 @@ func (p *packer) allTypes() (out []string) {
 	return out
 }
 
-// copy packs all files.
-func (p *packer) copy(crew inorder.Crew) error {
+// copy packs all files. begin makes the writer.
+func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta, error) {
 	p.fixers = make([]linkFixer, max(crew.Size, 1))
 	for i := range p.fixers {
 		p.fixers[i].exists = p.exists
 	}
-	_, err := phm.Visit(p.fsys, phm.Visitor[*packed]{
+	return phm.Visit(p.fsys, phm.Visitor[*packed]{
 		Crew:   crew,
+		Look:   p.look,
+		Begin:  begin,
 		Small:  func(f *phm.File) bool { return f.Size <= inMemory || (isPage(f) && f.Size <= maxPage) },
 		Buffer: p.buffer,
 		Work:   p.prepare,
 		Take:   p.add,
 		Large:  p.large,
 	})
-	return err
 }
 
 // redirect adds redirects. Where a file lies, and where another redirect is, there is none.
