@@ -3,6 +3,7 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -75,14 +76,32 @@ func madeRedirect(status int, to string) []byte {
 }
 
 // headWriter writes the head of an HTTP message.
-type headWriter struct{ b strings.Builder }
+type headWriter struct{ b bytes.Buffer }
 
 func (w *headWriter) line(s string) {
-	w.b.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(s))
+	w.text(s)
 	w.b.WriteString("\r\n")
 }
 
-func (w *headWriter) field(name, value string) { w.line(name + ": " + value) }
+// text writes s. Ends of lines in it would begin another one.
+func (w *headWriter) text(s string) {
+	for {
+		i := strings.IndexAny(s, "\r\n")
+		if i < 0 {
+			w.b.WriteString(s)
+			return
+		}
+		w.b.WriteString(s[:i])
+		w.b.WriteByte(' ')
+		s = s[i+1:]
+	}
+}
+
+func (w *headWriter) field(name, value string) {
+	w.text(name)
+	w.b.WriteString(": ")
+	w.line(value)
+}
 
 func (w *headWriter) fieldIf(name, value string) {
 	if value != "" {
@@ -90,4 +109,7 @@ func (w *headWriter) fieldIf(name, value string) {
 	}
 }
 
-func (w *headWriter) end() []byte { return []byte(w.b.String() + "\r\n") }
+func (w *headWriter) end() []byte {
+	w.b.WriteString("\r\n")
+	return w.b.Bytes()
+}

@@ -13,23 +13,20 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/charset"
-
 	"mirrord/archive"
 	"mirrord/internal/lines"
-	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/warc"
 )
 
-// capturePlan is the captures of an export, in the order of their dates: that in which their bodies came, and
-// mostly lie in the packs, so that few frames are unpacked more than once. The site need not stay open while
+// capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers of
+// their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked more
+// than once. The site need not stay open while
 // they are packed.
 type capturePlan struct{ all lines.Lines }
 
@@ -37,21 +34,25 @@ func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
 	return &capturePlan{all: lines.Lines{Room: room, Sorted: true, Limit: lines.Held}}
 }
 
-// add adds a capture. Those of one second keep their order.
+// add adds a capture.
 func (p *capturePlan) add(c *planned) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	line := fmt.Appendf(make([]byte, 0, 34+len(text)), "%016x%016x", uint64(c.Date), p.all.Len())
+	line := make([]byte, 0, planKey+len(text)+1)
+	line = fmt.Appendf(line, "%016x%08x%016x", uint64(c.Date), c.Number, p.all.Len())
 	return p.all.Add(append(append(line, text...), '\n'))
 }
+
+// planKey is the length of what a line of the plan is sorted by.
+const planKey = 16 + 8 + 16
 
 // each reads the plan.
 func (p *capturePlan) each(f func(*planned) error) error {
 	return p.all.Each(func(line []byte) error {
 		c := new(planned)
-		if err := json.Unmarshal(line[16+16:], c); err != nil {
+		if err := json.Unmarshal(line[planKey:], c); err != nil {
 			return err
 		}
 		return f(c)
@@ -82,7 +83,6 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 		Head:   c.Head,
 		Size:   c.Size,
 		Digest: c.Digest,
-		Packed: !phm.Compressible(c.MIME, c.URL),
 	}
 	c.annotate(out)
 	if c.Again > 0 {
@@ -104,7 +104,7 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 		return nil, done, err
 	}
 	if isPage(c.MIME) {
-		out.Title = titleOf(body, c.Charset)
+		out.Title = relocate.Title(body, c.Charset)
 	}
 	packed, err := archive.PackCapture(&k.warc, out, bytes.NewReader(body))
 	return packed, func() error { k.frames.Release(); return nil }, err
@@ -323,32 +323,5 @@ func hand(ctx context.Context, c *planned, todo, order chan<- *onItsWay) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// titleBytes is how much of a page is searched for its title.
-const titleBytes = 64 << 10
-
-// titleOf returns the title of a page.
-func titleOf(page []byte, label string) string {
-	page = page[:min(len(page), titleBytes)]
-	var r io.Reader = bytes.NewReader(page)
-	if decoded, err := charset.NewReader(r, "text/html; charset="+label); err == nil {
-		r = decoded
-	}
-	z := html.NewTokenizer(r)
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return ""
-		case html.StartTagToken:
-			if name, _ := z.TagName(); string(name) != "title" {
-				continue
-			}
-			if z.Next() != html.TextToken {
-				return ""
-			}
-			return strings.Join(strings.Fields(z.Token().Data), " ")
-		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 // planned is a capture of an export whose body was not read yet.
 type planned struct {
 	URL     string
-	Date    int64 // Unix seconds
+	Number  uint32 // of the URL within its site
+	Date    int64  // Unix seconds
 	Head    []byte
 	Made    bool // the head is
 	Added   bool // Content-Length was added to the head
@@ -169,6 +170,7 @@ func (p *capturePlanner) findTargets(past *store.Past) error {
 func (p *capturePlanner) record(rec *store.Resource) error {
 	c := planned{
 		URL:     rec.URL.String(),
+		Number:  rec.ID,
 		Date:    rec.Fetched,
 		Size:    rec.Size,
 		Digest:  rec.Digest,
@@ -180,7 +182,12 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 	}
 	head, state := rec.Head, rec.Digest
 	if isRedirect(rec) {
-		c = planned{URL: c.URL, Date: min(rec.Checked, p.date), Digest: sha256.Sum256(nil)}
+		c = planned{
+			URL:    c.URL,
+			Number: rec.ID,
+			Date:   min(rec.Checked, p.date),
+			Digest: sha256.Sum256(nil),
+		}
 		head = rec.LastHead
 		state = sha256.Sum256(fmt.Appendf(nil, "%d %s", rec.Status, p.targets[rec.Target-1]))
 	}
@@ -261,6 +268,7 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 	}
 	out := planned{
 		URL:    rec.URL.String(),
+		Number: rec.ID,
 		Date:   at,
 		Again:  c.date,
 		Digest: c.digest,

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -198,8 +199,8 @@ func titleIn(p *pastTree, path string) (string, error) {
 		return "", fmt.Errorf("version %d: %s: %w", p.number, path, err)
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, titleBytes))
-	title := []rune(titleOf(head, ""))
+	head, err := io.ReadAll(io.LimitReader(f, relocate.TitleWithin))
+	title := []rune(relocate.Title(head, ""))
 	return string(title[:min(len(title), mostTitle)]), err
 }
 

@@ -28,7 +28,6 @@ type Capture struct {
 	Size   int64     // bytes of the body
 	Digest [32]byte  // SHA-256 of the body
 	Again  time.Time // for one that brought the same body as an earlier one: when that came; it has no body here
-	Packed bool      // the body is compressed already
 
 	Listed time.Time // its date in the list of pages; zero for what people do not open by itself
 	Title  string
@@ -101,7 +100,6 @@ func draftOf(c *Capture, body io.Reader) warc.RecordDraft {
 		Head:   c.Head,
 		Body:   body,
 		Size:   c.Size,
-		Packed: c.Packed,
 		Fields: []warc.HeaderField{{Name: "WARC-Payload-Digest", Value: warc.SHA256(c.Digest)}},
 	}
 	if !c.Again.IsZero() {

@@ -45,7 +45,6 @@ func TestLargeArchivesInBulk(t *testing.T) {
 				Head:   []byte("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n"),
 				Size:   size,
 				Digest: sum,
-				Packed: true,
 			}
 			packed, err := PackCapture(&p, c, body)
 			if err == nil {

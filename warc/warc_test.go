@@ -127,7 +127,7 @@ func TestWriteAndRead(t *testing.T) {
 	again := &RecordDraft{Type: Revisit, URL: "http://a.test/", Date: then.Add(time.Hour)}
 	again.Head, again.Fields = []byte(page), message(digest, HeaderField{"WARC-Profile", SamePayload})
 	evil := &RecordDraft{Type: Response, URL: "http://a.test/x\r\nEvil: y", Date: then}
-	evil.Head, evil.Fields, evil.Packed = []byte(page), message(), true
+	evil.Head, evil.Fields = []byte(page), message()
 	drafts := []*RecordDraft{info, first, again, evil}
 	var places []Extent
 	for _, d := range drafts {

@@ -23,7 +23,6 @@ type RecordDraft struct {
 	Head   []byte        // of an HTTP message, with its empty line; or a whole block
 	Body   io.Reader     // follows the head; nil for none
 	Size   int64         // bytes of the body
-	Packed bool          // the body is compressed already, so that no time is spent on it
 }
 
 // Extent is where a record lies in its file.
@@ -31,39 +30,34 @@ type Extent struct{ Offset, Length int64 }
 
 // Packer makes gzip members of records. It is not safe for concurrent use: each worker has its own.
 type Packer struct {
-	text, packed *gzip.Writer
-	head         []byte
+	gzip *gzip.Writer
+	head []byte
 }
 
-// textLevel is the level of gzip at which text is packed: a third faster than the usual one, for files that
-// are a twelfth larger.
-const textLevel = 3
+// level is that of gzip. Documentation takes 0.59 s at the usual one (6), 0.43 s at level 3 and 0.34 s at
+// this one, for files that are 10 and 15 % larger than at the usual one.
+const level = gzip.BestSpeed
 
 // Pack writes a record as one gzip member. The same draft gives the same bytes.
 func (p *Packer) Pack(w io.Writer, d *RecordDraft) error {
-	level, z := textLevel, &p.text
-	if d.Packed {
-		level, z = gzip.BestSpeed, &p.packed
-	}
-	if *z == nil {
-		made, err := gzip.NewWriterLevel(w, level)
-		if err != nil {
+	if p.gzip == nil {
+		var err error
+		if p.gzip, err = gzip.NewWriterLevel(w, level); err != nil {
 			return err
 		}
-		*z = made
 	}
-	(*z).Reset(w)
+	p.gzip.Reset(w)
 	p.head = d.append(p.head[:0])
-	if _, err := (*z).Write(p.head); err != nil {
+	if _, err := p.gzip.Write(p.head); err != nil {
 		return err
 	}
-	if err := d.copyBody(*z); err != nil {
+	if err := d.copyBody(p.gzip); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(*z, "\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(p.gzip, "\r\n\r\n"); err != nil {
 		return err
 	}
-	return (*z).Close()
+	return p.gzip.Close()
 }
 
 func (d *RecordDraft) copyBody(w io.Writer) error {

@@ -3,18 +3,16 @@
 package kiwix
 
 import (
-	"bytes"
 	"cmp"
-	"html"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/html/charset"
 	"golang.org/x/text/language"
 
 	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/zim"
 )
 
@@ -92,50 +90,15 @@ func languageOf(tag string) string {
 	return base.ISO3()
 }
 
-const (
-	titleWithin = 64 << 10 // bytes of a page in which its title stands
-	titleLength = 250      // bytes of a title that are kept
-)
+// titleLength is how many bytes of a title are kept.
+const titleLength = 250
 
 // titleOf returns the title of a page, "" when it has none.
 func titleOf(page []byte) string {
-	head := page[:min(len(page), titleWithin)]
-	_, rest, ok := cutFold(head, "<title")
-	if !ok {
-		return ""
-	}
-	if i := bytes.IndexByte(rest, '>'); i >= 0 {
-		rest = rest[i+1:]
-	}
-	text, _, ok := cutFold(rest, "</title")
-	if !ok {
-		return ""
-	}
-	if !utf8.Valid(text) {
-		enc, _, _ := charset.DetermineEncoding(head, "")
-		if decoded, err := enc.NewDecoder().Bytes(text); err == nil {
-			text = decoded
-		}
-	}
-	title := strings.Join(strings.Fields(strings.ToValidUTF8(html.UnescapeString(string(text)), "")), " ")
-	title = strings.ReplaceAll(title, "\x00", "")
+	title := relocate.Title(page, "")
 	for len(title) > titleLength {
 		_, n := utf8.DecodeLastRuneInString(title)
 		title = title[:len(title)-n]
 	}
 	return title
-}
-
-// cutFold cuts b at a word in ASCII letters of any case, which is given in lower case.
-func cutFold(b []byte, word string) (before, after []byte, found bool) {
-	for i := 0; ; i++ {
-		k := bytes.IndexByte(b[i:], word[0])
-		if k < 0 || i+k+len(word) > len(b) {
-			return b, nil, false
-		}
-		i += k
-		if strings.EqualFold(string(b[i:i+len(word)]), word) {
-			return b[:i], b[i+len(word):], true
-		}
-	}
 }
