@@ -64,7 +64,8 @@ type capturePlanner struct {
 	history bool  // more than one version
 	quiet   bool  // the version is one that the export builds on, and does not have
 	targets map[uint32]string
-	now     []seenCapture // by number of the URL, with history
+	now     []seenCapture   // by number of the URL, with history
+	changed map[uint32]bool // what pages may load, and the version has in another form than before
 }
 
 // seenCapture is what was last planned of a URL.
@@ -79,6 +80,7 @@ type seenCapture struct {
 	digest [32]byte
 	size   int64
 	made   []byte // the head, when it is none that is stored
+	page   bool   // people read it
 }
 
 // until is when it was last known to be so, for a record that is written once the version of a date is read:
@@ -100,7 +102,7 @@ func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Vers
 		return err
 	}
 	if p.history {
-		p.now = make([]seenCapture, known)
+		p.now, p.changed = make([]seenCapture, known), map[uint32]bool{}
 	}
 	for i, v := range versions {
 		p.quiet = i < len(before)
@@ -129,7 +131,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	if err := p.findTargets(past); err != nil {
 		return err
 	}
-	return past.Resources(func(rec *store.Resource, here bool) error {
+	if err := past.Resources(func(rec *store.Resource, here bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -140,7 +142,10 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 			return nil
 		}
 		return p.record(rec)
-	})
+	}); err != nil {
+		return err
+	}
+	return p.shownAnew(past)
 }
 
 func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }
@@ -202,6 +207,9 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 		if err := p.revisit(rec, old, old.until(p.date), 0); err != nil {
 			return err
 		}
+		if old.state != [32]byte{} && !isPage(c.MIME) {
+			p.changed[rec.ID] = true
+		}
 		asked := max(rec.Checked, c.Date)
 		*old = seenCapture{
 			state:  state,
@@ -212,6 +220,7 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 			head:   head,
 			digest: c.Digest,
 			size:   c.Size,
+			page:   isPage(c.MIME),
 		}
 	}
 	if err := p.head(&c, rec, head, c.Size); err != nil {
