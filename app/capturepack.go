@@ -24,9 +24,9 @@ import (
 	"mirrord/warc"
 )
 
-// capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers of
-// their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked more
-// than once. The site need not stay open while
+// capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
+// of their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked
+// more than once. The site need not stay open while
 // they are packed.
 type capturePlan struct{ all lines.Lines }
 

@@ -11,9 +11,9 @@ import (
 	"mirrord/relocate"
 )
 
-// Of a srcset a browser loads one candidate, and which one depends on the screen: one that the mirror does not
-// have would leave the place empty. So in a page that is one file a set is its best candidate that the mirror
-// has. A set of which it has none is empty, and the src or the next source of the picture is shown.
+// Of a srcset a browser loads one candidate, and which one depends on the screen: one that the mirror does
+// not have would leave the place empty. So in a page that is one file a set is its best candidate that the
+// mirror has. A set of which it has none is empty, and the src or the next source of the picture is shown.
 
 // bestOfSets changes links and edits of a page so that of each srcset the best candidate is left.
 func bestOfSets(raw []byte, doc *relocate.Doc, has func(*relocate.Link) bool) {
