@@ -22,6 +22,9 @@ const (
 	hubShare = 0.02
 	// Each hub covers so many runs that no other one does: fewer are a coincidence.
 	leastCover = 3
+	// A site that has changed in fewer runs, and in so many did not, has releases with nothing between them: its
+	// hubs cover all that is known, since what came together with the last releases will with the next one.
+	calm = 10
 	// Before any silence is known these parts of what is usual, together with others and alone, are expected in
 	// it, as if they were known from five runs.
 	silentUsual, silentAlone, silentRuns = 0.02, 0.1, 5
@@ -56,11 +59,11 @@ type silence struct {
 // at moves the runs of a unit to those of the model: bit i is Model.runs-i.
 func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.of(u).last) }
 
-// often are the units that changed in enough of the last 64 runs to be hubs.
-func (q *silence) often(a *adaptive) (ids []ID) {
+// often are the units that changed in so many of the last 64 runs as hubs did at least.
+func (q *silence) often(a *adaptive, least int) (ids []ID) {
 	m := a.m
 	for u, n := range m.tale {
-		if mathbits.OnesCount64(m.stories.all[n].moves) >= leastCover && m.flags[u]&(present|vouched) == present &&
+		if mathbits.OnesCount64(m.stories.all[n].moves) >= least && m.flags[u]&(present|vouched) == present &&
 			!a.lists.tells(m, ID(u)) && a.factors.of(ID(u)) < mostFactor {
 			ids = append(ids, ID(u))
 		}
@@ -74,7 +77,11 @@ func (q *silence) often(a *adaptive) (ids []ID) {
 func (q *silence) find(a *adaptive) {
 	m, root := a.m, &a.m.dirs[Root]
 	all := shift(root.recent, int32(m.runs)-root.run)
-	often := q.often(a)
+	least := leastCover
+	if n := mathbits.OnesCount64(all); n < least && min(m.runs, 64)-n >= calm {
+		least = max(1, n)
+	}
+	often := q.often(a, least)
 	if a.o.Without == Hubs {
 		often = nil
 	}
@@ -85,7 +92,7 @@ func (q *silence) find(a *adaptive) {
 		for i, u := range often {
 			n, s := mathbits.OnesCount64(m.at(m.of(u).moves, u)&open), mathbits.OnesCount64(m.of(u).looks)
 			better := cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen))
-			if n >= leastCover && (better > 0 || (better == 0 && m.ByKey(u, often[best]) < 0)) {
+			if n >= least && (better > 0 || (better == 0 && m.ByKey(u, often[best]) < 0)) {
 				best, covers, seen = i, n, s
 			}
 		}
