@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"math"
 	"path"
 	"strings"
 	"time"
@@ -17,10 +18,10 @@ import (
 	"mirrord/store"
 )
 
-// Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers
-// too. No request is made. A URL that cannot be one is wrong usage.
-func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *report.Explanation, err error) {
-	if _, _, err := site.Parse(url); (err != nil) && !isPath(url) {
+// Explain says why a URL is or is not in a job's mirror. No request is made. A URL that cannot be one is
+// wrong usage. Without a time in r it is now.
+func Explain(ctx context.Context, a *App, name string, r ExplainRequest) (_ *report.Explanation, err error) {
+	if _, _, err := site.Parse(r.URL); (err != nil) && !isPath(r.URL) {
 		return nil, Usagef("explain: %w", err)
 	}
 	j, err := a.FindJob(name)
@@ -31,7 +32,9 @@ func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *repor
 	if err != nil {
 		return nil, err
 	}
-	r := ExplainRequest{URL: url, Head: head, At: a.now()}
+	if r.At.IsZero() {
+		r.At = a.now()
+	}
 	if !ok {
 		return explain(ctx, j, nil, nil, r)
 	}
@@ -43,6 +46,7 @@ func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *repor
 type ExplainRequest struct {
 	URL  string    // or a mirror path
 	Head bool      // read the stored heads of answers too
+	Plan bool      // make the plan of the next run also for a large site
 	At   time.Time // for which the next run is planned
 }
 
@@ -76,9 +80,12 @@ func explain(
 		}
 		r.URL = u
 	}
-	v, err := report.Load(j, s, r.At)
+	v, err := report.Open(j, s, r.At)
 	if err != nil {
 		return nil, err
+	}
+	if r.Plan {
+		v.PlanUpTo = math.MaxUint32
 	}
 	var robots fetch.RobotsStore
 	if st != nil {

@@ -128,7 +128,7 @@ func TestFetchOnce(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(mine), err)
 		}
 	}
-	x, err := Explain(t.Context(), w.app, "a", sharedB+"small.png", true)
+	x, err := Explain(t.Context(), w.app, "a", ExplainRequest{URL: sharedB + "small.png", Head: true})
 	if err != nil || x.Source != "" || x.Head == nil || !strings.Contains(x.Last, "the site sent it to job b") {
 		t.Errorf("%+v, %v", x, err)
 	}

@@ -252,7 +252,7 @@ func explainPage(v *visit) error {
 	d := explainData{Job: v.job, URL: strings.TrimSpace(v.r.FormValue("url"))}
 	code := http.StatusOK
 	if d.URL != "" {
-		x, err := app.Explain(v.r.Context(), v.o.App, v.job, d.URL, false)
+		x, err := app.Explain(v.r.Context(), v.o.App, v.job, app.ExplainRequest{URL: d.URL})
 		if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
 			d.Problem, code = err.Error(), http.StatusBadRequest
 		} else if err != nil {

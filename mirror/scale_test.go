@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -87,7 +88,8 @@ var scaleLines = map[string]scaleLine{
 	"all requested, 1 % changed":     {written: 56, perURL: 600},
 	"planned":                        {written: 2, perURL: 490},
 	"plan":                           {written: 70, perURL: 330},
-	"explain":                        {written: 70, perURL: 330},
+	"explain":                        {written: 70, perURL: 250},
+	"explain --plan":                 {written: 70, perURL: 330},
 	"verify --sample=1%":             {written: 70, perURL: 330},
 }
 
@@ -189,10 +191,13 @@ func TestScale(t *testing.T) {
 			var o mirror.Options
 			plan(&o)
 			v := (*report.View)(nil)
-			if !strings.HasPrefix(name, "verify") {
-				if v, err = report.Load(o.Job, site, now.Add(24*time.Hour)); err != nil {
-					t.Fatal(err)
-				}
+			if strings.HasPrefix(name, "explain") {
+				v, err = report.Open(o.Job, site, now.Add(24*time.Hour))
+			} else if name == "plan" {
+				v, err = report.Load(o.Job, site, now.Add(24*time.Hour))
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			if err := f(v, site); err != nil {
 				t.Fatal(err)
@@ -203,9 +208,14 @@ func TestScale(t *testing.T) {
 		_, err := v.Plan()
 		return err
 	})
-	reading("explain", func(v *report.View, _ *store.Site) error {
+	explain := func(v *report.View, _ *store.Site) error {
 		_, err := v.Explain(t.Context(), nil, "http://tree.example.org"+s.path(n/2))
 		return err
+	}
+	reading("explain", explain)
+	reading("explain --plan", func(v *report.View, s *store.Site) error {
+		v.PlanUpTo = math.MaxUint32
+		return explain(v, s)
 	})
 	reading("verify --sample=1%", func(_ *report.View, site *store.Site) error {
 		of := 0

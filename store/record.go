@@ -224,10 +224,8 @@ func (r *Resource) append(b []byte) []byte {
 func (r *Resource) decode(u site.URL, b []byte) error {
 	d := binread.Reader{Rest: b}
 	*r = Resource{URL: u}
-	if v := d.Byte(); v < recordVersion {
-		return fmt.Errorf("record of %s: %w: format %d", u, errValue, v)
-	} else if v > recordVersion {
-		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
+	if err := checkVersion(u, &d); err != nil {
+		return err
 	}
 	flags := d.Byte()
 	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0,
@@ -267,6 +265,34 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		return fmt.Errorf("record of %s: %w: short value", u, errValue)
 	}
 	return nil
+}
+
+// checkVersion reads the version of a value.
+func checkVersion(u any, d *binread.Reader) error {
+	if v := d.Byte(); v < recordVersion {
+		return fmt.Errorf("record of %s: %w: format %d", u, errValue, v)
+	} else if v > recordVersion {
+		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
+	}
+	return nil
+}
+
+// numbersOf reads ID and Referrer of a value, and decodes no more of it.
+func numbersOf(k, v []byte) (id, referrer uint32, err error) {
+	d := binread.Reader{Rest: v}
+	if err := checkVersion(k, &d); err != nil {
+		return 0, 0, err
+	}
+	d.Take(4) // flags, outcome, body, format
+	id = uint32(d.Uvarint())
+	for range 6 { // status, checked, run, failures, gone, target
+		d.Uvarint()
+	}
+	referrer = uint32(d.Uvarint())
+	if d.Bad {
+		err = fmt.Errorf("record of %s: %w: short value", k, errValue)
+	}
+	return id, referrer, err
 }
 
 // urlPath is the path of a URL without its leading slash.

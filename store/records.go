@@ -82,6 +82,33 @@ func decoded(f func(r *Resource) error) func(k, v []byte) error {
 	}
 }
 
+// Numbers goes through the numbers of all URLs, that of the journal last, and calls f for those that are
+// wanted. It decodes nothing else, for who looks for a few numbers and has no table. referrer is
+// Resource.Referrer. A URL may come twice.
+func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32, u site.URL)) error {
+	err := s.each(bResources, func(k, v []byte) error {
+		id, referrer, err := numbersOf(k, v)
+		if err != nil || !want(id, referrer) {
+			return err
+		}
+		u, err := urlOfKey(k)
+		if err != nil {
+			return fmt.Errorf("resources: %w", err)
+		}
+		f(id, u)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.Replay(func(id uint32, n NewURL) error {
+		if want(id, n.Referrer) {
+			f(id, site.Canonical(n.URL))
+		}
+		return nil
+	}, func(*Resource, []byte, bool) error { return nil })
+}
+
 // ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
 func (s *Records) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
 	prefix := dir.Key(nil)

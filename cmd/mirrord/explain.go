@@ -11,12 +11,13 @@ import (
 )
 
 func explainCommand(a *cli) *cobra.Command {
-	var head bool
+	var r app.ExplainRequest
 	cmd := &cobra.Command{
 		Use:   "explain JOB|FILE URL|PATH",
 		Short: "Explain why a URL is mirrored or not",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
 and by which documents it was found. A PATH is that of a file in the mirror. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
+What the next run does with the URL takes the plan of all URLs: of a mirror with more than 50,000 only --plan says it.
 Of a FILE, such as a PHM, ZIM, WARC or WACZ file, it says what that has of the URL. No site is contacted.`,
 		Example: `  mirrord explain samba https://www.samba.org/samba/docs/
   mirrord explain samba samba/docs/index.html --head`,
@@ -24,9 +25,10 @@ Of a FILE, such as a PHM, ZIM, WARC or WACZ file, it says what that has of the U
 		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if app.AreFiles(args[:1]) {
-				return explainFile(cmd.Context(), a, args[0], args[1], head)
+				return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
 			}
-			x, err := app.Explain(cmd.Context(), a.app(), args[0], args[1], head)
+			r.URL = args[1]
+			x, err := app.Explain(cmd.Context(), a.app(), args[0], r)
 			if err != nil {
 				return err
 			}
@@ -36,8 +38,10 @@ Of a FILE, such as a PHM, ZIM, WARC or WACZ file, it says what that has of the U
 			return x.WriteText(a.stdout)
 		},
 	}
-	cmd.Flags().BoolVar(&head, "head", false,
+	cmd.Flags().BoolVar(&r.Head, "head", false,
 		"show the head of the stored answer, and that of the last one when it was a redirect or an error")
+	cmd.Flags().BoolVar(&r.Plan, "plan", false,
+		"say what the next run does with the URL also when the mirror has more than 50,000 URLs")
 	return cmd
 }
 

@@ -92,7 +92,9 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 	if err != nil {
 		return nil, err
 	}
-	e.alternates()
+	if err := e.alternates(); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -103,13 +105,17 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		}
 		return e.x, nil
 	}
-	e.types(&rec)
+	if err := e.types(&rec); err != nil {
+		return nil, err
+	}
 	e.history(&rec)
 	if err := e.plan(&rec); err != nil {
 		return nil, err
 	}
 	e.x.rec = &rec
-	e.record(&rec)
+	if err := e.record(&rec); err != nil {
+		return nil, err
+	}
 	return e.x, nil
 }
 
@@ -146,20 +152,24 @@ func (e *explainer) rules() {
 }
 
 // types says what the job's rule about types says of what the URL was when it was last requested.
-func (e *explainer) types(rec *store.Resource) {
-	if e.v.rules.Types == nil || rec.MIME == "" || e.v.kept[rec.ID] {
-		return
+func (e *explainer) types(rec *store.Resource) error {
+	if e.v.rules.Types == nil || rec.MIME == "" {
+		return nil
+	}
+	if kept, err := e.v.isKept(rec); err != nil || kept {
+		return err
 	}
 	why, refused := e.v.rules.Types.Refuses(rec.MIME, rec.URL, rec.Requis)
 	if !refused {
 		e.say("type: %s belongs to the mirror", rec.MIME)
-		return
+		return nil
 	}
 	next := e.v.run.Number
 	for rec.Outcome == site.OutOfScope && e.v.rules.Types.Rests(rec.ID, next) {
 		next++
 	}
 	e.say("type: %s; links to it lead to the origin; run %d requests it again", why, next)
+	return nil
 }
 
 // robots says what the stored robots.txt of the URL's origin says.
@@ -241,13 +251,19 @@ func (e *explainer) repair() error {
 }
 
 // alternates says which replicas may be requested instead.
-func (e *explainer) alternates() {
-	rest, ok := strings.CutPrefix(e.u.String(), e.v.base())
-	if !ok {
-		return
+func (e *explainer) alternates() error {
+	bases := e.v.Job.AlternateURLs()
+	if len(bases) == 0 {
+		return nil
 	}
-	for _, base := range e.v.Job.AlternateURLs() {
+	of, err := e.v.base()
+	rest, ok := strings.CutPrefix(e.u.String(), of)
+	if err != nil || !ok {
+		return err
+	}
+	for _, base := range bases {
 		e.say("alternates: when the origin does not give it, %s%s is used "+
 			"if that replica was found to hold the same", base, rest)
 	}
+	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"mirrord/heads"
 	"mirrord/internal/volatile"
 	"mirrord/mirror/ledger"
-	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -68,22 +67,25 @@ func (v *View) isReused(rec *store.Resource) bool {
 
 // base is the URL that each replica of the job stands for. A site that is named without https or www has
 // its pages where the first entry point leads.
-func (v *View) base() string {
+func (v *View) base() (string, error) {
 	seed := v.rules.Seeds[0]
-	if id, ok := v.table.Find([]byte(seed.String())); ok {
-		final, in := v.table.Final(id)
-		u := v.table.URL(final)
-		leads := in && u.Origin() != seed.Origin()
-		if leads && v.rules.Scope.Covers(u) && strings.HasPrefix(u.Path(), seed.Dir()) {
-			return u.Origin() + seed.Dir()
-		}
+	rec, known, err := v.record(seed)
+	if err == nil && known {
+		rec, err = v.final(rec)
 	}
-	return v.Job.Base()
+	if err != nil {
+		return "", err
+	}
+	leads := rec.InSet && rec.URL.Origin() != seed.Origin()
+	if leads && v.rules.Scope.Covers(rec.URL) && strings.HasPrefix(rec.URL.Path(), seed.Dir()) {
+		return rec.URL.Origin() + seed.Dir(), nil
+	}
+	return v.Job.Base(), nil
 }
 
 // record says what is recorded.
-func (e *explainer) record(rec *store.Resource) {
-	t, x := e.v.table, e.x
+func (e *explainer) record(rec *store.Resource) error {
+	v, x := e.v, e.x
 	x.Last = rec.Outcome.String()
 	if rec.Status > 0 {
 		x.Last += fmt.Sprintf(", status %d", rec.Status)
@@ -98,8 +100,14 @@ func (e *explainer) record(rec *store.Resource) {
 	if rec.InSet {
 		x.Source = rec.Source
 	}
-	if rec.InSet && rec.Like > 0 && rec.Like <= t.Len() {
-		x.Like, x.SameText = t.URL(rec.Like-1).String(), rec.SameText
+	if rec.InSet && rec.Like > 0 {
+		urls, err := v.urls(rec.Like - 1)
+		if err != nil {
+			return err
+		}
+		if u := urls[rec.Like-1]; !u.IsZero() {
+			x.Like, x.SameText = u.String(), rec.SameText
+		}
 	}
 	switch name, _, _ := e.v.reused(); {
 	case e.v.isReused(rec):
@@ -110,18 +118,26 @@ func (e *explainer) record(rec *store.Resource) {
 		x.Answer = "mirrored, from an earlier run: the last request failed"
 	case rec.InSet && rec.Path == "":
 		x.Answer = "mirrored"
-		if owner, ok := render.TwinOf(t, rec.ID); ok && t.Path(owner) != "" {
-			x.Answer = "mirrored: it has the same bytes as " + t.URL(owner).String() + " and shares its file"
-			x.Path = t.Path(owner)
+		owner, err := v.twin(rec)
+		if err != nil {
+			return err
+		}
+		if owner.Path != "" {
+			x.Answer = "mirrored: it has the same bytes as " + owner.URL.String() + " and shares its file"
+			x.Path = owner.Path
 		}
 	case rec.InSet:
 		x.Answer = "mirrored"
 	case rec.Outcome == site.Redirected && rec.Target > 0:
-		if f, in := t.Final(rec.Target - 1); in {
+		f, err := v.final(*rec)
+		if err != nil {
+			return err
+		}
+		if f.InSet {
 			x.Answer = "links to it lead to where it redirects"
-			x.Redirect, x.Path = t.URL(f).String(), t.Path(f)
+			x.Redirect, x.Path = f.URL.String(), f.Path
 		} else {
-			x.Answer = "not mirrored: it redirects to " + t.URL(f).String() + ", which is not mirrored"
+			x.Answer = "not mirrored: it redirects to " + f.URL.String() + ", which is not mirrored"
 		}
 	case rec.Outcome == site.Pending:
 		x.Answer = "not yet: it waits to be asked"
@@ -130,11 +146,9 @@ func (e *explainer) record(rec *store.Resource) {
 	default:
 		x.Answer = "not mirrored: " + x.Last
 	}
-	ref := rec.Referrer
-	for n := 0; ref > 0 && ref <= t.Len() && n < 50; n++ {
-		x.Found = append(x.Found, t.URL(ref-1).String())
-		ref = t.State(ref - 1).Referrer()
-	}
+	var err error
+	x.Found, err = v.trail(rec, 50)
+	return err
 }
 
 // Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that

@@ -98,6 +98,9 @@ func (v *View) Plan() (*PlanReport, error) {
 
 // planner plans the next run; without a plan, why says so.
 func (v *View) planner() (p *spare.Planner, why string, err error) {
+	if err := v.load(); err != nil {
+		return nil, "", err
+	}
 	scanned, err := v.Site.Notes.Fingerprint()
 	if err != nil {
 		return nil, "", err
@@ -248,24 +251,43 @@ func (c *planCount) finish() {
 	slices.SortFunc(c.rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
 }
 
+// planUpTo is View.PlanUpTo, if nobody says otherwise.
+const planUpTo = 50_000
+
 // plan says whether the last run skipped a URL, and what the next one means to do with it.
 func (e *explainer) plan(rec *store.Resource) error {
 	v := e.v
-	if id, ok := v.table.Find([]byte(rec.URL.String())); !ok || !v.table.State(id).Governed() {
+	if !rec.InSet && rec.Target == 0 {
+		return nil
+	}
+	say := func(format string, args ...any) { e.say("plan: "+format, args...) }
+	known, err := v.Site.Records.Known()
+	if err != nil {
+		return err
+	}
+	looked, last, err := v.lookedAt(rec.ID)
+	if err != nil {
+		return err
+	}
+	skipped := func() {
+		if looked < last {
+			say("skipped by run %d; last looked at in run %d", last, looked)
+		}
+	}
+	if known > v.PlanUpTo {
+		skipped()
+		say("what the next run does takes the plan of all %d URLs: explain --plan", known)
 		return nil
 	}
 	p, why, err := v.planner()
 	if err != nil {
 		return err
 	}
-	say := func(format string, args ...any) { e.say("plan: "+format, args...) }
 	if p == nil {
 		say("the next run requests everything: %s", why)
 		return nil
 	}
-	if looked := p.Model().Looked(rec.ID); looked < p.Model().Last {
-		say("skipped by run %d; last looked at in run %d", p.Model().Last, looked)
-	}
+	skipped()
 	f, reason := v.foresee(p), ""
 	switch asked, planned := f.Planned[rec.ID]; {
 	case f.Covered.Has(rec.ID):

@@ -19,19 +19,21 @@ import (
 	"mirrord/store"
 )
 
-// View is what is stored of a site, with the rules of its job: all that reports are made from. It needs
-// memory for the table of all URLs. It is not safe for concurrent use.
+// View is what is stored of a site, with the rules of its job: all that reports are made from. It is not safe
+// for concurrent use.
 type View struct {
 	Job      *job.Job
 	Site     *store.Site // open for reading; nil: the site was never retrieved
 	At       time.Time   // for which plans are made: what is expected grows with the time since the last run
 	Policies policy.Registry
+	PlanUpTo uint32 // so many URLs: Explain makes no plan of the next run of a site with more
 
 	rules   *admit.URLRules
 	down    *admit.TakeDowns // nil: the site was never retrieved
 	live    *store.Version   // the published one; nil: there is none
 	run     store.Run        // the unfinished run, or the one that would come next
 	begun   bool             // run is unfinished
+	loaded  bool             // table and what follows are filled
 	table   ledger.Settled
 	primary string // the origin whose directories begin at the root
 	advice  *spare.Advice
@@ -42,14 +44,28 @@ type View struct {
 	newRules bool // the job's rules have changed since the last complete run; set by planner
 }
 
-// Load reads what is stored of a site, which must stay open as long as the view is used. s may be nil for a
-// site that was never retrieved; at is the time for which plans are made.
+// Load reads what is stored of a site, which must stay open as long as the view is used. It takes memory for
+// the table of all URLs. s may be nil for a site that was never retrieved; at is the time for which plans are
+// made.
 func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
+	v, err := Open(j, s, at)
+	if err == nil {
+		err = v.load()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Open is Load without the table: enough for Explain.
+func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	v := &View{
 		Job:      j,
 		Site:     s,
 		At:       at,
 		Policies: known.All(),
+		PlanUpTo: planUpTo,
 		broken:   map[uint32]bool{},
 		maps:     map[uint32]bool{},
 		kept:     map[uint32]bool{},
@@ -82,10 +98,6 @@ func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		Records:  s.Records,
 		Facts:    s.Notes,
 	})
-	if err := v.fill(); err != nil {
-		return nil, err
-	}
-	v.primary = render.Primary(s.Trees, v.live, v.table, v.rules.Seeds)
 	_, err = v.advice.Recall() // what cannot be decoded is as unknown to a run as it is here
 	return v, err
 }
@@ -113,8 +125,12 @@ func (v *View) findRun() error {
 	})
 }
 
-// fill loads the table.
-func (v *View) fill() error {
+// load fills the table.
+func (v *View) load() error {
+	if v.loaded || v.Site == nil {
+		return nil
+	}
+	v.loaded = true
 	_, err := v.table.Fill(ledger.Loading{
 		From:  v.Site.Records,
 		Run:   ledger.Run{Number: v.run.Number},
@@ -122,6 +138,7 @@ func (v *View) fill() error {
 		Visit: v.visit,
 	})
 	maps.Copy(v.kept, v.table.Leads(v.rules.Seeds))
+	v.primary = render.Primary(v.Site.Trees, v.live, v.table, v.rules.Seeds)
 	return err
 }
 
@@ -142,41 +159,6 @@ func (v *View) visit(rec *store.Resource, _ bool) {
 // isUntypedPage reports whether a resource was found to be a page although its server did not say so.
 func isUntypedPage(rec *store.Resource) bool {
 	return rec.InSet && rec.MIME != "text/html" && rec.Format == uint8(relocate.HTML)
-}
-
-// record returns what is known of a URL: the journal of an unfinished run knows more than the record.
-func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
-	if v.Site == nil {
-		return rec, false, nil
-	}
-	if rec, known, err = v.Site.Records.Get(u); err != nil {
-		return rec, false, err
-	}
-	if _, admitted := v.table.Find([]byte(u.String())); !admitted {
-		return rec, known, nil
-	}
-	if !known {
-		known, rec = true, store.Resource{URL: u, Outcome: site.Pending}
-	}
-	err = v.Site.Records.Replay(
-		func(id uint32, n store.NewURL) error {
-			if n.URL == u.String() && rec.Outcome == site.Pending {
-				rec.ID, rec.Referrer, rec.Depth, rec.Requis = id, n.Referrer, n.Depth, n.Requis
-			}
-			return nil
-		},
-		func(r *store.Resource, _ []byte, _ bool) error {
-			if r.URL == u {
-				head, last := rec.Head, rec.LastHead // the journal's are not folded yet
-				if r.Digest != rec.Digest {
-					head = store.HeadPlace{}
-				}
-				rec = *r
-				rec.Head, rec.LastHead = head, last
-			}
-			return nil
-		})
-	return rec, known, err
 }
 
 // knownSite is what models, histories and rules are made from.

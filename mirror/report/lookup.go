@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// An explanation reads the records that it names, by key. Only a number needs more, because no index leads
+// from it to its URL: one pass over the numbers of all records, which keeps nothing.
+
+// record returns what is known of a URL: the journal of an unfinished run knows more than the record.
+func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
+	if v.Site == nil || u.IsZero() {
+		return rec, false, nil
+	}
+	if rec, known, err = v.Site.Records.Get(u); err != nil {
+		return rec, false, err
+	}
+	err = v.Site.Records.Replay(
+		func(id uint32, n store.NewURL) error {
+			if !known && n.URL == u.String() {
+				known = true
+				rec = store.Resource{
+					ID:       id,
+					URL:      u,
+					Outcome:  site.Pending,
+					Referrer: n.Referrer,
+					Depth:    n.Depth,
+					Requis:   n.Requis,
+				}
+			}
+			return nil
+		},
+		func(r *store.Resource, _ []byte, _ bool) error {
+			if r.URL == u {
+				head, last := rec.Head, rec.LastHead // the journal's are not folded yet
+				if r.Digest != rec.Digest {
+					head = store.HeadPlace{}
+				}
+				known, rec = true, *r
+				rec.Head, rec.LastHead = head, last
+			}
+			return nil
+		})
+	return rec, known, err
+}
+
+// urls returns the URLs of some numbers, as far as there are any.
+func (v *View) urls(ids ...uint32) (map[uint32]site.URL, error) {
+	out := map[uint32]site.URL{}
+	for _, id := range ids {
+		out[id] = site.URL{}
+	}
+	err := v.Site.Records.Numbers(func(id, _ uint32) bool {
+		u, wanted := out[id]
+		return wanted && u.IsZero()
+	}, func(id uint32, u site.URL) { out[id] = u })
+	return out, err
+}
+
+// trail returns the documents by which a resource was found, the one that names it first, up to an entry
+// point, but not more than most. It takes four bytes for each URL of the site while it works.
+func (v *View) trail(rec *store.Resource, most int) (out []string, err error) {
+	if rec.Referrer == 0 {
+		return nil, nil
+	}
+	n, err := v.Site.Records.Known()
+	if err != nil {
+		return nil, err
+	}
+	referrers := make([]uint32, n) // plus one
+	err = v.Site.Records.Numbers(func(id, referrer uint32) bool {
+		if id < n {
+			referrers[id] = referrer
+		}
+		return false
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint32
+	for ref := rec.Referrer; ref > 0 && ref <= n && len(ids) < most; ref = referrers[ref-1] {
+		ids = append(ids, ref-1)
+	}
+	urls, err := v.urls(ids...)
+	for _, id := range ids {
+		out = append(out, urls[id].String())
+	}
+	return out, err
+}
+
+// target returns what a record redirects to; without a URL when it does not, or nothing is known of that.
+func (v *View) target(rec *store.Resource) (store.Resource, error) {
+	if rec.Target == 0 || rec.InSet {
+		return store.Resource{}, nil
+	}
+	urls, err := v.urls(rec.Target - 1)
+	if err != nil {
+		return store.Resource{}, err
+	}
+	to, _, err := v.record(urls[rec.Target-1])
+	return to, err
+}
+
+// final follows redirects to the resource that holds the content, which need not be in the mirror.
+func (v *View) final(rec store.Resource) (store.Resource, error) {
+	for range ledger.MaxHops {
+		to, err := v.target(&rec)
+		if err != nil || to.URL.IsZero() {
+			return rec, err
+		}
+		rec = to
+	}
+	return rec, nil
+}
+
+// twin returns the other one of two resources that want the mirror path of a directory's index; without a
+// path when there is none.
+func (v *View) twin(rec *store.Resource) (store.Resource, error) {
+	u := site.Canonical(render.IndexTwin(rec.URL, rec.MIME))
+	other, _, err := v.record(u)
+	if other.ID == rec.ID {
+		return store.Resource{}, err
+	}
+	return other, err
+}
+
+// isKept reports whether a resource belongs to the mirror whatever its type.
+func (v *View) isKept(rec *store.Resource) (bool, error) {
+	if isUntypedPage(rec) {
+		return true, nil
+	}
+	for _, u := range v.rules.Seeds {
+		lead, _, err := v.record(u)
+		for hops := 0; err == nil && !lead.URL.IsZero() && hops <= ledger.MaxHops; hops++ {
+			if lead.URL == rec.URL {
+				return true, nil
+			}
+			lead, err = v.target(&lead)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// lookedAt returns the last run that looked at a URL, 0 when none did, and the last run.
+func (v *View) lookedAt(id uint32) (looked, last int, err error) {
+	err = v.Site.Records.Observations(func(o *store.Observation) error {
+		if o.Run == v.run.Number {
+			return nil // under way
+		}
+		last = max(last, o.Run)
+		if !o.Doubtful && (o.Asked.Has(id) || o.Spared.Has(id)) {
+			looked = o.Run
+		}
+		return nil
+	})
+	return looked, last, err
+}
