@@ -17,16 +17,17 @@ func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	if e.url == 0 {
 		t.LoadURL(rec.ID, rec.URL)
 	}
-	e.outcome, e.target = rec.Outcome, rec.Target
+	t.urls.dropPath(rec.ID)
+	e.outcome, e.to = rec.Outcome, rec.Target
 	if rec.InSet {
-		e.target = 0
+		e.to = 0
 	}
 	in = e.flags&fInSet != 0
 	was := in
 	if e.flags&fKnown == 0 { // no earlier record of this run has said it
 		was = rec.InSet != (rec.Moved >= run.Version)
 	}
-	e.flags, e.path, e.rate = fKnown, 0, RateOf(rec)
+	e.flags, e.rate = fKnown, RateOf(rec)
 	e.refer(Referral{From: rec.Referrer, Depth: rec.Depth, Requisite: rec.Requis})
 	e.set(fInSet, rec.InSet)
 	e.set(fDirty, rec.Changed >= run.Version)
@@ -55,7 +56,8 @@ func (t Settled) LoadURL(id uint32, u site.URL) { t.urls.set(id, []byte(u.String
 // LoadPast takes what a record of an older version says.
 func (t Settled) LoadPast(rec *store.Resource) {
 	e := t.urls.at(rec.ID)
-	e.target, e.mime = rec.Target, t.urls.mime(rec.MIME)
+	t.urls.setTarget(rec.ID, rec.Target)
+	e.mime = t.urls.mime(rec.MIME)
 	if rec.InSet {
 		e.flags |= fInSet
 	}
@@ -71,10 +73,10 @@ func (t Settled) Place(id uint32, path string) {
 }
 
 // Displace takes the mirror path of a URL.
-func (t Settled) Displace(id uint32) { t.urls.at(id).dropPath() }
+func (t Settled) Displace(id uint32) { t.urls.dropPath(id) }
 
 // Share makes a resource share the file of another one.
-func (t Settled) Share(id, owner uint32) { t.urls.at(id).target = owner + 1 }
+func (t Settled) Share(id, owner uint32) { t.urls.setTarget(id, owner+1) }
 
 // Leave takes a resource, or a redirect, out of the mirror.
 func (t Settled) Leave(id uint32) {
@@ -82,5 +84,6 @@ func (t Settled) Leave(id uint32) {
 	if e.flags&fInSet != 0 {
 		e.seen |= Left
 	}
-	e.flags, e.target = e.flags&^fInSet|fMoved, 0
+	e.flags = e.flags&^fInSet | fMoved
+	t.urls.setTarget(id, 0)
 }

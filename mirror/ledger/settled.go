@@ -60,11 +60,12 @@ func (t Settled) Circles() (out [][]uint32) {
 		id := start
 		for range MaxHops { // no chain is followed further
 			e := t.urls.at(id)
-			if e.flags&fInSet != 0 || e.target == 0 {
+			to := e.target()
+			if e.flags&fInSet != 0 || to == 0 {
 				break
 			}
 			circle = append(circle, id)
-			if id = e.target - 1; id <= start {
+			if id = to - 1; id <= start {
 				break // a circle is found at its lowest number
 			}
 		}

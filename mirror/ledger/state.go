@@ -41,7 +41,7 @@ func (s State) Moved() bool { return s.e.flags&fMoved != 0 }
 func (s State) Known() bool { return s.e.flags&fKnown != 0 }
 
 // HasPath reports whether it has a mirror path.
-func (s State) HasPath() bool { return s.e.path > 0 || s.e.flags&fIdentity != 0 }
+func (s State) HasPath() bool { return s.e.more&mPath != 0 || s.e.flags&fIdentity != 0 }
 
 // Depth is how many links it is from an entry point.
 func (s State) Depth() int { return int(s.e.depth) }
@@ -51,7 +51,7 @@ func (s State) Referrer() uint32 { return s.e.ref }
 
 // Target is the number, plus one, of what it redirects to; 0 when it does not. Of a resource that shares the
 // file of another one it is, once names are assigned, that one's.
-func (s State) Target() uint32 { return s.e.target }
+func (s State) Target() uint32 { return s.e.target() }
 
 // Type is the number of its MIME type in MIMEs.
 func (s State) Type() int { return int(s.e.mime) }
@@ -63,7 +63,7 @@ func (s State) Rate() uint8 { return s.e.rate }
 func (s State) Seen() Seen { return s.e.seen }
 
 // Governed reports whether a policy decides when it is asked again: it is in the mirror, or redirects.
-func (s State) Governed() bool { return s.e.flags&fInSet != 0 || s.e.target > 0 }
+func (s State) Governed() bool { return s.e.flags&fInSet != 0 || s.e.target() > 0 }
 
 // Guessed reports whether nothing but strings in scripts is known to name it in this run.
 func (s State) Guessed() bool { return s.e.seen&(Guess|Named) == Guess && s.e.flags&fInSet == 0 }
@@ -76,4 +76,4 @@ func (s State) WasAsked() bool {
 
 // Shares reports whether a resource of the mirror has no file of its own. It is known once names are
 // assigned.
-func (s State) Shares() bool { return s.e.flags&fInSet != 0 && s.e.target != 0 }
+func (s State) Shares() bool { return s.e.flags&fInSet != 0 && s.e.target() != 0 }

@@ -270,7 +270,8 @@ func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	defer t.mu.Unlock()
 	e := t.urls.at(rec.ID)
 	was = State{*e}
-	e.outcome, e.target = rec.Outcome, rec.Target
+	e.outcome = rec.Outcome
+	t.urls.setTarget(rec.ID, rec.Target)
 	e.seen |= SeenOf(rec, was.InSet())
 	e.mime = t.urls.mime(rec.MIME)
 	e.flags |= fAnswered
@@ -278,7 +279,7 @@ func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	e.set(fDirty, rec.Changed >= run.Version)
 	e.set(fMoved, rec.Moved >= run.Version)
 	if rec.Path == "" && was.HasPath() {
-		e.dropPath()
+		t.urls.dropPath(rec.ID)
 	}
 	return was, State{*e}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any
-// moment. It costs about 28 bytes a URL beyond the URL itself, its path and its place in the index. It has no
+// moment. It costs about 24 bytes a URL beyond the URL itself, its path and its place in the index. It has no
 // lock: Table and Settled are the ways to it.
 type urls struct {
 	texts   texts // URLs and mirror paths
@@ -20,21 +20,22 @@ type urls struct {
 	n       uint32
 	mimes   []string
 	mimeNum map[string]uint16
-	index   []uint32 // open addressing: number + 1
+	index   []uint32          // open addressing: number + 1
+	aside   map[uint32]uint32 // of entries with mPathAside: the number in texts of the mirror path
 }
 
 // entry is the state of one URL.
 type entry struct {
 	url     uint32 // number in texts; 0: it has no URL yet
 	ref     uint32 // referrer's number plus one
-	target  uint32 // see State.Target
-	path    uint32 // mirror path: number in texts; 0: none, or its URL path
+	to      uint32 // see State.Target; with mPath the mirror path: number in texts
 	hash    uint16 // upper bits of the URL's hash
 	depth   uint16
 	mime    uint16 // index into urls.mimes
 	outcome site.Outcome
 	flags   uint8
 	rate    uint8 // how often it changes, see Rate
+	more    uint8
 	seen    Seen
 }
 
@@ -49,10 +50,22 @@ const (
 	fKnown                // a record of an earlier run exists
 )
 
+// The mirror path of a URL is mostly its URL path. Another one has the place of the target, because what has
+// a file seldom leads elsewhere.
+const (
+	mPath      = 1 << iota // it has such a path
+	mPathAside             // and a target: the path is aside
+)
+
 const entryChunk = 4096
 
 func newURLs() urls {
-	return urls{index: make([]uint32, 1024), mimes: []string{""}, mimeNum: map[string]uint16{"": 0}}
+	return urls{
+		index:   make([]uint32, 1024),
+		mimes:   []string{""},
+		mimeNum: map[string]uint16{"": 0},
+		aside:   map[uint32]uint32{},
+	}
 }
 
 // at returns the entry of a number.
@@ -142,7 +155,7 @@ func (t *urls) grow() {
 // setPath keeps a mirror path.
 func (t *urls) setPath(id uint32, p string) {
 	e := t.at(id)
-	e.dropPath()
+	t.dropPath(id)
 	if len(p) == 0 {
 		return
 	}
@@ -151,7 +164,46 @@ func (t *urls) setPath(id uint32, p string) {
 		e.flags |= fIdentity
 		return
 	}
-	e.path = t.texts.add([]byte(p))
+	target, text := e.to, t.texts.add([]byte(p))
+	e.to, e.more = text, mPath
+	t.setTarget(id, target)
+}
+
+// dropPath takes the mirror path of a URL.
+func (t *urls) dropPath(id uint32) {
+	e := t.at(id)
+	e.flags &^= fIdentity
+	switch e.more {
+	case mPath:
+		e.to = 0
+	case mPath | mPathAside:
+		delete(t.aside, id)
+	}
+	e.more = 0
+}
+
+// setTarget keeps the target of a URL, 0 for none.
+func (t *urls) setTarget(id, target uint32) {
+	e := t.at(id)
+	switch {
+	case e.more == mPath && target == 0: // it has none
+		return
+	case e.more == mPath:
+		t.aside[id], e.more = e.to, mPath|mPathAside
+	case e.more != 0 && target == 0:
+		e.to, e.more = t.aside[id], mPath
+		delete(t.aside, id)
+		return
+	}
+	e.to = target
+}
+
+// target is State.Target.
+func (e *entry) target() uint32 {
+	if e.more == mPath {
+		return 0
+	}
+	return e.to
 }
 
 // path returns the mirror path of a number, "" when it has none.
@@ -164,7 +216,13 @@ func (t *urls) path(id uint32) string {
 		b = b[len("http://")+1:]
 		return string(b[bytes.IndexByte(b, '/')+1:])
 	}
-	return string(t.texts.append(room[:0], e.path))
+	switch e.more {
+	case mPath:
+		return string(t.texts.append(room[:0], e.to))
+	case mPath | mPathAside:
+		return string(t.texts.append(room[:0], t.aside[id]))
+	}
+	return ""
 }
 
 // mime returns the number of a MIME type.
@@ -186,10 +244,11 @@ const MaxHops = 20
 func (t *urls) final(id uint32) (uint32, bool) {
 	for range MaxHops {
 		e := t.at(id)
-		if e.target == 0 {
+		to := e.target()
+		if to == 0 {
 			return id, e.flags&fInSet != 0
 		}
-		id = e.target - 1
+		id = to - 1
 	}
 	return id, false
 }
@@ -238,10 +297,4 @@ func (e *entry) set(flag uint8, on bool) {
 	if on {
 		e.flags |= flag
 	}
-}
-
-// dropPath takes the mirror path of a URL.
-func (e *entry) dropPath() {
-	e.flags &^= fIdentity
-	e.path = 0
 }

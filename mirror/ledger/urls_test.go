@@ -67,7 +67,7 @@ func TestTableMemory(t *testing.T) {
 	texts := len(table.texts.chunks)*textChunk + 4*cap(table.texts.blocks)
 	got := (entries + texts + 4*len(table.index)) / n
 	t.Logf("%d bytes a URL", got)
-	if got > 56 {
+	if got > 50 {
 		t.Errorf("%d bytes a URL", got)
 	}
 }
@@ -118,6 +118,26 @@ func TestTablePaths(t *testing.T) {
 		if got := table.path(id); got != "else" {
 			t.Errorf("%s: path %q after it was changed", c.url, got)
 		}
+		both := func(what string, target uint32, path string) {
+			t.Helper()
+			if to, p := (State{*table.at(id)}).Target(), table.path(id); to != target || p != path {
+				t.Errorf("%s: %s: target %d, path %q; want %d, %q", c.url, what, to, p, target, path)
+			}
+		}
+		table.setTarget(id, 7)
+		both("with a target", 7, "else")
+		table.setTarget(id, 8)
+		both("with another target", 8, "else")
+		table.setPath(id, "again")
+		both("with a target and another path", 8, "again")
+		table.setTarget(id, 0)
+		both("without the target", 0, "again")
+		table.setTarget(id, 9)
+		table.dropPath(id)
+		both("without the path", 9, "")
+		if table.setTarget(id, 0); len(table.aside) > 0 || (State{*table.at(id)}).HasPath() {
+			t.Errorf("%s: something is left of its path", c.url)
+		}
 	}
 }
 
@@ -126,7 +146,7 @@ func TestTableFinal(t *testing.T) {
 	for i := range 30 {
 		table.add(fmt.Appendf(nil, "http://h/%d", i))
 	}
-	link := func(from, to uint32) { table.at(from).target = to + 1 }
+	link := func(from, to uint32) { table.setTarget(from, to+1) }
 	link(0, 1)
 	link(1, 2)
 	table.at(2).flags |= fInSet

@@ -167,6 +167,26 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// When there were more runs than numbers for them, what was not looked at for long was looked at by the
+// oldest run that is known.
+func TestManyRuns(t *testing.T) {
+	m := &SiteModel{looked: make([]uint16, 3)}
+	const runs = 70_000
+	for run := 1; run <= runs; run++ {
+		at := m.addRun(run)
+		if m.looked[0] = at; run == 40_000 {
+			m.looked[1] = at
+		}
+		if run == 1 {
+			m.looked[2] = at
+		}
+	}
+	const oldest = 65_535/2 + 1
+	if a, b, c := m.Looked(0), m.Looked(1), m.Looked(2); a != runs || b != 40_000 || c != oldest {
+		t.Errorf("looked at in runs %d, %d and %d, want %d, 40000 and %d", a, b, c, runs, oldest)
+	}
+}
+
 // A directory that stays as it is while those above it change gets a rule.
 func TestRules(t *testing.T) {
 	later := make([]store.Observation, 20)

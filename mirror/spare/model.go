@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -37,17 +38,34 @@ type SiteModel struct {
 	Whole Learned // from complete runs
 
 	times  map[int]int64 // of runs that were not doubtful, Unix seconds
-	looked []uint32      // by URL: the last run that looked at it; 0: none did
+	ran    []int32       // numbers of these runs; the oldest is left out when there are too many
+	looked []uint16      // by URL: the last of them that looked at it, from 1; 0: none did
 	asked  []int         // by run, from the second: how much of what was known it requested
 	dead   deadLinks
 }
 
 // Looked returns the last run that looked at a URL, 0 when none did.
 func (m *SiteModel) Looked(id uint32) int {
-	if int(id) >= len(m.looked) {
+	if int(id) >= len(m.looked) || m.looked[id] == 0 {
 		return 0
 	}
-	return int(m.looked[id])
+	return int(m.ran[m.looked[id]-1])
+}
+
+// addRun adds a run that looks at URLs and returns its number in looked. When there are too many, what an
+// older half of them looked at last counts as looked at by the oldest run that stays.
+func (m *SiteModel) addRun(run int) uint16 {
+	if len(m.ran) == math.MaxUint16 {
+		const half = math.MaxUint16 / 2
+		m.ran = append(m.ran[:0], m.ran[half:]...)
+		for id, at := range m.looked {
+			if at > 0 {
+				m.looked[id] = max(at, half+1) - half
+			}
+		}
+	}
+	m.ran = append(m.ran, int32(run))
+	return uint16(len(m.ran))
 }
 
 // LookedAt returns when that run looked at it; the zero time when none did.
@@ -86,7 +104,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 		m: &SiteModel{
 			Model:  policy.NewModel(),
 			Tree:   k.dirs(o),
-			looked: make([]uint32, k.Table.Len()),
+			looked: make([]uint16, k.Table.Len()),
 			dead:   newDeadLinks(),
 			times:  map[int]int64{},
 		},
@@ -238,7 +256,7 @@ func (l *learner) look(o *store.Observation) {
 	if o.Complete {
 		m.Whole.add(o.Time, l.looks.gap)
 	}
-	run, dead := uint32(o.Run), &m.dead
+	run, at, dead := uint32(o.Run), m.addRun(o.Run), &m.dead
 	if len(m.times) > 1 { // the first run knew of nothing
 		m.asked = append(m.asked, max(0, o.Asked.Len()-o.Entered.Len()))
 	}
@@ -250,12 +268,12 @@ func (l *learner) look(o *store.Observation) {
 	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 		l.each(s, func(id uint32) {
 			if l.dead.Has(id) {
-				dead.look(id, run, m.looked[id])
+				dead.look(id, run, uint32(m.Looked(id)))
 				if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
 					dead.died[id] = run
 				}
 			}
-			m.looked[id] = run
+			m.looked[id] = at
 		})
 	}
 	l.each(o.Left, func(id uint32) {
