@@ -17,12 +17,13 @@ const (
 	batchAge   = 250 * time.Millisecond
 )
 
-// Where nothing is synced, a commit costs a fraction of a millisecond. Then a batch is only so many times as
-// old as the commit before took, and at most batchAge: a kill costs little more than what is under way, and
-// commits a fiftieth of the time.
+// Where a commit takes a millisecond or less, a batch is only so many times as old as the commit before took,
+// and at most batchAge: a kill costs little more than what is under way, and commits a fiftieth of the time.
+// Where documents are packed it waits for a frame of them all the same: small frames take twice the room.
 const (
 	agePerCommit = 50
 	leastAge     = 10 * time.Millisecond
+	batchFrame   = 256 << 10
 )
 
 // waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk
@@ -45,7 +46,7 @@ type CommitOptions struct {
 	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
 	Large    int64
 	Unsynced bool         // Commit syncs nothing
-	Room     func() error // says why nothing more may be stored, each batchAge or oftener and after each batch
+	Room     func() error // says why nothing more may be stored, each few milliseconds and after each batch
 	Stop     func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
 }
 
@@ -56,13 +57,15 @@ type Committer struct {
 	done  chan *store.Done
 	ended chan error
 
-	known uint32 // numbers that the journal has; this and what follows is of the goroutine
-	batch []*store.Done
-	bytes int64 // of the bodies that came with it
-	news  []store.NewURL
-	age   time.Duration // at which a batch is committed
-	last  time.Time     // when the last one was
-	err   error
+	known  uint32 // numbers that the journal has; this and what follows is of the goroutine
+	batch  []*store.Done
+	bytes  int64     // of the bodies that came with it,
+	packed int64     // and of those that are documents
+	first  time.Time // when its first result came
+	news   []store.NewURL
+	age    time.Duration // between two commits at least
+	last   time.Time     // when the last one began
+	err    error
 }
 
 // NewCommitter returns a committer that has yet to start.
@@ -90,11 +93,8 @@ func (c *Committer) Close() error {
 }
 
 func (c *Committer) work() error {
-	c.age = batchAge
-	if c.o.Unsynced {
-		c.age = leastAge
-	}
-	tick := time.NewTicker(c.age)
+	c.age = leastAge
+	tick := time.NewTicker(leastAge)
 	defer tick.Stop()
 	for {
 		select {
@@ -103,16 +103,21 @@ func (c *Committer) work() error {
 				c.flush()
 				return c.err
 			}
-			c.batch = append(c.batch, d)
+			if c.batch = append(c.batch, d); len(c.batch) == 1 {
+				c.first = time.Now()
+			}
 			if d.Outcome == site.Fetched {
 				c.bytes += d.Size
+				if d.Body == store.PackBody {
+					c.packed += d.Size
+				}
 			}
 			large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
 			if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
 				c.flush()
 			}
 		case <-tick.C:
-			if !c.o.Unsynced || time.Since(c.last) >= c.age {
+			if c.isOld() {
 				c.flush()
 			}
 			c.look() // one large body may fill the disk
@@ -120,9 +125,17 @@ func (c *Committer) work() error {
 	}
 }
 
+// isOld reports whether the batch is as old as one may become.
+func (c *Committer) isOld() bool {
+	if c.o.Unsynced || c.packed >= batchFrame {
+		return time.Since(c.last) >= c.age
+	}
+	return len(c.batch) > 0 && time.Since(c.first) >= batchAge
+}
+
 // flush commits the batch.
 func (c *Committer) flush() {
-	c.bytes = 0
+	c.bytes, c.packed = 0, 0
 	if c.err != nil || len(c.batch) == 0 {
 		c.batch = c.batch[:0]
 		return
@@ -136,9 +149,7 @@ func (c *Committer) flush() {
 	c.known += uint32(len(c.news))
 	clear(c.batch)
 	c.batch = c.batch[:0]
-	if c.o.Unsynced {
-		c.last, c.age = began, min(batchAge, max(leastAge, agePerCommit*time.Since(began)))
-	}
+	c.last, c.age = began, min(batchAge, max(leastAge, agePerCommit*time.Since(began)))
 	c.look()
 }
 

@@ -110,6 +110,45 @@ func TestCommitterUnsynced(t *testing.T) {
 	}
 }
 
+// Where documents are packed a batch waits for a frame of them, and then it is as old as the commit before it
+// allows; with fewer documents it is as old as others are.
+func TestCommitterPacks(t *testing.T) {
+	for _, x := range []struct {
+		takes time.Duration
+		size  int64
+		want  int // batches, of a document each millisecond for a second
+	}{
+		{time.Millisecond, batchFrame / 8, 20},
+		{time.Millisecond, batchFrame / 100, 10},
+		{time.Millisecond, 100, 4},
+		{20 * time.Millisecond, batchFrame / 8, 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			j := &journal{takes: x.takes}
+			c := NewCommitter(CommitOptions{
+				Table:   admitted(1),
+				Journal: j,
+				Room:    func() error { return nil },
+				Stop:    func(err error) { t.Error(err) },
+			})
+			c.Start()
+			for range 1000 {
+				time.Sleep(time.Millisecond)
+				d := doneOf(0)
+				d.Outcome, d.Body, d.Size = site.Fetched, store.PackBody, x.size
+				c.Add(d)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := len(j.batches); got < x.want-2 || got > x.want+2 {
+				t.Errorf("%d batches of documents of %d bytes when a commit takes %v, want some %d", got, x.size,
+					x.takes, x.want)
+			}
+		})
+	}
+}
+
 // An error of the disk ends the run, and what comes after it is drained.
 func TestCommitterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
