@@ -17,6 +17,7 @@ import (
 type crashSite struct {
 	srv   *httptest.Server
 	pages int
+	late  bool // every page links to one that is missing in the first version
 
 	mu      sync.Mutex
 	version int
@@ -26,7 +27,11 @@ type crashSite struct {
 }
 
 func newCrashSite(t *testing.T, pages int) *crashSite {
-	s := &crashSite{pages: pages, version: 1, served: make(chan struct{}, 1<<20)}
+	return serveCrashSite(t, &crashSite{pages: pages})
+}
+
+func serveCrashSite(t *testing.T, s *crashSite) *crashSite {
+	s.version, s.served = 1, make(chan struct{}, 1<<20)
 	s.srv = httptest.NewServer(s)
 	t.Cleanup(s.srv.Close)
 	return s
@@ -120,6 +125,8 @@ func (s *crashSite) body(w http.ResponseWriter, base, path string, version int) 
 		return "body{background:url(img/1.png)} @import 'more.css';", "text/css"
 	case path == "/more.css":
 		return "p{background:url('/img/2.png')}", "text/css"
+	case s.late && path == "/late.html" && version > 1:
+		return "<title>late</title><p>it was missing", "text/html"
 	case path == "/":
 		return s.page(0, version), "text/html; charset=utf-8"
 	case strings.HasPrefix(path, "/moved/"):
@@ -170,6 +177,9 @@ func (s *crashSite) page(n, version int) string {
 	link("http://outside.invalid/x")
 	link("/private/secret.html")
 	link("nowhere.html")
+	if s.late {
+		link("/late.html")
+	}
 	if n%3 == 0 {
 		fmt.Fprintf(&b, "<img src='/img/%d.png' alt>\n", n)
 	}

@@ -81,7 +81,7 @@ func TestTargetsThatChange(t *testing.T) {
 func TestManyPagesOneMissing(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
-	n := sized(100, 20_000)
+	n := sized(100, 100_000)
 	var links strings.Builder
 	for i := range n {
 		fmt.Fprintf(&links, "<a href=p%d.html>%d</a>\n", i, i)
