@@ -64,7 +64,6 @@ type Estimates struct {
 	alpha float64
 	by    []Estimate
 	mean  [][]float64 // by directory and step: the chance that it changed; nil: nothing was ever there
-	root  []float64   // the chances above the root: 1
 }
 
 // Of is the estimate of a directory.
@@ -84,22 +83,18 @@ func (l *Looks) Estimate(dirs *Dirs, alpha float64, structural bool) *Estimates 
 		by:    make([]Estimate, dirs.Len()),
 		mean:  make([][]float64, dirs.Len()),
 	}
-	e.root = make([]float64, e.r.n)
-	for i := range e.root {
-		e.root[i] = 1
+	root := make([]float64, e.r.n)
+	for i := range root {
+		root[i] = 1
 	}
 	for d := range Dir(dirs.Len()) {
-		e.by[d], e.mean[d] = e.estimate(d, e.above(d))
+		above := root
+		if d != Root {
+			above = e.mean[dirs.Parent(d)]
+		}
+		e.by[d], e.mean[d] = e.estimate(d, above)
 	}
 	return e
-}
-
-// above is by step the chance that the directory above one changed.
-func (e *Estimates) above(d Dir) []float64 {
-	if d == Root {
-		return e.root
-	}
-	return e.mean[e.r.dirs.Parent(d)]
 }
 
 // estimate estimates one directory. above is by step the chance that the one above it changed.
@@ -206,20 +201,14 @@ type filter struct {
 	rows  [][]float64
 }
 
-// width is how many places the filter of a directory has.
-func (m *censored) width() int {
-	width := 3
-	for t, from := range m.after {
-		if from >= 0 {
-			width = max(width, t-from+3)
-		}
-	}
-	return width
-}
-
 // forward weighs all histories.
 func (m *censored) forward(rate float64) filter {
-	f := filter{width: m.width()}
+	f := filter{width: 3}
+	for t, from := range m.after {
+		if from >= 0 {
+			f.width = max(f.width, t-from+3)
+		}
+	}
 	before := make([]float64, f.width)
 	before[0] = 1
 	for t := range m.kind {
@@ -257,8 +246,8 @@ func (m *censored) forward(rate float64) filter {
 	return f
 }
 
-// sample draws a history: it calls changed for each step that changed in it, the last one first.
-func (f filter) sample(rng *dice, changed func(step int)) {
+// sample draws a history, and returns how many steps changed in it.
+func (f filter) sample(rng *dice) (n int) {
 	last := f.width - 1
 	place := rng.pick(f.rows[len(f.rows)-1])
 	for t := len(f.rows) - 1; place > 0 && t >= 0; t-- {
@@ -268,8 +257,8 @@ func (f filter) sample(rng *dice, changed func(step int)) {
 		}
 		switch {
 		case place == 1:
-			if changed(t); before == nil {
-				return
+			if n++; before == nil {
+				return n
 			}
 			place = rng.pick(before)
 		case place < last || before == nil:
@@ -278,6 +267,7 @@ func (f filter) sample(rng *dice, changed func(step int)) {
 			place--
 		}
 	}
+	return n
 }
 
 // fit finds the rate, and by it the chance of each step.
@@ -333,24 +323,17 @@ func (m *censored) expect() {
 // known of it is a beta distribution.
 func (m *censored) draw(seed uint64) (counts []float64) {
 	rng := dice(seed)
-	a, b := m.beta()
-	for range rates {
-		f := m.forward(rng.beta(a, b))
-		for range draws / rates {
-			n := 0
-			f.sample(&rng, func(int) { n++ })
-			counts = append(counts, float64(n))
-		}
-	}
-	return counts
-}
-
-// beta is what is known of the rate: a beta distribution.
-func (m *censored) beta() (a, b float64) {
 	exposed, sum := 0.0, 0.0
 	for t, p := range m.above {
 		exposed += p
 		sum += m.mean[t]
 	}
-	return sum + rateWeight*usualRate, max(0, exposed-sum) + rateWeight*(1-usualRate)
+	a, b := sum+rateWeight*usualRate, max(0, exposed-sum)+rateWeight*(1-usualRate)
+	for range rates {
+		f := m.forward(rng.beta(a, b))
+		for range draws / rates {
+			counts = append(counts, float64(f.sample(&rng)))
+		}
+	}
+	return counts
 }

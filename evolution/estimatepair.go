@@ -41,9 +41,8 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 	var support, phi []float64
 	sum := 0.0
 	rng := dice(y)
-	draw := e.drawer(set, y, p.nested)
-	for range draw.times {
-		c := draw.table(&rng)
+	for range draws {
+		c := p.draw(&rng)
 		support = append(support, Frequency{c.X, n}.Value())
 		if v, ok := c.CoC(); ok {
 			phi = append(phi, v)
@@ -51,13 +50,30 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 		}
 	}
 	out.Low, out.High = middle(support)
+	if d, ok := e.lowest(set); ok { // all changed when that one did
+		out.Low, out.High = e.Of(d).Low, e.Of(d).High
+	}
 	out.Low, out.High = min(out.Low, out.FoC), max(out.High, out.FoC)
-	if out.Defined = 2*len(phi) > draw.times; out.Defined {
+	if out.Defined = 2*len(phi) > draws; out.Defined {
 		out.CoC = sum / float64(len(phi))
 		out.CoCLow, out.CoCHigh = middle(phi)
 		out.CoCLow, out.CoCHigh = min(out.CoCLow, out.CoC), max(out.CoCHigh, out.CoC)
 	}
 	return out
+}
+
+// lowest is the directory of a set that lies below all others of it, when they are on one path.
+func (e *Estimates) lowest(set []Dir) (low Dir, ok bool) {
+	if len(set) == 0 {
+		return Root, false
+	}
+	low = slices.Max(set) // parents have lower numbers
+	for _, d := range set {
+		if !e.r.dirs.Under(low, d) {
+			return Root, false
+		}
+	}
+	return low, true
 }
 
 // chancesOfPair are the chances of a set and of a directory to have changed, by step.
@@ -80,99 +96,27 @@ func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
 	return p
 }
 
-// Draws of a pair are fewer where each takes long: pairCells is how many cells of filters they may fill.
-const (
-	mostPairDraws, leastPairDraws = draws, 48
-	pairCells                     = 1 << 18
-)
-
-// drawer draws histories of a set of directories and of y.
-type drawer struct {
-	steps  int
-	times  int // that it should be drawn
-	all    []*censored
-	isY    []bool // by all
-	nested bool   // each is drawn by what the one before did in the draw
-}
-
-// drawer prepares draws of a set and of y. Directories of one path are drawn from the topmost down.
-func (e *Estimates) drawer(set []Dir, y Dir, nested bool) *drawer {
-	d := &drawer{steps: e.r.n, nested: nested}
-	cells := 1
-	for _, dir := range slices.Sorted(slices.Values(append([]Dir{y}, set...))) { // parents have lower numbers
-		m := &censored{kind: make([]stepKind, e.r.n), mean: make([]float64, e.r.n)} // of what never was there
-		if int(dir) < len(e.mean) {
-			m = e.censored(dir, e.above(dir))
-			m.mean = e.mean[dir]
+// draw draws a history of both, and counts.
+func (p *chancesOfPair) draw(rng *dice) Table {
+	c := Table{N: len(p.x)}
+	for t := range p.x {
+		u := rng.share()
+		isX := u < p.x[t]
+		if !p.nested {
+			u = rng.share()
 		}
-		if !m.isKnown() {
-			cells += e.r.n * m.width()
-		}
-		d.all, d.isY = append(d.all, m), append(d.isY, dir == y)
-	}
-	d.times = min(mostPairDraws, max(leastPairDraws, pairCells/cells))
-	return d
-}
-
-// table draws a history of all, and counts.
-func (d *drawer) table(rng *dice) Table {
-	x, y := make([]bool, d.steps), make([]bool, d.steps)
-	for t := range x {
-		x[t] = true
-	}
-	var last []bool
-	var chance []float64
-	for i, m := range d.all {
-		h := m.history(last, chance, rng)
-		if d.nested {
-			last, chance = h, m.mean
-		}
-		if d.isY[i] {
-			y = h
-			continue
-		}
-		for t := range x {
-			x[t] = x[t] && h[t]
-		}
-	}
-	c := Table{N: d.steps}
-	for t := range x {
-		if x[t] {
+		isY := u < p.y[t]
+		if isX {
 			c.X++
 		}
-		if y[t] {
+		if isY {
 			c.Y++
 		}
-		if x[t] && y[t] {
+		if isX && isY {
 			c.XY++
 		}
 	}
 	return c
-}
-
-func (m *censored) isKnown() bool { return !slices.Contains(m.kind, uncertain) }
-
-// history draws the steps in which a directory changed. last, when not nil, is what one above it did in this
-// draw, and chance by step the chance of that.
-func (m *censored) history(last []bool, chance []float64, rng *dice) []bool {
-	out := make([]bool, len(m.kind))
-	if m.isKnown() {
-		for t, k := range m.kind {
-			out[t] = k == certain
-		}
-		return out
-	}
-	now := *m
-	if last != nil {
-		now.above = make([]float64, len(m.above))
-		for t, is := range last {
-			if is {
-				now.above[t] = min(1, m.above[t]/max(chance[t], 1e-9))
-			}
-		}
-	}
-	now.forward(rng.beta(m.beta())).sample(rng, func(t int) { out[t] = true })
-	return out
 }
 
 func isSure(p float64) bool { return p == 0 || p == 1 }

@@ -222,13 +222,13 @@ func estimated(t *testing.T, h *History, alpha float64, train int) (out held) {
 func (x *held) pairs(h *History, o *observer, e *evolution.Estimates, full *evolution.History,
 	truths *evolution.DeltaTree,
 ) {
-	const every = 4 // directories: drawing histories takes its time
+	taken := map[Dir]bool{} // whose support was taken: it is that of many rules
 	number := func(d Dir) (seen, at evolution.Dir, ok bool) {
 		at, ok = full.Dirs().Lookup(h.dirs[d].path)
 		return o.dir[d], at, ok
 	}
 	before := map[Dir]Dir{} // by parent: the last directory in it
-	for d := 0; d < len(h.dirs); d += every {
+	for d := range h.dirs {
 		y, yAt, ok := number(Dir(d))
 		if Dir(d) == Root || !ok {
 			continue
@@ -241,7 +241,9 @@ func (x *held) pairs(h *History, o *observer, e *evolution.Estimates, full *evol
 		before[up] = Dir(d)
 		for _, other := range others {
 			if seen, at, ok := number(other); ok {
-				x.pair(e.Pair([]evolution.Dir{seen}, y), truths.Table([]evolution.Dir{at}, []evolution.Dir{yAt}))
+				x.pair(e.Pair([]evolution.Dir{seen}, y), truths.Table([]evolution.Dir{at}, []evolution.Dir{yAt}),
+					!taken[other])
+				taken[other] = true
 			}
 		}
 	}
@@ -249,9 +251,9 @@ func (x *held) pairs(h *History, o *observer, e *evolution.Estimates, full *evol
 
 // pair holds one estimate against the truth. Where the interval is a point, to what a rule is printed with,
 // nothing is open.
-func (x *held) pair(p evolution.PairEstimate, truth evolution.Table) {
+func (x *held) pair(p evolution.PairEstimate, truth evolution.Table, support bool) {
 	steps := p.FoC * float64(truth.N)
-	if p.Seen < truth.N && math.Abs(steps-math.Round(steps)) >= 0.05 {
+	if support && p.Seen < truth.N && math.Abs(steps-math.Round(steps)) >= 0.05 {
 		x.support.take(float64(truth.X)/float64(truth.N), p.Low, p.High)
 	}
 	phi, defined := truth.CoC()
