@@ -262,6 +262,9 @@ const ChainReason = "a chain of pages without new text or links"
 // Learn takes a page that is new in the mirror, see Chains.
 func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
 
+// Reread takes a page of the mirror that was read again, see Chains.
+func (a *Admission) Reread(p *ChainPage) { a.o.Chains.Reread(p) }
+
 // Vouch takes what a document names, by numbers, see Chains.
 func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
 	if !a.o.Chains.Doubts() {

@@ -65,6 +65,7 @@ type Chains struct {
 	turn    int               // counts the pages that were learned
 	grown   ledger.IDSet      // pages that a chain led to
 	indexes ledger.IDSet      // pages that lead to several of their own pattern
+	named   map[uint32]int    // of Load: by pages, how many of their own pattern they named before
 	vouch   ledger.IDSet      // pages that others name, too
 	echoes  echoes
 }
@@ -107,6 +108,44 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 	return c
 }
 
+// Load takes what was named before and is not in the mirror: what an interrupted or limited run left. Pages
+// that an index named are no chain because they are requested later.
+func (c *Chains) Load(t ledger.Settled) {
+	if c == nil {
+		return
+	}
+	named := map[uint32]int{}
+	for _, s := range t.All() {
+		if s.Given() && !s.InSet() && (s.Referrer() > 0) && !s.WasAsked() {
+			named[s.Referrer()-1] = 0
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	for id, s := range t.All() {
+		if !s.Given() || (s.Referrer() == 0) {
+			continue
+		}
+		from := s.Referrer() - 1
+		if n, some := named[from]; some && (n < indexLinks) && sameKind(t.URL(id), t.URL(from)) {
+			named[from]++
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.named = named
+	for from, n := range named {
+		c.indexes.Put(from, n >= indexLinks)
+	}
+}
+
+// sameKind reports whether two URLs have one pattern.
+func sameKind(a, b site.URL) bool {
+	p := PatternOf(a)
+	return (p != "") && (p == PatternOf(b))
+}
+
 // Doubts reports whether there may be a trap, so that Vouch matters.
 func (c *Chains) Doubts() bool { return (c != nil) && c.doubtful.Load() }
 
@@ -138,7 +177,7 @@ func (c *Chains) Refuses(u site.URL, from uint32) bool {
 	return (k != nil) && k.cut
 }
 
-// ChainPage is a page that was read and is new in the mirror.
+// ChainPage is a page that was read, of which Reread takes ID, URL and Entered.
 type ChainPage struct {
 	ID      uint32
 	URL     site.URL
@@ -156,12 +195,22 @@ func (c *Chains) Recall(id uint32, u, from site.URL) {
 	if c == nil {
 		return
 	}
-	if p := PatternOf(u); (p == "") || (p != PatternOf(from)) {
+	if !sameKind(u, from) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.grown.Put(id, true)
+}
+
+// Reread takes a page that is in the mirror already and was read again.
+func (c *Chains) Reread(p *ChainPage) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index(p)
 }
 
 // Learn takes a page that is new in the mirror. It is called before the URLs that the page leads to are
@@ -177,10 +226,7 @@ func (c *Chains) Learn(p *ChainPage) {
 		c.cuts.Add(1)
 		c.doubtful.Store(true)
 	}
-	pattern := PatternOf(p.URL)
-	if p.isIndex(pattern) {
-		c.indexes.Put(p.ID, true)
-	}
+	pattern := c.index(p)
 	if (p.FromID == 0) || c.vouch.Has(p.ID) || !c.ledOn(p, pattern) {
 		return
 	}
@@ -217,16 +263,22 @@ func (c *Chains) ledOn(p *ChainPage, pattern string) bool {
 	return (from != "") && (from == PatternOf(p.Above))
 }
 
-// isIndex reports whether a page leads to several new ones of its own pattern: a chain goes on by one, or by
-// one in each direction.
-func (p *ChainPage) isIndex(pattern string) bool {
-	n := 0
+// index notes whether a page leads to several new ones of its own pattern: a chain goes on by one, or by one
+// in each direction. It returns the pattern.
+func (c *Chains) index(p *ChainPage) (pattern string) {
+	if pattern = PatternOf(p.URL); pattern == "" {
+		return ""
+	}
+	n := c.named[p.ID]
 	for _, u := range p.Entered {
 		if PatternOf(u) == pattern {
 			n++
 		}
 	}
-	return (pattern != "") && (n >= indexLinks)
+	if n >= indexLinks {
+		c.indexes.Put(p.ID, true)
+	}
+	return pattern
 }
 
 // chain returns what is known of a pattern; nil when too many chains may be traps.

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/mirror/ledger"
 	"mirrord/site"
+	"mirrord/store"
 )
 
 func TestPatternOf(t *testing.T) {
@@ -102,5 +104,65 @@ func TestChainsLearn(t *testing.T) {
 	var none *Chains
 	if none.Learn(&ChainPage{URL: page(1)}); none.Refuses(page(1), 0) || NewChains(0, nil) != nil {
 		t.Error("without a limit there are traps")
+	}
+}
+
+// What an index named in a run that was interrupted, or before, is no chain in the run that goes on.
+func TestChainsOfBefore(t *testing.T) {
+	const pages, limit = 60, 10
+	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p?n=%d", i)) }
+	for _, c := range []struct {
+		name   string
+		from   func(i int) int // the page that named it
+		asked  int             // pages that the run before got
+		reread int             // and this many of them are read again, with all that they name
+		want   bool
+	}{
+		{"an index of each ten", func(i int) int { return (i - 1) / 10 * 10 }, 21, 0, false},
+		{"one of its pages is left", func(i int) int { return 0 }, pages - 1, 0, false},
+		{"one page after the other", func(i int) int { return i - 1 }, 21, 0, true},
+		{"pages that are read again", func(i int) int { return i % 2 }, 2, 2, false},
+	} {
+		table := ledger.New()
+		settled := table.Settled()
+		settled.Reserve(pages)
+		for i := range pages {
+			rec := &store.Resource{ID: uint32(i), URL: page(i), InSet: i < c.asked}
+			if i > 0 && c.reread == 0 {
+				rec.Referrer = uint32(c.from(i)) + 1
+			}
+			if rec.InSet {
+				rec.Outcome = site.Fetched
+			}
+			settled.Load(rec, ledger.Run{Number: 2, Version: 2})
+		}
+		x := NewChains(limit, nil)
+		x.Load(settled)
+		for by := range c.reread {
+			p := &ChainPage{ID: uint32(by), URL: page(by)}
+			for i := c.asked; i < pages; i++ {
+				if c.from(i) == by {
+					p.Entered = append(p.Entered, page(i))
+				}
+			}
+			x.Recall(p.ID, p.URL, site.Canonical("http://h/"))
+			x.Reread(p)
+		}
+		for i := c.asked; i < pages; i++ {
+			p := &ChainPage{
+				ID:     uint32(i),
+				URL:    page(i),
+				FromID: uint32(c.from(i)) + 1,
+				From:   page(c.from(i)),
+				Said:   func() string { return fmt.Sprintf("page %d of all", i) },
+			}
+			if next := i + 1; next < pages && c.from(next) == i {
+				p.Entered = []site.URL{page(next)}
+			}
+			x.Learn(p)
+		}
+		if got := len(x.Traps()) > 0; got != c.want {
+			t.Errorf("%s: traps %v", c.name, x.Traps())
+		}
 	}
 }

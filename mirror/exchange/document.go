@@ -154,9 +154,7 @@ func (r *reading) linkedDocument(
 		r.admission.Recall(old)
 	}
 	add := r.admit(now.ID, now.Depth, x, &as)
-	if !old.InSet {
-		r.learn(now, x, add, body)
-	}
+	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
@@ -183,8 +181,8 @@ func (r *reading) linkedDocument(
 	return r.keep(now, old, x.Targets(r.rules), as), nil
 }
 
-// learn takes a page that is new in the mirror into the count of chains. It leads to what add says.
-func (r *reading) learn(now *store.Resource, x *intake.Extract, add []crawl.Queued, body []byte) {
+// learn takes a page into the count of chains. It leads to what add says.
+func (r *reading) learn(now, old *store.Resource, x *intake.Extract, add []crawl.Queued, body []byte) {
 	p := r.chainPage(now)
 	p.Links = x.Doc.Links
 	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
@@ -193,7 +191,11 @@ func (r *reading) learn(now *store.Resource, x *intake.Extract, add []crawl.Queu
 			p.Entered = append(p.Entered, r.table.URL(id))
 		}
 	}
-	r.admission.Learn(p)
+	if old.InSet {
+		r.admission.Reread(p)
+	} else {
+		r.admission.Learn(p)
+	}
 }
 
 // learnAgain takes a page that left the mirror as part of a trap, and is as it was.

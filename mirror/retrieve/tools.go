@@ -51,7 +51,9 @@ func (r *Retrieval) newChains() (*crawl.Chains, error) {
 	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
 		known.Patterns = nil
 	}
-	return crawl.NewChains(r.Job.Limits.MaxStale, known.Patterns), nil
+	c := crawl.NewChains(r.Job.Limits.MaxStale, known.Patterns)
+	c.Load(r.Table.Settled())
+	return c, nil
 }
 
 // keepChains stores which endless chains there are, for the next run.
