@@ -319,8 +319,15 @@ func (w *getWork) putAway(ctx context.Context) error {
 	if err = errors.Join(err, lerr); (err == nil) && live != nil && live.Number > 1 {
 		_, err = w.s.Compact(ctx, false)
 	}
+	tree, terr := w.treeDir()
 	dir := w.s.Dir()
 	w.close()
+	if terr == nil { // a tree that has lost files must not look whole when this is cut short
+		terr = os.Remove(filepath.Join(dir, tree, phm.MetaName))
+	}
+	if (terr != nil) && !errors.Is(terr, fs.ErrNotExist) {
+		return errors.Join(err, terr)
+	}
 	return errors.Join(err,
 		os.RemoveAll(filepath.Join(dir, "trees")),
 		os.RemoveAll(filepath.Join(w.dir, "blobs")))
