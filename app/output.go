@@ -10,13 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/google/renameio/v2"
 
 	"mirrord/archive"
-	"mirrord/internal/inorder"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -61,12 +60,7 @@ func packTo(
 
 // packing is how mirrors are packed: on all cores.
 func packing(name string, redirects []archive.Redirect) archive.Packing {
-	return archive.Packing{Name: name, Crew: crew(), Redirects: redirects}
-}
-
-// crew is a worker for each core.
-func crew() inorder.Crew {
-	return inorder.Crew{Go: func(f func()) { go f() }, Size: runtime.GOMAXPROCS(0)}
+	return archive.Packing{Name: name, Crew: report.AllCores(), Redirects: redirects}
 }
 
 // packStream writes a tree as one file to a stream. A form that is not written from front to end is written

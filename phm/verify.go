@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"mirrord/internal/inorder"
 )
 
 // A ProblemKind says in what way a PHM is not what it says.
@@ -68,7 +70,7 @@ func (r *Report) Err() error {
 }
 
 // A LinkChecker returns a sentence for each link of a file that leads nowhere: a relative one to a path that
-// does not exist. raw is valid until it returns.
+// does not exist. raw is valid until it returns. With workers it must be safe for concurrent use.
 type LinkChecker func(f *File, raw []byte, exists func(path string) bool) (broken []string)
 
 // VerifyOptions are the choices of Verify. The zero value checks all but links.
@@ -76,6 +78,7 @@ type VerifyOptions struct {
 	Links       LinkChecker      // nil: links are not checked
 	Linked      func(*File) bool // the files for which Links is called; nil: all
 	MaxProblems int              // kept in the report; default 1000
+	Crew        inorder.Crew     // reads files side by side; the tree must be safe for concurrent use then
 }
 
 // maxLinked is the size in bytes of a file whose links are read: it is held in memory.
@@ -97,7 +100,6 @@ func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 		o:      o,
 		report: &Report{Meta: m},
 		listed: map[string]struct{}{},
-		buf:    make([]byte, 64<<10),
 	}
 	v.table()
 	v.files()
@@ -113,15 +115,18 @@ type verifier struct {
 	o      VerifyOptions
 	report *Report
 	listed map[string]struct{} // paths of the table
-	buf    []byte
 }
 
 func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
+	v.add(Problem{kind, path, fmt.Sprintf(format, args...)})
+}
+
+func (v *verifier) add(p Problem) {
 	if len(v.report.Problems) >= v.o.MaxProblems {
 		v.report.More++
 		return
 	}
-	v.report.Problems = append(v.report.Problems, Problem{kind, path, fmt.Sprintf(format, args...)})
+	v.report.Problems = append(v.report.Problems, p)
 }
 
 // table checks phm.files as a whole and against phm.json.
@@ -168,65 +173,115 @@ func (v *verifier) table() {
 
 // files checks every file of the table.
 func (v *verifier) files() {
-	for f, err := range inReach(v.fsys) {
-		if err == nil {
-			v.file(f)
+	files := inorder.New(v.o.Crew, packAhead, func(c checked, _ error) error {
+		for _, p := range c.problems {
+			v.add(p)
 		}
+		if c.right {
+			v.report.Files++
+			v.report.Bytes += c.size
+		}
+		if c.linked {
+			v.report.Linked++
+		}
+		return nil
+	})
+	defer files.Close()
+	readers := make([]fileReader, files.Workers())
+	for f, err := range inReach(v.fsys) {
+		if err != nil {
+			continue // table has said so
+		}
+		weight := int64(len(readers[0].buf))
+		if v.links(f) {
+			weight = f.Size
+		}
+		_ = files.Add(weight, func(worker int) (checked, error) { return v.file(f, &readers[worker]), nil })
 	}
+	_ = files.Flush()
 }
 
-func (v *verifier) file(f *File) {
+// links reports whether the links of a file are checked.
+func (v *verifier) links(f *File) bool {
+	return v.o.Links != nil && f.Size <= maxLinked && (v.o.Linked == nil || v.o.Linked(f))
+}
+
+// checked is what was found of a file.
+type checked struct {
+	problems []Problem
+	size     int64
+	right    bool // it is the file of the table
+	linked   bool // its links were checked
+}
+
+func (c *checked) problem(kind ProblemKind, f *File, format string, args ...any) {
+	c.problems = append(c.problems, Problem{kind, f.Path, fmt.Sprintf(format, args...)})
+}
+
+// fileReader is the memory of a worker.
+type fileReader struct {
+	buf [64 << 10]byte
+	raw []byte
+}
+
+// maxRaw is how many bytes of memory for a file are used again.
+const maxRaw = 1 << 20
+
+func (v *verifier) file(f *File, m *fileReader) (c checked) {
 	r, err := OpenRegular(v.fsys, f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		v.problem(Missing, f.Path, "it does not exist")
-		return
+		c.problem(Missing, f, "it does not exist")
+		return c
 	case errors.Is(err, errNotRegular):
-		v.problem(NotRegular, f.Path, "%v", err)
-		return
+		c.problem(NotRegular, f, "%v", err)
+		return c
 	case err != nil:
-		v.problem(Unreadable, f.Path, "%v", err)
-		return
+		c.problem(Unreadable, f, "%v", err)
+		return c
 	}
 	defer r.Close()
 	info, err := r.Stat()
 	if err != nil {
-		v.problem(Unreadable, f.Path, "%v", err)
-		return
+		c.problem(Unreadable, f, "%v", err)
+		return c
 	}
 	if info.Size() != f.Size {
-		v.problem(BadSize, f.Path, "it has %d bytes, not %d", info.Size(), f.Size)
-		return
+		c.problem(BadSize, f, "it has %d bytes, not %d", info.Size(), f.Size)
+		return c
 	}
 	digest := sha256.New()
 	w := io.Writer(digest)
-	var raw []byte
-	check := v.o.Links != nil && f.Size <= maxLinked && (v.o.Linked == nil || v.o.Linked(f))
-	if check {
-		raw = make([]byte, 0, f.Size)
+	links := v.links(f)
+	raw := m.raw[:0]
+	if links {
+		raw = slices.Grow(raw, int(f.Size))
 		w = io.MultiWriter(digest, (*appendWriter)(&raw))
-	}
-	n, err := io.CopyBuffer(w, onlyReader{io.LimitReader(r, f.Size+1)}, v.buf)
-	if err != nil {
-		v.problem(Unreadable, f.Path, "%v", err)
-		return
-	}
-	if n != f.Size {
-		v.problem(BadSize, f.Path, "it does not have %d bytes", f.Size)
-		return
-	}
-	if got := hex.EncodeToString(digest.Sum(nil)); got != f.SHA256 {
-		v.problem(BadDigest, f.Path, "its SHA-256 is %s, not %s", got, f.SHA256)
-		return
-	}
-	v.report.Files++
-	v.report.Bytes += n
-	if check {
-		v.report.Linked++
-		for _, broken := range v.o.Links(f, raw, v.exists) {
-			v.problem(BrokenLink, f.Path, "%s", broken)
+		if cap(raw) <= maxRaw {
+			m.raw = raw
 		}
 	}
+	n, err := io.CopyBuffer(w, onlyReader{io.LimitReader(r, f.Size+1)}, m.buf[:])
+	if err != nil {
+		c.problem(Unreadable, f, "%v", err)
+		return c
+	}
+	if n != f.Size {
+		c.problem(BadSize, f, "it does not have %d bytes", f.Size)
+		return c
+	}
+	if got := hex.EncodeToString(digest.Sum(nil)); got != f.SHA256 {
+		c.problem(BadDigest, f, "its SHA-256 is %s, not %s", got, f.SHA256)
+		return c
+	}
+	c.right, c.size = true, n
+	if links {
+		c.linked = true
+		for _, broken := range v.o.Links(f, raw, v.exists) {
+			c.problem(BrokenLink, f, "%s", broken)
+		}
+	}
+	return c
 }
 
 func (v *verifier) exists(path string) bool {

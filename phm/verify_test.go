@@ -10,11 +10,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"mirrord/internal/inorder"
 )
 
 var hrefs = regexp.MustCompile(`(href|src)="([^"#]*)`)
@@ -95,6 +98,11 @@ func TestVerifyFinds(t *testing.T) {
 			[]string{"table: phm.files:5: ", "name: reserve \"index.html\"", "meta: ", "meta: ", "meta: ",
 				"digest: phm.files: ", "link: docs/index.html: ", "missing: indeX.html", "extra: img/a.png",
 				"extra: img/café.pdf", "extra: index.html"}},
+		"many": {func(m fstest.MapFS) {
+			m["docs/a.html"].Data = bytes.ToUpper(m["docs/a.html"].Data)
+			delete(m, "img/a.png")
+			m["index.html"].Data = nil
+		}, []string{"digest: docs/a.html", "missing: img/a.png", "size: index.html"}},
 		"no table": {func(m fstest.MapFS) {
 			delete(m, FilesName)
 		}, []string{"read: phm.files", "meta", "meta", "meta", "read: phm.files", "extra", "extra", "extra",
@@ -109,6 +117,14 @@ func TestVerifyFinds(t *testing.T) {
 		}
 		if !errors.Is(r.Err(), ErrDamaged) {
 			t.Errorf("%s: Err() = %v", name, r.Err())
+		}
+		beside, err := Verify(tree, VerifyOptions{
+			Links:  toyLinks,
+			Linked: toyLinked,
+			Crew:   inorder.Crew{Go: func(f func()) { go f() }, Size: 3},
+		})
+		if err != nil || !reflect.DeepEqual(beside, r) {
+			t.Errorf("%s: with workers %v, %+v", name, err, beside)
 		}
 		if len(r.Problems) != len(c.want) {
 			t.Errorf("%s: got %d problems %v, want %d", name, len(r.Problems), r.Problems, len(c.want))

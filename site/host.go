@@ -4,6 +4,7 @@ package site
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -49,11 +50,12 @@ func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
 	if (scheme == schemeHTTP && n == 80) || (scheme == schemeHTTPS && n == 443) {
 		return dst, nil
 	}
-	return fmt.Appendf(dst, ":%d", n), nil
+	return strconv.AppendInt(append(dst, ':'), int64(n), 10), nil
 }
 
 // appendPlainHost appends a host that is canonical apart from upper case: a name of letters, digits, '_' and
-// single inner hyphens, whose last label starts with a letter. It reports false for all others.
+// single inner hyphens, whose last label starts with a letter, or an IPv4 address as it is written today. It
+// reports false for all others.
 func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	if len(s) == 0 || len(s) > 253 {
 		return dst, false
@@ -81,11 +83,33 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 		dst = append(dst, c)
 		prev = c
 	}
-	if first := dst[min(start+label, len(dst)-1)]; prev == '.' || prev == '-' || len(s)-label > 63 ||
-		first < 'a' {
+	if prev == '.' || prev == '-' || len(s)-label > 63 {
+		return dst[:start], false
+	}
+	if dst[min(start+label, len(dst)-1)] < 'a' && !plainIPv4(s) {
 		return dst[:start], false
 	}
 	return dst, true
+}
+
+// plainIPv4 reports whether s is four numbers below 256 without leading zeros.
+func plainIPv4(s string) bool {
+	for part := range 4 {
+		n, digits := 0, 0
+		for ; digits < len(s) && '0' <= s[digits] && s[digits] <= '9' && digits < 4; digits++ {
+			n = n*10 + int(s[digits]-'0')
+		}
+		if digits == 0 || n > 255 || (digits > 1 && s[0] == '0') {
+			return false
+		}
+		if s = s[digits:]; part < 3 {
+			if s == "" || s[0] != '.' {
+				return false
+			}
+			s = s[1:]
+		}
+	}
+	return s == ""
 }
 
 var errSign = fmt.Errorf("%w: number with a sign", ErrHost)

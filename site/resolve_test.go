@@ -211,6 +211,10 @@ func FuzzResolve(f *testing.F) {
 		"http://0x7f.1/", "http://bücher.de/ü?ü#ü",
 		" /a\tb\n", "mailto:x", "http://a..b/", "http://-a-.b/", "http://xn--a/", "http://a.1./",
 		"/\xff^`{|}'?'\"<>#'\"<>`", "http://h:000/x", "http://a%00b", "http://ab--c/",
+		"http://192.0.2.1/", "http://192.0.2.1.:80/a", "http://0.0.0.0/", "http://255.255.255.255:8/",
+		"http://1.2.3.256/", "http://1.2.3.04/", "http://01.2.3.4/", "http://1.2.3/", "http://1.2.3.4.5/",
+		"http://a.1.2.3.4/", "http://1.2.3.4a/",
+		"http://1.2..3/", "http://00.0.0.0/", "http://1.2.3.0x4/", "http://1111.2.3.4/",
 	} {
 		for i := range bases {
 			f.Add(uint8(i), ref)
@@ -253,6 +257,7 @@ func BenchmarkAppendResolve(b *testing.B) {
 		{"root", "/docs/reference/page.html"},
 		{"absolute", "https://www.example.net/docs/page.html"},
 		{"same host", "https://example.org/docs/page.html"},
+		{"address", "http://192.0.2.1:8080/docs/page.html"},
 		{"nonASCII", "../bücher/日本.html"},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -258,16 +258,16 @@ func (w *healer) frame(r *Resource) (Frame, error) {
 	}
 	m, err := f.ParseMeta()
 	same := (err == nil) && m.URL == r.URL.String() && m.ID == r.ID
-	if !same || sha256.Sum256(f.Body) != r.wanted(&m) {
+	if !same || sha256.Sum256(f.Body) != wantedDigest(r.Digest, &m) {
 		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
 	}
 	return f, nil
 }
 
-// wanted is the digest that a document must have: a record that forgot it, so that the body would be
+// wantedDigest is the digest that a document must have: a record that forgot it, so that the body would be
 // requested again, goes by the head of the frame.
-func (r *Resource) wanted(m *FrameMeta) (d [32]byte) {
-	if d = r.Digest; d == [32]byte{} {
+func wantedDigest(d [32]byte, m *FrameMeta) [32]byte {
+	if d == [32]byte{} {
 		if b, err := hex.DecodeString(m.Digest); err == nil {
 			copy(d[:], b)
 		}

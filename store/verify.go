@@ -4,12 +4,8 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 
 	"mirrord/site"
 )
@@ -139,7 +135,8 @@ type verifier struct {
 	blobs    map[[32]byte]bool // already looked at
 	live     int               // number of the published version
 	buf      []byte
-	late     error // of sampling.Spend
+	waiting  []stored // documents that are read in the order of the packs
+	late     error    // of sampling.Spend
 }
 
 func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
@@ -154,7 +151,9 @@ func (v *verifier) guard(step func() error) (err error) {
 	if err := v.ended(); err != nil {
 		return err
 	}
-	if err := step(); err != nil {
+	err = step()
+	v.documents()
+	if err != nil {
 		if err := v.ended(); err != nil {
 			return err
 		}
@@ -280,7 +279,7 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 			v.problem(k, name, "it is in the mirror and has no body")
 		}
 	case PackBody:
-		v.frame(r)
+		v.later(r)
 	case BlobBody:
 		v.blob(r)
 	default:
@@ -301,82 +300,6 @@ func (v *verifier) heads(r *Resource) {
 					"new one", err)
 		}
 	}
-}
-
-// frame checks the document of a record.
-func (v *verifier) frame(r *Resource) {
-	name := r.URL.String()
-	v.st.Frames++
-	v.spend(min(int64(r.At.Len), r.Size+frameHeader)) // of a frame of many, which is mostly read already
-	f, err := v.s.Frames.ReadFrame(v.frames, r.At)
-	if err != nil {
-		v.problem(BadFrame, name, "%v", err)
-		return
-	}
-	m, err := f.ParseMeta()
-	want := r.wanted(&m)
-	switch {
-	case err != nil:
-		v.problem(BadFrame, name, "its head: %v", err)
-	case m.URL != name || m.ID != r.ID:
-		v.problem(BadFrame, name, "the frame is that of %s, number %d", m.URL, m.ID)
-	case m.Size != r.Size || int64(len(f.Body)) != r.Size || m.Digest != hex.EncodeToString(want[:]):
-		v.problem(BadFrame, name, "the frame has a body of %d bytes with digest %s, the record says %d and %x",
-			len(f.Body), m.Digest, r.Size, want)
-	case v.deep:
-		v.st.Bytes += r.Size
-		if d := sha256.Sum256(f.Body); d != want {
-			v.problem(BadFrame, name, "the digest of its body is %x, not %x", d, want)
-		}
-	}
-}
-
-// blob checks the blob of a record, once for all records that share it.
-func (v *verifier) blob(r *Resource) {
-	if v.blobs[r.Digest] {
-		return
-	}
-	v.blobs[r.Digest] = true
-	v.st.Blobs++
-	fi, err := v.s.kept.kept.Stat(r.Digest)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
-		return
-	case err != nil:
-		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
-		return
-	case !fi.Regular || fi.Size != r.Size:
-		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
-		return
-	}
-	if !v.deep {
-		return
-	}
-	d, n, err := v.digest(r.Digest)
-	v.st.Bytes += n
-	if err != nil {
-		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
-	} else if d != r.Digest {
-		v.problem(BadBlob, r.URL.String(), "the digest of the blob %x is %x", r.Digest, d)
-	}
-}
-
-const copyBuffer = 256 << 10
-
-func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
-	f, err := v.s.kept.kept.Open(name, 0, -1)
-	if err != nil {
-		return d, 0, err
-	}
-	defer f.Close()
-	if len(v.buf) < copyBuffer {
-		v.buf = make([]byte, copyBuffer)
-	}
-	h := sha256.New()
-	n, err = io.CopyBuffer(struct{ io.Writer }{h}, pacedReader{f, v}, v.buf)
-	h.Sum(d[:0])
-	return d, n, err
 }
 
 func (v *verifier) linkLists() error {

@@ -108,6 +108,9 @@ func insidePath(u []byte) (string, bool) {
 	if i := bytes.IndexByte(rest, '?'); i >= 0 {
 		return "", true
 	}
+	if bytes.IndexByte(rest, '%') < 0 {
+		return string(rest), true
+	}
 	p, err := url.PathUnescape(string(rest))
 	if err != nil {
 		return "", true

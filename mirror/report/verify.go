@@ -10,9 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync"
 
 	"mirrord/archive"
+	"mirrord/internal/inorder"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
@@ -231,17 +233,32 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(ctxFS{ctx, fsys}, verifyOptions(urls, fixpoint))
+	o := verifyOptions(urls, fixpoint)
+	o.Crew = AllCores()
+	rep, err := phm.Verify(ctxFS{ctx, fsys}, o)
 	if cerr := ctx.Err(); cerr != nil {
 		return nil, cerr
 	}
 	return rep, err
 }
 
+// AllCores is a worker for each core.
+func AllCores() inorder.Crew {
+	return inorder.Crew{Go: func(f func()) { go f() }, Size: runtime.GOMAXPROCS(0)}
+}
+
 // verifyOptions make a check follow the links of documents. With fixpoint relocating one again must change
 // nothing.
 func verifyOptions(urls map[string]string, fixpoint bool) phm.VerifyOptions {
-	return phm.VerifyOptions{Links: render.NewPageChecker(urls, fixpoint).Check, Linked: render.Linked}
+	checkers := sync.Pool{New: func() any { return render.NewPageChecker(urls, fixpoint) }}
+	return phm.VerifyOptions{
+		Links: func(f *phm.File, raw []byte, exists func(string) bool) []string {
+			c := checkers.Get().(*render.PageChecker)
+			defer checkers.Put(c)
+			return c.Check(f, raw, exists)
+		},
+		Linked: render.Linked,
+	}
 }
 
 // urlPaths returns the mirror path of every URL of a file table.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// stored is a document that a record says is stored.
+type stored struct {
+	at     Place
+	url    string
+	size   int64
+	id     uint32
+	digest [32]byte // zeros: as the head of the frame says
+}
+
+// maxWaiting is how many documents wait to be read in the order of the packs. In the order of their URLs a
+// bundle would be unpacked for half of its documents.
+const maxWaiting = 16 << 10
+
+// later checks the document of a record with others that lie near it.
+func (v *verifier) later(r *Resource) {
+	v.waiting = append(v.waiting, stored{
+		at:     r.At,
+		url:    r.URL.String(),
+		size:   r.Size,
+		id:     r.ID,
+		digest: r.Digest,
+	})
+	if len(v.waiting) == maxWaiting {
+		v.documents()
+	}
+}
+
+// documents checks the documents that wait.
+func (v *verifier) documents() {
+	slices.SortFunc(v.waiting, func(a, b stored) int {
+		return cmp.Or(cmp.Compare(a.at.Pack, b.at.Pack), cmp.Compare(a.at.Off, b.at.Off),
+			cmp.Compare(a.at.Doc, b.at.Doc), strings.Compare(a.url, b.url))
+	})
+	for i := range v.waiting {
+		if v.ended() != nil {
+			break // whoever waits for the end of the step is told
+		}
+		v.document(&v.waiting[i])
+	}
+	v.waiting = v.waiting[:0]
+}
+
+// document checks a stored document.
+func (v *verifier) document(d *stored) {
+	v.st.Frames++
+	v.spend(min(int64(d.at.Len), d.size+frameHeader)) // of a frame of many, which is mostly read already
+	f, err := v.s.Frames.ReadFrame(v.frames, d.at)
+	if err != nil {
+		v.problem(BadFrame, d.url, "%v", err)
+		return
+	}
+	m, err := f.ParseMeta()
+	want := wantedDigest(d.digest, &m)
+	switch {
+	case err != nil:
+		v.problem(BadFrame, d.url, "its head: %v", err)
+	case m.URL != d.url || m.ID != d.id:
+		v.problem(BadFrame, d.url, "the frame is that of %s, number %d", m.URL, m.ID)
+	case m.Size != d.size || int64(len(f.Body)) != d.size || m.Digest != hex.EncodeToString(want[:]):
+		v.problem(BadFrame, d.url, "the frame has a body of %d bytes with digest %s, the record says %d and %x",
+			len(f.Body), m.Digest, d.size, want)
+	case v.deep:
+		v.st.Bytes += d.size
+		if got := sha256.Sum256(f.Body); got != want {
+			v.problem(BadFrame, d.url, "the digest of its body is %x, not %x", got, want)
+		}
+	}
+}
+
+// blob checks the blob of a record, once for all records that share it.
+func (v *verifier) blob(r *Resource) {
+	if v.blobs[r.Digest] {
+		return
+	}
+	v.blobs[r.Digest] = true
+	v.st.Blobs++
+	fi, err := v.s.kept.kept.Stat(r.Digest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
+		return
+	case err != nil:
+		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
+		return
+	case !fi.Regular || fi.Size != r.Size:
+		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
+		return
+	}
+	if !v.deep {
+		return
+	}
+	d, n, err := v.digest(r.Digest)
+	v.st.Bytes += n
+	if err != nil {
+		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
+	} else if d != r.Digest {
+		v.problem(BadBlob, r.URL.String(), "the digest of the blob %x is %x", r.Digest, d)
+	}
+}
+
+const copyBuffer = 256 << 10
+
+func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
+	f, err := v.s.kept.kept.Open(name, 0, -1)
+	if err != nil {
+		return d, 0, err
+	}
+	defer f.Close()
+	if len(v.buf) < copyBuffer {
+		v.buf = make([]byte, copyBuffer)
+	}
+	h := sha256.New()
+	n, err = io.CopyBuffer(struct{ io.Writer }{h}, pacedReader{f, v}, v.buf)
+	h.Sum(d[:0])
+	return d, n, err
+}
