@@ -434,7 +434,7 @@ func cpuTime(t *testing.T) time.Duration {
 
 // A search of 100 000 pages takes less than 50 ms of processor time, of which ranking takes most. With
 // MIRRORD_LONG.
-func TestHundredThousandPages(t *testing.T) {
+func TestHundredThousandPagesInBulk(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("figures for docs/find.md: set MIRRORD_LONG")
 	}

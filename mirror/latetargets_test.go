@@ -118,7 +118,7 @@ func TestLargeDocumentIsLinkedAgain(t *testing.T) {
 	filler := strings.Repeat("<p>words and words and words, none of them a link</p>\n", size/2/54)
 	w.Set(home+"/", mirrortest.HTML("Home", `<a href=large.html>large</a>`))
 	w.Set(home+"/large.html", mirrortest.HTML("Large", link+filler+link+filler+link))
-	m := mirrortest.New(t, w, job(`limits.max_delete = "100%"`))
+	m := mirrortest.New(t, w, job(`limits.max_delete = "100%"`, `limits.max_document = "256MB"`))
 	for run, want := range []string{home + "/late.html", "late.html", home + "/late.html"} {
 		if w.Remove(home + "/late.html"); run == 1 {
 			w.Set(home+"/late.html", mirrortest.HTML("Late", "late"))

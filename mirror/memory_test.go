@@ -138,7 +138,7 @@ func BenchmarkMemoryPerURL(b *testing.B) {
 }
 
 // The memory of runs over a hundred thousand URLs stays below a line, for each of them.
-func TestMemoryPerURL(t *testing.T) {
+func TestMemoryPerURLInBulk(t *testing.T) {
 	if !long() {
 		return
 	}

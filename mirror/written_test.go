@@ -73,7 +73,7 @@ func written(t testing.TB) (n int64, ok bool) {
 
 // A first run writes so many bytes a page in all, and one in which nothing changed hardly any, although each
 // body comes again. In a bubble no batch ends because the machine is slow.
-func TestBytesWrittenPerPage(t *testing.T) {
+func TestBytesWrittenPerPageInBulk(t *testing.T) {
 	n := sized(2_000, 100_000)
 	dir := t.TempDir()
 	for _, c := range []struct {
