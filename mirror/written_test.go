@@ -79,7 +79,7 @@ func TestBytesWrittenPerPageInBulk(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		most int64
-	}{{"the first run", 1700}, {"nothing changed", sized[int64](70, 20)}} {
+	}{{"the first run", 1700}, {"nothing changed", sized[int64](70, 30)}} {
 		before, ok := written(t)
 		if !ok {
 			return
