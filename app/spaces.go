@@ -44,6 +44,9 @@ func explainSpace(st *store.State, j *job.Job, url string) (string, error) {
 		return "", err
 	}
 	if lead.Leads == "" {
+		if lead.Own {
+			return "links to it stay in the mirror: " + lead.Why, nil
+		}
 		return "links to it lead to the site: " + lead.Why, nil
 	}
 	also := ""

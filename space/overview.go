@@ -155,9 +155,10 @@ func (u *update) wanted(m *mirror, hosts map[string]int) {
 // Lead says where a link of a mirror's page to a URL leads in a space.
 type Lead struct {
 	Space  string   `json:"space"`
-	Leads  string   `json:"leads,omitempty"` // path below the space's files; "" to the origin
+	Leads  string   `json:"leads,omitempty"` // path below the space's files; "" to the origin, or when Own is set
 	Why    string   `json:"why"`
 	Others []string `json:"others,omitempty"` // mirrors that hold the URL too
+	Own    bool     `json:"own,omitempty"`    // the mirror of the page holds it itself
 }
 
 // Explain says where a link from a page of a mirror to a URL of another site leads, and why.
@@ -198,7 +199,7 @@ func Explain(state, name, from, url string) (*Lead, error) {
 	case holders == 0:
 		h.Why = "no mirror of the space holds it"
 	default:
-		h.Why = "the mirror itself holds it"
+		h.Own, h.Why = true, "this mirror holds it itself"
 	}
 	if ok {
 		h.Leads = MirrorFolder(to.Mirror) + "/" + to.Path
