@@ -77,10 +77,10 @@ func whole(body string) bool {
 	return strings.Contains(body, "<title>good ") || body == ""
 }
 
-// TestBadAnswers gives a site each of the server's misbehaviours, once from the start and once in the place
-// of a page that was good. The rest of the site is mirrored all the same, no part of a body is ever
+// TestBadAnswersInBulk gives a site each of the server's misbehaviours, once from the start and once in the
+// place of a page that was good. The rest of the site is mirrored all the same, no part of a body is ever
 // published, and a good copy is never lost to a bad answer.
-func TestBadAnswers(t *testing.T) {
+func TestBadAnswersInBulk(t *testing.T) {
 	names := badserver.Start(t).Paths()
 	// Those that only ask to come back later are in testdata/retry-after.txt and TestHostThatWantsToBeLeft.
 	names = slices.DeleteFunc(names, func(s string) bool {

@@ -35,7 +35,7 @@ import (
 //	                               TestLinkZoo
 //	success that is not (2, 6)     TestLesson02*, TestLesson06*, TestLoginEverywhereRecovers
 //	silent staleness (3)           TestLesson03NotModifiedDoesNotStopRecursion
-//	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswers
+//	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswersInBulk
 //	half-updated tree (5)          TestLesson05ReaderSeesOneVersion
 //	disk full (12)                 TestLesson12LittleRoom
 //	retries (13)                   TestLesson13TransientErrors, fetch TestRetry*

@@ -159,9 +159,10 @@ func (c corpus) serve(t *testing.T) *httptest.Server {
 	return srv
 }
 
-// TestCorpus takes sites of other people through the whole way, out and back: get, verify, export in every
-// form, verify each, import each, verify that, run the job on it, and export it again with the same files.
-func TestCorpus(t *testing.T) {
+// TestCorpusInBulk takes sites of other people through the whole way, out and back: get, verify, export in
+// every form, verify each, import each, verify that, run the job on it, and export it again with the same
+// files.
+func TestCorpusInBulk(t *testing.T) {
 	for _, c := range corpora() {
 		t.Run(path.Join(c.pkg, c.seed), func(t *testing.T) {
 			t.Parallel()
