@@ -158,7 +158,7 @@ func removeJob(c *call) error {
 			return app.ErrJobMoved
 		}
 	}
-	plan, err := app.PlanRemoval(c.o.App, c.job)
+	plan, err := app.PlanRemoval(c.o.App, c.job, c.r.URL.Query().Has("now"))
 	if err != nil {
 		return err
 	}

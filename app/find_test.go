@@ -239,7 +239,7 @@ func TestFindIsMadeAgain(t *testing.T) {
 	if got := paths(t, a, FindRequest{Words: "lighthouses"}); len(got) != 6 || len(said) != 1 {
 		t.Errorf("made again: %v, said %q", got, said)
 	}
-	plan, err := PlanRemoval(a, "x")
+	plan, err := PlanRemoval(a, "x", false)
 	if err == nil {
 		err = Remove(t.Context(), a, plan)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 
+	"mirrord/job"
+	"mirrord/space"
 	"mirrord/store"
 )
 
@@ -19,12 +21,21 @@ type Removal struct {
 	Files    int    `json:"files,omitempty"` // of the current version
 	Bytes    int64  `json:"bytes,omitempty"`
 	Link     string `json:"link,omitempty"` // publish.dir, when it leads to the mirror
+
+	// Kept are the files that stay in spaces, because pages of other mirrors lead to them that could not be
+	// made again. With Now there is a page in the place of each that says that the mirror was removed.
+	Kept int  `json:"kept,omitempty"`
+	Now  bool `json:"now,omitempty"`
 }
 
-// PlanRemoval returns what Remove would delete. It changes nothing.
-func PlanRemoval(a *App, name string) (*Removal, error) {
+// PlanRemoval returns what Remove would delete. It changes nothing. With now, what spaces keep of a mirror
+// that was removed before can be removed too.
+func PlanRemoval(a *App, name string, now bool) (*Removal, error) {
 	d, err := a.jobOnDisk(name)
 	if err != nil {
+		if kept := keptOf(a, name); now && kept > 0 {
+			return &Removal{Job: name, Kept: kept, Now: now}, nil
+		}
 		return nil, err
 	}
 	if err := a.notReused(d.name); err != nil {
@@ -35,6 +46,7 @@ func PlanRemoval(a *App, name string) (*Removal, error) {
 		File:   d.file,
 		Mirror: d.mirror,
 		Link:   d.link(),
+		Now:    now,
 	}
 	if d.mirror == "" {
 		r.Mirror = d.half
@@ -56,8 +68,12 @@ func PlanRemoval(a *App, name string) (*Removal, error) {
 
 // Remove deletes a job: its file, its mirror with all versions, what is noted of its runs, and the symbolic
 // link that leads to the mirror. It is an error while a run goes on. Bodies that other mirrors may share stay
-// until the next collection. The same request goes on after an interruption.
-func Remove(ctx context.Context, a *App, r *Removal) error {
+// until the next collection. The same request goes on after an interruption. It sets Kept.
+func Remove(ctx context.Context, a *App, r *Removal) (err error) {
+	defer func() { r.Kept = keptOf(a, r.Job) }()
+	if r.File == "" && r.Mirror == "" && r.Kept > 0 { // it was removed before
+		return dropKept(ctx, a, r.Job)
+	}
 	d, err := a.jobOnDisk(r.Job)
 	if err != nil {
 		return err
@@ -86,6 +102,11 @@ func Remove(ctx context.Context, a *App, r *Removal) error {
 			return err
 		}
 	}
+	if r.Now && st != nil { // from here on the mirror is no member of a space
+		if err := space.Drop(st.Dir, d.name, st.Now()); err != nil {
+			return err
+		}
+	}
 	err = reloaded(ctx, c)
 	if st != nil { // before the mirror, which shows that something is left to do
 		err = errors.Join(err, store.DropRecords(st, d.name))
@@ -100,4 +121,33 @@ func Remove(ctx context.Context, a *App, r *Removal) error {
 		err = errors.Join(err, updateSpaces(ctx, a, st, nil))
 	}
 	return err
+}
+
+// keptOf is how many files spaces keep of a mirror that was removed.
+func keptOf(a *App, name string) (files int) {
+	state, err := a.State()
+	if err != nil || !job.ValidName(name) {
+		return 0
+	}
+	kept, err := space.KeptOf(state, name)
+	if err != nil {
+		a.Log.Warn("what a space keeps of a mirror is not known", "job", name, "err", err)
+	}
+	for _, k := range kept {
+		files += k.Files
+	}
+	return files
+}
+
+// dropKept puts notices in the place of what spaces keep of a mirror that was removed before.
+func dropKept(ctx context.Context, a *App, name string) error {
+	st, err := a.MustWriteState()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := space.Drop(st.Dir, name, st.Now()); err != nil {
+		return err
+	}
+	return updateSpaces(ctx, a, st, nil)
 }

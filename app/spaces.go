@@ -126,12 +126,24 @@ func Spaces(ctx context.Context, a *App, r SpaceRequest) ([]LookedSpace, error) 
 // mendSpace makes the files of mirrors again of which something in their space is wrong.
 func mendSpace(ctx context.Context, a *App, st *store.State, name string) error {
 	findings, err := space.Verify(st.Dir, name)
-	if len(findings) == 0 || err != nil {
+	if err != nil {
+		return err
+	}
+	o, err := space.Look(st.Dir, name, 0)
+	if err != nil {
 		return err
 	}
 	var damaged []string
+	for _, m := range o.Mirrors {
+		if len(m.Stale) > 0 {
+			damaged = append(damaged, m.Name)
+		}
+	}
 	for _, f := range findings {
 		damaged = append(damaged, f.Mirror)
+	}
+	if len(damaged) == 0 {
+		return nil
 	}
 	_, err = updateSpace(ctx, a, st, name, nil, damaged)
 	return err

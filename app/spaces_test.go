@@ -155,7 +155,7 @@ func TestSpaces(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(st.Dir, space.FilesDir("s"), "@@c/page.html")); err == nil {
 		t.Error("the space has what was forgotten")
 	}
-	r, err := PlanRemoval(w.app, "c")
+	r, err := PlanRemoval(w.app, "c", false)
 	if err == nil {
 		err = Remove(t.Context(), w.app, r)
 	}

@@ -22,7 +22,11 @@ func (c *change) apply(ctx context.Context) error {
 	c.o.step("todo")
 	m := c.is
 	c.mirrors[m.Name] = m
-	defer c.was.close()
+	m.before = c.was
+	defer func() {
+		m.before = nil
+		c.was.close()
+	}()
 	var err error
 	if m.pages, err = c.pagesOf(c.was); err != nil {
 		return err
@@ -64,6 +68,11 @@ func (c *change) apply(ctx context.Context) error {
 	}
 	c.half[m.Name] = false
 	c.o.step("committed")
+	if c.src != nil {
+		if err := gone(c.root.Remove(c.disk.note(m.Name, dropSuffix))); err != nil {
+			return err
+		}
+	}
 	if err := c.release(); err != nil {
 		return err
 	}

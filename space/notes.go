@@ -65,6 +65,8 @@ type note struct {
 	// Kept are the files that have left the mirror, and to which pages lead that could not be made again.
 	Kept []string `json:"kept,omitempty"`
 	Gone bool     `json:"gone,omitempty"` // all have
+	// Struck says that those that are kept are pages that say that the mirror was removed.
+	Struck bool `json:"struck,omitempty"`
 }
 
 // Page is a page of a mirror with links that lead to other mirrors: the space has another file than the
@@ -85,6 +87,7 @@ type mirror struct {
 	links linkIndex
 	table mapped // its phm.files
 
+	before  *mirror          // what it was before it left, while that is known
 	pages   map[string]*Page // nil: not read yet
 	written bool             // pages differs from the file
 }

@@ -3,15 +3,18 @@
 package space
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // release removes the files that have left mirrors, but for those that stale pages lead to. As long as it
-// is not known what the pages of some mirror lead to, all stay.
+// is not known what the pages of some mirror lead to, all stay. Of a mirror that was dropped only the names
+// stay.
 func (u *update) release() error {
 	if u.uncertain() {
-		return nil
+		return u.strikeAll()
 	}
 	led := map[Landing]bool{}
 	for _, m := range u.mirrors {
@@ -72,7 +75,11 @@ func (u *update) releaseOf(m *mirror, led map[Landing]bool) error {
 	if m.Gone && len(kept) == 0 {
 		return u.forget(m)
 	}
-	if slices.Equal(kept, m.Kept) {
+	struck := m.Struck
+	if err := u.strike(m, kept); err != nil {
+		return err
+	}
+	if slices.Equal(kept, m.Kept) && struck == m.Struck {
 		return nil
 	}
 	m.Kept = kept
@@ -86,7 +93,7 @@ func (u *update) forget(m *mirror) error {
 			return err
 		}
 	}
-	for _, s := range append(suffixes(), pagesSuffix, ".json") {
+	for _, s := range append(suffixes(), pagesSuffix, dropSuffix, ".json") {
 		if err := gone(u.root.Remove(u.disk.note(m.Name, s))); err != nil {
 			return err
 		}
@@ -95,4 +102,66 @@ func (u *update) forget(m *mirror) error {
 	delete(u.mirrors, m.Name)
 	delete(u.dirty, m.Name)
 	return nil
+}
+
+// strikeAll is strike for all mirrors, and everything that is left of them.
+func (u *update) strikeAll() error {
+	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+		struck := m.Struck
+		err := u.strike(m, m.Kept)
+		if err == nil && struck != m.Struck {
+			err = u.commit(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strike puts notices in the place of the files that a mirror left behind, if it was dropped; kept are their
+// paths.
+func (u *update) strike(m *mirror, kept []string) error {
+	since, err := u.dropped(m)
+	if since == "" || m.Struck || err != nil {
+		return err
+	}
+	urls := make(map[string]string, len(kept))
+	for _, p := range kept {
+		urls[p] = ""
+	}
+	if m.before != nil {
+		for f, err := range m.before.files() {
+			if err != nil {
+				break // the table is damaged from here on
+			}
+			if _, ok := urls[f.Path]; ok {
+				urls[f.Path] = f.URL
+			}
+		}
+	}
+	for _, p := range kept {
+		text, err := notice(m.Name, p, since, urls[p])
+		if err == nil {
+			err = u.write(u.file(m.Name, p), text)
+		}
+		if err != nil {
+			return err
+		}
+		u.o.step("struck")
+	}
+	m.Struck = true
+	return nil
+}
+
+// dropped returns the day since when nothing of a mirror may stay in the space, "" when it may.
+func (u *update) dropped(m *mirror) (string, error) {
+	if !m.Gone {
+		return "", nil
+	}
+	data, err := u.root.ReadFile(u.disk.note(m.Name, dropSuffix))
+	if err != nil {
+		return "", gone(err)
+	}
+	return cmp.Or(strings.TrimSpace(string(data)), "a day that is not known"), nil
 }

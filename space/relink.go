@@ -156,6 +156,9 @@ func (u *update) remakeDoc(m *mirror, doc uint64) error {
 	case err == nil || isFull(err):
 		return err
 	}
+	if m.Stale[f.Path] == err.Error() {
+		return nil // it has been said
+	}
 	if m.Stale == nil {
 		m.Stale = map[string]string{}
 	}

@@ -22,9 +22,9 @@ func page(links ...string) string {
 	return b.String()
 }
 
-// A page that cannot be made again stays as it is, and so does what it leads to; once it can be, both go.
-func TestStale(t *testing.T) {
-	w := newWorld(t)
+// staleWorld has a page of a that leads to x.html of b and cannot be made again, until it is mended.
+func staleWorld(t *testing.T) (w *world, mend func()) {
+	w = newWorld(t)
 	w.members["a"], w.members["b"] = true, true
 	w.publish("a", map[string]string{"index.html": page(w.urlOf("b", "x.html")), "other.html": "x"})
 	w.publish("b", map[string]string{"index.html": "i", "x.html": "x"})
@@ -39,6 +39,16 @@ func TestStale(t *testing.T) {
 		w.must(os.Remove(n)) // it has the inode of what is published
 		w.must(os.WriteFile(n, []byte("damaged"), 0o644))
 	}
+	return w, func() {
+		for n, data := range whole {
+			w.must(os.WriteFile(n, data, 0o644))
+		}
+	}
+}
+
+// A page that cannot be made again stays as it is, and so does what it leads to; once it can be, both go.
+func TestStale(t *testing.T) {
+	w, mend := staleWorld(t)
 	for _, gone := range []bool{false, true} {
 		if gone {
 			delete(w.members, "b")
@@ -54,11 +64,30 @@ func TestStale(t *testing.T) {
 			t.Fatalf("%+v", o)
 		}
 	}
-	for n, data := range whole {
-		w.must(os.WriteFile(n, data, 0o644))
+	if k, err := KeptOf(w.dir, "b"); err != nil || !slices.Equal(k, []Kept{{"s", 1}}) {
+		t.Errorf("%v, %v", k, err)
 	}
+	before := w.log.Len()
+	w.update()
+	if before == 0 || w.log.Len() != before {
+		t.Errorf("it is not said once: %s", w.log.String())
+	}
+	mend()
 	w.update()
 	w.check("whole again")
+}
+
+// A run of the mirror makes stale pages again, of what the mirror has.
+func TestStaleUntilRun(t *testing.T) {
+	w, _ := staleWorld(t)
+	delete(w.members, "b")
+	w.update()
+	if o, err := Look(w.dir, "s", 0); err != nil || len(o.Mirrors) != 2 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	w.fresh = []string{"a"}
+	w.update()
+	w.check("after a run")
 }
 
 // What somebody damages in a space is found, and made again.

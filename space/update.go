@@ -219,6 +219,11 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 		return cmp.Or(-compareBool(u.half[a], u.half[b]), strings.Compare(a, b))
 	})
 	fresh := append(asked, o.Fresh...)
+	for _, name := range fresh { // of what the mirror has, stale pages can be made again
+		if m := u.mirrors[name]; m != nil && len(m.Stale) > 0 {
+			u.half[name] = true
+		}
+	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err

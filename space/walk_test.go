@@ -39,6 +39,7 @@ type world struct {
 	seen      map[string]int64             // of last copies, by mirror
 	repaired  map[string]string            // by mirror and path: the repaired links of the line
 	step      func(string)
+	log       bytes.Buffer
 }
 
 // testSite is a published mirror.
@@ -164,7 +165,7 @@ func (w *world) options() Options {
 		Fresh: w.fresh,
 
 		Volatile: true,
-		Log:      slog.New(slog.DiscardHandler),
+		Log:      slog.New(slog.NewTextHandler(&w.log, nil)),
 		step:     w.step,
 	}
 }

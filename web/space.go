@@ -27,6 +27,18 @@ type spaceSite interface {
 	Space(t Table) (Table, string, bool)
 }
 
+// spaceSites is a Sites whose mirrors may be in spaces.
+type spaceSites interface {
+	// Kept opens what a space keeps of a mirror that does not have it any more; in is the space, "" any.
+	// fs.ErrNotExist says that it keeps no such file.
+	Kept(in, mirror, path string) (*space.KeptFile, error)
+}
+
+// Kept is what the spaces of the state keep.
+func (s *Store) Kept(in, mirror, path string) (*space.KeptFile, error) {
+	return space.OpenKept(s.state.Dir, in, mirror, path)
+}
+
 // Space returns the table of the current version as it is in the mirror's space.
 func (st *storeSite) Space(t Table) (Table, string, bool) {
 	o, err := st.overlay()
@@ -101,7 +113,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	}
 	st, err := v.o.Sites.Site(name)
 	if errors.Is(err, ErrNoSite) {
-		return false, nil
+		return v.kept(in, name, rest)
 	} else if err != nil {
 		return false, err
 	}
@@ -122,8 +134,10 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 		return v.lastCopy(table.(spaceTable).space, rest)
 	}
 	r, ok, err := table.At(rest)
-	if !ok || err != nil {
+	if err != nil {
 		return false, err
+	} else if !ok {
+		return v.kept(its, name, rest)
 	}
 	address := "/" + name
 	if in != "" {
@@ -158,12 +172,41 @@ func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
 		return false, err
 	}
 	defer f.Close()
+	v.ofNoVersion(f, mime)
+	return true, nil
+}
+
+// kept answers an address of a file that its mirror does not have any more, and that the space keeps for a
+// page that could not be made again; or the page that says that the mirror was removed.
+func (v *view) kept(in, mirror, path string) (done bool, err error) {
+	sites, ok := v.o.Sites.(spaceSites)
+	if !ok {
+		return false, nil
+	}
+	f, err := sites.Kept(in, mirror, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if f.Struck {
+		v.w.Header().Set("Cache-Control", "no-store")
+		what := "The mirror " + mirror + " was removed, with the file that was here."
+		v.page(v.w, v.r, http.StatusGone, "missing", notFound{What: what})
+		return true, nil
+	}
+	v.ofNoVersion(f, f.Type)
+	return true, nil
+}
+
+// ofNoVersion sends a file of no version that is served, and so of no host: a page gets an origin of its own.
+func (v *view) ofNoVersion(f io.ReadSeeker, mime string) {
 	h := v.w.Header()
 	isolation(true).set(h)
 	h.Set("Content-Type", cmp.Or(mime, "application/octet-stream"))
 	h.Set("Cache-Control", "no-cache")
 	http.ServeContent(v.w, v.r, "", time.Time{}, f)
-	return true, nil
 }
 
 // isDocument reports whether a browser may run scripts of a file that it shows in a window of its own.

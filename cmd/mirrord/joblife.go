@@ -11,20 +11,24 @@ import (
 )
 
 func removeCommand(a *cli) *cobra.Command {
-	var yes bool
+	var yes, now bool
 	cmd := &cobra.Command{
 		Use:   "remove JOB",
 		Short: "Delete a job and its mirror",
 		Long: `Delete a job: its file, its mirror with all versions, and what is noted of its runs. The command shows what it deletes and asks first;
 without a terminal it needs --yes. While a run goes on nothing is deleted (exit code 5).
 
+In a space, links of other mirrors lead to the site again. Files to which a page leads that cannot be made again now (its stored copy is
+damaged) stay in the space until it can. With --now they go at once, and in the place of each is a page that says that the mirror was
+removed; the command does this also for a mirror that is removed already.
+
 To stop mirroring and keep the mirror, delete the job file or use mirrord pause. mirrord export writes a mirror to a file first.`,
 		Example: `  mirrord remove samba
-  mirrord remove samba --yes`,
+  mirrord remove samba --yes --now`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := app.PlanRemoval(a.app(), args[0])
+			r, err := app.PlanRemoval(a.app(), args[0], now)
 			if err != nil {
 				return err
 			}
@@ -43,10 +47,16 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 			if r.Mirror != "" {
 				a.printf("  to free the space of bodies that no other mirror has: mirrord gc\n")
 			}
+			if r.Kept > 0 {
+				a.printf("  %d files stay in its space, because pages lead to them that are damaged there: mirrord "+
+					"space says which; the next run of their job mends them, and the files go\n"+
+					"  to remove the files at once: mirrord remove %s --now\n", r.Kept, r.Job)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&now, "now", false, "keep nothing of the mirror for other mirrors of its space")
 	return cmd
 }
 
@@ -61,6 +71,9 @@ func (a *cli) confirmRemoval(r *app.Removal) error {
 	} else if r.Mirror != "" {
 		fmt.Fprintf(a.stderr, "  the mirror %s: %d versions; the current one has %d files, %s\n", r.Mirror,
 			r.Versions, r.Files, bytesText(r.Bytes))
+	}
+	if r.Kept > 0 {
+		fmt.Fprintf(a.stderr, "  %d files that its space keeps for pages of other mirrors\n", r.Kept)
 	}
 	if r.Link != "" {
 		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)

@@ -99,6 +99,11 @@ func TestReuseIsFound(t *testing.T) {
 		!strings.Contains(out, "it is taken from the mirror of job manual") {
 		t.Errorf("explain: %s", out)
 	}
+	write("site", fmt.Sprintf("url = %q\n", second+"/"))
+	mirrord("remove", "manual", "--yes")
+	if out := mirrord("run-now", "site"); strings.Contains(out, "the mirror of manual") {
+		t.Errorf("a job that was removed is proposed: %s", out)
+	}
 }
 
 // Two jobs that would find one another do not take files from one another in a circle.

@@ -105,7 +105,8 @@ func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
 	}
 	for _, m := range s.Mirrors {
 		for _, p := range slices.Sorted(maps.Keys(m.Stale)) {
-			a.printf("  %s/%s keeps its links: %s\n", space.MirrorFolder(m.Name), p, m.Stale[p])
+			a.printf("  %s/%s keeps its links until the next run of %s: %s\n", space.MirrorFolder(m.Name), p,
+				m.Name, m.Stale[p])
 		}
 		if len(m.Last) > 0 {
 			a.printf("  %s: last copies of what its site does not have any more: %d\n", m.Name, len(m.Last))

@@ -44,13 +44,21 @@ type ReuseFinder struct {
 	Now  func() time.Time
 }
 
-// Renew looks again when it is time, and returns what is known.
+// Renew looks again when it is time, or when the job that was found is no more, and returns what is known.
 func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 	last, err := ledger.LastFoundReuse(f.Site.Notes)
-	if err != nil || f.Now().Sub(last.Searched) < findAgain {
+	if err != nil {
 		return last, err
 	}
-	found, err := f.find(ctx)
+	names, err := f.Others.Sites()
+	if err != nil {
+		return last, err
+	}
+	there := last.Job == "" || slices.Contains(names, last.Job)
+	if there && f.Now().Sub(last.Searched) < findAgain {
+		return last, nil
+	}
+	found, err := f.find(ctx, names)
 	if err != nil {
 		return ledger.FoundReuse{}, err
 	}
@@ -65,12 +73,9 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 // reusePlace is a directory of this site, and one of another that has the same files.
 type reusePlace struct{ at, from string }
 
-func (f *ReuseFinder) find(ctx context.Context) (ledger.FoundReuse, error) {
+// find looks in the mirrors of these names.
+func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReuse, error) {
 	own, below, err := f.own()
-	if err != nil {
-		return ledger.FoundReuse{}, err
-	}
-	names, err := f.Others.Sites()
 	if err != nil {
 		return ledger.FoundReuse{}, err
 	}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/space"
+	"mirrord/store"
+	"mirrord/web"
+)
+
+// What a space keeps of a mirror that was removed is served until remove --now takes it away; then a page
+// says so.
+func TestRemoveNow(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a", "b")
+	dir := mustState(t, w.app)
+	copies, err := filepath.Glob(filepath.Join(dir, space.Folder, "s", "pages", "a", "*"))
+	if err != nil || len(copies) == 0 {
+		t.Fatalf("%q, %v", copies, err)
+	}
+	for _, f := range copies { // no page of a can be made again
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, []byte("damaged"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(now bool, kept int) {
+		t.Helper()
+		r, err := PlanRemoval(w.app, "b", now)
+		if err == nil {
+			err = Remove(t.Context(), w.app, r)
+		}
+		if err != nil || r.Kept != kept {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		w.leads("@@a/index.html", "../@@b/page.html#top")
+	}
+	served := func(code int, has string) {
+		t.Helper()
+		st, err := store.OpenState(dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		sites := web.NewStore(st, nil, nil)
+		defer sites.Close()
+		srv, err := web.New(web.Options{Sites: sites})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"a.localhost", "127.0.0.1"} {
+			r := httptest.NewRequest(http.MethodGet, "/@@b/page.html", nil)
+			r.Host = host
+			rec := httptest.NewRecorder()
+			srv.ServeHTTP(rec, r)
+			if rec.Code != code || !strings.Contains(rec.Body.String(), has) || rec.Header().Get(
+				"Content-Security-Policy") == "" {
+				t.Errorf("%s: %d %v, %s", host, rec.Code, rec.Header(), rec.Body)
+			}
+		}
+	}
+	remove(false, 2) // page.html and p.png
+	served(http.StatusOK, ">old</a>")
+	if _, err := PlanRemoval(w.app, "b", false); err == nil {
+		t.Error("it was removed before")
+	}
+	remove(true, 0)
+	served(http.StatusGone, "The mirror b was removed")
+	data, err := os.ReadFile(filepath.Join(dir, space.FilesDir("s"), "@@b/page.html"))
+	if err != nil || !strings.Contains(string(data), "The mirror <b>b</b> was removed on 2") {
+		t.Errorf("%s, %v", data, err)
+	}
+	if _, err := PlanRemoval(w.app, "b", true); err == nil {
+		t.Error("nothing of it is left")
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/phm"
+	"mirrord/relocate"
+)
+
+// dropSuffix is of the file that says since when nothing of a mirror may stay in the space.
+const dropSuffix = ".drop"
+
+// Drop notes that nothing of a mirror may stay in its spaces once it is no member of them any more: the next
+// Update puts a page that says so in the place of each file to which pages lead that cannot be made again. A
+// mirror that becomes a member later is not concerned.
+func Drop(state, mirror string, now time.Time) error {
+	names, err := Names(state)
+	if len(names) == 0 || err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(state)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names {
+		d := disk{root: root, name: name}
+		if _, err := root.Lstat(d.note(mirror, ".json")); err != nil {
+			continue
+		}
+		since := now.UTC().Format(time.DateOnly) + "\n"
+		if err := root.WriteFile(d.note(mirror, dropSuffix), []byte(since), 0o644); err != nil {
+			return fmt.Errorf("space %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// noticePage takes the place of a file of a mirror that was removed.
+const noticePage = `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<title>This mirror was removed</title>
+<h1>This mirror was removed</h1>
+<p>The mirror <b>{{.Name}}</b> was removed on {{.Since}}, with the file that was here.
+{{with .URL}}<p>On the site it was <a href="{{.}}" rel="noreferrer">{{.}}</a>
+{{end}}<p><a href="{{.Index}}">What is mirrored here</a>
+`
+
+// notice returns the page in the place of a file of a mirror; since is a day, url what the file was on the
+// site, "" when that is not known.
+func notice(mirror, p, since, url string) ([]byte, error) {
+	t, err := template.New("").Parse(noticePage)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, struct{ Name, Since, URL, Index string }{
+		Name:  mirror,
+		Since: since,
+		URL:   url,
+		Index: string(relocate.Relative(nil, MirrorFolder(mirror)+"/"+p, indexName)),
+	})
+	return b.Bytes(), err
+}
+
+// Kept are the files of a mirror that are in a space because pages of other mirrors lead to them that
+// cannot be made again.
+type Kept struct {
+	Space string
+	Files int
+}
+
+// KeptOf returns what spaces keep of a mirror that was removed, nil when nothing is kept.
+func KeptOf(state, mirror string) (kept []Kept, err error) {
+	err = eachNote(state, mirror, func(d *disk, n *note) (bool, error) {
+		if n.Gone && !n.Struck && len(n.Kept) > 0 {
+			kept = append(kept, Kept{d.name, len(n.Kept)})
+		}
+		return true, nil
+	})
+	return kept, err
+}
+
+// KeptFile is a file of a mirror that the mirror itself does not have any more.
+type KeptFile struct {
+	*os.File
+	Type   string // by its name
+	Struck bool   // it is a page that says that the mirror was removed
+}
+
+// OpenKept opens such a file; in is the space, "" any. fs.ErrNotExist says that there is none.
+func OpenKept(state, in, mirror, p string) (f *KeptFile, err error) {
+	err = eachNote(state, mirror, func(d *disk, n *note) (bool, error) {
+		if (in != "" && d.name != in) || !slices.Contains(n.Kept, p) {
+			return true, nil
+		}
+		file, err := d.root.Open(d.file(mirror, p))
+		if err != nil {
+			return false, err
+		}
+		f = &KeptFile{file, phm.TypeByExtension(strings.TrimPrefix(path.Ext(p), ".")), n.Struck}
+		return false, nil
+	})
+	if f == nil && err == nil {
+		err = fs.ErrNotExist
+	}
+	return f, err
+}
+
+// eachNote calls each with what every space knows of a mirror, until it returns false.
+func eachNote(state, mirror string, each func(d *disk, n *note) (bool, error)) error {
+	names, err := Names(state)
+	if len(names) == 0 || err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(state)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names {
+		d := &disk{root: root, name: name}
+		var n note
+		if ok, err := d.readJSON(d.note(mirror, ".json"), &n); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		if more, err := each(d, &n); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
