@@ -26,8 +26,7 @@ import (
 
 // capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
 // of their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked
-// more than once. The site need not stay open while
-// they are packed.
+// more than once. The site need not stay open while they are packed.
 type capturePlan struct{ all lines.Lines }
 
 func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {

@@ -145,7 +145,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	}); err != nil {
 		return err
 	}
-	return p.shownAnew(past)
+	return p.shownOtherwise(past)
 }
 
 func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }

@@ -7,14 +7,14 @@ import "mirrord/store"
 // Programs that replay a page date what it loads by the record of the page that they found. So a page that is
 // as it was, and loads a style or a picture that is not, has a record in that version, too.
 
-// shownAnew plans the records of what looks different in a version without having changed, once all of the
-// version was read: p.changed is what did. Of a page that changed later the links are those of today.
-func (p *capturePlanner) shownAnew(past *store.Past) error {
-	anew := map[uint32]bool{}
+// shownOtherwise plans the records of what looks different in a version without having changed, once all of
+// the version was read: p.changed is what did. Of a page that changed later the links are those of today.
+func (p *capturePlanner) shownOtherwise(past *store.Past) error {
+	pages := map[uint32]bool{}
 	for loaded := p.changed; len(loaded) > 0; {
 		next := map[uint32]bool{} // styles, say, that load something of these
 		err := p.site.Records.Links(func(id uint32, targets []byte) error {
-			if int64(id) >= int64(len(p.now)) || anew[id] {
+			if int64(id) >= int64(len(p.now)) || pages[id] {
 				return nil
 			}
 			c := &p.now[id]
@@ -27,7 +27,7 @@ func (p *capturePlanner) shownAnew(past *store.Past) error {
 				return !found
 			})
 			if found {
-				anew[id] = true
+				pages[id] = true
 			}
 			if found && !c.page {
 				next[id] = true
@@ -44,7 +44,7 @@ func (p *capturePlanner) shownAnew(past *store.Past) error {
 	}
 	clear(p.changed)
 	return past.Resources(func(rec *store.Resource, here bool) error {
-		if !here || !anew[rec.ID] {
+		if !here || !pages[rec.ID] {
 			return nil
 		}
 		c := &p.now[rec.ID]
