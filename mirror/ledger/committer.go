@@ -46,7 +46,7 @@ type CommitOptions struct {
 	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
 	Large    int64
 	Unsynced bool         // Commit syncs nothing
-	Room     func() error // says why nothing more may be stored, each few milliseconds and after each batch
+	Room     func() error // says why nothing more may be stored, four times a second and after each batch
 	Stop     func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
 }
 
@@ -59,10 +59,10 @@ type Committer struct {
 
 	known  uint32 // numbers that the journal has; this and what follows is of the goroutine
 	batch  []*store.Done
-	bytes  int64     // of the bodies that came with it,
-	packed int64     // and of those that are documents
-	first  time.Time // when its first result came
+	bytes  int64 // of the bodies that came with it,
+	packed int64 // and of those that are documents
 	news   []store.NewURL
+	due    *time.Timer   // when the batch is as old as one may become
 	age    time.Duration // between two commits at least
 	last   time.Time     // when the last one began
 	err    error
@@ -94,8 +94,10 @@ func (c *Committer) Close() error {
 
 func (c *Committer) work() error {
 	c.age = leastAge
-	tick := time.NewTicker(leastAge)
-	defer tick.Stop()
+	c.due = time.NewTimer(0) // of an empty batch
+	defer c.due.Stop()
+	look := time.NewTicker(batchAge) // one large body may fill the disk
+	defer look.Stop()
 	for {
 		select {
 		case d, ok := <-c.done:
@@ -103,9 +105,8 @@ func (c *Committer) work() error {
 				c.flush()
 				return c.err
 			}
-			if c.batch = append(c.batch, d); len(c.batch) == 1 {
-				c.first = time.Now()
-			}
+			frame := c.packed >= batchFrame
+			c.batch = append(c.batch, d)
 			if d.Outcome == site.Fetched {
 				c.bytes += d.Size
 				if d.Body == store.PackBody {
@@ -113,24 +114,29 @@ func (c *Committer) work() error {
 				}
 			}
 			large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
-			if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
+			switch {
+			case large || c.bytes >= batchBytes || len(c.batch) >= BatchItems:
 				c.flush()
+			case len(c.batch) == 1 || frame != (c.packed >= batchFrame):
+				c.due.Reset(c.wait())
 			}
-		case <-tick.C:
-			if c.isOld() {
-				c.flush()
-			}
-			c.look() // one large body may fill the disk
+		case <-c.due.C:
+			c.flush()
+		case <-look.C:
+			c.look()
 		}
 	}
 }
 
-// isOld reports whether the batch is as old as one may become.
-func (c *Committer) isOld() bool {
-	if c.o.Unsynced || c.packed >= batchFrame {
-		return time.Since(c.last) >= c.age
+// wait is how much older the batch may become, from its first result and from its first frame on.
+func (c *Committer) wait() time.Duration {
+	if !c.o.Unsynced && c.packed < batchFrame {
+		return batchAge
 	}
-	return len(c.batch) > 0 && time.Since(c.first) >= batchAge
+	if left := c.age - time.Since(c.last); left > 0 || len(c.batch) > 1 {
+		return max(left, 0)
+	}
+	return leastAge // after a pause
 }
 
 // flush commits the batch.
