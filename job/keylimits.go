@@ -34,7 +34,7 @@ func limitKeys() []Key {
 			Type:    "size",
 			Example: `"4MiB"`,
 			Doc: "A larger page or style sheet is stored as it came; its links are neither followed " +
-				"nor relocated.",
+				"nor relocated, and verify leaves them out.",
 			Risk:  "A run needs a few times this much memory.",
 			min:   1 << 10,
 			max:   1 << 30,

@@ -62,6 +62,10 @@ const AlsoField = "mirrord.also"
 // the origin sent it.
 const SymbolsField = "mirrord.symbols"
 
+// UnscannedField is the member that mirrord writes, as true, into the line of a document whose links are as
+// the origin sent them, because it is larger than what is scanned.
+const UnscannedField = "mirrord.unscanned"
+
 // Also returns the other URLs of the file, nil for nearly every one.
 func (f *File) Also() (urls []string) {
 	if v, ok := f.Extra[AlsoField]; ok && json.Unmarshal(v, &urls) != nil {

@@ -44,6 +44,9 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 	if err != nil {
 		return []string{fmt.Sprintf("%q is no URL", f.URL)}
 	}
+	if _, ok := f.Extra[phm.UnscannedField]; ok {
+		return nil
+	}
 	// How a document is read depends on where it came from: the extension counts when the type says nothing.
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
 	if !format.Spliced() {
