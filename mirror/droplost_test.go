@@ -41,12 +41,13 @@ func TestDropLost(t *testing.T) {
 			m := mirrortest.New(t, w, job())
 			m.Durable = true
 			for version := 1; version <= 3; version++ {
-				text := ""
+				var text strings.Builder
 				for i := range 9000 { // a frame of its own, and no delta: nothing is in common
-					text += fmt.Sprintf("<p>%x\n", sha256.Sum256([]byte{byte(version), byte(i >> 8), byte(i)}))
+					sum := sha256.Sum256([]byte{byte(version), byte(i >> 8), byte(i)})
+					fmt.Fprintf(&text, "<p>%x\n", sum)
 				}
-				text += fmt.Sprintf(`<a href="%s/page02.html">two</a>`, home)
-				w.Set(page, mirrortest.HTML("Three", text))
+				fmt.Fprintf(&text, `<a href="%s/page02.html">two</a>`, home)
+				w.Set(page, mirrortest.HTML("Three", text.String()))
 				wantVerdict(t, m.Run(), mirror.Complete, true)
 			}
 			tw := &twins{t: t, web: w, hurt: m}

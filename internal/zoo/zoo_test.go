@@ -15,9 +15,9 @@ func exhibits() []Exhibit {
 		issueCases(), changeCases(), trapCases())
 }
 
-// TestZoo plays each site as it is, and every fifth of them, all with MIRRORD_LONG, once more with one page
-// more that is broken for ever. Each way to be broken comes up in both.
-func TestZoo(t *testing.T) {
+// TestZooInBulk plays each site as it is, and every fifth of them, all with MIRRORD_LONG, once more with one
+// page more that is broken for ever. Each way to be broken comes up in both.
+func TestZooInBulk(t *testing.T) {
 	ways := breakages()
 	for i, c := range exhibits() {
 		t.Run(c.Name, func(t *testing.T) {
