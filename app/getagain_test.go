@@ -3,10 +3,12 @@
 package app
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,7 +52,7 @@ func (s *pagesSite) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, ok := s.pages[r.URL.Path]
-	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", []byte(body)))
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256([]byte(body))))
 	switch {
 	case !ok:
 		http.NotFound(w, r)
@@ -418,5 +420,49 @@ func TestGetAgainByWhereItLeads(t *testing.T) {
 	}
 	if n := srv.got(http.StatusNotModified); n != 4 {
 		t.Errorf("%d answers 304, want one for each of 4 files", n)
+	}
+}
+
+// A large page is made of its file and what relocation replaced in it, like any other: the folder beside the
+// mirror holds no copy, and the next version links it anew.
+func TestGetAgainLargePage(t *testing.T) {
+	srv := newPagesSite(t)
+	filler := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(filler)
+	large := fmt.Sprintf(`<title>large</title><a href="/gone.html">1</a><p>%x<a href="/gone.html">2</a>`, filler)
+	srv.set("/large.html", large, "/", `<title>entry</title><a href="/large.html">large</a>`)
+	out := filepath.Join(t.TempDir(), "out")
+	get := func() string {
+		t.Helper()
+		j := getJob(srv.URL + "/")
+		j.Limits.MaxDelete = 1
+		if _, err := Get(t.Context(), testApp(""), GetRequest{Job: j, Out: out}); err != nil {
+			t.Fatal(err)
+		}
+		return mirrorAt(t, out)["large.html"]
+	}
+	if got := get(); got != strings.ReplaceAll(large, `"/gone`, `"`+srv.URL+`/gone`) {
+		t.Errorf("%d bytes, not those of the page", len(got))
+	}
+	size := int64(0)
+	err := filepath.WalkDir(workOf(out), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(d.Name()) != ".pack" {
+			return err
+		}
+		fi, err := d.Info()
+		if err == nil {
+			size += fi.Size()
+		}
+		return err
+	})
+	if err != nil || size == 0 || size > 10_000 {
+		t.Errorf("%d bytes are packed beside the mirror, %v", size, err)
+	}
+	srv.set("/gone.html", "<title>there</title>")
+	if got := get(); got != strings.ReplaceAll(large, `"/gone`, `"gone`) {
+		t.Errorf("%d bytes, not those of the page with other links", len(got))
+	}
+	if n := srv.got(http.StatusOK); n != 1 {
+		t.Errorf("%d bodies were sent", n)
 	}
 }

@@ -63,10 +63,12 @@ func (sp *splicer) note(start, end int32, at int) {
 	}
 }
 
-// SpliceTo is Splice for large documents: what it makes goes to w in pieces and is never in memory whole.
+// SpliceTo is SpliceNoting for large documents: what it makes goes to w in pieces and is never in memory
+// whole. Without noted nothing is noted.
 func SpliceTo(
 	w io.Writer, raw []byte, charset string, links []Link, edits []Edit,
 	target func(i int) (ref []byte, inside, replace bool),
+	noted *[]Span,
 ) (edited []Edit, err error) {
 	sp := splicer{
 		raw:    raw,
@@ -75,11 +77,15 @@ func SpliceTo(
 		wide:   wideOf(charset),
 		roman:  charset == "iso-2022-jp",
 		sink:   w,
+		noting: noted != nil,
 	}
 	sp.out = make([]byte, 0, sinkBuffer)
 	edited = sp.run(edits)
 	sp.copyTo(len(raw))
 	sp.flush()
+	if noted != nil {
+		*noted = append(*noted, sp.spans...)
+	}
 	return edited, sp.err
 }
 
@@ -121,6 +127,7 @@ func (sp *splicer) copyTo(end int) {
 		sp.flush()
 		if end-sp.pos > sinkBuffer && sp.err == nil {
 			_, sp.err = sp.sink.Write(sp.raw[sp.pos:end])
+			sp.begin -= end - sp.pos
 			sp.pos = end
 		}
 	}
@@ -132,6 +139,7 @@ func (sp *splicer) flush() {
 	if sp.err == nil && len(sp.out) > 0 {
 		_, sp.err = sp.sink.Write(sp.out)
 	}
+	sp.begin -= len(sp.out)
 	sp.out = sp.out[:0]
 }
 
@@ -174,7 +182,7 @@ type splicer struct {
 	pos  int       // raw bytes copied so far
 
 	noting bool
-	begin  int // of what is made, in out
+	begin  int // of what is made, in out; negative when some of it has gone to sink
 	spans  []Span
 
 	asked int      // links that target was called for so far

@@ -26,15 +26,20 @@ func TestSpliceToIsSplice(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := func(i int) ([]byte, bool, bool) { return fmt.Appendf(nil, "../%d/there.html", i), true, i%3 > 0 }
-		want, wantEdits := Splice(nil, raw, d.Charset, d.Links, d.Edits, target)
+		want, wantEdits, wantSpans := SpliceNoting(nil, raw, d.Charset, d.Links, d.Edits, target, nil)
 		var got bytes.Buffer
-		gotEdits, err := SpliceTo(&got, raw, d.Charset, d.Links, d.Edits, target)
+		var gotSpans []Span
+		gotEdits, err := SpliceTo(&got, raw, d.Charset, d.Links, d.Edits, target, &gotSpans)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) || !slices.Equal(gotEdits, wantEdits) {
 			t.Errorf("document of %d bytes: SpliceTo gives %d bytes and %d edits, Splice %d and %d", len(raw),
 				got.Len(), len(gotEdits), len(want), len(wantEdits))
+		}
+		if !slices.Equal(gotSpans, wantSpans) {
+			t.Errorf("document of %d bytes: SpliceTo notes %d spans, not the %d of SpliceNoting", len(raw),
+				len(gotSpans), len(wantSpans))
 		}
 	}
 }
@@ -55,7 +60,7 @@ func TestSpliceToStopsWritingAfterAnError(t *testing.T) {
 	w := new(failingWriter)
 	_, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 		return []byte("y"), true, true
-	})
+	}, nil)
 	if err != bytes.ErrTooLarge || w.n != 1 {
 		t.Errorf("error %v after %d writes, want %v after 1", err, w.n, bytes.ErrTooLarge)
 	}

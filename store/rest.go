@@ -78,7 +78,8 @@ func (p *packs) rest(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
 	}
-	out := binary.AppendUvarint(nil, uint64(len(meta)))
+	room := len(packed) + len(file) // and little more, if a reference became shorter
+	out := binary.AppendUvarint(make([]byte, 0, room), uint64(len(meta)))
 	out = append(out, meta...)
 	out = binary.AppendUvarint(out, uint64(len(links)))
 	out = append(out, links...)
@@ -122,7 +123,9 @@ func (p *packs) published(path string) ([]byte, error) {
 	if !fi.Mode().IsRegular() || fi.Size() > maxFrame {
 		return nil, fmt.Errorf("%s is no file of a document", path)
 	}
-	return io.ReadAll(f)
+	file := make([]byte, fi.Size())
+	_, err = io.ReadFull(f, file)
+	return file, err
 }
 
 // packKind returns the magic of the first frame of a pack, "" when there is none.

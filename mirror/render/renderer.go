@@ -50,6 +50,10 @@ const smallFrame = 1 << 20
 // collection of its own.
 const hugeDocument = 4 << 20
 
+// largestRest is the size in bytes of the largest document that has a rest: whoever reads a rest has the
+// file and the document in memory.
+const largestRest = 8 << 20
+
 // mostEdits is how many edits a line of the file table declares, beside repaired links, which have their
 // own room: a line of 4 MiB is bad (package phm).
 const mostEdits = 50_000
@@ -137,6 +141,7 @@ func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) 
 	}
 	return s.large, func() {
 		s.links.forget()
+		s.spans = nil
 		s.large.Release()
 		if huge {
 			runtime.GC() // before the next one comes
@@ -195,10 +200,10 @@ func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
 	})
 }
 
-// Rest keeps what the document has beside its file, which is published already when it stays. Of a large one
-// nothing is kept.
+// Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
+// one nothing is kept.
 func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, stays bool) error {
-	if len(d.body) > smallFrame {
+	if len(d.body) > largestRest {
 		return nil
 	}
 	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
@@ -261,7 +266,12 @@ func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
 func (d *Rendered) stream(w io.Writer) ([]relocate.Edit, error) {
 	l := &d.s.links
 	d.s.restart()
-	return relocate.SpliceTo(w, d.body, l.Charset, l.Links, l.Edits, d.target)
+	var noted *[]relocate.Span
+	if len(d.body) <= largestRest {
+		d.s.spans = d.s.spans[:0]
+		noted = &d.s.spans
+	}
+	return relocate.SpliceTo(w, d.body, l.Charset, l.Links, l.Edits, d.target, noted)
 }
 
 func (d *Rendered) target(i int) ([]byte, bool, bool) {
