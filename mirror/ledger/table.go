@@ -193,7 +193,7 @@ func (t *Table) MarkNamed(
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, b := range list {
-		id, ok := t.urls.find(b)
+		id, ok := t.urls.findAgain(b)
 		if !ok {
 			unknown(i)
 			continue

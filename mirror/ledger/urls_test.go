@@ -40,6 +40,28 @@ func TestTableFindsWhatWasAdded(t *testing.T) {
 	}
 }
 
+// What is remembered of the last searches changes no answer.
+func TestTableFindsAgain(t *testing.T) {
+	table := newURLs()
+	name := func(i int) []byte {
+		return fmt.Appendf(nil, "http://h.example/%s%d", strings.Repeat("p", i%300), i)
+	}
+	const n = 3 * recently
+	for i := range n {
+		for range 2 { // what is not there is not remembered
+			if _, ok := table.findAgain(name(i)); ok {
+				t.Fatalf("%d is there before it was added", i)
+			}
+		}
+		table.add(name(i))
+		for _, k := range []int{i, i, i / 2, i - i%7} {
+			if id, ok := table.findAgain(name(k)); !ok || id != uint32(k) {
+				t.Fatalf("%s: %d, %v", name(k), id, ok)
+			}
+		}
+	}
+}
+
 func TestTableLongURLs(t *testing.T) {
 	table := newURLs()
 	for i := range 50 {
