@@ -37,7 +37,10 @@ type AdmissionOptions struct {
 }
 
 // Admission decides which URLs enter the frontier, and lets them in. It is safe for concurrent use.
-type Admission struct{ o AdmissionOptions }
+type Admission struct {
+	o       AdmissionOptions
+	refused refusals
+}
 
 // NewAdmission returns an Admission.
 func NewAdmission(o AdmissionOptions) *Admission { return &Admission{o: o} }
@@ -115,6 +118,9 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 		}
 	})
 	for _, i := range unknown {
+		if a.refused.has(&cs[i]) {
+			continue
+		}
 		id, rec := a.admitNew(&cs[i], doc, queue)
 		if ids[i] = id; rec != nil {
 			out.Forbidden = append(out.Forbidden, *rec)
@@ -245,8 +251,12 @@ func (a *Admission) allowNew(c *admit.Candidate, u site.URL) bool {
 	if ok {
 		return true
 	}
-	if _, trapped := a.o.Rules.Traps.Check(u); trapped && a.o.Rules.Scope.Covers(u) {
-		a.trapped(u, reason)
+	_, trapped := a.o.Rules.Traps.Check(u)
+	switch {
+	case trapped && a.o.Rules.Scope.Covers(u):
+		a.trapped(u, reason) // each time, for the count
+	case u.String() == string(c.URL):
+		a.refused.add(c)
 	}
 	return false
 }

@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,37 @@ func TestAdmit(t *testing.T) {
 		if c.no && (forbidden[0].Outcome != site.Disallowed || forbidden[0].Reason == "") {
 			t.Errorf("%s: %+v", c.name, forbidden[0])
 		}
+	}
+}
+
+// What the rules refuse is refused each time, also where it is remembered; only for what it was refused.
+func TestAdmitRefusedAgain(t *testing.T) {
+	x := newTestAdmission(t)
+	admitted := func(url string, purpose admit.Purpose) bool {
+		ids := []int64{7}
+		x.Admit(ids, Document{}, []admit.Candidate{{URL: []byte(url), Purpose: purpose, Follow: true}})
+		return ids[0] >= 0
+	}
+	long := "http://other/" + strings.Repeat("x", 2*refusedSize)
+	trap := "http://h/" + strings.Repeat("a/", 20)
+	for i := range int64(3) {
+		for _, u := range []string{"http://other/a", "http://h:81/", long, trap} {
+			if admitted(u, admit.Page) {
+				t.Errorf("%s is admitted", u)
+			}
+		}
+		if got := x.counts.Trapped.Load(); got != i+1 {
+			t.Errorf("%d times trapped, want %d", got, i+1)
+		}
+	}
+	for i := range 2 * refusedLast {
+		if u := fmt.Sprintf("http://h/%d", i); !admitted(u, admit.Page) {
+			t.Errorf("%s is refused", u)
+		}
+		admitted(fmt.Sprintf("http://other/%d", i), admit.Page)
+	}
+	if !admitted("http://h:81/", admit.Requisite) {
+		t.Error("as an image it is refused")
 	}
 }
 
