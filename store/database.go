@@ -123,6 +123,7 @@ func (d *database) open() (err error) {
 	opt := &bolt.Options{
 		Timeout:         time.Nanosecond,
 		NoSync:          d.volatile,
+		NoGrowSync:      d.volatile,
 		FreelistType:    bolt.FreelistMapType,
 		ReadOnly:        d.readOnly,
 		PreLoadFreelist: true,

@@ -46,9 +46,9 @@ type openFolder struct {
 	*folder
 }
 
-// maxFolders is how many folders are kept open: work in the order in which pages were found goes back and
-// forth between a few.
-const maxFolders = 8
+// maxFolders is how many folders are kept open, with two descriptors each: work in the order in which pages
+// were found goes back and forth between some.
+const maxFolders = 32
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.
