@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Arrival is a site that comes from elsewhere. It is made aside, as the site AsideName, and takes its place
+// when it is whole: a kill leaves the site that was here, or the one that came. What a killed one has brought
+// is still in the folder, so that it need not be brought again. Nobody can open the site meanwhile.
+type Arrival struct {
+	Name  string
+	Aside string   // name of the site that is made
+	Root  *os.Root // its folder
+	Old   *os.Root // folder of the site that is here; nil for none
+
+	state *State
+	held  *HeldSite
+	lock  *os.File
+}
+
+// arriveLock is the file of the folder that says, while it is locked, that somebody makes the site.
+const arriveLock = ".arriving"
+
+// Receive begins to make a site. One that a process has open is ErrLocked. Bodies are kept from being
+// collected until the state is closed.
+func Receive(s *State, name string) (a *Arrival, err error) {
+	if !ValidName(name) {
+		return nil, fmt.Errorf("%q cannot name a site", name)
+	}
+	a = &Arrival{Name: name, Aside: AsideName(name), state: s}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("receive site %s: %w", name, err), a.Close())
+		}
+	}()
+	if err := s.Spool.held(); err != nil {
+		return a, err
+	}
+	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, ErrNoSite) {
+		return a, err
+	}
+	if a.held != nil {
+		if a.Old, err = s.root.OpenRoot("sites/" + name); err != nil {
+			return a, diskErr("open folder", err)
+		}
+	}
+	dir := "sites/" + a.Aside
+	err = s.root.MkdirAll(dir, 0o755)
+	if err == nil {
+		a.Root, err = s.root.OpenRoot(dir)
+	}
+	if err == nil {
+		a.lock, err = a.Root.OpenFile(arriveLock, os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		return a, diskErr("make folder", err)
+	}
+	if alone, err := flock(a.lock, true, false); err != nil || !alone {
+		return a, errors.Join(err, ErrLocked)
+	}
+	return a, nil
+}
+
+// Tidy removes everything of the folder but the files that are named. What a site needs besides is made.
+func (a *Arrival) Tidy(files []string) error {
+	have, err := fs.ReadDir(a.Root.FS(), ".")
+	if err != nil {
+		return diskErr("list site", err)
+	}
+	for _, e := range have {
+		if e.Name() == arriveLock {
+			continue
+		}
+		if !e.IsDir() && slices.Contains(files, e.Name()) {
+			continue
+		}
+		inside := slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, e.Name()+"/") })
+		if !e.IsDir() || !inside {
+			if err := a.Root.RemoveAll(e.Name()); err != nil {
+				return diskErr("remove "+e.Name(), err)
+			}
+			continue
+		}
+		err := fs.WalkDir(a.Root.FS(), e.Name(), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || slices.Contains(files, path) {
+				return err
+			}
+			return a.Root.Remove(path)
+		})
+		if err != nil {
+			return diskErr("remove files", err)
+		}
+	}
+	for _, dir := range []string{"packs", treesFolder} {
+		if err := a.Root.MkdirAll(dir, 0o755); err != nil {
+			return diskErr("make folder", err)
+		}
+	}
+	return nil
+}
+
+// Finish puts the site in its place. The one that was here is removed.
+func (a *Arrival) Finish() error {
+	d, err := a.Root.Open(".")
+	if err == nil {
+		err = errors.Join(syncFS(int(d.Fd())), d.Close())
+	}
+	if err == nil {
+		err = a.Root.Remove(arriveLock)
+	}
+	if err == nil {
+		err = a.swap()
+	}
+	if err == nil {
+		err = syncDir(a.state.Dir + "/sites")
+	}
+	if err == nil && a.Old != nil {
+		err = a.state.root.RemoveAll("sites/" + a.Aside)
+	}
+	return diskErr("put site "+a.Name+" in its place", err)
+}
+
+// swap exchanges the two folders.
+func (a *Arrival) swap() error {
+	sites := filepath.Join(a.state.Dir, "sites")
+	from, to := filepath.Join(sites, a.Aside), filepath.Join(sites, a.Name)
+	if a.Old == nil {
+		err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+		if !errors.Is(err, unix.EINVAL) {
+			return err
+		}
+		return os.Rename(from, to) // a file system without the flag; a folder with something in it is an error
+	}
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
+	if !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	removed := removedSites + a.Name // FinishRemovals deletes it after a kill
+	if err := a.state.root.RemoveAll(removed); err != nil {
+		return err
+	}
+	return errors.Join(a.state.root.Rename("sites/"+a.Name, removed), os.Rename(from, to),
+		a.state.root.RemoveAll(removed))
+}
+
+// Close lets others open the site again. What was brought of it stays for the next attempt.
+func (a *Arrival) Close() error {
+	var errs []error
+	if a.held != nil {
+		errs = append(errs, a.held.Close())
+	}
+	for _, r := range []*os.Root{a.Root, a.Old} {
+		if r != nil {
+			errs = append(errs, r.Close())
+		}
+	}
+	if a.lock != nil {
+		errs = append(errs, a.lock.Close())
+	}
+	return errors.Join(errs...)
+}

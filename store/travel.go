@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"mirrord/internal/dbpages"
+)
+
+// DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
+const DepotNotes = "depots.json"
+
+// travels reports whether a file or folder of a site's folder goes where the site goes. Published trees and
+// the log are made again; what is left of older formats, and what was set aside, is of use here only.
+func travels(name string) bool {
+	switch name {
+	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes:
+		return false
+	}
+	return name[0] != '.' && !strings.HasPrefix(name, siteDB+".")
+}
+
+// TravelFile is a file that goes where a site goes, or where the state goes.
+type TravelFile struct {
+	Name string // in the folder of the site, slash-separated
+	Info fs.FileInfo
+	*os.File
+}
+
+// Size is how long the file was when it was opened. It may be longer now.
+func (f *TravelFile) Size() int64 { return f.Info.Size() }
+
+// Travelling is a site as of its last commit, with all files that go where it goes. What is derived of it is
+// none of them. The database comes last.
+type Travelling struct {
+	*Site
+	Files []TravelFile
+	Tx    uint64 // the last transaction of the database
+	Token uint64 // that the last lease has left in it
+}
+
+// errUnsettled says that packs were removed while they were opened.
+var errUnsettled = fmt.Errorf("packs are being collected: %w", ErrBusy)
+
+// OpenTravelling opens a site for travelling, also while a run writes it. Packs and heads are only added to,
+// but by a collection: files that go meanwhile make another attempt.
+func OpenTravelling(s *State, name string) (t *Travelling, err error) {
+	for range 20 {
+		if t, err = openTravelling(s, name); !errors.Is(err, errUnsettled) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	return t, nil
+}
+
+func openTravelling(s *State, name string) (_ *Travelling, err error) {
+	if !ValidName(name) {
+		return nil, fmt.Errorf("%q cannot name a site", name)
+	}
+	dir := "sites/" + name
+	before, err := travelNames(s.root.FS(), dir)
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.ViewSite(name)
+	if err != nil {
+		return nil, err
+	}
+	t := &Travelling{Site: view}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	names, err := travelNames(s.root.FS(), dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range names {
+		if file != siteDB {
+			if err := t.add(file); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, file := range before { // the view may refer to it
+		data := strings.HasPrefix(file, "packs/") || strings.HasPrefix(file, "heads.")
+		if data && !slices.ContainsFunc(t.Files, func(f TravelFile) bool { return f.Name == file }) {
+			return nil, errUnsettled
+		}
+	}
+	head, err := dbpages.ReadCommit(view.db.file)
+	if err != nil {
+		return nil, view.db.damaged(err)
+	}
+	fi, err := view.db.file.Stat()
+	if err != nil {
+		return nil, diskErr("look at "+siteDB, err)
+	}
+	t.Tx = head.Tx
+	t.Files = append(t.Files, TravelFile{Name: siteDB, Info: fi, File: view.db.file})
+	return t, view.db.View(func(tx *transaction) error {
+		t.Token = tokenIn(tx.Bucket(bMeta))
+		return nil
+	})
+}
+
+// add opens a file; one that went meanwhile is left out.
+func (t *Travelling) add(name string) error {
+	f, err := t.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return diskErr("open "+name, err)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return errors.Join(diskErr("look at "+name, err), f.Close())
+	}
+	t.Files = append(t.Files, TravelFile{Name: name, Info: fi, File: f})
+	return nil
+}
+
+// travelNames lists the files of a site's folder that travel, sorted.
+func travelNames(fsys fs.FS, dir string) (names []string, err error) {
+	err = fs.WalkDir(fsys, dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name := strings.TrimPrefix(path, dir+"/")
+		if !travels(name) && !strings.Contains(name, "/") {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if e.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoSite
+	}
+	return names, diskErr("list site", err)
+}
+
+// Close lets go of the site and its files.
+func (t *Travelling) Close() error {
+	var errs []error
+	for _, f := range t.Files {
+		if f.Name != siteDB { // which belongs to the view
+			errs = append(errs, f.File.Close())
+		}
+	}
+	return errors.Join(append(errs, t.Site.Close())...)
+}
+
+// Published is the number of the last version, 0 for none.
+func (t *Travelling) Published() (int, error) {
+	vs, err := t.Versions.List()
+	if err != nil || len(vs) == 0 {
+		return 0, err
+	}
+	return vs[len(vs)-1].Number, nil
+}
+
+// UsedBodies calls f for each body that is published as it came and that a record, a kept version or the
+// unfinished run refers to, in order of digests.
+func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) error {
+	var used [][32]byte
+	err := s.Records.bodied(ctx, func(r *Resource, _ bool) error {
+		if r.Body == BlobBody {
+			used = append(used, r.Digest)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(used, func(a, b [32]byte) int { return slices.Compare(a[:], b[:]) })
+	for _, digest := range slices.Compact(used) {
+		if err := f(digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LastTransaction is the number of the last transaction of a site's database; 0 when there is none.
+func LastTransaction(s *State, name string) (uint64, error) {
+	f, err := s.root.Open("sites/" + name + "/" + siteDB)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, diskErr("open "+siteDB, err)
+	}
+	defer f.Close()
+	head, err := dbpages.ReadCommit(f)
+	return head.Tx, err
+}
+
+// OpenShared opens the files of a state that belong to no site: mirror.db as of its last commit, and what
+// lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
+func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
+	var db *database
+	done = func() error {
+		var errs []error
+		for _, f := range files {
+			if f.Name != stateDB {
+				errs = append(errs, f.File.Close())
+			}
+		}
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+		return errors.Join(errs...)
+	}
+	entries, err := fs.ReadDir(s.root.FS(), ".")
+	for _, e := range entries {
+		own := strings.HasPrefix(e.Name(), stateDB) || strings.HasSuffix(e.Name(), ".lock") ||
+			e.Name()[0] == '.' || e.Name() == DepotNotes
+		if err != nil || own || !e.Type().IsRegular() {
+			continue
+		}
+		var f *os.File
+		var fi fs.FileInfo
+		if f, err = s.root.Open(e.Name()); err == nil {
+			if fi, err = f.Stat(); err == nil {
+				files = append(files, TravelFile{Name: e.Name(), Info: fi, File: f})
+			}
+		}
+	}
+	if err == nil {
+		o := s.dbOptions(stateDB)
+		o.readOnly, o.known, o.wait, o.scratch = true, nil, 0, []string{os.TempDir(), s.Dir}
+		if db, err = openDatabase(o); errors.Is(err, fs.ErrNotExist) {
+			return files, done, nil
+		}
+	}
+	if err == nil {
+		var fi fs.FileInfo
+		if fi, err = db.file.Stat(); err == nil {
+			files = append(files, TravelFile{Name: stateDB, Info: fi, File: db.file})
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(diskErr("open shared files", err), done())
+	}
+	return files, done, nil
+}
+
+// ReplaceRecords puts what another machine noted of a job, its run log, the oldest run first, and the
+// scheduler's record, in the place of what is noted here.
+func ReplaceRecords(s *State, name string, runs [][]byte, job []byte) error {
+	return s.updateDB("take records", func(tx *transaction) error {
+		if err := dropRuns(tx, name); err != nil {
+			return err
+		}
+		for _, v := range runs {
+			if err := addRun(tx, name, v); err != nil {
+				return err
+			}
+		}
+		jobs, err := tx.CreateBucketIfNotExists(bJobs)
+		if err != nil || job == nil {
+			return err
+		}
+		return jobs.Put([]byte(name), job)
+	})
+}
