@@ -49,6 +49,8 @@ func rows() map[string]Row {
 
 		"archive/captured": 5, "access": 5,
 
+		"cluster/objects": 4, "cluster/depot": 5,
+
 		"job": 3, "replica": 3, "archive": 3, "archive/crawls": 3,
 
 		"archive/kiwix": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
@@ -80,6 +82,9 @@ func rows() map[string]Row {
 
 		// Suites for implementations of the store's interfaces.
 		"store/storetest": harness,
+
+		// The suite for stores of objects, and servers and faults for tests of what uses them.
+		"cluster/objects/objectstest": harness,
 
 		// Orders of a small site, for the rows above them.
 		"app/orders/orderstest": harness,

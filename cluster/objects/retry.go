@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// Retry is a Store that repeats what failed for a moment: an answer of 5xx or 429, a connection that broke,
+// an answer that does not come. It counts what it asks for. The zero value of what is not set is a default.
+type Retry struct {
+	Store
+	Attempts int           // at most; 5
+	Pause    time.Duration // before the second attempt, doubled each time; 250 ms
+	// Patience is how long one attempt may take, with a second more for each 256 KiB; 30 s.
+	Patience time.Duration
+
+	Counted Requested
+}
+
+// Requested is what a Store was asked for.
+type Requested struct {
+	Puts, Gets, Lists, Deletes, Retries atomic.Int64
+
+	Sent, Received atomic.Int64 // bytes of objects
+}
+
+// slowest is the rate, in bytes a second, at which a transfer is not yet given up.
+const slowest = 256 << 10
+
+// again calls f until it succeeds, as long as that can help.
+func (r *Retry) again(ctx context.Context, size int64, f func(context.Context) error) error {
+	attempts, pause, patience := r.Attempts, r.Pause, r.Patience
+	if attempts == 0 {
+		attempts = 5
+	}
+	if pause == 0 {
+		pause = 250 * time.Millisecond
+	}
+	if patience == 0 {
+		patience = 30 * time.Second
+	}
+	patience += time.Duration(size/slowest) * time.Second
+	for n := 1; ; n++ {
+		once, cancel := context.WithTimeout(ctx, patience)
+		err := f(once)
+		cancel()
+		if err == nil || isFinal(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if n == attempts {
+			return fmt.Errorf("%w (%d attempts)", err, n)
+		}
+		r.Counted.Retries.Add(1)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause *= 2
+	}
+}
+
+// isFinal reports whether another attempt would end in the same.
+func isFinal(err error) bool {
+	for _, final := range []error{ErrCondition, ErrDenied, fs.ErrNotExist, fs.ErrPermission} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
+// Put implements Store. An object that is put on a condition may have been put by an attempt whose answer was
+// lost: then it is ErrCondition too, and the caller looks at what is there.
+func (r *Retry) Put(
+	ctx context.Context, name string, data *io.SectionReader, c Condition,
+) (etag string, err error) {
+	err = r.again(ctx, data.Size(), func(ctx context.Context) (err error) {
+		r.Counted.Puts.Add(1)
+		etag, err = r.Store.Put(ctx, name, data, c)
+		return err
+	})
+	if err == nil {
+		r.Counted.Sent.Add(data.Size())
+	}
+	return etag, err
+}
+
+// Get implements Store.
+func (r *Retry) Get(ctx context.Context, name string, from, n int64) (b []byte, info Info, err error) {
+	err = r.again(ctx, n, func(ctx context.Context) (err error) {
+		r.Counted.Gets.Add(1)
+		b, info, err = r.Store.Get(ctx, name, from, n)
+		return err
+	})
+	r.Counted.Received.Add(int64(len(b)))
+	return b, info, err
+}
+
+// Delete implements Store.
+func (r *Retry) Delete(ctx context.Context, name string) error {
+	return r.again(ctx, 0, func(ctx context.Context) error {
+		r.Counted.Deletes.Add(1)
+		return r.Store.Delete(ctx, name)
+	})
+}
+
+// List implements Store. All names are read before the first one is passed on.
+func (r *Retry) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		var all []Info
+		err := r.again(ctx, slowest*600, func(ctx context.Context) error {
+			r.Counted.Lists.Add(1)
+			all = all[:0]
+			for info, err := range r.Store.List(ctx, prefix) {
+				if err != nil {
+					return err
+				}
+				all = append(all, info)
+			}
+			return nil
+		})
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		for _, info := range all {
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Tidy removes what killed processes have left, in stores that know of such.
+func (r *Retry) Tidy() error {
+	if f, ok := r.Store.(*Folder); ok {
+		return f.Tidy()
+	}
+	return nil
+}
