@@ -29,7 +29,9 @@ func commandGroups(a *cli) []commandGroup {
 		{"Run", []*cobra.Command{
 			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),
 		}},
-		{"Archives", []*cobra.Command{exportCommand(a), importCommand(a), applyCommand(a)}},
+		{"Archives", []*cobra.Command{
+			exportCommand(a), importCommand(a), applyCommand(a), clusterCommand(a),
+		}},
 		{"Daemon", []*cobra.Command{
 			daemonCommand(a), openCommand(a), userCommand(a), tokenCommand(a), reloadCommand(a),
 			healthCommand(a), notifyTestCommand(a),

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mirrord/app"
+	"mirrord/cluster/depot"
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -32,6 +33,10 @@ type jsonOutput struct {
 // jsonOutputs are the calls of printJSON and WriteJSON, by file and function.
 func jsonOutputs() map[string]jsonOutput {
 	return map[string]jsonOutput{
+		"clusterdepot.go clusterPushCommand":    {"cluster push", app.Pushed{}},
+		"clusterdepot.go clusterPullCommand":    {"cluster pull", app.Pulled{}},
+		"clusterdepot.go clusterDepotCommand":   {"cluster depot", app.InDepot{}},
+		"clusterdepot.go collectDepot":          {"cluster gc", depot.DepotCollection{}},
 		"check.go check":                        {"check", app.CheckedFile{}},
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
 		"client.go said":                        {"status", status.Job{}},

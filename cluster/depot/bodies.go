@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"mirrord/cluster/objects"
+	"mirrord/store"
+)
+
+// Bodies keeps bodies that are published as they came in a store of objects: a store.Bodies. Small ones are
+// gathered in packs of up to 8 MiB, which Sync puts; a large one is an object, read by range. What it knows
+// is what was loaded and what it has put. Delete makes it forget a body; the bytes go with a collection, once
+// no manifest refers to them.
+//
+// A pack is "mrdB1\n", the length of the index (4 bytes, little endian), the index (JSON in zstd), and the
+// bodies one after the other, each as it is or as a zstd frame.
+type Bodies struct {
+	ctx   context.Context
+	store objects.Store
+	codec struct {
+		enc *zstd.Encoder
+		dec *zstd.Decoder
+	}
+	putting sync.Mutex // held while packs are put
+
+	mu     sync.Mutex
+	places map[[32]byte]*bodyPlace
+	loaded map[string]bool
+	avoids map[string]bool
+	age    uint64 // the largest of a pack: the entry of a later one counts
+	open   *bodyPack
+	full   []*bodyPack // that are to be put
+}
+
+// bodyPlace is where a body lies.
+type bodyPlace struct {
+	object   string
+	at       int64
+	stored   int64 // a zstd frame when it is smaller than size
+	size     int64
+	modified time.Time
+	age      uint64
+	data     []byte // as it is stored, as long as it is in no object yet
+}
+
+// bodyPack is a pack that is being gathered.
+type bodyPack struct {
+	index  bodyIndex
+	places []*bodyPlace
+	bytes  int64
+}
+
+// bodyIndex is the index of a pack.
+type bodyIndex struct {
+	Age    uint64      `json:"age"`
+	Bodies []bodyEntry `json:"bodies"`
+}
+
+// bodyEntry is a body in the index. They lie one after the other.
+type bodyEntry struct {
+	SHA256   SHA256 `json:"d"`
+	Size     int64  `json:"n"`
+	Stored   int64  `json:"s"`
+	Modified int64  `json:"m"` // Unix nanoseconds
+}
+
+const (
+	bodyMagic  = "mrdB1\n"
+	bodyHeader = len(bodyMagic) + 4
+	largeBody  = 1 << 20 // from this size on a body is an object
+	bodyFolder = "bodies/"
+	largeNames = bodyFolder + "large/"
+)
+
+// NewBodies returns Bodies that know nothing yet. The context is that of all calls.
+func NewBodies(ctx context.Context, s objects.Store) *Bodies {
+	b := &Bodies{
+		ctx:    ctx,
+		store:  s,
+		places: map[[32]byte]*bodyPlace{},
+		loaded: map[string]bool{},
+	}
+	b.codec.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // these options are valid
+	b.codec.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<30))
+	return b
+}
+
+// load takes in the indexes of objects.
+func (b *Bodies) load(ctx context.Context, names []string) error {
+	for _, name := range names {
+		b.mu.Lock()
+		known := b.loaded[name]
+		b.mu.Unlock()
+		if known {
+			continue
+		}
+		if strings.HasPrefix(name, largeNames) {
+			if err := b.loadLarge(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.loadPack(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadLarge takes in a large body, of which the name says all.
+func (b *Bodies) loadLarge(name string) error {
+	parts := strings.Split(strings.TrimPrefix(name, largeNames), ".")
+	var digest SHA256
+	var size, modified int64
+	err := fmt.Errorf("object %s: %w: its name", name, ErrDamaged)
+	if len(parts) == 3 && digest.UnmarshalText([]byte(parts[0])) == nil {
+		var e1, e2 error
+		size, e1 = strconv.ParseInt(parts[1], 10, 64)
+		modified, e2 = strconv.ParseInt(parts[2], 10, 64)
+		if e1 == nil && e2 == nil && size >= 0 {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loaded[name] = true
+	b.places[digest] = &bodyPlace{
+		object:   name,
+		stored:   size,
+		size:     size,
+		modified: time.Unix(0, modified),
+	}
+	return nil
+}
+
+// firstGet is how much of a pack is read to find its index: a pack of small bodies has few hundred.
+const firstGet = 64 << 10
+
+// loadPack takes in the index of a pack.
+func (b *Bodies) loadPack(ctx context.Context, name string) error {
+	head, info, err := b.store.Get(ctx, name, 0, firstGet)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s; somebody has emptied the store, or part of it", ErrLost, name)
+	}
+	if err != nil {
+		return err
+	}
+	bad := func(why string) error { return fmt.Errorf("object %s: %w: %s", name, ErrDamaged, why) }
+	if len(head) < bodyHeader || string(head[:len(bodyMagic)]) != bodyMagic {
+		return bad("it is no pack of bodies")
+	}
+	end := int64(bodyHeader) + int64(binary.LittleEndian.Uint32(head[len(bodyMagic):]))
+	if end > info.Size {
+		return bad("its index is longer than it is")
+	}
+	for int64(len(head)) < end {
+		more, _, err := b.store.Get(ctx, name, int64(len(head)), min(end-int64(len(head)), objects.MaxGet))
+		if err != nil {
+			return err
+		}
+		if len(more) == 0 {
+			return bad("it ends early")
+		}
+		head = append(head, more...)
+	}
+	var index bodyIndex
+	raw, err := b.codec.dec.DecodeAll(head[bodyHeader:end], nil)
+	if err == nil {
+		err = json.Unmarshal(raw, &index)
+	}
+	if err != nil {
+		return bad(err.Error())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loaded[name] = true
+	b.age = max(b.age, index.Age)
+	for _, e := range index.Bodies {
+		if e.Stored < 0 || e.Stored > e.Size || e.Stored > info.Size-end {
+			return bad("a body lies nowhere")
+		}
+		if p := b.places[e.SHA256]; p == nil || p.age < index.Age {
+			b.places[e.SHA256] = &bodyPlace{
+				object:   name,
+				at:       end,
+				stored:   e.Stored,
+				size:     e.Size,
+				modified: time.Unix(0, e.Modified),
+				age:      index.Age,
+			}
+		}
+		end += e.Stored
+	}
+	return nil
+}
+
+// avoid makes bodies in some objects unknown, also if they are loaded later.
+func (b *Bodies) avoid(names map[string]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.avoids = names
+}
+
+// place returns where a body lies; nil when that is not known.
+func (b *Bodies) place(digest [32]byte) *bodyPlace {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.places[digest]
+	if p == nil || (p.data == nil && b.avoids[p.object]) {
+		return nil
+	}
+	found := *p
+	return &found
+}
+
+// where is the name of the object that a body lies in, "" when it lies in none.
+func (b *Bodies) where(digest [32]byte) string {
+	if p := b.place(digest); p != nil {
+		return p.object
+	}
+	return ""
+}
+
+func missingBody(digest [32]byte) error { return fmt.Errorf("body %x: %w", digest[:6], fs.ErrNotExist) }
+
+// Stat implements store.Bodies.
+func (b *Bodies) Stat(digest [32]byte) (store.FileStat, error) {
+	p := b.place(digest)
+	if p == nil {
+		return store.FileStat{}, missingBody(digest)
+	}
+	return store.FileStat{Size: p.size, Time: p.modified, Regular: true}, nil
+}
+
+// Put implements store.Bodies.
+func (b *Bodies) Put(digest [32]byte, body []byte, modified time.Time) error {
+	if p := b.place(digest); p != nil && p.size == int64(len(body)) {
+		return nil
+	}
+	if len(body) >= largeBody {
+		return b.putLarge(digest, objects.Bytes(body), modified)
+	}
+	return b.putSmall(digest, bytes.Clone(body), modified)
+}
+
+// putSmall puts a body into the open pack. The bytes are kept.
+func (b *Bodies) putSmall(digest [32]byte, body []byte, modified time.Time) error {
+	p := &bodyPlace{size: int64(len(body)), modified: modified, data: body}
+	if packed := b.codec.enc.EncodeAll(body, nil); len(packed) < len(body)*9/10 {
+		p.data = packed
+	}
+	if p.data == nil {
+		p.data = []byte{}
+	}
+	p.stored = int64(len(p.data))
+	b.mu.Lock()
+	if b.open == nil {
+		b.age++
+		b.open = &bodyPack{index: bodyIndex{Age: b.age}}
+	}
+	pack := b.open
+	p.age = pack.index.Age
+	pack.places = append(pack.places, p)
+	pack.index.Bodies = append(pack.index.Bodies, bodyEntry{
+		SHA256:   digest,
+		Size:     p.size,
+		Stored:   p.stored,
+		Modified: modified.UnixNano(),
+	})
+	b.places[digest] = p
+	pack.bytes += p.stored
+	isFull := pack.bytes >= segmentSize
+	b.mu.Unlock()
+	if isFull {
+		return b.Sync()
+	}
+	return nil
+}
+
+// putLarge puts a body as an object.
+func (b *Bodies) putLarge(digest [32]byte, body *io.SectionReader, modified time.Time) error {
+	name := fmt.Sprintf("%s%x.%d.%d", largeNames, digest, body.Size(), modified.UnixNano())
+	if _, err := b.store.Put(b.ctx, name, body, objects.Condition{}); err != nil {
+		return err
+	}
+	return b.loadLarge(name)
+}
+
+// take puts a body that is kept elsewhere, and returns how many bytes that took. One whose bytes are not
+// those of its digest is store.ErrDamaged.
+func (b *Bodies) take(from store.Bodies, digest [32]byte) (int64, error) {
+	f, err := store.OpenBody(from, digest)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	damaged := fmt.Errorf("body %x: %w", digest[:6], store.ErrDamaged)
+	at, canSeek := f.(io.ReadSeeker)
+	if fi.Size() >= largeBody && canSeek {
+		h := sha256.New()
+		if _, err := io.Copy(h, f); err != nil {
+			return 0, err
+		}
+		if [32]byte(h.Sum(nil)) != digest {
+			return 0, damaged
+		}
+		return fi.Size(), b.putLarge(digest, io.NewSectionReader(seekerAt{at}, 0, fi.Size()), fi.ModTime())
+	}
+	if err := copyBody(b, f, digest, fi.ModTime()); err != nil {
+		return 0, err
+	}
+	return b.place(digest).stored, nil
+}
+
+// copyBody puts a body that is read from somewhere, if its bytes are those of its digest.
+func copyBody(to store.Bodies, from io.Reader, digest [32]byte, modified time.Time) error {
+	body, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	if sha256.Sum256(body) != digest {
+		return fmt.Errorf("body %x: %w", digest[:6], store.ErrDamaged)
+	}
+	return to.Put(digest, body, modified)
+}
+
+// seekerAt reads at offsets of what can seek. One goroutine uses it.
+type seekerAt struct{ io.ReadSeeker }
+
+func (s seekerAt) ReadAt(p []byte, off int64) (int, error) {
+	if _, err := s.Seek(off, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(s.ReadSeeker, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Sync implements store.BodySyncer: all bodies that were put are in objects.
+func (b *Bodies) Sync() error {
+	b.putting.Lock()
+	defer b.putting.Unlock()
+	b.mu.Lock()
+	if b.open != nil {
+		b.full = append(b.full, b.open)
+		b.open = nil
+	}
+	full := b.full
+	b.mu.Unlock()
+	for _, pack := range full {
+		name, data, start, err := pack.encode(b.codec.enc)
+		if err != nil {
+			return err
+		}
+		if _, err := b.store.Put(b.ctx, name, objects.Bytes(data), objects.Condition{}); err != nil {
+			return err // the pack stays for the next call
+		}
+		b.settle(pack, name, start)
+	}
+	return nil
+}
+
+// settle notes that a pack is an object.
+func (b *Bodies) settle(pack *bodyPack, name string, at int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range pack.places {
+		p.object, p.at, p.data = name, at, nil
+		at += p.stored
+	}
+	b.loaded[name] = true
+	b.full = b.full[1:]
+}
+
+// encode returns a pack as an object, and where the first body lies in it.
+func (p *bodyPack) encode(enc *zstd.Encoder) (name string, data []byte, start int64, err error) {
+	index, err := json.Marshal(p.index)
+	if err != nil {
+		return "", nil, 0, err
+	}
+	packed := enc.EncodeAll(index, nil)
+	data = make([]byte, 0, int64(bodyHeader+len(packed))+p.bytes)
+	data = append(data, bodyMagic...)
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(packed)))
+	data = append(data, packed...)
+	start = int64(len(data))
+	for _, place := range p.places {
+		data = append(data, place.data...)
+	}
+	return bodyFolder + objects.RandomName(), data, start, nil
+}
+
+// Open implements store.Bodies. A small body is read at once.
+func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
+	p := b.place(digest)
+	if p == nil {
+		return nil, missingBody(digest)
+	}
+	from = min(from, p.size)
+	if n < 0 || n > p.size-from {
+		n = p.size - from
+	}
+	if p.size >= largeBody {
+		return &largeReader{
+			b:      b,
+			object: p.object,
+			at:     from,
+			end:    from + n,
+		}, nil
+	}
+	stored := p.data
+	if stored == nil && p.stored > 0 {
+		var err error
+		if stored, _, err = b.store.Get(b.ctx, p.object, p.at, p.stored); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := b.unpack(stored, p.size)
+	if err != nil {
+		return nil, fmt.Errorf("body %x in %s: %w: %w", digest[:6], p.object, store.ErrDamaged, err)
+	}
+	return io.NopCloser(bytes.NewReader(raw[from : from+n])), nil
+}
+
+// unpack returns what is stored as it was.
+func (b *Bodies) unpack(stored []byte, size int64) ([]byte, error) {
+	return unpack(b.codec.dec, stored, size)
+}
+
+func unpack(dec *zstd.Decoder, stored []byte, size int64) (raw []byte, err error) {
+	if raw = stored; int64(len(stored)) < size {
+		if raw, err = dec.DecodeAll(stored, make([]byte, 0, min(size, math.MaxInt32))); err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(raw)) != size {
+		return nil, fmt.Errorf("%d bytes in place of %d", len(raw), size)
+	}
+	return raw, nil
+}
+
+// Delete implements store.Bodies.
+func (b *Bodies) Delete(digest [32]byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.places, digest)
+	return nil
+}

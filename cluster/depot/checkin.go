@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/cluster/objects"
+	"mirrord/store"
+)
+
+// In says how a site is checked in.
+type In struct {
+	Token uint64 // of the lease; 0: the token in the site's database
+	// Again takes nothing in the depot for granted: everything is put, whatever was there before, and whoever
+	// put it. For a store that was emptied, and for a site that has changed on two machines.
+	Again bool
+}
+
+// CheckedIn says what a check-in did.
+type CheckedIn struct {
+	Site      string `json:"-"`
+	Version   int    `json:"version"`         // published, 0 for none
+	Sequence  uint64 `json:"sequence"`        // of check-ins of the site
+	Unchanged bool   `json:"unchanged"`       // the depot had everything
+	Files     int    `json:"files"`           // of the site
+	Bytes     int64  `json:"bytes"`           // of these
+	Sent      int64  `json:"sent"`            // bytes that were put
+	Bodies    int    `json:"bodies"`          // published as they came, that were put
+	Lacks     int    `json:"lacks,omitempty"` // bodies that are missing here
+}
+
+// unit is what is checked in and out as one: a site, or what sites share.
+type unit struct {
+	name    string
+	token   uint64
+	tx      uint64
+	version int
+	files   []store.TravelFile
+	// bodies calls its argument for each body that the unit refers to; nil: there are none
+	bodies func(ctx context.Context, f func([32]byte) error) error
+	local  store.Bodies
+	known  *note             // of this machine
+	note   func(*note) error // replaces it
+}
+
+// Checkin puts the state of a site as of its last commit into the depot. It may be called while somebody
+// reads or writes the site. The state must be that of a machine that checked the site out, or made it: else
+// it is ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
+func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In) (*CheckedIn, error) {
+	plain, err := plainState(st)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	t, err := store.OpenTravelling(plain, site)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	u := &unit{
+		name:  site,
+		token: max(in.Token, t.Token),
+		tx:    t.Tx,
+		files: t.Files,
+		local: plain.Bodies,
+		bodies: func(ctx context.Context, f func([32]byte) error) error {
+			return store.UsedBodies(ctx, t.Site, f)
+		},
+	}
+	if in.Token > 0 {
+		u.token = in.Token
+	}
+	if u.version, err = t.Published(); err != nil {
+		return nil, err
+	}
+	records, err := recordsFile(plain, site)
+	if err != nil {
+		return nil, err
+	}
+	defer records.Close()
+	u.files = append(slices.Clone(t.Files), *records)
+	notes, err := readNotes(plain, site)
+	if err != nil {
+		return nil, err
+	}
+	u.known = notes[d.Cluster]
+	u.note = func(n *note) error {
+		notes[d.Cluster] = n
+		return writeNotes(plain, site, notes)
+	}
+	out, err := d.checkin(ctx, u, in.Again)
+	if err != nil {
+		return nil, fmt.Errorf("check in %s: %w", site, err)
+	}
+	return out, nil
+}
+
+// plainState opens the state once more, without an owner above: whoever checks a site in or out has its
+// lease, or needs none.
+func plainState(st *store.State) (*store.State, error) {
+	return store.OpenState(st.Dir, store.Options{Now: st.Now})
+}
+
+// checkin puts a unit.
+func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, error) {
+	p, revision, base, err := d.before(ctx, u, again)
+	if err != nil {
+		return nil, err
+	}
+	known := u.known.at(p)
+	out := &CheckedIn{
+		Site:    u.name,
+		Version: u.version,
+		Files:   len(u.files),
+	}
+	for i := range u.files {
+		out.Bytes += u.files[i].Size()
+	}
+	if p != nil {
+		out.Sequence = p.Sequence
+	}
+	same := base != nil && known != nil && known.Tx == u.tx && u.tx > 0 && len(base.Files) == len(u.files)
+	if same && !slices.ContainsFunc(u.files, func(f store.TravelFile) bool {
+		return f.Name != recordsName && f.Name != "site.db" && !known.has(&f)
+	}) {
+		out.Unchanged = true
+		return out, nil
+	}
+	for range 3 { // a collection may condemn what this relies on
+		e, _, err := d.epoch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c := &checkin{
+			depot:     d,
+			unit:      u,
+			base:      base,
+			known:     known,
+			condemned: e.condemned(),
+			bodies:    d.bodiesIn(ctx, e.Number),
+			out:       out,
+		}
+		m, err := c.put(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && u.token <= p.Token && m.same(base) {
+			out.Unchanged = true
+			return out, u.note(newNote(u, p))
+		}
+		m.Sequence = out.Sequence + 1
+		now, _, err := d.epoch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		looked := time.Now()
+		if now.Number > e.Number+1 || relies(m, now.condemned()) {
+			continue
+		}
+		if p, err = d.finish(ctx, u, revision, m, looked); err != nil {
+			return nil, err
+		}
+		out.Sequence, out.Sent = p.Sequence, out.Sent+c.sent.Load()
+		return out, u.note(newNote(u, p))
+	}
+	return nil, fmt.Errorf("%w: collections removed objects three times while they were needed", ErrLost)
+}
+
+// before reads what the depot has of a unit, and checks that the unit may follow it.
+func (d *Depot) before(
+	ctx context.Context, u *unit, again bool,
+) (p *Pointer, revision string, base *Manifest, err error) {
+	p, revision, err = d.pointer(ctx, u.name)
+	known := u.known.at(p)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		if known != nil && !again {
+			return nil, "", nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); "+
+				"somebody has emptied the store, or the address is wrong; --again puts everything there", ErrLost,
+				known.Sequence)
+		}
+		return nil, "", nil, nil
+	case err != nil:
+		return nil, "", nil, err
+	case again:
+		u.token = max(u.token, p.Token)
+		return p, revision, nil, nil
+	case p.Token > u.token:
+		return nil, "", nil, fmt.Errorf("%w: token %d, and this one has %d (%s, %s)", ErrOldToken, p.Token, u.token,
+			p.Machine, p.Time.Format(time.RFC3339))
+	case known == nil || known.Sequence != p.Sequence || known.Checkin != p.Checkin:
+		seen := "never"
+		if known != nil {
+			seen = fmt.Sprintf("check-in %d", known.Sequence)
+		}
+		return nil, "", nil, fmt.Errorf("%w: there it is check-in %d by %s, here last seen: %s; pull brings "+
+			"that one, push --again replaces it", ErrDiverged, p.Sequence, p.Machine, seen)
+	}
+	if base, err = d.manifest(ctx, p); errors.Is(err, ErrLost) {
+		err = fmt.Errorf("%w; push --again puts everything there", err)
+	}
+	return p, revision, base, err
+}
+
+// finish stores the manifest and moves the pointer. looked is when the epoch was last looked at.
+func (d *Depot) finish(
+	ctx context.Context, u *unit, revision string, m *Manifest, looked time.Time,
+) (*Pointer, error) {
+	packed, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pointer{
+		Format:   Version,
+		Cluster:  d.Cluster,
+		Site:     u.name,
+		Token:    u.token,
+		Sequence: m.Sequence,
+		SHA256:   digestOf(packed),
+		Checkin:  objects.RandomName(),
+		Machine:  d.Machine,
+		Time:     d.Now().UTC(),
+		Version:  u.version,
+	}
+	for i := range m.Files {
+		p.Bytes += m.Files[i].Size
+	}
+	p.Manifest = fmt.Sprintf("manifests/%s/%d-%s", u.name, p.Sequence, p.Checkin)
+	_, err = d.Store.Put(ctx, p.Manifest, objects.Bytes(packed), objects.Condition{})
+	if err != nil {
+		return nil, err
+	}
+	if time.Since(looked) > d.Epoch/3 {
+		return nil, fmt.Errorf("%w: the last step took so long that a collection may have come between; try again",
+			ErrLost)
+	}
+	if err := u.note(u.known.before(newNote(u, p))); err != nil {
+		return nil, err
+	}
+	return p, d.move(ctx, p, revision)
+}
+
+// recordsName is a file that no site's folder has: what is noted of the job's runs.
+const recordsName = "records.json"
+
+// records is what recordsName holds.
+type records struct {
+	Runs []json.RawMessage `json:"runs"` // the oldest first
+	Job  json.RawMessage   `json:"job,omitempty"`
+}
+
+// keptRuns is how many runs of a site travel: all that are kept.
+const keptRuns = 1000
+
+// recordsFile makes the file of the job's records.
+func recordsFile(st *store.State, site string) (*store.TravelFile, error) {
+	runs, err := st.Runs(site, keptRuns)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := st.JobRecords()
+	if err != nil {
+		return nil, err
+	}
+	r := records{Runs: []json.RawMessage{}, Job: jobs[site]}
+	for _, run := range slices.Backward(runs) {
+		v, err := json.Marshal(run)
+		if err != nil {
+			return nil, err
+		}
+		r.Runs = append(r.Runs, v)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return memoryFile(recordsName, b)
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"mirrord/store"
+)
+
+// Out says how a site is checked out.
+type Out struct {
+	Token uint64 // of the lease; 0: none
+	// Discard gives up what has changed here since the site was last checked in or out.
+	Discard bool
+	// Ready is called when the site is whole, and before it takes the place of the one that is here: with the
+	// state, and the name under which the site stands aside. It may write the site. Its published tree is not
+	// made yet. nil: nothing is to be done.
+	Ready func(ctx context.Context, st *store.State, aside string) error
+}
+
+// CheckedOut says what a check-out did.
+type CheckedOut struct {
+	Site      string `json:"-"`
+	Version   int    `json:"version"`         // published, 0 for none
+	Sequence  uint64 `json:"sequence"`        // of check-ins of the site
+	Unchanged bool   `json:"unchanged"`       // it was here already
+	Ahead     bool   `json:"ahead,omitempty"` // what is here follows what the depot has, and stays
+	Files     int    `json:"files"`           // of the site
+	Bytes     int64  `json:"bytes"`           // of these
+	Received  int64  `json:"received"`        // bytes that came
+	Bodies    int    `json:"bodies"`          // published as they came, that were fetched
+	Lacks     int    `json:"lacks,omitempty"` // bodies that the depot lacks as well
+}
+
+// Checkout brings a site to this machine as it was last checked in. Only what is missing here is fetched. The
+// site here is replaced in one step, once all has come and was checked; nobody may have it open for writing.
+// A site that the depot does not know is ErrUnknown, and what is here stays. When only the site here has
+// changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
+func (d *Depot) Checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
+	plain, err := plainState(st)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	out, err := d.checkout(ctx, plain, site, o)
+	if err != nil {
+		return nil, fmt.Errorf("check out %s: %w", site, err)
+	}
+	return out, nil
+}
+
+func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
+	notes, err := readNotes(st, site)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := store.LastTransaction(st, site)
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := d.pointer(ctx, site)
+	known := notes[d.Cluster].at(p)
+	if errors.Is(err, ErrUnknown) && known != nil {
+		return nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); somebody has emptied "+
+			"the store, or the address is wrong", ErrLost, known.Sequence)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Token > 0 && p.Token > o.Token {
+		return nil, fmt.Errorf("%w: token %d, and this one has %d", ErrOldToken, p.Token, o.Token)
+	}
+	out := &CheckedOut{
+		Site:     site,
+		Version:  p.Version,
+		Sequence: p.Sequence,
+		Bytes:    p.Bytes,
+	}
+	if tx > 0 {
+		stays, err := follows(known, p, tx, o.Discard)
+		if err != nil {
+			return nil, err
+		}
+		if stays {
+			out.Unchanged, out.Ahead = tx == known.Tx, tx != known.Tx
+			return out, nil
+		}
+	}
+	m, err := d.manifest(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Files = len(m.Files)
+	a, err := store.Receive(st, site)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	if now, err := store.LastTransaction(st, site); err != nil || now != tx {
+		return nil, errors.Join(err, fmt.Errorf("it was written meanwhile: %w", store.ErrLocked))
+	}
+	r := &receiver{
+		depot:   d,
+		state:   st,
+		arrival: a,
+		pointer: p,
+		out:     out,
+	}
+	if err := r.receive(ctx, m); err != nil {
+		return nil, err
+	}
+	if o.Ready != nil {
+		if err := o.Ready(ctx, st, a.Aside); err != nil {
+			return nil, err
+		}
+	}
+	return out, r.finish(notes)
+}
+
+// follows reports whether the site here stays, because it is what the pointer says or was made of that.
+func follows(known *note, p *Pointer, tx uint64, discard bool) (stays bool, err error) {
+	same := known != nil && known.Sequence == p.Sequence && known.Checkin == p.Checkin
+	switch {
+	case same && (tx == known.Tx || !discard):
+		return true, nil
+	case discard || (known != nil && tx == known.Tx && known.Sequence < p.Sequence):
+		return false, nil
+	case known != nil && known.Sequence > p.Sequence:
+		return false, fmt.Errorf("%w: the depot has check-in %d and this machine has seen %d: the depot was set "+
+			"back; pull --discard takes what it has, push --again replaces it", ErrDiverged, p.Sequence,
+			known.Sequence)
+	case known == nil:
+		return false, fmt.Errorf("%w: it is here, and was never in this depot from here; pull --discard replaces "+
+			"it, push --again puts it there", ErrDiverged)
+	}
+	return false, fmt.Errorf("%w since check-in %d: there it is check-in %d by %s; pull --discard gives up "+
+		"what is here, push --again what is there", ErrDiverged, known.Sequence, p.Sequence, p.Machine)
+}
+
+// receiver makes one site.
+type receiver struct {
+	depot   *Depot
+	state   *store.State
+	arrival *store.Arrival
+	pointer *Pointer
+	out     *CheckedOut
+
+	runs   [][]byte
+	job    []byte
+	opened []*os.File // that chunks are written to
+}
+
+// receive brings files and bodies.
+func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
+	defer func() {
+		for _, f := range r.opened {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	var names []string
+	for i := range m.Files {
+		if m.Files[i].Name != recordsName {
+			names = append(names, m.Files[i].Name)
+		}
+	}
+	if err := r.arrival.Tidy(names); err != nil {
+		return err
+	}
+	var pieces []piece
+	var noted bytes.Buffer
+	for i := range m.Files {
+		f := &m.Files[i]
+		if f.Name == recordsName {
+			if pieces, err = r.inMemory(m, f, &noted, pieces); err != nil {
+				return err
+			}
+			continue
+		}
+		if pieces, err = r.file(ctx, m, f, pieces); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	for i := range pieces {
+		r.out.Received += pieces[i].stored
+	}
+	r.depot.Note(fmt.Sprintf("%s: fetching %d pieces of files", r.out.Site, len(pieces)))
+	if err := r.depot.fetch(ctx, pieces); err != nil {
+		return err
+	}
+	if err := r.takeRecords(noted.Bytes()); err != nil {
+		return err
+	}
+	return r.bodies(ctx, m)
+}
+
+// inMemory fetches a small file into memory.
+func (r *receiver) inMemory(m *Manifest, f *File, into *bytes.Buffer, pieces []piece) ([]piece, error) {
+	if f.Size > 64<<20 {
+		return nil, fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
+	}
+	into.Write(make([]byte, f.Size))
+	at := int64(0)
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		to := into.Bytes()[at:][:c.Size]
+		pieces = append(pieces, c.piece(m, func(raw []byte) error {
+			copy(to, raw)
+			return nil
+		}))
+		at += c.Size
+	}
+	return pieces, nil
+}
+
+// piece is what is fetched of a chunk.
+func (c *Chunk) piece(m *Manifest, use func([]byte) error) piece {
+	return piece{
+		object: m.Segments[c.Segment].Name,
+		at:     c.At,
+		stored: c.Stored,
+		size:   c.Size,
+		digest: c.SHA256,
+		use:    use,
+	}
+}
+
+// file makes a file of what is here, and appends what is to be fetched.
+func (r *receiver) file(ctx context.Context, m *Manifest, f *File, pieces []piece) ([]piece, error) {
+	root := r.arrival.Root
+	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+		return nil, err
+	}
+	old, err := openIn(r.arrival.Old, f.Name)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		defer old.Close()
+		if whole, err := isWhole(ctx, old, f); err != nil {
+			return nil, err
+		} else if whole && r.link(f.Name) == nil {
+			return pieces, nil
+		}
+	}
+	file, err := ownFile(root, f)
+	if err != nil {
+		return nil, err
+	}
+	r.opened = append(r.opened, file)
+	at := int64(0)
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		off := at
+		at += c.Size
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if raw := readChunk(file, off, c); raw != nil {
+			continue // a check-out that was killed has brought it
+		}
+		if raw := readChunk(old, off, c); raw != nil {
+			if _, err := file.WriteAt(raw, off); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		pieces = append(pieces, c.piece(m, func(raw []byte) error {
+			_, err := file.WriteAt(raw, off)
+			return err
+		}))
+	}
+	return pieces, nil
+}
+
+// openIn opens a file of a folder; nil when there is none.
+func openIn(root *os.Root, name string) (*os.File, error) {
+	if root == nil {
+		return nil, nil
+	}
+	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// isWhole reports whether a file is the one of the manifest.
+func isWhole(ctx context.Context, file *os.File, f *File) (bool, error) {
+	fi, err := file.Stat()
+	if err != nil || fi.Size() != f.Size || !fi.Mode().IsRegular() {
+		return false, err
+	}
+	at := int64(0)
+	for i := range f.Chunks {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if readChunk(file, at, &f.Chunks[i]) == nil {
+			return false, nil
+		}
+		at += f.Chunks[i].Size
+	}
+	return true, nil
+}
+
+// readChunk returns a chunk of a file, nil when the file has other bytes there.
+func readChunk(file *os.File, at int64, c *Chunk) []byte {
+	if file == nil {
+		return nil
+	}
+	raw := make([]byte, c.Size)
+	if _, err := file.ReadAt(raw, at); err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	if digestOf(raw) != c.SHA256 {
+		return nil
+	}
+	return raw
+}
+
+// link makes a file another name of the one that is here.
+func (r *receiver) link(name string) error {
+	a := r.arrival
+	if err := a.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Link(filepath.Join(a.Old.Name(), name), filepath.Join(a.Root.Name(), name))
+}
+
+// ownFile opens a file for writing and makes it when it is missing. One that has another name too is made
+// anew: it is that of the site that is here.
+func ownFile(root *os.Root, f *File) (*os.File, error) {
+	if fi, err := root.Lstat(f.Name); err == nil && (!fi.Mode().IsRegular() || hasLinks(fi)) {
+		if err := root.Remove(f.Name); err != nil {
+			return nil, err
+		}
+	}
+	file, err := root.OpenFile(f.Name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = file.Truncate(f.Size)
+	if err == nil {
+		err = file.Chmod(fileMode(f))
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// fileMode is how the file may be used: what the manifest says of it, and no more than a site's files have.
+func fileMode(f *File) fs.FileMode {
+	mode := fs.FileMode(f.Mode) & 0o644
+	if f.Name == "site.db" {
+		mode = 0o640
+	}
+	return mode | 0o600
+}
+
+// takeRecords notes what the depot has of the job's runs.
+func (r *receiver) takeRecords(raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var noted records
+	if err := json.Unmarshal(raw, &noted); err != nil {
+		return fmt.Errorf("%s: %w: %w", recordsName, ErrDamaged, err)
+	}
+	for _, run := range noted.Runs {
+		r.runs = append(r.runs, run)
+	}
+	r.job = noted.Job
+	return nil
+}
+
+// bodies fetches the bodies that the site refers to and this machine lacks.
+func (r *receiver) bodies(ctx context.Context, m *Manifest) (err error) {
+	b := NewBodies(ctx, r.depot.Store)
+	if err := b.load(ctx, m.Bodies); err != nil {
+		return err
+	}
+	s, err := r.state.ViewSite(r.arrival.Aside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	var pieces []piece
+	err = store.UsedBodies(ctx, s, func(digest [32]byte) error {
+		if _, err := r.state.Bodies.Stat(digest); err == nil {
+			return nil
+		}
+		p := b.place(digest)
+		if p == nil {
+			r.out.Lacks++ // verify says which
+			return nil
+		}
+		r.out.Bodies++
+		r.out.Received += p.stored
+		if p.size >= largeBody {
+			return r.largeBody(b, digest, p)
+		}
+		modified := p.modified
+		put := func(raw []byte) error { return r.state.Bodies.Put(digest, raw, modified) }
+		if p.size == 0 {
+			return put(nil)
+		}
+		pieces = append(pieces, piece{
+			object: p.object,
+			at:     p.at,
+			stored: p.stored,
+			size:   p.size,
+			digest: digest,
+			use:    put,
+		})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.depot.Note(fmt.Sprintf("%s: fetching %d bodies", r.out.Site, len(pieces)))
+	if err := r.depot.fetch(ctx, pieces); err != nil {
+		return err
+	}
+	if y, ok := r.state.Bodies.(store.BodySyncer); ok {
+		return y.Sync()
+	}
+	return nil
+}
+
+// largeBody fetches a body range by range.
+func (r *receiver) largeBody(b *Bodies, digest [32]byte, p *bodyPlace) error {
+	r.depot.Note(fmt.Sprintf("%s: fetching a body of %d MB", r.out.Site, p.size/1e6))
+	body, err := b.Open(digest, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	w, err := r.state.Spool.Create()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, body); err != nil {
+		w.Abort()
+		return err
+	}
+	if w.Digest() != digest {
+		w.Abort()
+		return fmt.Errorf("%s: %w", p.object, ErrDamaged)
+	}
+	_, _, err = w.Commit(p.modified)
+	return err
+}
+
+// finish puts the site in its place, with a note of what it is.
+func (r *receiver) finish(notes map[string]*note) error {
+	tx, err := store.LastTransaction(r.state, r.arrival.Aside)
+	if err != nil {
+		return err
+	}
+	n := &note{Sequence: r.pointer.Sequence, Checkin: r.pointer.Checkin, Tx: tx}
+	if err := writeNotesIn(r.arrival.Root.Name(), withNote(notes, r.depot.Cluster, n)); err != nil {
+		return err
+	}
+	if err := store.ReplaceRecords(r.state, r.out.Site, r.runs, r.job); err != nil {
+		return err
+	}
+	return r.arrival.Finish()
+}
+
+// withNote returns the notes of a site that was replaced: what other depots were told of it does not hold
+// any more.
+func withNote(notes map[string]*note, cluster string, n *note) map[string]*note {
+	clear(notes)
+	notes[cluster] = n
+	return notes
+}
+
+// hasLinks reports whether a file has several names.
+func hasLinks(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package depot keeps the states of sites in a store of objects, where every machine can have them: between
+// the runs of a cluster, and as a backup.
+//
+// What lies in the store, below its prefix:
+//
+//	depot.json               which cluster the depot belongs to; made once
+//	sites/NAME.json          the pointer of a site: which manifest counts, and who put it there
+//	manifests/NAME/SEQ-RAND  the manifest of one check-in: files as lists of chunks, and where they lie
+//	data/NAME/RAND           chunks of the files of a site, those that were new at one check-in, up to 8 MiB
+//	bodies/RAND              bodies that are published as they came, small ones, up to 8 MiB together
+//	bodies/large/D.SIZE.TIME a large body by its digest
+//	epoch.json               which objects a collection has found unused, see Collect
+//
+// An object is never changed but for pointers and epoch.json, which are moved by compare-and-swap. A check-in
+// puts chunks and bodies first, then the manifest, then moves the pointer: whatever ends it before leaves the
+// old state, and objects that the next collection finds. What the files of a site have is known by digests of
+// chunks, so that only what is new is put, and only what is missing is fetched; nothing that comes is used
+// before its digest is checked.
+package depot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/cluster/objects"
+)
+
+// Options say how a depot is used. Store is required.
+type Options struct {
+	Store    objects.Store
+	Pointers PointerStore     // nil: objects of the store
+	Machine  string           // a name of this machine, for people who look at pointers
+	Note     func(string)     // receives progress; nil discards it
+	Now      func() time.Time // nil: time.Now
+	// Create makes the depot where there is none. Without it that is ErrNoDepot.
+	Create bool
+	// Epoch is the shortest time between two collections; default one hour. No check-in takes longer between its
+	// last look at the epoch and its end than a third of it.
+	Epoch time.Duration
+}
+
+// Depot is an open depot. Its methods may be called from several goroutines, for different sites.
+type Depot struct {
+	Options
+	Cluster string // by which clusters are told from one another
+
+	mu     sync.Mutex
+	bodies *Bodies
+	since  uint64 // the epoch in which bodies were begun
+}
+
+// Errors that say what keeps a depot or a site of it from being used. In each case nothing was changed.
+var (
+	ErrNoDepot  = errors.New("there is no depot here")
+	ErrUnknown  = errors.New("the depot has no such site")
+	ErrForeign  = errors.New("it belongs to another cluster")
+	ErrOldToken = errors.New("a later owner of the site has checked it in")
+	ErrDiverged = errors.New("the site here and the one in the depot have both changed")
+	ErrLost     = errors.New("something is missing in the depot")
+	ErrDamaged  = errors.New("damaged in the depot")
+)
+
+// Version of what is put into depots. A newer one is refused.
+const Version = 1
+
+// identity is depot.json.
+type identity struct {
+	Format  int       `json:"format"`
+	Cluster string    `json:"cluster"`
+	Made    time.Time `json:"made"`
+}
+
+const identityName = "depot.json"
+
+// Open opens a depot. Who means to write it tests the store first: objects.CheckConditions.
+func Open(ctx context.Context, o Options) (*Depot, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Epoch == 0 {
+		o.Epoch = time.Hour
+	}
+	if o.Pointers == nil {
+		o.Pointers = objectPointers{o.Store}
+	}
+	d := &Depot{Options: o}
+	id, err := d.identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if id.Format > Version {
+		return nil, fmt.Errorf("%s was written by a newer mirrord (format %d; this knows %d): use the newer one",
+			o.Store, id.Format, Version)
+	}
+	d.Cluster = id.Cluster
+	return d, nil
+}
+
+// identify reads depot.json, and makes it where it may.
+func (d *Depot) identify(ctx context.Context) (id identity, err error) {
+	for range 2 { // somebody else may make it first
+		b, _, err := d.Store.Get(ctx, identityName, 0, objects.MaxGet)
+		if err == nil {
+			if err := json.Unmarshal(b, &id); err != nil || id.Cluster == "" {
+				return id, fmt.Errorf("%s: %s is no mirrord depot: %s cannot be read", d.Store, identityName, b)
+			}
+			return id, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return id, err
+		}
+		if !d.Create {
+			return id, fmt.Errorf("%s: %w: it is empty, or the address is wrong", d.Store, ErrNoDepot)
+		}
+		id = identity{Format: Version, Cluster: objects.RandomName(), Made: d.Now().UTC()}
+		if b, err = json.Marshal(id); err != nil {
+			return id, err
+		}
+		_, err = d.Store.Put(ctx, identityName, objects.Bytes(b), objects.Condition{New: true})
+		if err != nil && !errors.Is(err, objects.ErrCondition) {
+			return id, err
+		}
+	}
+	b, _, err := d.Store.Get(ctx, identityName, 0, objects.MaxGet)
+	if err == nil {
+		err = json.Unmarshal(b, &id)
+	}
+	return id, err
+}
+
+// bodiesIn returns what is known of bodies in an epoch. What was known in an earlier one may have been
+// collected since.
+func (d *Depot) bodiesIn(ctx context.Context, epoch uint64) *Bodies {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bodies == nil || d.since != epoch {
+		d.bodies, d.since = NewBodies(ctx, d.Store), epoch
+	}
+	return d.bodies
+}
+
+// SHA256 is a SHA-256, as hexadecimal digits in JSON.
+type SHA256 [32]byte
+
+func digestOf(b []byte) SHA256 { return sha256.Sum256(b) }
+
+// String returns the hexadecimal digits.
+func (d SHA256) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d SHA256) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *SHA256) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(d) {
+		return fmt.Errorf("%q is no digest", text)
+	}
+	*d = SHA256(b)
+	return nil
+}
+
+// Sites lists the names of the sites that the depot has, with what their pointers say.
+func (d *Depot) Sites(ctx context.Context) ([]Pointer, error) {
+	var all []Pointer
+	for info, err := range d.Store.List(ctx, pointerFolder) {
+		if err != nil {
+			return nil, err
+		}
+		name, ok := strings.CutSuffix(strings.TrimPrefix(info.Name, pointerFolder), pointerSuffix)
+		if !ok {
+			continue
+		}
+		p, _, err := d.pointer(ctx, name)
+		if errors.Is(err, ErrUnknown) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}

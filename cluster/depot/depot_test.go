@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/cluster/depot"
+	"mirrord/cluster/objects"
+	"mirrord/cluster/objects/objectstest"
+	"mirrord/store"
+	"mirrord/store/storetest"
+)
+
+// A site comes back from a depot as it was, with all its versions, and only what is new travels.
+func TestInAndOut(t *testing.T) {
+	for name, open := range map[string]func() objects.Store{
+		"folder": func() objects.Store { return folder(t) },
+		"S3":     func() objects.Store { return objectstest.OpenS3(t, objectstest.Serve(t, nil), "some/where") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open()
+			m := newMachine(t)
+			m.Run()
+			first := mustCheckin(t, s, m.Dir)
+			if first.Sequence != 1 || first.Version != 1 || first.Bodies != 13 || first.Lacks > 0 {
+				t.Errorf("%+v", first)
+			}
+			if again := mustCheckin(t, s, m.Dir); !again.Unchanged || again.Sent > 0 || again.Sequence != 1 {
+				t.Errorf("nothing changed: %+v", again)
+			}
+			other := filepath.Join(t.TempDir(), "other")
+			if out := mustCheckout(t, s, other); out.Bodies != 13 || out.Lacks > 0 {
+				t.Errorf("%+v", out)
+			}
+			sameTree(t, m.Dir, other)
+			if out := mustCheckout(t, s, other); !out.Unchanged || out.Received > 0 {
+				t.Errorf("nothing changed: %+v", out)
+			}
+			m.change(1)
+			second := mustCheckin(t, s, m.Dir)
+			if second.Sequence != 2 || second.Version != 2 || second.Bodies != 1 || second.Sent > first.Sent/10 {
+				t.Errorf("%+v after %+v", second, first)
+			}
+			out := mustCheckout(t, s, other)
+			if out.Sequence != 2 || out.Bodies != 1 || out.Received > first.Sent/10 {
+				t.Errorf("%+v", out)
+			}
+			sameTree(t, m.Dir, other)
+			// The other machine goes on, and the first one follows.
+			fork := *m.Mirror
+			fork.Dir = other
+			(&machine{Mirror: &fork, web: m.web, t: t}).change(2)
+			mustCheckin(t, s, other)
+			mustCheckout(t, s, m.Dir)
+			sameTree(t, m.Dir, other)
+			if here, there := runsOf(t, m.Dir), runsOf(t, other); len(here) < 3 || !slices.Equal(here, there) {
+				t.Errorf("noted runs: %v and %v", here, there)
+			}
+		})
+	}
+}
+
+// runsOf are the times of the runs that a state notes.
+func runsOf(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	st := openState(t, dir)
+	defer st.Close()
+	runs, err := st.Runs("test", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		out = append(out, r.Started.String())
+	}
+	return out
+}
+
+func TestBodies(t *testing.T) {
+	for _, s := range []objects.Store{folder(t), objectstest.OpenS3(t, objectstest.Serve(t, nil), "")} {
+		storetest.TestBodies(t, func(t *testing.T) store.Bodies { return depot.NewBodies(t.Context(), s) })
+	}
+}
+
+// What keeps a site from being brought is said, and nothing is changed.
+func TestRefused(t *testing.T) {
+	m := newMachine(t)
+	m.Run()
+	made := filepath.Join(t.TempDir(), "depot")
+	s, err := objects.OpenFolder(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCheckin(t, s, m.Dir)
+	m.change(1)
+	type world struct{ dir string } // of the depot
+	overwrite := func(w *world, name string, change func(p map[string]any)) {
+		t.Helper()
+		file := filepath.Join(w.dir, name)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p map[string]any
+		if err := json.Unmarshal(b, &p); err != nil {
+			t.Fatal(err)
+		}
+		change(p)
+		if b, err = json.Marshal(p); err == nil {
+			err = os.WriteFile(file, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(name string) func(w *world) {
+		return func(w *world) {
+			if err := os.RemoveAll(filepath.Join(w.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		happens func(w *world)
+		in, out error // of the machine that has checked it in; of one that is empty. nil: it works
+	}{
+		{"nothing", func(*world) {}, nil, nil},
+		{"emptied", func(w *world) {
+			for _, name := range []string{"sites", "manifests", "data", "bodies"} {
+				remove(name)(w)
+			}
+		}, depot.ErrLost, depot.ErrUnknown},
+		{"manifest gone", remove("manifests"), depot.ErrLost, depot.ErrLost},
+		{"data gone", remove("data"), nil, depot.ErrLost}, // the next check-in knows nothing of it
+		{"bodies gone", remove("bodies"), depot.ErrLost, depot.ErrLost},
+		{"another cluster", func(w *world) {
+			overwrite(w, "sites/test.json", func(p map[string]any) { p["cluster"] = "another" })
+		}, depot.ErrForeign, depot.ErrForeign},
+		{"a later owner", func(w *world) {
+			overwrite(w, "sites/test.json", func(p map[string]any) { p["token"] = 1000 })
+		}, depot.ErrOldToken, nil},
+		{"a newer format", func(w *world) {
+			overwrite(w, "sites/test.json", func(p map[string]any) { p["format"] = 2 })
+		}, errAny, errAny},
+		{"no pointer", func(w *world) {
+			if err := os.WriteFile(filepath.Join(w.dir, "sites/test.json"), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, depot.ErrDamaged, depot.ErrDamaged},
+		{"checked in elsewhere", func(w *world) {
+			overwrite(w, "sites/test.json", func(p map[string]any) { p["checkin"] = "x" })
+		}, depot.ErrDiverged, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{dir: copyDir(t, made)}
+			s, err := objects.OpenFolder(w.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := copyDir(t, m.Dir)
+			tc.happens(w)
+			before := listing(t, s)
+			out, err := checkout(t, s, filepath.Join(t.TempDir(), "empty"), depot.Out{Ready: unpublished})
+			check(t, "out", err, tc.out)
+			if err == nil && out.Version != 1 {
+				t.Errorf("%+v", out)
+			}
+			_, err = checkin(t, s, copied, depot.In{})
+			check(t, "in", err, tc.in)
+			after := listing(t, s)
+			if err != nil && before["sites/test.json"] != after["sites/test.json"] {
+				t.Error("the pointer was moved")
+			}
+			if errors.Is(err, depot.ErrForeign) || errors.Is(tc.in, errAny) {
+				return // nothing but the other cluster's owner can do anything here
+			}
+			if tc.in == nil {
+				return
+			}
+			if tc.name == "no pointer" {
+				remove("sites/test.json")(w)
+			}
+			if _, err := checkin(t, s, copied, depot.In{Again: true}); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			fresh := filepath.Join(t.TempDir(), "fresh")
+			mustCheckout(t, s, fresh)
+			sameTree(t, copied, fresh)
+		})
+	}
+}
+
+// unpublished leaves out the published tree, which takes a good part of a check-out.
+func unpublished(context.Context, *store.State, string) error { return nil }
+
+var errAny = errors.New("any error")
+
+func check(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if want == errAny && got != nil {
+		return
+	}
+	if !errors.Is(got, want) || (got != nil && want == nil) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// listing is what a store has: names with sizes, pointers with what they say.
+func listing(t *testing.T, s objects.Store) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[info.Name] = ""
+		if strings.HasPrefix(info.Name, "sites/") {
+			b, _, err := s.Get(t.Context(), info.Name, 0, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[info.Name] = string(b)
+		}
+	}
+	return out
+}
+
+// A machine that never saw the depot does not replace what it has, and one that has a site of its own does
+// not give it up.
+func TestStrangers(t *testing.T) {
+	s := folder(t)
+	a, b := newMachine(t), newMachine(t)
+	a.Run()
+	b.Run()
+	mustCheckin(t, s, a.Dir)
+	_, err := checkin(t, s, b.Dir, depot.In{})
+	check(t, "in", err, depot.ErrDiverged)
+	_, err = checkout(t, s, b.Dir, depot.Out{})
+	check(t, "out", err, depot.ErrDiverged)
+	if _, err = checkout(t, s, b.Dir, depot.Out{Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, a.Dir, b.Dir)
+	a.change(1)
+	mustCheckin(t, s, a.Dir)
+	b.change(2) // both have changed
+	_, err = checkin(t, s, b.Dir, depot.In{})
+	check(t, "in", err, depot.ErrDiverged)
+	_, err = checkout(t, s, b.Dir, depot.Out{})
+	check(t, "out", err, depot.ErrDiverged)
+	out, err := checkout(t, s, a.Dir, depot.Out{})
+	if err != nil || !out.Unchanged {
+		t.Errorf("%+v, %v", out, err)
+	}
+	a.change(3)
+	if out, err = checkout(t, s, a.Dir, depot.Out{}); err != nil || !out.Ahead {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err = checkout(t, s, a.Dir, depot.Out{Token: 1}); !errors.Is(err, depot.ErrOldToken) {
+		t.Errorf("an old lease: %v", err)
+	}
+}
+
+func TestNoDepot(t *testing.T) {
+	_, err := depot.Open(t.Context(), depot.Options{Store: folder(t)})
+	check(t, "open", err, depot.ErrNoDepot)
+	s := folder(t)
+	if _, err := s.Put(t.Context(), "depot.json", objects.Bytes([]byte("[]")), objects.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = depot.Open(t.Context(), depot.Options{Store: s, Create: true})
+	check(t, "open", err, errAny)
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"mirrord/cluster/objects"
+)
+
+// piece is a part of an object that is to be fetched.
+type piece struct {
+	object string
+	at     int64
+	stored int64
+	size   int64
+	digest SHA256
+	use    func(raw []byte) error // pieces are used by several goroutines
+}
+
+// How much lies between two pieces that are fetched by one request, at most, and how many requests are made
+// at a time.
+const (
+	fetchGap    = 64 << 10
+	getsAtATime = 4
+)
+
+// fetch fetches pieces, neighbours by one request, checks them, and has them used.
+func (d *Depot) fetch(ctx context.Context, pieces []piece) error {
+	slices.SortFunc(pieces, func(a, b piece) int {
+		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.at, b.at))
+	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan []piece)
+	var wg sync.WaitGroup
+	for range getsAtATime {
+		wg.Go(func() {
+			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+			if err != nil {
+				cancel(err)
+				return
+			}
+			defer dec.Close()
+			for run := range work {
+				if err := d.fetchRun(ctx, dec, run); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for len(pieces) > 0 && ctx.Err() == nil {
+		n, end := 1, pieces[0].at+pieces[0].stored
+		for n < len(pieces) && pieces[n].object == pieces[0].object && pieces[n].at <= end+fetchGap &&
+			pieces[n].at+pieces[n].stored <= pieces[0].at+objects.MaxGet {
+			end = max(end, pieces[n].at+pieces[n].stored)
+			n++
+		}
+		work <- pieces[:n]
+		pieces = pieces[n:]
+	}
+	close(work)
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// fetchRun makes one request.
+func (d *Depot) fetchRun(ctx context.Context, dec *zstd.Decoder, run []piece) error {
+	start, end := run[0].at, run[0].at
+	for _, p := range run {
+		end = max(end, p.at+p.stored)
+	}
+	b, _, err := d.Store.Get(ctx, run[0].object, start, end-start)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s; somebody has emptied the store, or part of it", ErrLost, run[0].object)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range run {
+		p := &run[i]
+		if p.at+p.stored-start > int64(len(b)) {
+			return fmt.Errorf("%s: %w: it is too short", p.object, ErrDamaged)
+		}
+		raw, err := unpack(dec, b[p.at-start:][:p.stored], p.size)
+		if err != nil || digestOf(raw) != p.digest {
+			return errors.Join(fmt.Errorf("%s: %w: the bytes from %d on", p.object, ErrDamaged, p.at), err)
+		}
+		if err := p.use(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}

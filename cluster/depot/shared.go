@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mirrord/store"
+)
+
+// SharedName is the name under which a depot keeps what belongs to no site: mirror.db and other files of the
+// state's folder, and the job files. No site has it.
+const SharedName = "~shared"
+
+// Folders of the files in the manifest.
+const (
+	sharedState = "state/"
+	sharedJobs  = "jobs/"
+	jobSuffix   = ".toml"
+)
+
+// sharedDB is replaced by nothing: it is taken only where there is none.
+const sharedDB = sharedState + "mirror.db"
+
+// sharedNote is what a machine keeps of the shared files: as note, with the digests of the files.
+type sharedNote struct {
+	note
+	Digests map[string]SHA256 `json:"digests"`
+}
+
+// CheckinShared puts the files of a state that belong to no site, and the job files of a folder, into the
+// depot. jobs may be "".
+func (d *Depot) CheckinShared(
+	ctx context.Context, st *store.State, jobs string, again bool,
+) (*CheckedIn, error) {
+	out, err := d.checkinShared(ctx, st, jobs, again)
+	if err != nil {
+		return nil, fmt.Errorf("check in jobs and shared files: %w", err)
+	}
+	return out, nil
+}
+
+func (d *Depot) checkinShared(
+	ctx context.Context, st *store.State, jobs string, again bool,
+) (_ *CheckedIn, err error) {
+	files, done, err := store.OpenShared(st)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	u := &unit{name: SharedName}
+	for _, f := range files {
+		f.Name = sharedState + f.Name
+		u.files = append(u.files, f)
+	}
+	names, err := jobFiles(jobs)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		f, err := os.Open(filepath.Join(jobs, name))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		fi, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		u.files = append(u.files, store.TravelFile{Name: sharedJobs + name, Info: fi, File: f})
+	}
+	slices.SortFunc(u.files, func(a, b store.TravelFile) int { return strings.Compare(a.Name, b.Name) })
+	known, err := readSharedNotes(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	now := &sharedNote{Digests: map[string]SHA256{}}
+	if was := known[d.Cluster]; was != nil {
+		u.known, now.Digests = &was.note, was.Digests
+	}
+	u.note = func(n *note) error {
+		if now.note = *n; n.Next == nil { // the pointer was moved
+			if now.Digests, err = digestsOf(u.files); err != nil {
+				return err
+			}
+		}
+		known[d.Cluster] = now
+		return writeNotesIn(st.Dir, known)
+	}
+	return d.checkin(ctx, u, again)
+}
+
+// digestsOf returns the digests of files, by name.
+func digestsOf(files []store.TravelFile) (map[string]SHA256, error) {
+	out := map[string]SHA256{}
+	for i := range files {
+		f := &files[i]
+		h := sha256.New()
+		if _, err := io.Copy(h, io.NewSectionReader(f, 0, f.Size())); err != nil {
+			return nil, err
+		}
+		out[f.Name] = SHA256(h.Sum(nil))
+	}
+	return out, nil
+}
+
+// jobFiles lists the job files of a folder, which may be missing.
+func jobFiles(dir string) (names []string, err error) {
+	if dir == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), jobSuffix) && e.Name()[0] != '.' {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+func readSharedNotes(dir string) (map[string]*sharedNote, error) {
+	return readNotesIn[sharedNote](filepath.Join(dir, store.DepotNotes))
+}
+
+// CheckedOutShared says what became of the shared files.
+type CheckedOutShared struct {
+	Sequence uint64   `json:"sequence"`
+	Files    []string `json:"files"` // that were written here
+	Kept     []string `json:"kept"`  // that differ in the depot, and were changed here: they stay
+}
+
+// CheckoutShared brings the shared files and the job files. A file that was changed here since the last
+// check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former. Nothing is
+// removed.
+func (d *Depot) CheckoutShared(
+	ctx context.Context, dir, jobs string, discard bool,
+) (*CheckedOutShared, error) {
+	out, err := d.checkoutShared(ctx, dir, jobs, discard)
+	if err != nil {
+		return nil, fmt.Errorf("check out jobs and shared files: %w", err)
+	}
+	return out, nil
+}
+
+func (d *Depot) checkoutShared(
+	ctx context.Context, dir, jobs string, discard bool,
+) (*CheckedOutShared, error) {
+	p, _, err := d.pointer(ctx, SharedName)
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.manifest(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := readSharedNotes(dir)
+	if err != nil {
+		return nil, err
+	}
+	known := notes[d.Cluster]
+	now := &sharedNote{
+		note:    note{Sequence: p.Sequence, Checkin: p.Checkin},
+		Digests: map[string]SHA256{},
+	}
+	out := &CheckedOutShared{Sequence: p.Sequence, Files: []string{}, Kept: []string{}}
+	for i := range m.Files {
+		f := &m.Files[i]
+		to, err := sharedPlace(f.Name, dir, jobs)
+		if err != nil {
+			return nil, err
+		}
+		digest, done, err := d.sharedFile(ctx, m, f, to, known, discard)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		now.Digests[f.Name] = digest
+		switch done {
+		case written:
+			out.Files = append(out.Files, to)
+		case differs:
+			out.Kept = append(out.Kept, to)
+		}
+	}
+	notes[d.Cluster] = now
+	return out, writeNotesIn(dir, notes)
+}
+
+// sharedPlace is where a file of the manifest goes.
+func sharedPlace(name, dir, jobs string) (string, error) {
+	base := path.Base(name)
+	switch {
+	case name == sharedState+base && base[0] != '.':
+		return filepath.Join(dir, base), nil
+	case name == sharedJobs+base && base[0] != '.' && strings.HasSuffix(base, jobSuffix):
+		return filepath.Join(jobs, base), nil
+	}
+	return "", fmt.Errorf("%w: %q is no file that sites share", ErrDamaged, name)
+}
+
+// sharedOutcome is what became of one file.
+type sharedOutcome int
+
+const (
+	stays sharedOutcome = iota
+	written
+	differs
+)
+
+// sharedFile brings one file. The digest is that of the file in the depot.
+func (d *Depot) sharedFile(
+	ctx context.Context, m *Manifest, f *File, to string, known *sharedNote, discard bool,
+) (digest SHA256, done sharedOutcome, err error) {
+	local, lerr := os.ReadFile(to)
+	if lerr != nil && !errors.Is(lerr, fs.ErrNotExist) {
+		return digest, stays, lerr
+	}
+	if lerr == nil && f.Name == sharedDB {
+		return digest, stays, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return digest, stays, err
+	}
+	aside := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".arriving")
+	file, err := os.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return digest, stays, err
+	}
+	defer os.Remove(aside)
+	defer file.Close()
+	if err := d.fetch(ctx, f.pieces(m, file)); err != nil {
+		return digest, stays, err
+	}
+	all, err := io.ReadAll(io.NewSectionReader(file, 0, f.Size))
+	if err != nil {
+		return digest, stays, err
+	}
+	digest = digestOf(all)
+	if lerr == nil {
+		here := digestOf(local)
+		clean := discard || (known != nil && known.Digests[f.Name] == here)
+		switch {
+		case here == digest:
+			return digest, stays, nil
+		case !clean:
+			return digest, differs, nil
+		}
+	}
+	mode := fs.FileMode(f.Mode)&0o644 | 0o600
+	if f.Name == sharedDB {
+		mode = 0o600
+	}
+	if err := errors.Join(file.Chmod(mode), file.Sync()); err != nil {
+		return digest, stays, err
+	}
+	if lerr != nil { // so that nothing that came meanwhile is replaced
+		return digest, written, os.Link(aside, to)
+	}
+	return digest, written, os.Rename(aside, to)
+}
+
+// pieces are what a file is made of, for a file that is empty.
+func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
+	at := int64(0)
+	for i := range f.Chunks {
+		c, off := &f.Chunks[i], at
+		out = append(out, c.piece(m, func(raw []byte) error {
+			_, err := file.WriteAt(raw, off)
+			return err
+		}))
+		at += c.Size
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/cluster/depot"
+)
+
+// depotFlag adds the flag that names a depot.
+func depotFlag(a *cli, cmd *cobra.Command, address *string) {
+	preset, _ := a.lookupEnv("MIRRORD_DEPOT")
+	cmd.Flags().StringVar(address, "depot", preset, "`ADDRESS`: s3://BUCKET/PREFIX or file:///DIR "+
+		"(default $MIRRORD_DEPOT)")
+}
+
+func clusterPushCommand(a *cli) *cobra.Command {
+	var r app.DepotRequest
+	cmd := &cobra.Command{
+		Use:   "push [JOB…]",
+		Short: "Bring mirrors to a depot",
+		Long: `Bring the mirrors of the jobs named to a depot, or all mirrors with the job files and what they share: an off-site
+copy, of which pull makes the same mirrors on another machine. Only what is new since the last push is sent. It may run
+beside the daemon; each mirror is brought as of its last commit.
+
+A depot is a directory, or a bucket of an S3 server with conditional writes. For S3 set AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY (or ~/.aws/credentials), and AWS_ENDPOINT_URL for a server of one's own. Job files with secrets
+go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
+		Example: `  mirrord cluster push --depot file:///mnt/nas/mirrord
+  mirrord cluster push samba --depot s3://backup/mirrord`,
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Jobs = args
+			env, done := a.appWithNote()
+			p, err := app.Push(cmd.Context(), env, r)
+			done()
+			if p == nil {
+				return err
+			}
+			if a.json {
+				if jerr := a.printJSON(p); jerr != nil {
+					return jerr
+				}
+				return err
+			}
+			for i := range p.Sites {
+				printPushed(a, &p.Sites[i])
+			}
+			if s := p.Shared; s != nil && !s.Unchanged {
+				a.printf("job files and shared facts: %s sent\n", bytesText(s.Sent))
+			}
+			if p.Problem != "" {
+				a.printf("job files and shared facts: not brought: %s\n", p.Problem)
+			}
+			a.printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+			return err
+		},
+	}
+	depotFlag(a, cmd, &r.Depot)
+	cmd.Flags().BoolVar(&r.Again, "again", false, "send everything, and replace what the depot has")
+	return cmd
+}
+
+func printPushed(a *cli, s *app.PushedSite) {
+	switch {
+	case s.Problem != "":
+		a.printf("%s: not brought: %s\n", s.Job, s.Problem)
+		return
+	case s.Unchanged:
+		a.printf("%s: version %d, nothing new\n", s.Job, s.Version)
+	default:
+		a.printf("%s: version %d, %s of %s sent (check-in %d)\n", s.Job, s.Version, bytesText(s.Sent),
+			bytesText(s.Bytes), s.Sequence)
+	}
+	if s.Lacks > 0 {
+		a.printf("  %s missing or damaged here: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
+			s.Job)
+	}
+}
+
+// requestsText says what a store was asked for.
+func requestsText(r *app.Requests) string {
+	text := fmt.Sprintf("%s, %s sent, %s received",
+		plural(int(r.Puts+r.Gets+r.Lists+r.Deletes), "request", "requests"), bytesText(r.Sent),
+		bytesText(r.Received))
+	if r.Retries > 0 {
+		text += fmt.Sprintf(", %d repeated", r.Retries)
+	}
+	return text
+}
+
+func clusterPullCommand(a *cli) *cobra.Command {
+	var r app.DepotRequest
+	cmd := &cobra.Command{
+		Use:   "pull [JOB…]",
+		Short: "Bring mirrors from a depot",
+		Long: `Bring the mirrors of the jobs named from a depot, or all mirrors with the job files: with all versions and the run
+log, as push brought them there. Only what is missing here is fetched; published files are made again without a request.
+A mirror is replaced in one step when all has come and was checked. A pull that was cut off goes on with what it has.
+
+What has changed here since it was last in the depot stays, and is reported: --discard replaces it. Nothing is removed.`,
+		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
+  mirrord cluster pull samba --depot s3://backup/mirrord`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Jobs = args
+			env, done := a.appWithNote()
+			p, err := app.Pull(cmd.Context(), env, r)
+			done()
+			if p == nil {
+				return err
+			}
+			if a.json {
+				if jerr := a.printJSON(p); jerr != nil {
+					return jerr
+				}
+				return err
+			}
+			for i := range p.Sites {
+				printPulled(a, &p.Sites[i])
+			}
+			if s := p.Shared; s != nil {
+				if len(s.Files) > 0 {
+					a.printf("written: %s\n", strings.Join(s.Files, ", "))
+				}
+				if len(s.Kept) > 0 {
+					a.printf("left, because changed here and different in the depot: %s\n", strings.Join(s.Kept, ", "))
+				}
+			}
+			a.printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+			return err
+		},
+	}
+	depotFlag(a, cmd, &r.Depot)
+	cmd.Flags().BoolVar(&r.Discard, "discard", false, "replace what has changed here")
+	return cmd
+}
+
+func printPulled(a *cli, s *app.PulledSite) {
+	switch {
+	case s.Problem != "":
+		a.printf("%s: not brought: %s\n", s.Job, s.Problem)
+		return
+	case s.Ahead:
+		a.printf("%s: version here is newer than in the depot (check-in %d) and stays; push brings it there\n",
+			s.Job, s.Sequence)
+	case s.Unchanged:
+		a.printf("%s: version %d, nothing new\n", s.Job, s.Version)
+	default:
+		a.printf("%s: version %d, %s of %s received (check-in %d)\n", s.Job, s.Version, bytesText(s.Received),
+			bytesText(s.Bytes), s.Sequence)
+	}
+	if s.Lacks > 0 {
+		a.printf("  %s missing in the depot: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
+			s.Job)
+	}
+}
+
+func clusterDepotCommand(a *cli) *cobra.Command {
+	var address string
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "depot",
+		Short: "List what a depot has",
+		Long: `List the mirrors that a depot has. --check reads everything that belongs to them and compares it with its
+digests; exit code 1 when something is damaged or missing.`,
+		Example: `  mirrord cluster depot --depot s3://backup/mirrord --check`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env, done := a.appWithNote()
+			d, err := app.LookAtDepot(cmd.Context(), env, address, check)
+			done()
+			if d == nil {
+				return err
+			}
+			if a.json {
+				if jerr := a.printJSON(d); jerr != nil {
+					return jerr
+				}
+				return err
+			}
+			printDepot(a, d)
+			return err
+		},
+	}
+	depotFlag(a, cmd, &address)
+	cmd.Flags().BoolVar(&check, "check", false, "read everything")
+	return cmd
+}
+
+func printDepot(a *cli, d *app.InDepot) {
+	a.printf("%s: cluster %s\n", d.Depot, d.Cluster)
+	for _, p := range d.Sites {
+		a.printf("%s: version %d, %s, check-in %d by %s, %s\n", p.Site, p.Version, bytesText(p.Bytes), p.Sequence,
+			p.Machine, p.Time.Local().Format("2006-01-02 15:04"))
+	}
+	c := d.Checked
+	if c == nil {
+		return
+	}
+	for _, p := range c.Problems {
+		a.printf("%s\n", p)
+	}
+	a.printf("%d chunks and %d bodies read, %s; ", c.Chunks, c.Bodies, bytesText(c.Bytes))
+	if len(c.Problems) == 0 {
+		a.printf("all is well\n")
+	} else {
+		a.printf("%s\n", plural(len(c.Problems), "problem", "problems"))
+	}
+}
+
+func clusterCollectCommand(a *cli) *cobra.Command {
+	var address string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove from a depot what nothing refers to",
+		Long: `Remove objects of a depot that no mirror refers to any more: what older states had, and what was left by a push that
+was cut off. An object goes only when two calls at least an hour apart found it unused, so that nothing else has to
+wait; call it daily.`,
+		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return collectDepot(cmd.Context(), a, address, dry)
+		},
+	}
+	depotFlag(a, cmd, &address)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	return cmd
+}
+
+func collectDepot(ctx context.Context, a *cli, address string, dry bool) error {
+	c, err := app.CollectDepot(ctx, a.app(), address, dry)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(c)
+	}
+	printCollectedDepot(a, c, dry)
+	return nil
+}
+
+func printCollectedDepot(a *cli, c *depot.DepotCollection, dry bool) {
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	a.printf("%s of %d %sremoved, %s of %s %sfreed; %d unused (%s), which a later call removes\n",
+		plural(c.Removed, "object", "objects"), c.Total, would, bytesText(c.Freed), bytesText(c.Bytes), would,
+		c.Condemned, bytesText(c.Pending))
+}
