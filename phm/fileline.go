@@ -43,7 +43,7 @@ func parseJSON(line []byte) (*File, error) {
 // parseOwn reads a line in the spelling that AppendFile gives to a file without escapes and foreign fields,
 // which is nearly every one, at a fraction of the cost. ok is false for every other line.
 func parseOwn(s string) (f *File, ok bool) {
-	if !utf8.ValidString(s) {
+	if !utf8.ValidString(s) || !unescaped(s) {
 		return nil, false
 	}
 	f = new(File)
@@ -56,10 +56,8 @@ func parseOwn(s string) (f *File, ok bool) {
 	f.Size = l.number(`,"size":`)
 	f.SHA256 = l.text(`,"sha256":"`)
 	if l.next(`,"modified":"`) {
-		t := l.text(`,"modified":"`)
-		var err error
-		if f.Modified, err = time.Parse("2006-01-02T15:04:05Z", t); err != nil ||
-			len(t) != len("2006-01-02T15:04:05Z") {
+		var known bool
+		if f.Modified, known = parseTime(l.text(`,"modified":"`)); !known {
 			return nil, false
 		}
 	}
@@ -81,7 +79,44 @@ func parseOwn(s string) (f *File, ok bool) {
 	return f, l.ok && l.rest == ""
 }
 
-// lineScanner takes a line apart; ok turns false at the first thing that is not expected.
+// unescaped reports whether a line has neither backslashes nor control characters, so that what stands
+// between two quotes is a string.
+func unescaped(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		if w := eightOf(s); !w.lacks('\\') || w.below(0, ' ') != 0 {
+			return false
+		}
+	}
+	return len(s) == 0 || unescaped(tail(s, '.'))
+}
+
+// parseTime reads a time in the spelling of AppendFile.
+func parseTime(s string) (t time.Time, ok bool) {
+	const form = "2006-01-02T15:04:05Z"
+	if len(s) != len(form) {
+		return t, false
+	}
+	n := func(from, to int) (n int) {
+		for _, c := range []byte(s[from:to]) {
+			if c < '0' || c > '9' {
+				return -1
+			}
+			n = 10*n + int(c-'0')
+		}
+		return n
+	}
+	year, month, day := n(0, 4), n(5, 7), n(8, 10)
+	hour, minute, second := n(11, 13), n(14, 16), n(17, 19)
+	if s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != 'Z' ||
+		year < 0 || month < 1 || month > 12 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+		second < 0 || second > 59 {
+		return t, false
+	}
+	t = time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	return t, t.Day() == day // else the month has no such day
+}
+
+// lineScanner takes a line apart that has no escapes; ok turns false at the first thing that is not expected.
 type lineScanner struct {
 	rest string
 	ok   bool
@@ -96,21 +131,16 @@ func (l *lineScanner) skip(prefix string) {
 	}
 }
 
-// text takes a string that begins after prefix and has no escape.
-func (l *lineScanner) text(prefix string) string {
+// text takes a string that begins after prefix.
+func (l *lineScanner) text(prefix string) (s string) {
 	l.skip(prefix)
-	for i := 0; l.ok && i < len(l.rest); i++ {
-		switch c := l.rest[i]; {
-		case c == '"':
-			s := l.rest[:i]
-			l.rest = l.rest[i+1:]
-			return s
-		case c == '\\' || c < ' ':
-			l.ok = false
-		}
+	end := strings.IndexByte(l.rest, '"')
+	if !l.ok || end < 0 {
+		l.ok = false
+		return ""
 	}
-	l.ok = false
-	return ""
+	s, l.rest = l.rest[:end], l.rest[end+1:]
+	return s
 }
 
 // number takes a whole number of at most eighteen digits.

@@ -46,6 +46,11 @@ func (n *Namer) Reserve(path string) error {
 	if err := CheckPath(path); err != nil {
 		return err
 	}
+	return n.take(path)
+}
+
+// take is Reserve for a path that was checked.
+func (n *Namer) take(path string) error {
 	if !n.claim(path) {
 		return fmt.Errorf("reserve %q: %w", path, ErrTaken)
 	}

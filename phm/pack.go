@@ -21,12 +21,17 @@ var ErrDamaged = errors.New("damaged")
 // inMemory is the size in bytes up to which a file is packed in one pass, by way of memory.
 const inMemory = 8 << 20
 
-// packLevel is the level of deflate at which archives are packed, and the deltas between them.
-const packLevel = 6
+// packLevel is the level of deflate at which archives are packed, and the deltas between them. The level
+// after it takes a seventh more time for 1.4 % less of what documentation comes to.
+const packLevel = 5
+
+// tableLevel is that of phm.json and phm.files. It stays as it is: who applies a delta packs these two anew,
+// and must come to the bytes of the archive that another release wrote.
+const tableLevel = 6
 
 // PackOptions are the choices of Pack and PackTar.
 type PackOptions struct {
-	Level int // of deflate, 1 to 9; 0 is packLevel
+	Level int // of deflate, 1 to 9, for the files of the table; 0 is packLevel
 	// PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
 	Prefix string
 

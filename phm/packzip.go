@@ -19,6 +19,8 @@ type zipPacker struct {
 	zip    *zip.Writer
 	files  *inorder.Lane[*zipEntry]
 	makers []zipMaker // by worker
+	level  int        // of deflate, for all but phm.json and phm.files
+	large  int        // the same of the large file that is being written
 	free   chan *bytes.Buffer
 	buf    []byte
 }
@@ -26,6 +28,7 @@ type zipPacker struct {
 // zipMaker is what a worker needs.
 type zipMaker struct {
 	deflater *flate.Writer
+	own      *flate.Writer // for phm.json and phm.files; nil until they come
 	raw      []byte
 }
 
@@ -42,7 +45,12 @@ const (
 )
 
 func newZipPacker(w io.Writer, level int, crew inorder.Crew) (*zipPacker, error) {
-	p := &zipPacker{zip: zip.NewWriter(w), free: make(chan *bytes.Buffer, keepMost), buf: make([]byte, 64<<10)}
+	p := &zipPacker{
+		zip:   zip.NewWriter(w),
+		level: level,
+		free:  make(chan *bytes.Buffer, keepMost),
+		buf:   make([]byte, 64<<10),
+	}
 	p.files = inorder.New(crew, packAhead, p.write)
 	p.makers = make([]zipMaker, p.files.Workers())
 	for i := range p.makers {
@@ -52,7 +60,7 @@ func newZipPacker(w io.Writer, level int, crew inorder.Crew) (*zipPacker, error)
 		}
 	}
 	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return newBoundedDeflate(w, level)
+		return newBoundedDeflate(w, p.large)
 	})
 	return p, nil
 }
@@ -89,7 +97,7 @@ func (p *zipPacker) add(it item) error {
 	}
 	h := it.header()
 	if Compressible(it.mime, it.path) {
-		h.Method = zip.Deflate
+		h.Method, p.large = zip.Deflate, p.levelOf(it)
 		w, err := p.zip.CreateHeader(h)
 		if err != nil {
 			return err
@@ -108,6 +116,14 @@ func (p *zipPacker) add(it item) error {
 	return it.copyTo(w, p.buf)
 }
 
+// levelOf is the level at which a file is packed.
+func (p *zipPacker) levelOf(it item) int {
+	if it.path == MetaName || it.path == FilesName {
+		return tableLevel
+	}
+	return p.level
+}
+
 // make reads and compresses a file. It runs in a worker.
 func (p *zipPacker) make(m *zipMaker, it item) (*zipEntry, error) {
 	raw, err := it.read(m.raw)
@@ -120,11 +136,20 @@ func (p *zipPacker) make(m *zipMaker, it item) (*zipEntry, error) {
 	e := &zipEntry{header: it.header(), body: p.buffer()}
 	e.header.CRC32 = crc32.ChecksumIEEE(raw)
 	if Compressible(it.mime, it.path) && len(raw) > 0 {
-		m.deflater.Reset(e.body)
-		if _, err := m.deflater.Write(raw); err != nil {
+		deflater := m.deflater
+		if level := p.levelOf(it); level != p.level {
+			if m.own == nil {
+				if m.own, err = flate.NewWriter(io.Discard, level); err != nil {
+					return nil, err
+				}
+			}
+			deflater = m.own
+		}
+		deflater.Reset(e.body)
+		if _, err := deflater.Write(raw); err != nil {
 			return nil, err
 		}
-		if err := m.deflater.Close(); err != nil {
+		if err := deflater.Close(); err != nil {
 			return nil, err
 		}
 		if n := e.body.Len(); n < len(raw) && len(raw) <= packRatio*(n+zipHeaders) {

@@ -48,7 +48,7 @@ func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 		var names Namer
 		for f, err := range Files(r) {
 			if err == nil {
-				if err = names.Reserve(f.Path); err != nil {
+				if err = names.take(f.Path); err != nil {
 					f = nil
 				}
 			}
