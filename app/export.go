@@ -387,5 +387,5 @@ func openVersion(st *store.State, name string, number int) (versionTree, error) 
 	if err != nil {
 		return nil, err
 	}
-	return published{root.FS(), root}, nil
+	return published{root.Files(), root}, nil
 }

@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -16,11 +17,24 @@ const holdTries = 10
 // the process ends. Only a take-down removes it before.
 type HeldTree struct {
 	*os.Root
-	lock *os.File
+	lock  *os.File
+	files *treeFiles
+}
+
+// Files returns the tree for work on many of its files, about in path order: the folders that were used last
+// stay open. It is safe for concurrent use, and of use until Close.
+func (t *HeldTree) Files() fs.FS {
+	if t.files == nil {
+		t.files = &treeFiles{FS: t.FS(), dirs: folders{root: t.Root, look: true}}
+	}
+	return t.files
 }
 
 // Close lets a publish bring the tree forward again.
 func (t *HeldTree) Close() error {
+	if t.files != nil {
+		t.files.close()
+	}
 	err := t.Root.Close()
 	if t.lock != nil {
 		err = errors.Join(err, unlock(t.lock))
@@ -33,7 +47,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
 		p := s.hold()
 		if p.tree != nil {
-			return &HeldTree{p.tree, p.lock}, nil
+			return &HeldTree{Root: p.tree, lock: p.lock}, nil
 		}
 		root, err := s.Current() // says what is wrong
 		if err != nil {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// treeFiles opens the files of a tree by way of folders that stay open: one look-up for each file, and not
+// one for each folder that it lies in.
+type treeFiles struct {
+	fs.FS // for what is not found that way
+
+	mu   sync.Mutex // guards what follows
+	dirs folders
+}
+
+// Open opens a file.
+func (t *treeFiles) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) || name == "." {
+		return t.FS.Open(name)
+	}
+	if dir, base := t.folder(name); dir != nil {
+		if f, err := dir.Open(base); err == nil {
+			return f, nil
+		}
+	}
+	// which says what is wrong; or the folder was closed meanwhile
+	return t.FS.Open(name)
+}
+
+func (t *treeFiles) folder(name string) (dir *os.Root, base string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, base, err := t.dirs.of(name)
+	if err != nil {
+		return nil, ""
+	}
+	return d.root, base
+}
+
+func (t *treeFiles) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dirs.close()
+}
