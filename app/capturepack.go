@@ -4,9 +4,9 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -27,7 +27,10 @@ import (
 // capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
 // of their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked
 // more than once. The site need not stay open while they are packed.
-type capturePlan struct{ all lines.Lines }
+type capturePlan struct {
+	all  lines.Lines
+	line []byte // of add
+}
 
 func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
 	return &capturePlan{all: lines.Lines{Room: room, Sorted: true, Limit: lines.Held}}
@@ -35,13 +38,9 @@ func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
 
 // add adds a capture.
 func (p *capturePlan) add(c *planned) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	line := make([]byte, 0, planKey+len(text)+1)
-	line = fmt.Appendf(line, "%016x%08x%016x", uint64(c.Date), c.Number, p.all.Len())
-	return p.all.Add(append(append(line, text...), '\n'))
+	p.line = fmt.Appendf(p.line[:0], "%016x%08x%016x", uint64(c.Date), c.Number, p.all.Len())
+	p.line = append(appendPlanned(p.line, c), '\n')
+	return p.all.Add(p.line)
 }
 
 // planKey is the length of what a line of the plan is sorted by.
@@ -50,8 +49,8 @@ const planKey = 16 + 8 + 16
 // each reads the plan.
 func (p *capturePlan) each(f func(*planned) error) error {
 	return p.all.Each(func(line []byte) error {
-		c := new(planned)
-		if err := json.Unmarshal(line[planKey:], c); err != nil {
+		c, err := parsePlanned(line[planKey : len(line)-1])
+		if err != nil {
 			return err
 		}
 		return f(c)
@@ -238,22 +237,45 @@ func (s *captureSource) close() (err error) {
 	return err
 }
 
-// onItsWay is a capture on its way through the workers.
-type onItsWay struct {
-	capture *planned
-	ready   chan struct{} // closed when what follows is set; nil for one that the writer packs itself
-	packed  *archive.PackedCapture
-	done    func() error
-	err     error
+// batch is captures on their way through the workers.
+type batch struct {
+	captures []*planned
+	size     int64         // bytes of their bodies
+	ready    chan struct{} // closed when what follows is set; nil for one large capture, which the writer packs
+	packed   []*archive.PackedCapture
+	err      error
 }
 
-// discard lets go of a capture that is not added.
-func (p *onItsWay) discard() {
-	if p.ready == nil {
-		return
+// Workers get captures in batches, so that documents of a bundle are packed by the one that has unpacked it.
+const (
+	batchSize = 128 << 10 // bytes from which on a batch ends with its bundle
+	batchMost = 64        // captures
+)
+
+// takes reports whether a batch goes on with a capture.
+func (b *batch) takes(c *planned) bool {
+	n := len(b.captures)
+	if n == 0 {
+		return true
 	}
-	if <-p.ready; p.done != nil {
-		_ = p.done() // an error came before it
+	last := b.captures[n-1]
+	same := c.Body == store.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack && last.At.Off == c.At.Off
+	return n < batchMost && b.size+c.Size <= archive.MemberSize && (same || b.size < batchSize)
+}
+
+// work packs the captures of a batch, as far as that succeeds.
+func (b *batch) work(k *capturePacker) {
+	defer close(b.ready)
+	b.packed = make([]*archive.PackedCapture, 0, len(b.captures))
+	for _, c := range b.captures {
+		packed, done, err := k.pack(c)
+		if err == nil {
+			err = done()
+		}
+		if b.err = err; err != nil {
+			return
+		}
+		b.packed = append(b.packed, packed)
 	}
 }
 
@@ -264,17 +286,16 @@ func (s *captureSource) packAll(
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := max(runtime.GOMAXPROCS(0), 1)
-	todo := make(chan *onItsWay)
-	order := make(chan *onItsWay, 4*workers) // so that no worker waits for a slow one
+	todo := make(chan *batch)
+	order := make(chan *batch, 4*workers) // so that no worker waits for a slow one
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	for range workers {
 		wg.Go(func() {
 			k := s.packer(false)
-			for p := range todo {
-				p.packed, p.done, p.err = k.pack(p.capture)
-				close(p.ready)
+			for b := range todo {
+				b.work(k)
 			}
 		})
 	}
@@ -282,23 +303,23 @@ func (s *captureSource) packAll(
 	wg.Go(func() {
 		defer close(order)
 		defer close(todo)
-		planErr = plan.each(func(c *planned) error { return hand(ctx, c, todo, order) })
+		planErr = handOut(ctx, plan, todo, order)
 	})
 	large := s.packer(true)
-	for p := range order {
-		if p.ready == nil {
-			p.packed, p.done, p.err = large.pack(p.capture)
+	for b := range order {
+		err := error(nil)
+		if b.ready == nil {
+			err = addLarge(large, b.captures[0], add)
 		} else {
-			<-p.ready
-		}
-		err := p.err
-		if err == nil {
-			err = errors.Join(add(p.capture, p.packed), p.done())
+			<-b.ready
+			for i := 0; i < len(b.packed) && err == nil; i++ {
+				err = add(b.captures[i], b.packed[i])
+			}
+			err = cmp.Or(err, b.err)
 		}
 		if err != nil {
 			cancel()
-			for p := range order { // until the plan has ended
-				p.discard()
+			for range order { // until the plan has ended
 			}
 			return err
 		}
@@ -306,21 +327,49 @@ func (s *captureSource) packAll(
 	return errors.Join(planErr, ctx.Err())
 }
 
-// hand gives a capture to a worker, or to the writer.
-func hand(ctx context.Context, c *planned, todo, order chan<- *onItsWay) error {
-	p := &onItsWay{capture: c}
-	if c.Size <= archive.MemberSize {
-		p.ready = make(chan struct{})
+// addLarge packs and adds a capture that is not held in memory.
+func addLarge(k *capturePacker, c *planned, add func(*planned, *archive.PackedCapture) error) error {
+	packed, done, err := k.pack(c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(c, packed), done())
+}
+
+// handOut gives the captures of a plan to the workers, and large ones to the writer.
+func handOut(ctx context.Context, plan *capturePlan, todo, order chan<- *batch) error {
+	next := new(batch)
+	send := func(to chan<- *batch, b *batch) error {
 		select {
-		case todo <- p:
+		case to <- b:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	select {
-	case order <- p:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	flush := func() error {
+		b := next
+		if next = new(batch); len(b.captures) == 0 {
+			return nil
+		}
+		b.ready = make(chan struct{})
+		if err := send(todo, b); err != nil {
+			return err
+		}
+		return send(order, b)
 	}
+	err := plan.each(func(c *planned) error {
+		large := c.Size > archive.MemberSize
+		if large || !next.takes(c) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if large {
+			return send(order, &batch{captures: []*planned{c}})
+		}
+		next.captures, next.size = append(next.captures, c), next.size+c.Size
+		return nil
+	})
+	return cmp.Or(err, flush())
 }

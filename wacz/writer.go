@@ -15,6 +15,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
 	"mirrord/internal/lines"
@@ -94,10 +95,16 @@ func NewWriter(w io.Writer, a Details, scratch func() (lines.Scratch, error)) (*
 	if a.MainURL != "" {
 		b.about.MainDate = stamp(a.MainDate)
 	}
+	b.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, listLevel)
+	})
 	err := b.begin(dataName, zip.Store)
 	b.data = warc.NewWriter(b.part)
 	return b, err
 }
+
+// listLevel is the level of deflate for lists, which are written at the end, when all else waits.
+const listLevel = 3
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
@@ -233,7 +240,11 @@ func (b *Writer) writeIndex() error {
 	if err := b.begin(packedIndex, zip.Store); err != nil {
 		return err
 	}
-	p := memberWriter{to: b.part, z: gzip.NewWriter(nil)}
+	z, err := gzip.NewWriterLevel(nil, listLevel)
+	if err != nil {
+		return err
+	}
+	p := memberWriter{to: b.part, z: z}
 	fmt.Fprintf(&p.idx, "!meta 0 {\"format\": \"cdxj-gzip-1.0\", \"filename\": %q}\n", path.Base(packedIndex))
 	if err := b.index.Each(p.add); err != nil {
 		return err
