@@ -259,7 +259,8 @@ func (b *batch) takes(c *planned) bool {
 		return true
 	}
 	last := b.captures[n-1]
-	same := c.Body == store.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack && last.At.Off == c.At.Off
+	same := c.Body == store.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack
+	same = same && last.At.Off == c.At.Off
 	return n < batchMost && b.size+c.Size <= archive.MemberSize && (same || b.size < batchSize)
 }
 

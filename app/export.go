@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"mirrord/archive"
 	"mirrord/mirror/render"
@@ -122,22 +123,12 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Since != "" {
 		return exportDelta(ctx, a, st, name, o)
 	}
-	if form.Leads && !o.Flatten {
-		if o.redirects, err = redirectsOf(st, name, o.Version); err != nil {
-			return nil, err
-		}
+	damage, err := o.look(st, name, form)
+	if err != nil {
+		return nil, err
 	}
-	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
-		o.Version = 0
-	}
-	if o.Version == 0 {
-		err := checkTree(st, name)
-		if _, database := errors.AsType[*store.DatabaseError](err); database {
-			return nil, err // which says what to do
-		}
-		if errors.Is(err, store.ErrDamaged) {
-			return exportStored(ctx, a, st, name, o, form, how, err)
-		}
+	if damage != nil {
+		return exportStored(ctx, a, st, name, o, form, how, damage)
 	}
 	tree, err := openVersion(st, name, o.Version)
 	if err != nil {
@@ -151,6 +142,32 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return exportStored(ctx, a, st, name, o, form, how, err)
 	}
 	return out, sayDamage(name, err)
+}
+
+// look finds the redirects of the version for a form that holds them, and beside that looks at the published
+// tree, if that is what is exported. damage is what is wrong with the tree.
+func (o *ExportRequest) look(st *store.State, name string, form archive.Form) (damage, err error) {
+	var beside sync.WaitGroup
+	if version := o.Version; form.Leads && !o.Flatten {
+		beside.Go(func() { o.redirects, err = redirectsOf(st, name, version) })
+	}
+	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
+		o.Version = 0
+	}
+	tree := error(nil)
+	if o.Version == 0 {
+		tree = checkTree(st, name)
+	}
+	if beside.Wait(); err != nil {
+		return nil, err
+	}
+	if _, database := errors.AsType[*store.DatabaseError](tree); database {
+		return nil, tree // which says what to do
+	}
+	if errors.Is(tree, store.ErrDamaged) {
+		damage = tree
+	}
+	return damage, nil
 }
 
 // canHold returns an error when a form of trees cannot hold what is asked for.

@@ -39,6 +39,10 @@ type Entry struct {
 	Type      string // MIME type
 	Front     bool   // a page that readers find by its title
 	Plain     bool   // compressing the blob is no use
+
+	// Same is a digest of the blob for one that may come again: entries of the same digest share a blob. Zero:
+	// the blob is the entry's own.
+	Same [16]byte
 }
 
 // ErrEntry says that an entry cannot stand in a ZIM file.
@@ -65,8 +69,12 @@ type Writer struct {
 	entries   []entry
 	names     []byte // path, NUL, title, NUL of each entry
 	redirects map[uint32]string
-	counts    []int // of content entries, by type
+	counts    []int                // of content entries, by type
+	shared    map[[16]byte]blobRef // by Entry.Same
 }
+
+// blobRef is where a blob lies. cluster counts by opening.
+type blobRef struct{ cluster, blob uint32 }
 
 // entry is an entry that was added. cluster counts by opening until the clusters are sealed.
 type entry struct {
@@ -104,6 +112,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		out:       appender{File: f},
 		typeOf:    map[string]uint16{},
 		redirects: map[uint32]string{},
+		shared:    map[[16]byte]blobRef{},
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
@@ -147,6 +156,11 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	if err != nil {
 		return err
 	}
+	if at, ok := w.shared[e.Same]; ok {
+		rec.cluster, rec.blob = at.cluster, at.blob
+		w.keep(e, rec)
+		return nil
+	}
 	c := &w.packed
 	if e.Plain {
 		c = &w.plain
@@ -162,6 +176,9 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
 	c.add(blob)
 	w.keep(e, rec)
+	if e.Same != [16]byte{} {
+		w.shared[e.Same] = blobRef{rec.cluster, rec.blob}
+	}
 	return nil
 }
 

@@ -55,10 +55,19 @@ func nextFind(page []byte, from int) (f find, ok bool) {
 		for end > from && page[end-1] == ' ' {
 			end--
 		}
-		switch name := page[from:end]; {
-		case bytes.HasSuffix(name, []byte(" href")):
+		if end == from {
+			continue
+		}
+		switch page[end-1] {
+		case 'f':
+			if !bytes.HasSuffix(page[from:end], []byte(" href")) {
+				continue
+			}
 			f = find{at: end - len(" href")}
-		case bytes.HasSuffix(name, []byte(" src")):
+		case 'c':
+			if !bytes.HasSuffix(page[from:end], []byte(" src")) {
+				continue
+			}
 			f = find{at: end - len(" src"), src: true}
 		default:
 			continue

@@ -68,6 +68,7 @@ type packer struct {
 	zim   *zim.Writer
 	types map[string]bool     // that are named in the file
 	paths map[uint64]struct{} // hashes of all mirror paths
+	again againFinder
 	icon  iconFinder
 
 	fixers []linkFixer // by worker
@@ -77,6 +78,7 @@ type packer struct {
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 	m, err := p.copy(o.Crew, func(m *phm.Meta) (err error) {
 		p.icon.host = m.Primary
+		p.again.settle()
 		p.zim, err = zim.NewWriter(f, zim.Options{
 			UUID:     uuidOf(m, o.Redirects),
 			Types:    p.allTypes(),
@@ -119,6 +121,7 @@ func (p *packer) look(f *phm.File) {
 		p.types[t] = true
 	}
 	p.paths[xxh3.HashString(f.Path)] = struct{}{}
+	p.again.look(f)
 	p.icon.look(f)
 }
 
@@ -238,6 +241,9 @@ func (p *packer) prepare(worker int, f *phm.File, body []byte) (*packed, error) 
 		}
 	case (f.Type == "") && charset.IsText(body):
 		e.Type = plainType
+	}
+	if out.undo == nil {
+		out.entry.Same = p.again.digest(f)
 	}
 	return out, nil
 }

@@ -33,6 +33,9 @@ func nasty(t testing.TB) fstest.MapFS {
 		"docs/empty.html":     nil,
 		"docs/empty.css":      nil,
 		"LICENSE":             []byte("free\n"),
+		"twice/a.html":        []byte("<title>Twice</title>"),
+		"twice/b/a.html":      []byte("<title>Twice</title>"),
+		"twice/b/a.txt":       []byte("<title>Twice</title>"),
 		"favicon.ico":         []byte("\x00\x00\x01\x00broken"),
 		"@o.example/ü~1.html": []byte("<title>Z</title><p src='//x'>"),
 	}
