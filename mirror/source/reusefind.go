@@ -73,17 +73,19 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 // reusePlace is a directory of this site, and one of another that has the same files.
 type reusePlace struct{ at, from string }
 
-// find looks in the mirrors of these names.
+// find looks in the mirrors of these names. The site's own one is none of them: one that is alone in its
+// state, as that of a one-off mirror, is not even read.
 func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReuse, error) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == f.Site.Name })
+	if len(names) == 0 {
+		return ledger.FoundReuse{}, nil
+	}
 	own, below, err := f.own()
 	if err != nil {
 		return ledger.FoundReuse{}, err
 	}
 	var best ledger.FoundReuse
 	for _, name := range names {
-		if name == f.Site.Name {
-			continue
-		}
 		if ctx.Err() != nil {
 			return ledger.FoundReuse{}, context.Cause(ctx)
 		}
