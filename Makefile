@@ -5,6 +5,7 @@
 # make image     a container image with podman, buildah or docker
 # make lint      lintian on the Debian package
 #
+# TAGS=keeper makes a binary that can be a keeper of a cluster (docs/cluster.md); it is 13 MB larger.
 # ARCH=arm64 make packages builds for another machine. MAINTAINER is who builds the packages, as Debian's tools understand it.
 
 PREFIX ?= /usr/local
@@ -18,7 +19,7 @@ MAINTAINER ?= $(shell git config user.name 2>/dev/null || id -un) <$(shell git c
 # Nothing in a package is younger than the commit it is built from, so that two builds are equal.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1767225600)
 VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
-GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags=-s
+GOBUILD := CGO_ENABLED=0 go build -trimpath $(if $(TAGS),-tags=$(TAGS)) -buildvcs=$(VCS) -ldflags=-s
 export VERSION ARCH MAINTAINER SOURCE_DATE_EPOCH
 
 .PHONY: build check fuzz install packages image lint screenshots clean

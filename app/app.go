@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/store"
 )
 
 // App is the environment in which requests are served. It has no state of its own and is not changed by the
@@ -33,6 +34,7 @@ type App struct {
 	LookupEnv func(string) (string, bool)
 	Network   fetch.Network     // connects to sites; nil is the system's network
 	Hosts     *fetch.Hosts      // the politeness of all runs of this process; nil is that of each run alone
+	Owner     store.Owner       // decides over sites beside the lock of the state; nil is nobody
 	Now       func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn      func(line string) // receives what is left out while the rest is done; nil discards it
 	Note      func(line string) // receives progress, each line replacing the one before; nil discards it

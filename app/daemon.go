@@ -27,6 +27,7 @@ type DaemonOptions struct {
 	StopWithin time.Duration // how long runs have to end
 	MaxState   job.Size      // bytes that all mirrors together may take; 0: no limit
 	Space      string        // of jobs that name none; "": of none
+	Cluster    Peers         // of which the daemon is a part; nil: of none
 	Notify     NotifyOptions
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
@@ -61,6 +62,12 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		texts: newKeptIndex(a, st),
 		most:  int64(o.MaxState),
 	}
+	var kept scheduler.Store = records{kept: st, log: a.Log}
+	if o.Cluster != nil {
+		d.hosts.Beyond = o.Cluster.Turn
+		d.share = &share{cluster: o.Cluster, st: st}
+		kept = sharedRecords{records{kept: st, log: a.Log}, d.share}
+	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner: &runner{
 			app:   a,
@@ -70,7 +77,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			heals: &d.heals,
 			texts: d.texts,
 		},
-		Store:      records{kept: st, log: a.Log},
+		Store:      kept,
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),
 		MaxRuns:    o.MaxRuns,
@@ -139,4 +146,30 @@ func (d *Daemon) Line() string {
 		}
 	}
 	return s
+}
+
+// wanted returns the jobs of all as they were last read.
+func (d *Daemon) wanted() scheduler.Config {
+	if d.share != nil {
+		if all := d.share.whole.Load(); all != nil {
+			return *all
+		}
+	}
+	return d.sched.Config()
+}
+
+// FollowShare puts each new share of the jobs in force until ctx ends.
+func (d *Daemon) FollowShare(ctx context.Context) {
+	if d.share == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.share.cluster.Changed():
+			// what is wrong with the jobs is in the log; the next change tries again
+			_ = d.reload(ctx)
+		}
+	}
 }

@@ -39,6 +39,8 @@ type Daemon struct {
 	texts *KeptIndex
 	most  int64 // bytes that all mirrors together may take; 0: no limit
 
+	share *share // nil: all jobs are this daemon's
+
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir
 }
@@ -204,7 +206,7 @@ func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	files, err := d.dir.Read()
-	old := d.sched.Config()
+	old := d.wanted()
 	next := scheduler.Resolve(files, old)
 	if again != nil && (errors.Is(err, os.ErrNotExist) || (err == nil && removes(old, next))) {
 		if !again() {
@@ -218,7 +220,7 @@ func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
 		d.sched.Problem(err.Error())
 		return control.Reloaded{}, err
 	}
-	return reloadedOf(next, d.sched.Apply(next)), nil
+	return reloadedOf(next, d.sched.Apply(d.share.of(next))), nil
 }
 
 // removes reports whether a job of one configuration is not in another.

@@ -99,6 +99,10 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			return out
 		}
 	}
+	if errors.Is(err, store.ErrLeaseLost) { // whoever has the site next goes on
+		out.Cause = status.Killed
+		return out
+	}
 	if out.Verdict == status.VerdictPartial && status.IsStateFull(sum.Reasons) {
 		out.Cause = status.StateFull
 	}

@@ -84,7 +84,12 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 	if err := readsWhatIsWritten(dir); err != nil {
 		return nil, err
 	}
-	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
+	return store.OpenState(dir, store.Options{
+		Wait:  lookWait,
+		Owner: a.Owner,
+		Log:   a.Log,
+		Now:   a.now,
+	})
 }
 
 // NotYours adds to an error what to do, when it says that the caller may not use files of a state that

@@ -89,6 +89,11 @@ func Observe(res *Result, err error) Observation {
 // A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports
 // one host, is the strict choice.
 type Hosts struct {
+	// Beyond has a say in each turn, for hosts that other machines request too: zero lets the turn be taken,
+	// else it is asked again then. It must not wait. nil: no other machine does. It is set before the first
+	// call.
+	Beyond func(host string, now time.Time) (again time.Time)
+
 	mu    sync.Mutex
 	hosts map[string]*host
 }
@@ -136,7 +141,11 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	}
 	eff, mine := s.admit(p, now)
 	r := &s.rules[mine]
-	if again := s.busy(eff, r, now); !again.IsZero() {
+	again := s.busy(eff, r, now)
+	if again.IsZero() && h.Beyond != nil {
+		again = h.Beyond(name, now)
+	}
+	if !again.IsZero() {
 		r.awaited = again
 		return false, again
 	}

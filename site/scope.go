@@ -234,11 +234,15 @@ func registrableDomain(hostname string) (string, bool) {
 
 // RegistrableDomain returns the domain under which u's host was registered ("example.co.uk"), or the host
 // itself when it has none: an IP address, a single label, a public suffix.
-func (u URL) RegistrableDomain() string {
-	if d, ok := registrableDomain(u.Hostname()); ok {
+func (u URL) RegistrableDomain() string { return RegistrableDomain(u.Hostname()) }
+
+// RegistrableDomain returns the domain under which a host was registered, or the host itself when it has
+// none.
+func RegistrableDomain(hostname string) string {
+	if d, ok := registrableDomain(hostname); ok {
 		return d
 	}
-	return u.Hostname()
+	return hostname
 }
 
 // Reaches reports whether u, or something below the directory u, may be in scope; false is certain. Exclude

@@ -128,6 +128,22 @@ func tokenIn(meta *bucket) uint64 {
 	return 0
 }
 
+// LastToken returns the token of the last lease of a site, 0 when it has none or cannot be read.
+func (s *State) LastToken(site string) (token uint64) {
+	v, err := s.ViewSite(site)
+	if err != nil {
+		return 0
+	}
+	defer v.Close()
+	if err := v.db.View(func(tx *transaction) error {
+		token = tokenIn(tx.Bucket(bMeta))
+		return nil
+	}); err != nil {
+		return 0
+	}
+	return token
+}
+
 // Token implements Lease.
 func (l *siteLock) Token() uint64 { return l.token }
 

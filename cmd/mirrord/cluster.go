@@ -2,19 +2,303 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
-// clusterCommand has the commands of many machines: what brings mirrors from one to another.
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/cluster/engine"
+	"mirrord/internal/version"
+	"mirrord/store"
+)
+
+// clusterCommand has the commands of many machines: what they share, and what brings mirrors from one to
+// another.
 func clusterCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Depots: mirrors for many machines, and off-site copies",
-		Long: `Keep mirrors in a depot, which is a bucket of an S3 server or a directory, and bring them to other machines.
+		Short: "Machines that share jobs; depots: off-site copies",
+		Long: `Look after machines that share their jobs (mirrord daemon --cluster). Keep mirrors in a depot, which is a bucket of
+an S3 server or a directory, and bring them to other machines.
 
 Guide: docs/cluster.md.`,
 	}
 	cmd.AddCommand(
+		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a),
 		clusterPushCommand(a), clusterPullCommand(a), clusterDepotCommand(a), clusterCollectCommand(a),
 	)
 	return cmd
+}
+
+// clusterFlags say which cluster is meant.
+type clusterFlags struct {
+	servers []string
+	secret  string // file
+}
+
+// The environment says what the flags leave out.
+const (
+	envCluster = "MIRRORD_CLUSTER"
+	envSecret  = "MIRRORD_CLUSTER_SECRET_FILE"
+)
+
+func (f *clusterFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.servers, "cluster", nil, "`URLS` (docs/cluster.md)")
+	cmd.Flags().StringVar(&f.secret, "cluster-secret", "", "`FILE` with its secret")
+}
+
+// engineOptions reads what all commands need to reach the cluster.
+func (f *clusterFlags) engineOptions(a *cli) (o engine.Options, err error) {
+	o.Servers = f.servers
+	if env, ok := a.lookupEnv(envCluster); ok && env != "" && len(o.Servers) == 0 {
+		o.Servers = strings.Split(env, ",")
+	}
+	for _, s := range o.Servers {
+		if !strings.HasPrefix(s, "nats://") && !strings.HasPrefix(s, "tls://") {
+			return o, app.Usagef("--cluster %s: an address such as nats://keeper1:4222", s)
+		}
+	}
+	env, _ := a.lookupEnv(envSecret)
+	if file := cmp.Or(f.secret, env); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return o, app.Usagef("--cluster-secret: %w", err)
+		}
+		if o.Secret = strings.TrimSpace(string(text)); len(o.Secret) < 16 {
+			return o, app.Usagef("--cluster-secret: %s has fewer than 16 characters", file)
+		}
+	}
+	return o, nil
+}
+
+// reachWithin is how long a command waits for the keepers.
+const reachWithin = 10 * time.Second
+
+// withCluster calls f with a connection to the cluster.
+func (f *clusterFlags) withCluster(
+	ctx context.Context, a *cli, do func(context.Context, *engine.Engine) error,
+) error {
+	o, err := f.engineOptions(a)
+	if err != nil {
+		return err
+	}
+	if len(o.Servers) == 0 {
+		return app.Usagef("which cluster? Set --cluster or $%s", envCluster)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	o.Log = a.log()
+	e, err := engine.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return do(ctx, e)
+}
+
+func clusterStatusCommand(a *cli) *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show keepers and nodes",
+		Long:    "Show the keepers and the nodes of a cluster, and how many hosts each node has.",
+		Example: "  mirrord cluster status --cluster nats://keeper1:4222",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+				s, err := e.Look(ctx)
+				if err != nil {
+					return err
+				}
+				return printCluster(a, s)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func printCluster(a *cli, s *engine.Status) error {
+	if a.json {
+		return a.printJSON(s)
+	}
+	for _, k := range s.Keepers {
+		how := "follows"
+		switch {
+		case k.Leader:
+			how = "leads"
+		case k.Away:
+			how = "is away or behind"
+		}
+		a.printf("keeper %s %s\n", k.Name, how)
+	}
+	for _, n := range s.Nodes {
+		what := []string{fmt.Sprintf("%d hosts", n.Hosts)}
+		if n.Homes > 0 {
+			what = append(what, fmt.Sprintf("home of %d", n.Homes))
+		}
+		if n.Drained {
+			what = append(what, "drained")
+		}
+		if n.Away {
+			what = append(what, "away: its sites wait")
+		} else {
+			what = append(what, fmt.Sprintf("%d runs at a time", n.Slots), "since "+n.Since.Format(time.RFC3339),
+				n.Version)
+		}
+		a.printf("node %s: %s\n", n.Name, strings.Join(what, ", "))
+	}
+	return nil
+}
+
+func clusterDrainCommand(a *cli) *cobra.Command {
+	var f clusterFlags
+	var off bool
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Let a node take no further sites",
+		Long: `Let a node take no further sites. Runs under way go on until they end; then other nodes have its sites. Sites that lie only on its own disk
+wait until the node is drained no more.`,
+		Example: "  mirrord cluster drain w2\n  mirrord cluster drain w2 --off",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+				return e.Drain(ctx, args[0], off)
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&off, "off", false, "let it take sites again")
+	return cmd
+}
+
+func clusterRemoveCommand(a *cli) *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:   "remove NODE",
+		Short: "Forget a node that is gone for good",
+		Long: `Forget a node that is gone for good: the sites that lay on its disk belong to other nodes, which mirror them anew. A node whose daemon runs is
+not removed.`,
+		Example: "  mirrord cluster remove w2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+				n, err := e.Remove(ctx, args[0])
+				if err == nil {
+					a.printf("%s is forgotten; it was the home of %d hosts\n", args[0], n)
+				}
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// nodeFlags are the flags of a daemon that is a node of a cluster.
+type nodeFlags struct {
+	clusterFlags
+	name    string
+	keepers int
+	keeper  keeperFlags
+}
+
+// keeperFlags say that the daemon keeps what the cluster shares.
+type keeperFlags struct {
+	listen, routes string
+	peers          []string
+}
+
+func (f *nodeFlags) add(cmd *cobra.Command) {
+	f.clusterFlags.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.name, "node", "", "its `NAME` there")
+	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
+	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
+	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
+	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
+	for _, name := range []string{"cluster-secret", "node", "keepers", "keeper", "keeper-routes", "join"} {
+		_ = fl.MarkHidden(name) // docs/cluster.md describes them; the flag is there
+	}
+}
+
+// node is a daemon's part in a cluster.
+type node struct {
+	*engine.Engine
+	keeper interface{ Close() } // nil: it is none
+}
+
+// on reports whether the daemon is to be part of a cluster.
+func (f *nodeFlags) on(a *cli) bool {
+	env, _ := a.lookupEnv(envCluster)
+	return len(f.servers) > 0 || env != "" || f.keeper.listen != ""
+}
+
+// join starts the keeper of this process, if it is to have one, and reaches the cluster.
+func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.State, slots int) (*node, error) {
+	o, err := f.engineOptions(a)
+	if err != nil {
+		return nil, err
+	}
+	if f.keepers != 1 && f.keepers != 3 && f.keepers != 5 {
+		return nil, app.Usagef("--keepers %d: 1, 3 or 5, because most of them must agree", f.keepers)
+	}
+	if o.Node = f.name; o.Node == "" {
+		if o.Node, err = os.Hostname(); err != nil {
+			return nil, app.Usagef("--node: %w", err)
+		}
+	}
+	n := new(node)
+	if f.keeper.listen != "" {
+		k, err := openKeeper(f, o, filepath.Join(st.Dir, "keeper"), x.Log)
+		if err != nil {
+			return nil, err
+		}
+		n.keeper = k
+		if len(o.Servers) == 0 {
+			o.Servers = []string{"nats://" + f.keeper.listen}
+		}
+	}
+	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log
+	o.Homes = true
+	o.Floor = st.LastToken
+	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
+	if n.Engine, err = engine.Open(ctx, o); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// take makes the node's leases count for an application, and takes part in the cluster until stop is called,
+// which waits.
+func (n *node) take(x *app.App) (stop func()) {
+	x.Owner = n.Engine
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// close leaves the cluster.
+func (n *node) close() {
+	if n.Engine != nil {
+		n.Engine.Close()
+	}
+	if n.keeper != nil {
+		n.keeper.Close()
+	}
 }

@@ -29,6 +29,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/status"
+	"mirrord/store"
 	"mirrord/web"
 )
 
@@ -45,6 +46,7 @@ type daemonFlags struct {
 	listenHosts          []string
 	mirrorz              string
 	console              consoleFlags
+	node                 nodeFlags
 }
 
 // statusHosts are the host names under which the status page is reached.
@@ -88,7 +90,7 @@ func daemonCommand(a *cli) *cobra.Command {
 		Short: "Run all jobs at their times",
 		Long: `Run all jobs at their times.
 
-SIGTERM ends the runs, which go on later; SIGHUP reads the jobs again.
+SIGTERM ends the runs; SIGHUP reads the jobs again.
 
 Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operations.md, docs/console.md.`,
 		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
@@ -115,6 +117,7 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
 	fl.StringVar(&f.host, "host", "", "`NAME` of this machine")
 	f.console.add(cmd)
+	f.node.add(cmd)
 	return cmd
 }
 
@@ -163,7 +166,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer func(st *store.State) { err = errors.Join(err, st.Close()) }(st)
 	given, err := systemd.Listeners(a.lookupEnv, os.Getpid())
 	if err != nil {
 		return err
@@ -180,6 +183,21 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		return err
 	}
 	defer lock.Close()
+	var cluster app.Peers
+	if f.node.on(a) {
+		n, err := f.node.join(ctx, a, x, st, f.maxRuns)
+		if err != nil {
+			return err
+		}
+		defer n.close()
+		defer n.take(x)()
+		own, err := x.MakeState() // whose sites the cluster owns; the other one reads
+		if err != nil {
+			return err
+		}
+		defer own.Close()
+		st, cluster = own, n
+	}
 
 	spread := f.spread
 	if spread == 0 {
@@ -192,6 +210,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		StopWithin: f.within,
 		MaxState:   most,
 		Space:      f.space,
+		Cluster:    cluster,
 		Notify:     tell,
 		About:      about,
 	})
@@ -242,6 +261,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { d.Scrub(ctx, scrub) })
 	wg.Go(func() { app.IndexOf(d).Keep(ctx) })
 	wg.Go(func() { own.Run(ctx) })
+	wg.Go(func() { d.FollowShare(ctx) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()

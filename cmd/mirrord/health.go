@@ -16,7 +16,7 @@ import (
 func healthCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health",
-		Short: "Check that the daemon is alive",
+		Short: "Check the daemon",
 		Long: `Ask the daemon that owns the state directory whether its scheduler is alive, as GET /healthz does.
 
 It exits with 0 when the daemon answers that it is, and with 1 when no daemon runs or it does not answer within five seconds.

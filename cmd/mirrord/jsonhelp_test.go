@@ -16,6 +16,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/depot"
+	"mirrord/cluster/engine"
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -41,6 +42,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
 		"client.go said":                        {"status", status.Job{}},
 		"client.go reloadCommand":               {"reload", control.Reloaded{}},
+		"cluster.go printCluster":               {"cluster status", engine.Status{}},
 		"demo.go run":                           {"run-now", mirror.Summary{}},
 		"console.go openCommand":                {"open", control.OpenLink{}},
 		"diff.go runDiff":                       {"diff", app.Difference{}},

@@ -50,6 +50,7 @@ func rows() map[string]Row {
 		"archive/captured": 5, "access": 5,
 
 		"cluster/objects": 4, "cluster/depot": 5,
+		"cluster/engine": 5, "cluster/keeper": 5,
 
 		"job": 3, "replica": 3, "archive": 3, "archive/crawls": 3,
 
@@ -57,7 +58,7 @@ func rows() map[string]Row {
 		"internal/diff": 2, "wacz": 2, "archive/projects": 2,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
-		"status": 1, "replica/text": 1, "mirror/result": 1, "zim": 1, "warc": 1,
+		"status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1, "zim": 1, "warc": 1,
 
 		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
 		"replica/hash": 0, "replica/unionfind": 0,

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine makes many mirrord one cluster over NATS JetStream: which nodes there are, which of them
+// runs which site, and whose requests a host gets. The rules are those of package lease; here they meet a
+// key-value bucket, whose writes name the revision that they replace. What a node reads may be old; a write
+// that rests on it is refused then.
+//
+//	keys.go      the keys of the bucket
+//	table.go     what a node knows; the lock
+//	session.go   the beat
+//	share.go     taking hosts and giving them back
+//	peers.go     who else there is, and who has ended
+//	site.go      leases of sites: store.Owner
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/cluster/lease"
+	"mirrord/site"
+)
+
+// Options say which node this is and where the keepers are.
+type Options struct {
+	Servers  []string                   // nats://HOST:PORT of keepers
+	Keeper   nats.InProcessConnProvider // of this process; nil: none
+	Secret   string                     // of the cluster; "": none
+	Replicas int                        // on how many keepers each value lies, when the bucket is made
+	Node     string                     // the name of this node
+	Slots    int                        // runs at a time: its share of the sites
+	Version  string                     // of mirrord
+	Homes    bool                       // each site stays on the node that had it first
+	Term     lease.Term                 // default: DefaultTerm
+	Floor    func(site string) uint64   // a token that was in use before; nil: there is none
+	Now      func() time.Duration       // a steady clock; default: that of the system
+	Log      *slog.Logger               // default: none
+}
+
+// DefaultTerm lets a node outlive the choice of a new leader among the keepers, which takes up to ten
+// seconds.
+func DefaultTerm() lease.Term { return lease.Term{TTL: 30 * time.Second, Gap: 10 * time.Second} }
+
+// Engine is one node's part in a cluster. Safe for concurrent use.
+type Engine struct {
+	o  Options
+	nc *nats.Conn
+	kv jetstream.KeyValue
+	t  *table
+
+	wake    chan struct{} // size 1: one look is enough
+	changed chan struct{} // size 1, likewise
+}
+
+// Open connects to the keepers and makes the bucket when it is not there. It waits for them until ctx ends.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if o.Term == (lease.Term{}) {
+		o.Term = DefaultTerm()
+	}
+	if o.Now == nil {
+		o.Now = steady
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{
+		o:       o,
+		wake:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
+	e.t = newTable(o.Node, o)
+	var err error
+	if e.nc, err = connect(o); err != nil {
+		return nil, err
+	}
+	for {
+		if e.kv, err = openBucket(ctx, e.nc, o.Replicas); err == nil {
+			return e, nil
+		}
+		select {
+		case <-ctx.Done():
+			e.nc.Close()
+			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
+		case <-time.After(retryOpen):
+			o.Log.Debug("the cluster is not there yet", "err", err)
+		}
+	}
+}
+
+// retryOpen is the pause between attempts to reach a cluster that starts.
+const retryOpen = 200 * time.Millisecond
+
+func connect(o Options) (*nats.Conn, error) {
+	with := []nats.Option{
+		nats.Name("mirrord " + o.Node),
+		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(300 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.Timeout(3 * time.Second),
+		nats.PingInterval(o.Term.TTL / 6), nats.MaxPingsOutstanding(2),
+		nats.ReconnectBufSize(-1), // what was not sent is an error at once, and is decided anew
+	}
+	if o.Secret != "" {
+		with = append(with, nats.Token(o.Secret))
+	}
+	if o.Keeper != nil {
+		with = append(with, nats.InProcessServer(o.Keeper))
+	}
+	nc, err := nats.Connect(strings.Join(o.Servers, ","), with...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return nc, nil
+}
+
+func openBucket(ctx context.Context, nc *nats.Conn, replicas int) (jetstream.KeyValue, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	kv, err := js.KeyValue(short, bucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) || replicas < 1 {
+		return kv, err
+	}
+	return js.CreateKeyValue(short, jetstream.KeyValueConfig{
+		Bucket:      bucket,
+		Description: "mirrord: sessions, leases and members",
+		Replicas:    replicas,
+		Storage:     jetstream.FileStorage,
+	})
+}
+
+// Run takes part in the cluster until ctx ends; then it gives back what it has. It is called once.
+func (e *Engine) Run(ctx context.Context) {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() { e.keepSession(work) })
+	wg.Go(func() { e.endInTime(work) })
+	wg.Go(func() { e.keepPeers(work) })
+	wg.Go(func() { e.keepShare(work) })
+	<-ctx.Done()
+	stop()
+	wg.Wait()
+	e.leave()
+}
+
+// Close ends the connection. Leases that were not given back end with the term.
+func (e *Engine) Close() { e.nc.Close() }
+
+// Want sets the sites that the cluster is to run, by name, with their main hosts. All nodes want the same
+// ones. here says which of them lie on the disk of this node.
+func (e *Engine) Want(sites map[string]string, here []string) {
+	e.t.want(sites, here)
+	kick(e.wake)
+}
+
+// Shared returns the hosts whose sites this node is to run now.
+func (e *Engine) Shared() map[string]bool { return e.t.shared() }
+
+// Changed receives when Shared may be another one.
+func (e *Engine) Changed() <-chan struct{} { return e.changed }
+
+func kick(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// askAgain is when to ask again for a host that this node does not have yet.
+const askAgain = 200 * time.Millisecond
+
+// Turn decides over a request to a host: it may start when the time is zero, else it is to ask again then. A
+// host that is not this node's is asked for.
+func (e *Engine) Turn(hostname string, now time.Time) (again time.Time) {
+	wait, asked := e.t.turn(site.RegistrableDomain(hostname))
+	if asked {
+		kick(e.wake)
+	}
+	if wait == 0 {
+		return time.Time{}
+	}
+	return now.Add(wait)
+}

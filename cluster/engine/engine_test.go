@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"mirrord/cluster/engine"
+	"mirrord/cluster/keeper"
+	"mirrord/cluster/lease"
+	"mirrord/store"
+	"mirrord/store/storetest"
+)
+
+// keepers starts a number of keepers in this process and returns how nodes reach them.
+func keepers(t *testing.T, n int) engine.Options {
+	t.Helper()
+	o := engine.Options{
+		Secret:   "xyzzy",
+		Replicas: n,
+		Slots:    4,
+		Term:     lease.Term{TTL: 3 * time.Second, Gap: 100 * time.Millisecond},
+		Log:      slog.New(slog.DiscardHandler),
+	}
+	if testing.Verbose() {
+		o.Log = slog.Default()
+	}
+	var listen, routes []string
+	for range n {
+		listen, routes = append(listen, freePort(t)), append(routes, freePort(t))
+	}
+	for i := range n {
+		k := keeper.Options{
+			Name:   fmt.Sprintf("k%d", i),
+			Dir:    t.TempDir(),
+			Secret: o.Secret,
+			Log:    o.Log,
+		}
+		if n > 1 {
+			k.Listen, k.Routes, k.Peers = listen[i], routes[i], routes
+			o.Servers = append(o.Servers, "nats://"+listen[i])
+		}
+		started, err := keeper.Start(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(started.Close)
+		if n == 1 {
+			o.Keeper = started.Connect()
+		}
+	}
+	return o
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// node joins a cluster until the test ends.
+func node(t *testing.T, o engine.Options) *engine.Engine {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	e, err := engine.Open(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		e.Run(run)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+		e.Close()
+	})
+	return e
+}
+
+func testOwner(t *testing.T, o engine.Options) {
+	storetest.TestOwner(t, func(t *testing.T) storetest.Ownership {
+		again := func(t *testing.T) *engine.Engine {
+			other := o
+			other.Node = rand.Text()
+			return node(t, other)
+		}
+		e := again(t)
+		return storetest.Ownership{
+			Owner: e,
+			Again: func(t *testing.T) store.Owner { return again(t) },
+			Lose: func(t *testing.T, _ string) {
+				if err := e.Lose(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			State: func(t *testing.T) *store.State {
+				st, err := store.OpenState(t.TempDir(), store.Options{Owner: e})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return st
+			},
+		}
+	})
+}
+
+func TestOwnerOneKeeper(t *testing.T) { testOwner(t, keepers(t, 1)) }
+
+func TestOwnerThreeKeepers(t *testing.T) {
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("three keepers take seconds to choose a leader: set MIRRORD_LONG=1")
+	}
+	testOwner(t, keepers(t, 3))
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What stands in the bucket: the first word of a key says what.
+const (
+	bucket = "mirrord"
+
+	keyBeat  = "beat."  // NODE: lease.Beat
+	keyNode  = "node."  // NODE: Node, while it is a member
+	keyDrain = "drain." // NODE: it takes no sites
+	keyHost  = "host."  // HOST: lease.Entry
+	keyHome  = "home."  // HOST: the node whose disk has its sites
+)
+
+// plain are the bytes of a word that stand for themselves.
+const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// escape makes one word of a key out of any text.
+func escape(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if strings.IndexByte(plain, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// unescape is the text that escape made a word of; words of others are taken as they are.
+func unescape(word string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(word, "=")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		c, err := strconv.ParseUint(after[:min(2, len(after))], 16, 8)
+		if err != nil {
+			b.WriteByte('=')
+			word = after
+			continue
+		}
+		b.WriteByte(byte(c))
+		word = after[2:]
+	}
+}
+
+// get reads a key. Without one the revision is 0. What it says may be older than the last write: writes are
+// refused then.
+func get[T any](ctx context.Context, kv jetstream.KeyValue, key string) (v T, revision uint64, err error) {
+	e, err := kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return v, 0, nil
+	}
+	if err != nil {
+		return v, 0, fmt.Errorf("read %s: %w", key, err)
+	}
+	if err := json.Unmarshal(e.Value(), &v); err != nil {
+		return v, 0, fmt.Errorf("read %s: %w", key, err)
+	}
+	return v, e.Revision(), nil
+}
+
+// errOther says that a key has another revision than the one that was to be replaced.
+var errOther = errors.New("somebody else wrote it")
+
+// put writes a key that must have a revision; 0: that must not be there.
+func put(ctx context.Context, kv jetstream.KeyValue, key string, v any, revision uint64) (uint64, error) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return 0, err
+	}
+	if revision == 0 {
+		revision, err = kv.Create(ctx, key, value)
+	} else {
+		revision, err = kv.Update(ctx, key, value, revision)
+	}
+	if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		err = errOther
+	}
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", key, err)
+	}
+	return revision, nil
+}

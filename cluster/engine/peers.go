@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/cluster/lease"
+)
+
+// Node is what a member says of itself when it begins a session.
+type Node struct {
+	Session string    `json:"session"`
+	Slots   int       `json:"slots"`
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
+}
+
+// announce makes the node a member.
+func (e *Engine) announce(ctx context.Context, me Node) {
+	value, err := json.Marshal(me)
+	if err == nil {
+		_, err = e.kv.Put(ctx, keyNode+escape(e.o.Node), value)
+	}
+	if err != nil {
+		e.o.Log.Warn("the cluster does not know this node yet", "err", err)
+	}
+}
+
+// rewatch is how often the list of members is read anew, whatever the watch says.
+const rewatch = 5 * time.Minute
+
+// keepPeers follows who is a member until ctx ends.
+func (e *Engine) keepPeers(ctx context.Context) {
+	for {
+		if err := e.followPeers(ctx); err != nil && ctx.Err() == nil {
+			e.o.Log.Warn("the members of the cluster cannot be read", "err", err)
+		}
+		if !pause(ctx, e.retryBeat()) {
+			return
+		}
+	}
+}
+
+func (e *Engine) followPeers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, rewatch)
+	defer cancel()
+	keys := []string{keyNode + ">", keyDrain + ">"}
+	if e.o.Homes {
+		keys = append(keys, keyHome+">")
+	}
+	w, err := e.kv.WatchFiltered(ctx, keys)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	first := newPeers()
+	at := &first // until all that is there has come
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case entry, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return nil
+			case entry == nil:
+				e.t.tell(func(p *peers) { *p = first })
+				at = nil
+			case at != nil:
+				at.take(entry)
+				continue
+			default:
+				e.t.tell(func(p *peers) { p.take(entry) })
+			}
+			e.stillMember(ctx)
+			kick(e.wake)
+			kick(e.changed)
+		}
+	}
+}
+
+// stillMember announces a node that others took for dead.
+func (e *Engine) stillMember(ctx context.Context) {
+	session, _, live := e.t.live()
+	if n, ok := e.t.member(e.o.Node); live && (!ok || n.Session != session) {
+		e.announce(ctx, Node{
+			Session: session,
+			Slots:   e.o.Slots,
+			Version: e.o.Version,
+			Since:   time.Now().UTC().Truncate(time.Second),
+		})
+	}
+}
+
+// take takes in one key.
+func (p *peers) take(entry jetstream.KeyValueEntry) {
+	kind, word, _ := strings.Cut(entry.Key(), ".")
+	name, there := unescape(word), entry.Operation() == jetstream.KeyValuePut
+	switch kind + "." {
+	case keyNode:
+		var n Node
+		if there && json.Unmarshal(entry.Value(), &n) == nil {
+			p.members[name] = n
+		} else {
+			delete(p.members, name)
+		}
+	case keyDrain:
+		if there {
+			p.drained[name] = true
+		} else {
+			delete(p.drained, name)
+		}
+	case keyHome:
+		if there {
+			p.homes[name] = string(entry.Value())
+		} else {
+			delete(p.homes, name)
+		}
+	}
+}
+
+// watchOthers looks at the beats of the nodes that this one watches, and ends those that are silent.
+func (e *Engine) watchOthers(ctx context.Context) {
+	for _, name := range lease.Watched(e.o.Node, e.t.others()) {
+		key := keyBeat + escape(name)
+		b, revision, err := get[lease.Beat](ctx, e.kv, key)
+		if err != nil {
+			return
+		}
+		if b.Ended || e.t.silent(key, revision) {
+			e.bury(ctx, name, b, revision)
+		}
+	}
+}
+
+// bury ends the session of a node that was silent for a term, and takes it out of the members. It reports
+// whether that session is over.
+func (e *Engine) bury(ctx context.Context, name string, b lease.Beat, revision uint64) bool {
+	if !b.Ended {
+		b.Ended = true
+		if _, err := put(ctx, e.kv, keyBeat+escape(name), b, revision); err != nil {
+			return false // it lives, or somebody else was first
+		}
+		e.o.Log.Warn("a node of the cluster was silent for too long; its sites go to others", "node", name)
+	}
+	key := keyNode + escape(name)
+	n, revision, err := get[Node](ctx, e.kv, key)
+	if err == nil && revision > 0 && n.Session == b.Session {
+		err = e.kv.Delete(ctx, key, jetstream.LastRevision(revision))
+		if err != nil && !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			e.o.Log.Debug("a node that has ended is still a member", "node", name, "err", err)
+		}
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"mirrord/cluster/lease"
+)
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// keepSession beats until ctx ends.
+func (e *Engine) keepSession(ctx context.Context) {
+	for pause(ctx, e.beat(ctx)) {
+	}
+}
+
+// endInTime ends a session whose beats do not arrive any more.
+func (e *Engine) endInTime(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.t.beginning():
+		}
+		for {
+			d, ok := e.t.endsIn()
+			if !ok || !pause(ctx, d) {
+				break
+			}
+			if _, _, live := e.t.live(); !live {
+				e.o.Log.Error("the cluster was not reached in time: all runs end", "node", e.o.Node)
+				kick(e.changed)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// retryBeat is the pause after a beat that did not arrive.
+func (e *Engine) retryBeat() time.Duration { return e.o.Term.TTL / 15 }
+
+// beat sends one beat, and returns when the next one is due.
+func (e *Engine) beat(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Term.TTL/6)
+	defer cancel()
+	session, revision, live := e.t.live()
+	if !live {
+		return e.beginSession(ctx)
+	}
+	key, sent := keyBeat+escape(e.o.Node), e.o.Now()
+	revision, err := put(ctx, e.kv, key, lease.Beat{Session: session}, revision)
+	if err == nil {
+		e.t.renewed(session, sent, revision)
+		return e.o.Term.Renew()
+	}
+	if !errors.Is(err, errOther) {
+		e.o.Log.Warn("no answer from the cluster", "err", err)
+		return e.retryBeat()
+	}
+	b, revision, err := get[lease.Beat](ctx, e.kv, key)
+	switch {
+	case err != nil:
+		return e.retryBeat()
+	case b.Session == session && !b.Ended: // the answer to an earlier beat was lost
+		e.t.adopted(session, revision)
+		return 0
+	}
+	e.t.lost(session)
+	e.o.Log.Error("this node was silent for too long and has lost its sites: all runs end", "node", e.o.Node)
+	kick(e.changed)
+	return 0
+}
+
+// beginSession begins a new session when nobody lives under the node's name.
+func (e *Engine) beginSession(ctx context.Context) time.Duration {
+	key := keyBeat + escape(e.o.Node)
+	b, revision, err := get[lease.Beat](ctx, e.kv, key)
+	if err != nil {
+		return e.retryBeat()
+	}
+	if !e.t.opens(b, revision) {
+		e.o.Log.Warn("another process has the name of this node, or was killed a moment ago: waiting",
+			"node", e.o.Node, "at most", e.o.Term.TTL)
+		return e.retryBeat()
+	}
+	session, sent := rand.Text(), e.o.Now()
+	if revision, err = put(ctx, e.kv, key, lease.Beat{Session: session}, revision); err != nil {
+		return e.retryBeat()
+	}
+	me := Node{
+		Session: session,
+		Slots:   e.o.Slots,
+		Version: e.o.Version,
+		Since:   time.Now().UTC().Truncate(time.Second),
+	}
+	e.t.begin(session, sent, revision)
+	e.o.Log.Info("part of the cluster", "node", e.o.Node)
+	e.announce(ctx, me)
+	kick(e.wake)
+	return e.o.Term.Renew()
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mirrord/cluster/lease"
+	"mirrord/store"
+)
+
+// atOnce is how many hosts are taken or given back at a time.
+const atOnce = 16
+
+// keepShare takes the hosts that are this node's and gives the others back, until ctx ends.
+func (e *Engine) keepShare(ctx context.Context) {
+	watched := e.o.Now()
+	for {
+		if now := e.o.Now(); now-watched >= e.o.Term.Renew() {
+			watched = now
+			e.watchOthers(ctx)
+		}
+		e.round(ctx)
+		t := time.NewTimer(e.t.linger())
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		case <-e.wake:
+			t.Stop()
+		}
+	}
+}
+
+// round takes and gives back what is due.
+func (e *Engine) round(ctx context.Context) {
+	e.settle(ctx)
+	take, give, moved := e.t.plan()
+	if moved {
+		kick(e.changed)
+	}
+	e.each(take, func(name string) bool {
+		short, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
+		defer cancel()
+		_, _, err := e.take(short, name, 0)
+		if err != nil && !errors.Is(err, store.ErrLocked) {
+			e.o.Log.Debug("a host is not this node's yet", "host", name, "err", err)
+		}
+		return err == nil
+	})
+	e.each(give, func(name string) bool { return e.give(ctx, name) })
+}
+
+// each calls f for some hosts, several at a time, and says that there is another share when one succeeded.
+func (e *Engine) each(names []string, f func(name string) bool) {
+	var wg sync.WaitGroup
+	next := make(chan string)
+	for range min(atOnce, len(names)) {
+		wg.Go(func() {
+			for name := range next {
+				if f(name) {
+					kick(e.changed)
+				}
+			}
+		})
+	}
+	for _, name := range names {
+		next <- name
+	}
+	close(next)
+	wg.Wait()
+}
+
+// take makes a host this session's, or writes it again with a larger token when it is already.
+func (e *Engine) take(
+	ctx context.Context, name string, floor uint64,
+) (session string, token uint64, err error) {
+	key := keyHost + escape(name)
+	for range 10 { // others may write between reading and writing
+		session, _, live := e.t.live()
+		if !live {
+			return "", 0, ErrAway
+		}
+		entry, revision, ours := e.t.has(name)
+		if !ours {
+			if entry, revision, err = get[lease.Entry](ctx, e.kv, key); err != nil {
+				return "", 0, err
+			}
+		}
+		var holder lease.Beat
+		var beat uint64
+		if entry.Session != "" && entry.Session != session && !entry.Free {
+			holder, beat, err = get[lease.Beat](ctx, e.kv, keyBeat+escape(entry.Node))
+			if err != nil {
+				return "", 0, err
+			}
+		}
+		next, gap, ok := entry.Taken(e.o.Node, session, holder, beat, floor)
+		if !ok {
+			if e.t.silent(keyBeat+escape(entry.Node), beat) && e.bury(ctx, entry.Node, holder, beat) {
+				continue
+			}
+			return "", 0, fmt.Errorf("%w by node %s", store.ErrLocked, entry.Node)
+		}
+		if revision, err = put(ctx, e.kv, key, next, revision); errors.Is(err, errOther) {
+			if err := e.look(ctx, name, session); err != nil {
+				return "", 0, err
+			}
+			continue
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		if !e.t.took(session, name, next, revision, gap) {
+			return "", 0, ErrAway
+		}
+		return session, next.Token, nil
+	}
+	return "", 0, fmt.Errorf("host %s: too many ask for it at the same time", name)
+}
+
+// look reads again what stands of a host that this node believed to have.
+func (e *Engine) look(ctx context.Context, name, session string) error {
+	if _, _, ours := e.t.has(name); !ours {
+		return nil
+	}
+	entry, revision, err := get[lease.Entry](ctx, e.kv, keyHost+escape(name))
+	if err != nil {
+		return err
+	}
+	if entry.Session == session && !entry.Free { // written beside this call, or the answer was lost
+		e.t.took(session, name, entry, revision, false)
+		return nil
+	}
+	e.t.drop(name, true)
+	kick(e.changed)
+	return nil
+}
+
+// settle makes the node the home of hosts that have none and whose sites lie here.
+func (e *Engine) settle(ctx context.Context) {
+	settle, elsewhere := e.t.unsettled()
+	for _, name := range elsewhere {
+		e.o.Log.Warn("the sites of a host lie on this machine and are not used: their home is another node",
+			"host", name)
+	}
+	e.each(settle, func(name string) bool {
+		_, err := e.kv.Create(ctx, keyHome+escape(name), []byte(e.o.Node))
+		return err == nil
+	})
+}
+
+// give gives a host back that nobody here uses.
+func (e *Engine) give(ctx context.Context, name string) bool {
+	entry, revision, ok := e.t.drop(name, false)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
+	defer cancel()
+	if _, err := put(ctx, e.kv, keyHost+escape(name), entry.Given(), revision); err != nil {
+		// it stands there as this session's, which takes it again at once, and others when the session is over
+		e.o.Log.Debug("a host was not given back", "host", name, "err", err)
+	}
+	return true
+}
+
+// leave gives everything back and ends the session.
+func (e *Engine) leave() {
+	session, revision, live := e.t.live()
+	if !live {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	defer cancel()
+	names := e.t.all()
+	e.t.want(nil, nil)
+	e.t.lost(session)
+	_, err := put(ctx, e.kv, keyBeat+escape(e.o.Node), lease.Beat{Session: session, Ended: true}, revision)
+	if err == nil {
+		err = e.kv.Delete(ctx, keyNode+escape(e.o.Node))
+	}
+	if err != nil {
+		e.o.Log.Warn("left the cluster without a word; others wait for a term", "hosts", len(names), "err", err)
+	}
+}
+
+// leaveWithin is how long a farewell may take.
+const leaveWithin = 3 * time.Second

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mirrord/cluster/engine"
+)
+
+// ahead is a clock that tests put forward.
+type ahead struct {
+	began time.Time
+	by    atomic.Int64
+}
+
+func (c *ahead) now() time.Duration { return time.Since(c.began) + time.Duration(c.by.Load()) }
+
+// until waits for something that must come.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come: %s", what)
+		}
+	}
+}
+
+func wanted(n int) map[string]string {
+	sites := map[string]string{}
+	for i := range n {
+		sites[fmt.Sprintf("site%d", i)] = fmt.Sprintf("host%d.example", i)
+	}
+	return sites
+}
+
+// kill ends a node without a word.
+func kill(t *testing.T, o engine.Options) (e *engine.Engine, kill func()) {
+	t.Helper()
+	e, err := engine.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		e.Run(ctx)
+		close(done)
+	}()
+	return e, func() {
+		e.Close()
+		stop()
+		<-done
+	}
+}
+
+// Two nodes share the sites. When one is killed the other has all of them after a term, and leaves each host
+// alone for the gap; when that one is drained a third has them.
+func TestShare(t *testing.T) {
+	o := keepers(t, 1)
+	o.Term.Gap = time.Hour
+	clocks := map[string]*ahead{}
+	named := func(name string) engine.Options {
+		with, c := o, &ahead{began: time.Now()}
+		with.Node, with.Now, clocks[name] = name, c.now, c
+		return with
+	}
+	a, killA := kill(t, named("a"))
+	b := node(t, named("b"))
+	sites := wanted(20)
+	a.Want(sites, nil)
+	b.Want(sites, nil)
+	until(t, "each host has a node", func() bool { return len(a.Shared())+len(b.Shared()) == 20 })
+	of := a.Shared()
+	for host := range b.Shared() {
+		if of[host] {
+			t.Errorf("both have %s", host)
+		}
+	}
+	if len(of) > 11 || len(of) < 9 {
+		t.Errorf("one of two nodes has %d of 20 hosts", len(of))
+	}
+	killA()
+	until(t, "the other one has all hosts", func() bool {
+		clocks["b"].by.Add(int64(o.Term.TTL) / 10)
+		time.Sleep(50 * time.Millisecond)
+		return len(b.Shared()) == 20
+	})
+	for host := range of {
+		if b.Turn("www."+host, time.Now()).IsZero() {
+			t.Errorf("%s is requested before the gap is over", host)
+		}
+	}
+	c := node(t, named("c"))
+	c.Want(sites, nil)
+	if err := b.Drain(t.Context(), "b", false); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a drained node has no hosts", func() bool { return len(c.Shared()) == 20 && len(b.Shared()) == 0 })
+	s, err := c.Look(t.Context())
+	if err != nil || len(s.Nodes) != 2 || !s.Nodes[0].Drained || s.Nodes[1].Hosts != 20 || len(s.Keepers) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Without a depot the sites of a host stay on the node that has them.
+func TestHomes(t *testing.T) {
+	o := keepers(t, 1)
+	o.Homes, o.Term.TTL = true, 10*time.Second
+	sites := wanted(4)
+	named := func(name string) engine.Options {
+		with, c := o, &ahead{began: time.Now()}
+		c.by.Store(int64(time.Hour)) // nodes that start together wait for a term
+		with.Node, with.Now = name, c.now
+		return with
+	}
+	a := node(t, named("a"))
+	a.Want(sites, []string{"site0", "site1", "site2", "site3"})
+	until(t, "the sites on the disk are at home", func() bool { return len(a.Shared()) == 4 })
+	b := node(t, named("b"))
+	more := wanted(5)
+	b.Want(more, []string{"site4"})
+	until(t, "the new site is at home", func() bool { return len(b.Shared()) == 1 })
+	if len(a.Shared()) != 4 {
+		t.Errorf("the first node has %v", a.Shared())
+	}
+	if _, err := a.Remove(t.Context(), "b"); !errors.Is(err, engine.ErrMember) {
+		t.Errorf("a node that lives is removed: %v", err)
+	}
+	if n, err := a.Remove(t.Context(), "none"); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// A host that is no site's is this node's as long as it is requested.
+func TestForeignHost(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "a"
+	a := node(t, o)
+	o.Node = "b"
+	b := node(t, o)
+	turn := func(e *engine.Engine) bool { return e.Turn("img.cdn.example", time.Now()).IsZero() }
+	until(t, "the host is ours", func() bool { return turn(a) })
+	for range 50 {
+		if turn(b) {
+			t.Fatal("two nodes request one host")
+		}
+	}
+}

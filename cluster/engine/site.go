@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mirrord/store"
+)
+
+var _ store.Owner = (*Engine)(nil)
+
+// ErrAway says that the node has no session. Nobody can have a site then: it counts as locked.
+var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", store.ErrLocked)
+
+// siteLease is the lease of one site. One without lost is about to be given out.
+type siteLease struct {
+	e          *Engine
+	site, host string
+	token      uint64
+	lost       chan struct{}
+	ending     sync.Once
+}
+
+func (l *siteLease) end() { l.ending.Do(func() { close(l.lost) }) }
+
+// Token implements store.Lease.
+func (l *siteLease) Token() uint64 { return l.token }
+
+// Lost implements store.Lease.
+func (l *siteLease) Lost() <-chan struct{} { return l.lost }
+
+// Release implements store.Lease.
+func (l *siteLease) Release() error {
+	if l.e.t.release(l) {
+		l.e.give(context.Background(), l.host)
+	} else {
+		kick(l.e.changed)
+	}
+	return nil
+}
+
+// acquireWithin is how long the lease of a site may take to get, when the keepers choose a new leader.
+const acquireWithin = 15 * time.Second
+
+// Acquire implements store.Owner. The lease implies the site's main host.
+func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("acquire site %s: %w", site, err)
+		}
+	}()
+	if !e.t.reserve(site) {
+		return nil, store.ErrLocked
+	}
+	defer e.t.unreserve(site)
+	ctx, cancel := context.WithTimeout(context.Background(), acquireWithin)
+	defer cancel()
+	select {
+	case <-e.t.beginning():
+	case <-ctx.Done():
+		return nil, ErrAway
+	}
+	var floor uint64
+	if e.o.Floor != nil {
+		floor = e.o.Floor(site)
+	}
+	host := e.t.hostOf(site)
+	for {
+		session, token, err := e.take(ctx, host, floor)
+		if err == nil {
+			if l := e.t.lease(session, site, host, token, e); l != nil {
+				return l, nil
+			}
+			err = ErrAway
+		}
+		if errors.Is(err, store.ErrLocked) || errors.Is(err, ErrAway) || !pause(ctx, askAgain) {
+			return nil, err
+		}
+	}
+}

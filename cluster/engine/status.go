@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/cluster/lease"
+)
+
+// Status is how a cluster stands.
+type Status struct {
+	Keepers []KeeperStatus `json:"keepers"`
+	Nodes   []NodeStatus   `json:"nodes"`
+}
+
+// KeeperStatus is what is known of one keeper.
+type KeeperStatus struct {
+	Name   string `json:"name"`
+	Leader bool   `json:"leader,omitempty"` // it orders the writes
+	Away   bool   `json:"away,omitempty"`   // it does not follow the leader
+}
+
+// NodeStatus is what is known of one node.
+type NodeStatus struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version,omitempty"`
+	Slots   int       `json:"slots,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Hosts   int       `json:"hosts"`           // that it has
+	Homes   int       `json:"homes,omitempty"` // hosts whose sites lie on its disk
+	Drained bool      `json:"drained,omitempty"`
+	Away    bool      `json:"away,omitempty"` // it is no member now
+}
+
+// Look reads how the cluster of an open engine stands.
+func (e *Engine) Look(ctx context.Context) (*Status, error) {
+	s := &Status{Keepers: []KeeperStatus{}, Nodes: []NodeStatus{}}
+	if err := e.lookAtKeepers(ctx, s); err != nil {
+		return nil, err
+	}
+	p := newPeers()
+	hosts, homes := map[string]int{}, map[string]int{}
+	err := e.list(ctx, func(entry jetstream.KeyValueEntry) {
+		p.take(entry)
+		var has lease.Entry
+		switch kind, _, _ := strings.Cut(entry.Key(), "."); kind + "." {
+		case keyHost:
+			if json.Unmarshal(entry.Value(), &has) == nil && !has.Free {
+				hosts[has.Session]++
+			}
+		case keyHome:
+			homes[string(entry.Value())]++
+		}
+	}, keyNode+">", keyDrain+">", keyHost+">", keyHome+">")
+	if err != nil {
+		return nil, err
+	}
+	for name := range homes {
+		if _, ok := p.members[name]; !ok {
+			s.Nodes = append(s.Nodes, NodeStatus{
+				Name:    name,
+				Homes:   homes[name],
+				Drained: p.drained[name],
+				Away:    true,
+			})
+		}
+	}
+	for name, n := range p.members {
+		s.Nodes = append(s.Nodes, NodeStatus{
+			Name:    name,
+			Version: n.Version,
+			Slots:   n.Slots,
+			Since:   n.Since,
+			Hosts:   hosts[n.Session],
+			Homes:   homes[name],
+			Drained: p.drained[name],
+		})
+	}
+	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// list calls f for all keys of some kinds.
+func (e *Engine) list(ctx context.Context, f func(jetstream.KeyValueEntry), kinds ...string) error {
+	w, err := e.kv.WatchFiltered(ctx, kinds, jetstream.IgnoreDeletes())
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("read the cluster: %w", ctx.Err())
+		case entry, ok := <-w.Updates():
+			if entry == nil {
+				if !ok {
+					return errors.New("read the cluster: the connection ended")
+				}
+				return nil
+			}
+			f(entry)
+		}
+	}
+}
+
+func (e *Engine) lookAtKeepers(ctx context.Context, s *Status) error {
+	b, err := e.kv.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	bs, ok := b.(*jetstream.KeyValueBucketStatus)
+	if !ok || bs.StreamInfo().Cluster == nil || bs.StreamInfo().Cluster.Leader == "" {
+		name := e.nc.ConnectedServerName()
+		s.Keepers = append(s.Keepers, KeeperStatus{Name: name, Leader: true})
+		return nil
+	}
+	c := bs.StreamInfo().Cluster
+	s.Keepers = append(s.Keepers, KeeperStatus{Name: c.Leader, Leader: true})
+	for _, r := range c.Replicas {
+		s.Keepers = append(s.Keepers, KeeperStatus{Name: r.Name, Away: r.Offline || !r.Current})
+	}
+	slices.SortFunc(s.Keepers, func(a, b KeeperStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// Drain lets a node take no further sites, or takes that back.
+func (e *Engine) Drain(ctx context.Context, node string, off bool) (err error) {
+	if off {
+		err = e.kv.Delete(ctx, keyDrain+escape(node))
+	} else {
+		_, err = e.kv.Put(ctx, keyDrain+escape(node), []byte("true"))
+	}
+	return err
+}
+
+// ErrMember says that a node is part of the cluster.
+var ErrMember = errors.New("the node is part of the cluster; stop its daemon first")
+
+// Remove forgets a node that has gone for good, and returns how many hosts lose their home: others mirror
+// them anew.
+func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error) {
+	_, member, err := get[Node](ctx, e.kv, keyNode+escape(node))
+	if err != nil {
+		return 0, err
+	}
+	if member > 0 {
+		return 0, fmt.Errorf("remove %s: %w", node, ErrMember)
+	}
+	var keys []string
+	err = e.list(ctx, func(entry jetstream.KeyValueEntry) {
+		if string(entry.Value()) == node {
+			keys = append(keys, entry.Key())
+		}
+	}, keyHome+">")
+	for _, key := range keys {
+		err = errors.Join(err, e.kv.Delete(ctx, key))
+	}
+	return len(keys), errors.Join(err, e.kv.Delete(ctx, keyDrain+escape(node)))
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"mirrord/cluster/lease"
+)
+
+// table is what a node knows of its session, its hosts and the other nodes. It asks nobody. Safe for
+// concurrent use.
+type table struct {
+	node string
+	home bool // a host's sites stay on the node that had them first
+	now  func() time.Duration
+	mu   sync.Mutex
+
+	session  lease.Holder
+	before   string        // the name of the last session
+	revision uint64        // of the beat
+	joined   time.Duration // when it began
+	begun    chan struct{} // closed while there is a session
+	seen     lease.Sightings
+
+	hosts map[string]*host      // that the session has
+	sites map[string]*siteLease // of them, and those about to be leased
+	loads []lease.Load          // what the jobs want
+	wants map[string]string     // the hosts of their sites
+	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
+	mine  map[string]bool       // of loads
+	asked map[string]time.Duration
+
+	known bool // members, drained and homes were read
+	dirty bool // mine is to be found again
+	peers
+}
+
+// peers is what nodes tell one another.
+type peers struct {
+	members map[string]Node
+	drained map[string]bool
+	homes   map[string]string
+}
+
+func newPeers() peers {
+	return peers{map[string]Node{}, map[string]bool{}, map[string]string{}}
+}
+
+// host is one that the session has.
+type host struct {
+	entry    lease.Entry
+	revision uint64
+	quiet    time.Duration // when the first request may be made
+	uses     int           // leases of sites
+	kept     bool          // it was this node's by the partition
+	used     time.Duration // last
+}
+
+func newTable(node string, o Options) *table {
+	return &table{
+		node:    node,
+		home:    o.Homes,
+		now:     o.Now,
+		session: lease.Holder{Term: o.Term},
+		begun:   make(chan struct{}),
+		seen:    lease.Sightings{Term: o.Term},
+		hosts:   map[string]*host{},
+		sites:   map[string]*siteLease{},
+		mine:    map[string]bool{},
+		asked:   map[string]time.Duration{},
+		here:    map[string]bool{},
+		peers:   newPeers(),
+	}
+}
+
+// live returns the session when the node may act, and the revision of its beat. One whose time is over ends.
+func (t *table) live() (session string, revision uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name != "" && !t.session.Live(t.now()) {
+		t.end()
+	}
+	return t.session.Name, t.revision, t.session.Name != ""
+}
+
+// endsIn is how long the session lasts without a further beat; ok is false without one.
+func (t *table) endsIn() (d time.Duration, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session.EndsAt() - t.now(), t.session.Name != ""
+}
+
+// lost ends a session of which somebody else says that it is over.
+func (t *table) lost(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name == session {
+		t.end()
+	}
+}
+
+// end ends the session and all leases.
+func (t *table) end() {
+	t.before, t.session.Name, t.revision = t.session.Name, "", 0
+	t.begun = make(chan struct{})
+	clear(t.hosts)
+	for name, l := range t.sites {
+		if l.lost != nil { // else it is asked for, and no other call may be given it
+			l.end()
+			delete(t.sites, name)
+		}
+	}
+}
+
+// begin begins a session whose beat was sent at a time.
+func (t *table) begin(session string, sent time.Duration, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.session = lease.Holder{Name: session, Term: t.session.Term}
+	t.session.Renewed(sent)
+	t.revision, t.joined = revision, t.now()
+	close(t.begun)
+}
+
+// renewed notes a beat that arrived; adopted one of which only the revision is known.
+func (t *table) renewed(session string, sent time.Duration, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name == session {
+		t.session.Renewed(sent)
+		t.revision = revision
+	}
+}
+
+func (t *table) adopted(session string, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name == session {
+		t.revision = revision
+	}
+}
+
+// opens reports whether a new session may begin.
+func (t *table) opens(b lease.Beat, revision uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	silent := t.seen.Silent(keyBeat+t.node, revision, t.now())
+	return lease.Opens(b, revision, t.before, silent)
+}
+
+// beginning returns the channel that is closed while there is a session.
+func (t *table) beginning() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.begun
+}
+
+// silent is Sightings.Silent.
+func (t *table) silent(key string, revision uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen.Silent(key, revision, t.now())
+}
+
+// reserve keeps others of this process from a site while its lease is asked for.
+func (t *table) reserve(site string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sites[site] != nil {
+		return false
+	}
+	t.sites[site] = &siteLease{site: site}
+	return true
+}
+
+func (t *table) unreserve(site string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.sites[site]; l != nil && l.lost == nil {
+		delete(t.sites, site)
+	}
+}
+
+// has returns what is known of a host that the session has.
+func (t *table) has(name string) (e lease.Entry, revision uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.hosts[name]; h != nil {
+		return h.entry, h.revision, true
+	}
+	return e, 0, false
+}
+
+// took notes a host that was taken, or taken again; false when the session is over meanwhile. gap says that
+// the first request has to wait.
+func (t *table) took(session, name string, e lease.Entry, revision uint64, gap bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name != session || !t.session.Live(t.now()) {
+		return false
+	}
+	h := t.hosts[name]
+	if h == nil {
+		h = new(host)
+		t.hosts[name] = h
+	}
+	if revision > h.revision {
+		h.entry, h.revision = e, revision
+	}
+	h.used = t.now()
+	h.kept = h.kept || t.mine[name]
+	if gap {
+		h.quiet = t.now() + t.session.Term.Gap
+	}
+	return true
+}
+
+// lease gives out a site of a host that was taken with a token.
+func (t *table) lease(session, site, name string, token uint64, e *Engine) *siteLease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[name]
+	if h == nil || t.session.Name != session || !t.session.Live(t.now()) {
+		return nil
+	}
+	h.uses++
+	l := &siteLease{
+		e:     e,
+		site:  site,
+		host:  name,
+		token: token,
+		lost:  make(chan struct{}),
+	}
+	t.sites[site] = l
+	return l
+}
+
+// release ends the lease of a site, and reports whether its host is to be given back at once.
+func (t *table) release(l *siteLease) (give bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.end()
+	if t.sites[l.site] != l {
+		return false
+	}
+	delete(t.sites, l.site)
+	h := t.hosts[l.host]
+	h.uses--
+	h.used = t.now()
+	return h.uses == 0 && !h.kept && !t.mine[l.host]
+}
+
+// drop takes a host out that is to be given back, when nobody uses it; or that somebody else has.
+func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[name]
+	if h == nil || (!lost && (h.uses > 0 || t.mine[name])) {
+		return e, 0, false
+	}
+	delete(t.hosts, name)
+	for site, l := range t.sites {
+		if l.lost != nil && l.host == name {
+			l.end()
+			delete(t.sites, site)
+		}
+	}
+	return h.entry, h.revision, true
+}
+
+// all returns the hosts that the session has.
+func (t *table) all() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name := range t.hosts {
+		names = append(names, name)
+	}
+	return names
+}
+
+// want sets what is to be shared out.
+func (t *table) want(sites map[string]string, here []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if maps.Equal(sites, t.wants) {
+		return
+	}
+	count := map[string]int{}
+	for _, host := range sites {
+		count[host]++
+	}
+	t.loads = make([]lease.Load, 0, len(count))
+	for host, n := range count {
+		t.loads = append(t.loads, lease.Load{Host: host, Sites: n})
+	}
+	for _, name := range here {
+		if host := sites[name]; host != "" && t.homes[host] != t.node {
+			t.here[host] = true
+		}
+	}
+	t.wants, t.dirty = sites, true
+}
+
+// hostOf returns the host under which a site is leased.
+func (t *table) hostOf(site string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.wants[site]; h != "" {
+		return h
+	}
+	return "site:" + site
+}
+
+// unsettled returns the hosts that nobody is the home of and that have sites on this disk, or that this node
+// has; and those that lie here although another node is their home. None is returned twice.
+func (t *table) unsettled() (settle, elsewhere []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.home || !t.known {
+		return nil, nil
+	}
+	for name := range t.here {
+		switch t.homes[name] {
+		case "":
+			settle = append(settle, name)
+			continue
+		case t.node:
+		default:
+			elsewhere = append(elsewhere, name)
+		}
+		delete(t.here, name)
+	}
+	for name := range t.hosts {
+		if t.mine[name] && t.homes[name] == "" && !t.here[name] {
+			settle = append(settle, name)
+		}
+	}
+	return settle, elsewhere
+}
+
+// tell changes what is known of the others.
+func (t *table) tell(change func(*peers)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.peers)
+	t.known, t.dirty = true, true
+}
+
+// linger is how long the sites of a host that goes to another node stay with this one after their last use,
+// so that what is noted of a run that has ended is written. The host stays twice as long.
+func (t *table) linger() time.Duration { return min(2*time.Second, t.session.Term.TTL/10) }
+
+// plan finds out what the node is to take and to give back.
+func (t *table) plan() (take, give []string, moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known || t.session.Name == "" {
+		return nil, nil, false
+	}
+	t.share()
+	for name := range t.mine {
+		if h := t.hosts[name]; h == nil {
+			if !t.home || t.homes[name] != "" || t.settled() {
+				take = append(take, name)
+			}
+		} else {
+			h.kept = true
+		}
+	}
+	now := t.now()
+	for name, at := range t.asked {
+		if now-at > 5*t.linger() {
+			delete(t.asked, name)
+		} else if t.hosts[name] == nil && !t.mine[name] {
+			take = append(take, name)
+		}
+	}
+	for name, h := range t.hosts {
+		switch idle := now - h.used; {
+		case h.uses > 0 || t.mine[name] || t.asked[name] > 0:
+		case idle >= 2*t.linger():
+			give = append(give, name)
+		case idle >= t.linger():
+			moved = moved || h.kept
+		}
+	}
+	slices.Sort(take)
+	slices.Sort(give)
+	return take, give, moved
+}
+
+// settled reports whether the node has been here for a term: only then it becomes the home of what has none,
+// so that nodes which start together share the sites.
+func (t *table) settled() bool { return t.now()-t.joined >= t.session.Term.TTL }
+
+// share finds which hosts are this node's.
+func (t *table) share() {
+	if !t.dirty {
+		return
+	}
+	t.dirty = false
+	var members []lease.Peer
+	for name, n := range t.members {
+		if !t.drained[name] {
+			members = append(members, lease.Peer{Name: name, Weight: n.Slots})
+		}
+	}
+	loads := t.loads
+	if t.home {
+		loads = slices.Clone(loads)
+		for i := range loads {
+			loads[i].Home = t.homes[loads[i].Host]
+		}
+	}
+	clear(t.mine)
+	for name, node := range lease.Assign(loads, members) {
+		if node == t.node {
+			t.mine[name] = true
+		}
+	}
+}
+
+// shared returns the hosts whose sites this node is to run: those that it has and is to have, and those that
+// it was to have and still uses.
+func (t *table) shared() map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string]bool{}
+	if !t.session.Live(t.now()) {
+		return out
+	}
+	for name, h := range t.hosts {
+		if t.mine[name] || (h.kept && (h.uses > 0 || t.now()-h.used < t.linger())) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// others returns the names of all members.
+func (t *table) others() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := make([]string, 0, len(t.members))
+	for name := range t.members {
+		names = append(names, name)
+	}
+	return names
+}
+
+// member returns what is known of a node.
+func (t *table) member(name string) (n Node, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, ok = t.members[name]
+	return n, ok || !t.known
+}
+
+// turn is how long a request to a host has to wait; asked says that the host is wanted for the first time.
+func (t *table) turn(name string) (wait time.Duration, asked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	h := t.hosts[name]
+	if !t.mine[name] {
+		asked = t.asked[name] == 0 && h == nil
+		t.asked[name] = now
+	}
+	switch {
+	case h == nil || !t.session.Live(now):
+		return askAgain, asked
+	case now < h.quiet:
+		return h.quiet - now, false
+	}
+	h.used = now
+	return 0, false
+}

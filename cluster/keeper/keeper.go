@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package keeper runs a NATS server inside of this process: one of the one, three or five that keep what a
+// cluster shares. Only the build with the tag keeper has it in the program, because of its size.
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Options say which keeper this is.
+type Options struct {
+	Name   string // among the keepers
+	Dir    string // for its files
+	Listen string // HOST:PORT for workers; "": only this process
+	Routes string // HOST:PORT for the other keepers; "": there are none
+	Peers  []string
+	Secret string // of the cluster, for workers and keepers; "": none
+	Log    *slog.Logger
+}
+
+// Server is a keeper that runs.
+type Server struct{ srv *server.Server }
+
+// startWithin is how long the server may take to listen.
+const startWithin = 30 * time.Second
+
+// Start starts a keeper. What is acknowledged is on the disk: the server syncs each write.
+func Start(o Options) (*Server, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("start keeper: %w", err)
+	}
+	var opts server.Options
+	// accounts and clusters that are built in Go lose stream leaders after a restart, nats-server issue 6890
+	if err := opts.ProcessConfigString(config(o)); err != nil {
+		return nil, fmt.Errorf("start keeper: %w", err)
+	}
+	opts.NoSigs, opts.DontListen = true, o.Listen == ""
+	srv, err := server.NewServer(&opts)
+	if err != nil {
+		return nil, fmt.Errorf("start keeper: %w", err)
+	}
+	srv.SetLogger(serverLog{o.Log}, false, false)
+	srv.Start()
+	k := &Server{srv}
+	if !srv.ReadyForConnections(startWithin) {
+		k.Close()
+		return nil, errors.New("start keeper: it does not listen; see the log")
+	}
+	return k, nil
+}
+
+// config is the server's configuration file.
+func config(o Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "server_name: %q\n", o.Name)
+	if o.Listen != "" {
+		fmt.Fprintf(&b, "listen: %q\n", o.Listen)
+	}
+	const stream = "jetstream { store_dir: %q, max_memory_store: 64MB, max_file_store: 16GB, " +
+		"sync_interval: always }\n"
+	fmt.Fprintf(&b, stream, filepath.Clean(o.Dir))
+	if o.Secret != "" {
+		fmt.Fprintf(&b, "authorization { token: %q }\n", o.Secret)
+	}
+	if o.Routes == "" {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "cluster {\n name: mirrord\n listen: %q\n", o.Routes)
+	var who *url.Userinfo
+	if o.Secret != "" {
+		fmt.Fprintf(&b, " authorization { user: keeper, password: %q }\n", o.Secret)
+		who = url.UserPassword("keeper", o.Secret)
+	}
+	routes := make([]string, 0, len(o.Peers))
+	for _, p := range o.Peers {
+		at := url.URL{Scheme: "nats-route", User: who, Host: p}
+		routes = append(routes, strconv.Quote(at.String()))
+	}
+	fmt.Fprintf(&b, " routes: [%s]\n}\n", strings.Join(routes, ", "))
+	return b.String()
+}
+
+// Connect is how this process reaches its keeper.
+func (k *Server) Connect() nats.InProcessConnProvider { return k.srv }
+
+// Close ends the server. What it has acknowledged is kept.
+func (k *Server) Close() {
+	k.srv.Shutdown()
+	k.srv.WaitForShutdown()
+}
+
+// serverLog writes the server's messages into ours. What a keeper notices in the ordinary course is of no
+// interest.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Noticef(format string, v ...any) {
+	l.log.Debug("keeper", "said", fmt.Sprintf(format, v...))
+}
+func (l serverLog) Warnf(format string, v ...any) {
+	l.log.Warn("keeper", "said", fmt.Sprintf(format, v...))
+}
+func (l serverLog) Errorf(format string, v ...any) {
+	l.log.Error("keeper", "said", fmt.Sprintf(format, v...))
+}
+func (l serverLog) Fatalf(format string, v ...any) {
+	l.log.Error("keeper", "said", fmt.Sprintf(format, v...))
+}
+func (l serverLog) Debugf(string, ...any) {}
+func (l serverLog) Tracef(string, ...any) {}
