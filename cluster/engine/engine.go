@@ -179,6 +179,9 @@ func kick(c chan struct{}) {
 // askAgain is when to ask again for a host that this node does not have yet.
 const askAgain = 200 * time.Millisecond
 
+// tooLong is a wait that no run accepts: for hosts that another node has for its own sites.
+const tooLong = 24 * time.Hour
+
 // Turn decides over a request to a host: it may start when the time is zero, else it is to ask again then. A
 // host that is not this node's is asked for.
 func (e *Engine) Turn(hostname string, now time.Time) (again time.Time) {

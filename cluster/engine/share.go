@@ -48,7 +48,10 @@ func (e *Engine) round(ctx context.Context) {
 		short, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
 		defer cancel()
 		_, _, err := e.take(short, name, 0)
-		if err != nil && !errors.Is(err, store.ErrLocked) {
+		switch {
+		case errors.Is(err, store.ErrLocked) && !errors.Is(err, ErrAway):
+			e.t.refused(name)
+		case err != nil:
 			e.o.Log.Debug("a host is not this node's yet", "host", name, "err", err)
 		}
 		return err == nil

@@ -17,6 +17,7 @@ type table struct {
 	node string
 	home bool // a host's sites stay on the node that had them first
 	now  func() time.Duration
+	term lease.Term
 	mu   sync.Mutex
 
 	session  lease.Holder
@@ -33,6 +34,7 @@ type table struct {
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
 	mine  map[string]bool       // of loads
 	asked map[string]time.Duration
+	taken map[string]time.Duration // asked, and when another node was seen to have them
 
 	known bool // members, drained and homes were read
 	dirty bool // mine is to be found again
@@ -65,6 +67,7 @@ func newTable(node string, o Options) *table {
 		node:    node,
 		home:    o.Homes,
 		now:     o.Now,
+		term:    o.Term,
 		session: lease.Holder{Term: o.Term},
 		begun:   make(chan struct{}),
 		seen:    lease.Sightings{Term: o.Term},
@@ -72,6 +75,7 @@ func newTable(node string, o Options) *table {
 		sites:   map[string]*siteLease{},
 		mine:    map[string]bool{},
 		asked:   map[string]time.Duration{},
+		taken:   map[string]time.Duration{},
 		here:    map[string]bool{},
 		peers:   newPeers(),
 	}
@@ -120,7 +124,7 @@ func (t *table) end() {
 func (t *table) begin(session string, sent time.Duration, revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.session = lease.Holder{Name: session, Term: t.session.Term}
+	t.session = lease.Holder{Name: session, Term: t.term}
 	t.session.Renewed(sent)
 	t.revision, t.joined = revision, t.now()
 	close(t.begun)
@@ -214,7 +218,7 @@ func (t *table) took(session, name string, e lease.Entry, revision uint64, gap b
 	h.used = t.now()
 	h.kept = h.kept || t.mine[name]
 	if gap {
-		h.quiet = t.now() + t.session.Term.Gap
+		h.quiet = t.now() + t.term.Gap
 	}
 	return true
 }
@@ -352,7 +356,7 @@ func (t *table) tell(change func(*peers)) {
 
 // linger is how long the sites of a host that goes to another node stay with this one after their last use,
 // so that what is noted of a run that has ended is written. The host stays twice as long.
-func (t *table) linger() time.Duration { return min(2*time.Second, t.session.Term.TTL/10) }
+func (t *table) linger() time.Duration { return min(2*time.Second, t.term.TTL/10) }
 
 // plan finds out what the node is to take and to give back.
 func (t *table) plan() (take, give []string, moved bool) {
@@ -375,6 +379,7 @@ func (t *table) plan() (take, give []string, moved bool) {
 	for name, at := range t.asked {
 		if now-at > 5*t.linger() {
 			delete(t.asked, name)
+			delete(t.taken, name)
 		} else if t.hosts[name] == nil && !t.mine[name] {
 			take = append(take, name)
 		}
@@ -395,7 +400,7 @@ func (t *table) plan() (take, give []string, moved bool) {
 
 // settled reports whether the node has been here for a term: only then it becomes the home of what has none,
 // so that nodes which start together share the sites.
-func (t *table) settled() bool { return t.now()-t.joined >= t.session.Term.TTL }
+func (t *table) settled() bool { return t.now()-t.joined >= t.term.TTL }
 
 // share finds which hosts are this node's.
 func (t *table) share() {
@@ -460,6 +465,15 @@ func (t *table) member(name string) (n Node, ok bool) {
 	return n, ok || !t.known
 }
 
+// refused notes that another node has a host.
+func (t *table) refused(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asked[name] > 0 {
+		t.taken[name] = t.now()
+	}
+}
+
 // turn is how long a request to a host has to wait; asked says that the host is wanted for the first time.
 func (t *table) turn(name string) (wait time.Duration, asked bool) {
 	t.mu.Lock()
@@ -470,7 +484,9 @@ func (t *table) turn(name string) (wait time.Duration, asked bool) {
 		asked = t.asked[name] == 0 && h == nil
 		t.asked[name] = now
 	}
-	switch {
+	switch at, taken := t.taken[name]; {
+	case h == nil && taken && now-at < t.term.TTL:
+		return tooLong, asked
 	case h == nil || !t.session.Live(now):
 		return askAgain, asked
 	case now < h.quiet:

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -257,6 +258,12 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	}
 	n := new(node)
 	if f.keeper.listen != "" {
+		if host, _, err := net.SplitHostPort(f.keeper.listen); err != nil {
+			return nil, app.Usagef("--keeper: %w", err)
+		} else if ip := net.ParseIP(host); o.Secret == "" && (ip == nil || !ip.IsLoopback()) {
+			return nil, app.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
+				f.keeper.listen)
+		}
 		k, err := openKeeper(f, o, filepath.Join(st.Dir, "keeper"), x.Log)
 		if err != nil {
 			return nil, err
