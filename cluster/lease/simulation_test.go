@@ -17,9 +17,21 @@ import (
 // scheduler: nodes are killed and stopped, messages are slow, answers are lost, and no two clocks agree. Only
 // the store and the network are made here.
 func TestSimulation(t *testing.T) {
-	size := simSize{nodes: 12, sites: 300, hourly: 100, lasts: 4 * time.Hour, troubles: 60}
+	size := simSize{
+		nodes:    12,
+		sites:    300,
+		hourly:   100,
+		lasts:    4 * time.Hour,
+		troubles: 60,
+	}
 	if os.Getenv("MIRRORD_LONG") != "" {
-		size = simSize{nodes: 1000, sites: 100_000, hourly: 1000, lasts: 24 * time.Hour, troubles: 6}
+		size = simSize{
+			nodes:    1000,
+			sites:    100_000,
+			hourly:   1000,
+			lasts:    24 * time.Hour,
+			troubles: 6,
+		}
 	}
 	for _, tc := range []struct {
 		name   string

@@ -77,7 +77,12 @@ func (e *events) Pop() any {
 // after lets something happen on a node, or with nil in the network.
 func (w *world) after(d time.Duration, n *simNode, do func()) {
 	w.seq++
-	e := event{at: w.now + d, seq: w.seq, node: n, do: do}
+	e := event{
+		at:   w.now + d,
+		seq:  w.seq,
+		node: n,
+		do:   do,
+	}
 	if n != nil {
 		e.life = n.life
 	}
