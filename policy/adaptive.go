@@ -81,9 +81,9 @@ const plenty = 100
 // is expected to find.
 const insight = 1.2
 
-// In a run in which all hubs are silent, what is expected still proves too high, most of all of what was not
-// looked at for some runs. A request must be worth this much more.
-const silentPrice = 1.2
+// In a run in which all hubs are silent, what is expected still proves too high. A request must be worth this
+// much more; the second where hubs cover the site.
+const silentPrice, coveredPrice = 1.2, 1.7
 
 // In the first so many runs a look also teaches how often a page changes, so the price begins at a half.
 const youngRuns = 20
@@ -272,7 +272,10 @@ func (a *adaptive) price() float64 {
 	if a.o.Without != Rising {
 		p *= 1 + float64(a.found)/plenty
 	}
-	if a.quiet.now {
+	switch {
+	case a.quiet.now && a.quiet.covers:
+		p *= coveredPrice
+	case a.quiet.now:
 		p *= silentPrice
 	}
 	return p * min(1, (1+float64(a.m.runs)/youngRuns)/2)

@@ -172,8 +172,15 @@ func (a *adaptive) chance(u ID, g *group) float64 {
 	return a.shown.left(u, a.names.raise(1-(1-p)*(1-alone), a.m.name[u]))
 }
 
-// parts are the chances that a unit changed with others, and by itself.
+// parts are the chances that a unit changed with others, and by itself. While all hubs are silent that cover
+// the site, what earlier runs may have missed of the changes with others waits for a run in which something
+// happens: it is late already, and in silent runs most looks for it are in vain.
 func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
+	return a.partsSince(u, g, !a.quiet.now || !a.quiet.covers)
+}
+
+// partsSince are those chances, with what earlier runs may have missed of the changes with others or without.
+func (a *adaptive) partsSince(u ID, g *group, missed bool) (p, alone float64) {
 	q := a.quota(u, g)
 	p = q * a.activeNow(g)
 	if a.quiet.now {
@@ -183,17 +190,17 @@ func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
 	m := a.m
 	x, last := &m.dirs[g.dir], m.of(u).last
 	steps := m.clock.at[m.seen] - m.clock.at[last]
-	if steps > 0 {
+	if steps > 0 && missed {
 		known := 0.0
 		if x.run > last {
 			known = float64(ones(x.recent, x.run-last))
 		}
-		missed := a.quiet.unseen(a, g, last, steps, known)
+		may := a.quiet.unseen(a, g, last, steps, known)
 		if _, ok := a.cohortOf(g); ok { // others of it were looked at in the meantime
-			missed = 0
+			may = 0
 		}
-		// missed is the mean of a number of runs, so what they leave as it was is that of Poisson's law.
-		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*known-q*missed)
+		// may is the mean of a number of runs, so what they leave as it was is that of Poisson's law.
+		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*known-q*may)
 	}
 	if g.outcomes > 0 {
 		p = g.expect(p)

@@ -25,6 +25,9 @@ const (
 	// A site that has changed in fewer runs, and in so many did not, has releases with nothing between them: its
 	// hubs cover all that is known, since what came together with the last releases will with the next one.
 	calm = 10
+	// Hubs cover a site when of the runs in which anything changed at most one, or so large a part, had no change
+	// of a hub. While they are silent, such a site is requested less.
+	mostUncovered = 0.05
 	// Before any silence is known these parts of what is usual, together with others and alone, are expected in
 	// it, as if they were known from five runs.
 	silentUsual, silentAlone, silentRuns = 0.02, 0.1, 5
@@ -51,6 +54,7 @@ type silence struct {
 	left   int    // of them, how many were not told of
 	broken bool   // something changed in this run
 	now    bool   // all hubs were told of, and nothing has changed
+	covers bool   // hubs changed in nearly all of the last 64 runs in which anything did, see mostUncovered
 	runs   uint64 // in which all hubs were observed and silent: bit i is Model.runs-i
 	part   [classes]float64
 	alone  float64 // of usual changes alone, the part that happens in silent runs
@@ -87,6 +91,7 @@ func (q *silence) find(a *adaptive) {
 	}
 	few := int(hubShare * float64(m.Units()))
 	open, began, silent := all, 0, ^uint64(0)
+	uncovered := all
 	for len(q.hubs) < maxHubs {
 		best, covers, seen := -1, 0, 0
 		for i, u := range often {
@@ -106,9 +111,11 @@ func (q *silence) find(a *adaptive) {
 		u := often[best]
 		often = slices.Delete(often, best, best+1)
 		q.hubs = append(q.hubs, u)
-		open &^= m.at(m.of(u).moves, u)
+		open, uncovered = open&^m.at(m.of(u).moves, u), uncovered&^m.at(m.of(u).moves, u)
 		silent &= m.at(m.of(u).looks&^m.of(u).moves, u)
 	}
+	changed := float64(mathbits.OnesCount64(all))
+	q.covers = float64(mathbits.OnesCount64(uncovered)) <= max(1, mostUncovered*changed)
 	q.left = len(q.hubs)
 	q.ask = append(slices.Clone(q.hubs), q.roots(a)...)
 	if q.left > 0 {
@@ -207,7 +214,7 @@ func (q *silence) missed(a *adaptive, u ID, g *group) bool {
 	if a.m.of(u).last >= a.m.seen {
 		return false
 	}
-	p, alone := a.parts(u, g)
+	p, alone := a.partsSince(u, g, true)
 	now := q.chance(a, u, g)
 	return 2*now < 1-(1-p)*(1-alone)
 }

@@ -101,3 +101,37 @@ func TestMissedChangesDoNotEndSilence(t *testing.T) {
 		}
 	}
 }
+
+// Where hubs cover the site, what earlier runs may have missed waits while the hubs are silent; where single
+// pages changed in weeks in which they did not, it does not.
+func TestMissedChangesWaitWhileHubsAreSilent(t *testing.T) {
+	for _, covers := range []bool{true, false} {
+		f := newFake(t, 1, 100, 100, 100, 100)
+		for w := range 24 {
+			var changed []ID
+			switch {
+			case w%2 == 0:
+				changed = append(ids(0, 1), ids(ID(1+w/2%3*100), ID(101+w/2%3*100))...)
+			case !covers && w%8 == 1:
+				changed = ids(ID(310+w), ID(311+w))
+			}
+			f.full(changed...)
+		}
+		f.learn(&Run{Asked: []Span{{0, 0}}, Changed: []Span{{0, 0}}})
+		p, err := Standard().Plan(f.m, f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := p.(*adaptive)
+		for _, u := range a.quiet.hubs {
+			p.Tell(Outcome{Unit: u})
+		}
+		g := &a.gs[a.groupOf(50)]
+		now, _ := a.parts(50, g)
+		all, _ := a.partsSince(50, g, true)
+		if !a.quiet.now || a.quiet.covers != covers || covers != (now < all/4) {
+			t.Errorf("covered %v: silent %v, covered %v; expected %g, with what was missed %g", covers, a.quiet.now,
+				a.quiet.covers, now, all)
+		}
+	}
+}

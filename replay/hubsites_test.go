@@ -43,15 +43,15 @@ func coveredBy(h *History, train, hubs int) float64 {
 	return 1 - float64(len(open))/float64(max(all, 1))
 }
 
-// TestQuietWeeksOfHubSites says what adaptive requests in weeks without a change on sites where up to three
-// pages cover 95 % of the changed versions of the training, and holds it below what it came to. The aim is
-// 5 %.
+// TestQuietWeeksOfHubSites holds what adaptive requests in weeks without a change on sites where up to three
+// pages cover 95 % of the changed versions of the training to 5 %, and to 9 % with the max_skip of jobs. Of
+// all sites rust-blog alone is above that.
 func TestQuietWeeksOfHubSites(t *testing.T) {
-	sites := []string{"rust-blog"}
+	sites, wants := []string{"rust-blog"}, map[int]float64{0: 0.07, 14: 0.11}
 	if os.Getenv("REPLAY_ALL") != "" {
-		sites = sharedSites()
+		sites, wants = sharedSites(), map[int]float64{0: 0.05, 14: 0.09}
 	}
-	var quiet []*Result
+	quiet := map[int][]*Result{}
 	for _, site := range sites {
 		h := sharedHistory(t, site)
 		if h == nil {
@@ -62,21 +62,25 @@ func TestQuietWeeksOfHubSites(t *testing.T) {
 			t.Logf("%s: three pages cover %.2f", site, part)
 			continue
 		}
-		r, err := Run(h, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Total.Quiet != nil {
-			t.Logf("%s: three pages cover %.2f, quiet %.3f", site, part, *r.Total.Quiet)
-			quiet = append(quiet, r)
+		for skip := range wants {
+			r, err := Run(h, Options{MaxSkip: skip})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Total.Quiet != nil {
+				t.Logf("%s: three pages cover %.2f, max_skip %d, quiet %.3f", site, part, skip, *r.Total.Quiet)
+				quiet[skip] = append(quiet[skip], r)
+			}
 		}
 	}
-	if len(quiet) == 0 {
-		t.Fatal("no site has hubs")
-	}
-	m := Mean(quiet)
-	t.Logf("%d sites, %.3f in weeks without a change", len(quiet), *m.Quiet)
-	if *m.Quiet > 0.133 {
-		t.Errorf("%.3f of the requests in weeks without a change", *m.Quiet)
+	for skip, want := range wants {
+		if len(quiet[skip]) == 0 {
+			t.Fatal("no site has hubs")
+		}
+		m := Mean(quiet[skip])
+		t.Logf("%d sites, max_skip %d: %.3f in weeks without a change", len(quiet[skip]), skip, *m.Quiet)
+		if *m.Quiet > want {
+			t.Errorf("max_skip %d: %.3f of the requests in weeks without a change", skip, *m.Quiet)
+		}
 	}
 }
