@@ -49,11 +49,17 @@ func (d *dice) gamma(a float64) float64 {
 	}
 }
 
-// pick picks a place by its weight.
-func (d *dice) pick(weights []float64) int {
-	x := d.share()
+// shares fills a slice with draws of share.
+func (d *dice) shares(to []float64) {
+	for i := range to {
+		to[i] = d.share()
+	}
+}
+
+// pick picks a place by its weight: the one at a number between 0 and 1, when all weights sum up to 1.
+func pick(weights []float64, at float64) int {
 	for i, w := range weights {
-		if x -= w; x < 0 {
+		if at -= w; at < 0 {
 			return i
 		}
 	}

@@ -33,8 +33,8 @@ const (
 	usualRate, rateWeight = 0.1, 1.0
 	farthest              = 64 // steps: a change that was found later is taken as one of the last so many
 	// At each end of the interval a value is left out when half of its chance and that of all beyond it are at
-	// most this. Intervals of few whole numbers hold more than others do: with 0.05 they held 95 %.
-	tail = 0.075
+	// most this. Intervals of few whole numbers hold more than others do: with 0.075 they held 96 %.
+	tail = 0.09
 )
 
 // middle is the interval of draws.
@@ -63,6 +63,7 @@ type Estimates struct {
 	r     *reading
 	alpha float64
 	by    []Estimate
+	rate  []float64   // by directory: the share of the changed steps of the one above in which it changed
 	mean  [][]float64 // by directory and step: the chance that it changed; nil: nothing was ever there
 }
 
@@ -81,25 +82,26 @@ func (l *Looks) Estimate(dirs *Dirs, alpha float64, structural bool) *Estimates 
 		r:     l.read(dirs, structural),
 		alpha: alpha,
 		by:    make([]Estimate, dirs.Len()),
+		rate:  make([]float64, dirs.Len()),
 		mean:  make([][]float64, dirs.Len()),
 	}
-	root := make([]float64, e.r.n)
-	for i := range root {
-		root[i] = 1
-	}
 	for d := range Dir(dirs.Len()) {
-		above := root
-		if d != Root {
-			above = e.mean[dirs.Parent(d)]
-		}
-		e.by[d], e.mean[d] = e.estimate(d, above)
+		e.by[d], e.mean[d] = e.estimate(d)
 	}
 	return e
 }
 
-// estimate estimates one directory. above is by step the chance that the one above it changed.
-func (e *Estimates) estimate(d Dir, above []float64) (Estimate, []float64) {
-	m := e.censored(d, above)
+// above is by step the chance that the directory above one changed.
+func (e *Estimates) above(d Dir) []float64 {
+	if d != Root {
+		return e.mean[e.r.dirs.Parent(d)]
+	}
+	return slices.Repeat([]float64{1}, e.r.n)
+}
+
+// estimate estimates one directory, after the one above it.
+func (e *Estimates) estimate(d Dir) (Estimate, []float64) {
+	m := e.censored(d)
 	out := Estimate{Steps: e.r.n}
 	for _, k := range m.kind {
 		if k != uncertain {
@@ -119,6 +121,7 @@ func (e *Estimates) estimate(d Dir, above []float64) (Estimate, []float64) {
 		return out, m.mean
 	}
 	m.fit()
+	e.rate[d] = m.rate
 	counts := m.draw(uint64(d))
 	sum := 0.0
 	for _, p := range m.mean {
@@ -150,13 +153,13 @@ type censored struct {
 	mean   []float64
 }
 
-// need is how many changed files are a change of degree alpha.
-func (e *Estimates) need(size int32) int32 {
-	return max(1, int32(math.Ceil(e.alpha*float64(size))))
+// need is how many changes among so many files and directories are one of degree alpha.
+func (e *Estimates) need(nodes int32) int32 {
+	return max(1, int32(math.Ceil(e.alpha*float64(nodes))))
 }
 
-func (e *Estimates) censored(d Dir, above []float64) *censored {
-	r := e.r
+func (e *Estimates) censored(d Dir) *censored {
+	r, above := e.r, e.above(d)
 	m := &censored{
 		kind:   make([]stepKind, r.n),
 		above:  above,
@@ -164,10 +167,10 @@ func (e *Estimates) censored(d Dir, above []float64) *censored {
 		after:  make([]int, r.n),
 		mean:   make([]float64, r.n),
 	}
-	size, open, sure := r.size.row(d), r.open.row(d), r.sure.row(d)
+	nodes, open, sure := r.nodes.row(d), r.open.row(d), r.sure.row(d)
 	for t := range m.kind {
 		m.after[t] = -1
-		switch need := e.need(size[t]); {
+		switch need := e.need(nodes[t]); {
 		case sure[t] >= need:
 			m.kind[t] = certain
 		case open[t] > 0 && sure[t]+open[t] >= need && above[t] > 0:
@@ -175,7 +178,7 @@ func (e *Estimates) censored(d Dir, above []float64) *censored {
 		}
 	}
 	for s, files := range r.spans[d] {
-		if files >= e.need(size[s.to-1]) {
+		if files >= e.need(nodes[s.to-1]) {
 			m.after[s.to-1] = max(m.after[s.to-1], int(s.from), int(s.to)-farthest)
 		}
 	}
@@ -246,28 +249,31 @@ func (m *censored) forward(rate float64) filter {
 	return f
 }
 
-// sample draws a history, and returns how many steps changed in it.
-func (f filter) sample(rng *dice) (n int) {
+// sample draws a history: it calls changed for the steps that changed, the last one first. at is by step
+// where between 0 and 1 the draw lies: histories of two directories that are drawn with the same numbers have
+// their changes as close together as what is known of each admits.
+func (f filter) sample(at []float64, changed func(step int)) {
 	last := f.width - 1
-	place := rng.pick(f.rows[len(f.rows)-1])
-	for t := len(f.rows) - 1; place > 0 && t >= 0; t-- {
+	t := len(f.rows) - 1
+	place := pick(f.rows[t], at[t+1])
+	for ; place > 0 && t >= 0; t-- {
 		before := []float64(nil)
 		if t > 0 {
 			before = f.rows[t-1]
 		}
 		switch {
 		case place == 1:
-			if n++; before == nil {
-				return n
+			changed(t)
+			if before == nil {
+				return
 			}
-			place = rng.pick(before)
+			place = pick(before, at[t])
 		case place < last || before == nil:
 			place--
-		case rng.share()*(before[last-1]+before[last]) < before[last-1]:
+		case at[t]*(before[last-1]+before[last]) < before[last-1]:
 			place--
 		}
 	}
-	return n
 }
 
 // fit finds the rate, and by it the chance of each step.
@@ -329,10 +335,14 @@ func (m *censored) draw(seed uint64) (counts []float64) {
 		sum += m.mean[t]
 	}
 	a, b := sum+rateWeight*usualRate, max(0, exposed-sum)+rateWeight*(1-usualRate)
+	at := make([]float64, len(m.kind)+1)
 	for range rates {
 		f := m.forward(rng.beta(a, b))
 		for range draws / rates {
-			counts = append(counts, float64(f.sample(&rng)))
+			n := 0
+			rng.shares(at)
+			f.sample(at, func(int) { n++ })
+			counts = append(counts, float64(n))
 		}
 	}
 	return counts

@@ -2,7 +2,10 @@
 
 package evolution
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // PairEstimate is how the changes of one set of directories go with those of a directory, as far as looks can
 // say. Each truth lies between its Low and its High with a chance of 90 %.
@@ -41,8 +44,9 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 	var support, phi []float64
 	sum := 0.0
 	rng := dice(y)
+	draw := e.drawer(p, set, y, &rng)
 	for range draws {
-		c := p.draw(&rng)
+		c := draw()
 		support = append(support, Frequency{c.X, n}.Value())
 		if v, ok := c.CoC(); ok {
 			phi = append(phi, v)
@@ -96,16 +100,72 @@ func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
 	return p
 }
 
+// drawer returns what draws a history of both, and counts. Directories of which none lies below the other
+// either change together or have nothing to do with one another: which it is is drawn first, by the steps of
+// which it is known of both.
+func (e *Estimates) drawer(p chancesOfPair, set []Dir, y Dir, rng *dice) func() Table {
+	low, ok := e.lowest(set)
+	if p.nested || !ok || int(max(low, y)) >= len(e.mean) {
+		return func() Table { return p.draw(rng) }
+	}
+	together, apart := 0.5, 0.5
+	for t := range p.x {
+		switch {
+		case !isSure(p.x[t]) || !isSure(p.y[t]):
+		case p.x[t]*p.y[t] == 1:
+			together++
+		case p.x[t]+p.y[t] == 1:
+			apart++
+		}
+	}
+	n := len(p.x)
+	hx, hy := e.histories(low), e.histories(y)
+	at, isX := make([]float64, n+1), make([]bool, n)
+	return func() Table {
+		c := Table{N: n}
+		clear(isX)
+		rng.shares(at)
+		hx.sample(at, func(t int) {
+			isX[t] = true
+			c.X++
+		})
+		if rng.share() >= rng.beta(together, apart) {
+			rng.shares(at)
+		}
+		hy.sample(at, func(t int) {
+			if c.Y++; isX[t] {
+				c.XY++
+			}
+		})
+		return c
+	}
+}
+
+// histories weighs those of a directory, at its rate.
+func (e *Estimates) histories(d Dir) filter {
+	m := e.censored(d)
+	return m.forward(e.rate[d])
+}
+
+// spread is how far the odds of steps of which nothing shows may be off together, as the standard deviation of
+// a logarithm: how often changes hide is known from few that were found later.
+const spread = 1.5
+
 // draw draws a history of both, and counts.
 func (p *chancesOfPair) draw(rng *dice) Table {
 	c := Table{N: len(p.x)}
+	ofX := math.Exp(spread * rng.normal())
+	ofY := ofX
+	if !p.nested {
+		ofY = math.Exp(spread * rng.normal())
+	}
 	for t := range p.x {
 		u := rng.share()
-		isX := u < p.x[t]
+		isX := u < withOdds(p.x[t], ofX)
 		if !p.nested {
 			u = rng.share()
 		}
-		isY := u < p.y[t]
+		isY := u < withOdds(p.y[t], ofY)
 		if isX {
 			c.X++
 		}
@@ -118,6 +178,9 @@ func (p *chancesOfPair) draw(rng *dice) Table {
 	}
 	return c
 }
+
+// withOdds is a chance whose odds are so many times higher.
+func withOdds(p, times float64) float64 { return p * times / (1 - p + p*times) }
 
 func isSure(p float64) bool { return p == 0 || p == 1 }
 

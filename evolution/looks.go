@@ -129,8 +129,9 @@ type reading struct {
 	dirs   *Dirs
 	n      int
 	size   grid                 // files
+	nodes  grid                 // files and directories
 	open   grid                 // files of which it is not known whether they changed
-	sure   grid                 // files that changed in this very step
+	sure   grid                 // files that changed in this very step, and directories that came or went
 	spans  []map[span]int32     // by directory: of the files below it, how many changed within each time
 	traces []map[int32][]uint64 // by directory and step that found changes, see trace
 }
@@ -175,8 +176,35 @@ func (l *Looks) read(dirs *Dirs, structural bool) *reading {
 	r.open.up(dirs)
 	r.sure.up(dirs)
 	r.size.up(dirs)
+	r.withDirs()
 	r.gather()
 	return r
+}
+
+// withDirs counts directories as well, as degrees of change do: one exists while a file lies below it.
+func (r *reading) withDirs() {
+	dirs := r.dirs.Len()
+	r.nodes = newGrid(dirs, r.n)
+	moved := newGrid(dirs, r.n)
+	for d := range Dir(dirs) {
+		size, sure, nodes := r.size.row(d), r.sure.row(d), r.nodes.row(d)
+		for t, files := range size {
+			if files == 0 {
+				continue
+			}
+			nodes[t] = 1
+			came, went := t > 0 && size[t-1] == 0, t+1 < r.n && size[t+1] == 0
+			if (came || went) && sure[t] > 0 {
+				moved.row(d)[t] = 1
+			}
+		}
+	}
+	r.nodes.up(r.dirs)
+	moved.up(r.dirs)
+	for i, files := range r.size.cell {
+		r.nodes.cell[i] += files
+		r.sure.cell[i] += moved.cell[i]
+	}
 }
 
 // take takes the changes of one file.
@@ -262,5 +290,8 @@ func (r *reading) hidden(d Dir, step int) float64 {
 		}
 	}
 	usual := float64(open) / float64(max(1, size))
-	return (float64(escaped) + hiddenWeight*usual) / (float64(all) + hiddenWeight)
+	// A change that shows in nothing is found later, and in a step in which others are found it is taken for one
+	// of them. So the more steps have changes that show, the less does it say that none escaped.
+	alone := float64(all) * (1 - float64(all-escaped)/float64(r.n))
+	return min(1, (float64(escaped)+hiddenWeight*usual)/(alone+hiddenWeight))
 }
