@@ -2,20 +2,19 @@
 
 package policy
 
-// A source that says of a unit that it did not change is believed as far as it proved right: of the changes
-// of a site a sitemap may show two of three. Then what is expected of a unit of which it says nothing new is
-// less, but not nothing: by Bayes' rule, with the share of the changes that it hides for the likelihood of
-// its silence.
+// A sitemap or listing that shows no change of a unit is believed as far as it proved right: a sitemap may
+// show two of three changes of a site. Then a change of such a unit is less likely, but still possible: by
+// Bayes' rule, where the likelihood of showing nothing is the share of the changes that the source hides.
 
-// Doubter is a plan that takes silence as evidence.
+// Doubter is a plan that lowers what it expects of units for which a source shows no change.
 type Doubter interface {
-	// Doubt takes what a source is silent about that hides this share of all changes. It is called before the
-	// units are told of.
+	// Doubt takes the units for which a source shows no change, and the share of all changes that this source
+	// hides. It is called before the outcomes of the units are known.
 	Doubt(units []ID, hidden float64)
 }
 
-// Doubt takes what a source is silent about. In each group the other units come first: what is expected of
-// the first one that is left stands for the group.
+// Doubt takes the units for which a source shows no change. In each group the other units come first: a group
+// is worth what its first unit is.
 func (a *adaptive) Doubt(units []ID, hidden float64) {
 	if a.shown == nil {
 		a.shown = make(shown, len(a.state))
@@ -48,10 +47,11 @@ func (a *adaptive) Doubt(units []ID, hidden float64) {
 	a.stale += 1 << 20 // all is worth another sum
 }
 
-// shown are by unit what part of its changes a source shows that shows none now; nil: no source is silent.
+// shown is by unit the share of the changes that a source shows which shows none of this unit; 0 without such
+// a source. Nil: there is none for any unit.
 type shown []float32
 
-// left is what is left of a chance after what sources did not say.
+// left is the chance of a change after a source has shown none.
 func (s shown) left(u ID, p float64) float64 {
 	if s == nil || s[u] == 0 {
 		return p

@@ -4,10 +4,10 @@ package policy
 
 import "math"
 
-// The price of bytes. A request for a unit of which nothing changed transfers some bytes in vain: a few
-// hundred where the server answers 304, the whole body where it does not. A change has to be worth its bytes,
-// too. So a request is made when the changes that it is expected to find, less the price of their bytes, are
-// worth the price of the request and of the bytes in vain:
+// The price of bytes. The answer to a request for an unchanged unit transfers bytes in vain: a few hundred
+// where the server answers 304, the whole body where it does not. The bytes of a changed unit have a price as
+// well. So a request is made when the changes that it is expected to find, less the price of their bytes, come
+// to at least the price of the request and of the bytes in vain:
 //
 //	expected · (1 - price of the bytes of a change) >= price + price of the bytes in vain
 //
@@ -22,7 +22,7 @@ type Weights interface {
 // megabyte is a million bytes, as in the prices of networks.
 const megabyte = 1e6
 
-// mostFactor is the factor of units of which no change is worth its bytes.
+// mostFactor is the factor of units whose bytes cost more than a change counts.
 const mostFactor = 1e9
 
 // factors are how much more must be expected of each unit because of its bytes: at least 1. Nil: bytes cost
