@@ -147,8 +147,8 @@ func (e *Estimates) histories(d Dir) filter {
 	return m.forward(e.rate[d])
 }
 
-// spread is how far the odds of steps of which nothing shows may be off together, as the standard deviation of
-// a logarithm: how often changes hide is known from few that were found later.
+// spread is how far the odds of steps of which nothing shows may be off together, as the standard deviation
+// of a logarithm: how often changes hide is known from few that were found later.
 const spread = 1.5
 
 // draw draws a history of both, and counts.

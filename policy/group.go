@@ -176,11 +176,11 @@ func (a *adaptive) chance(u ID, g *group) float64 {
 // the site, what earlier runs may have missed of the changes with others waits for a run in which something
 // happens: it is late already, and in silent runs most looks for it are in vain.
 func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
-	return a.partsSince(u, g, !a.quiet.now || !a.quiet.covers)
+	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
 }
 
-// partsSince are those chances, with what earlier runs may have missed of the changes with others or without.
-func (a *adaptive) partsSince(u ID, g *group, missed bool) (p, alone float64) {
+// partsWith are those chances, with what earlier runs may have missed of the changes with others or without.
+func partsWith(a *adaptive, u ID, g *group, missed bool) (p, alone float64) {
 	q := a.quota(u, g)
 	p = q * a.activeNow(g)
 	if a.quiet.now {

@@ -25,8 +25,8 @@ const (
 	// A site that has changed in fewer runs, and in so many did not, has releases with nothing between them: its
 	// hubs cover all that is known, since what came together with the last releases will with the next one.
 	calm = 10
-	// Hubs cover a site when of the runs in which anything changed at most one, or so large a part, had no change
-	// of a hub. While they are silent, such a site is requested less.
+	// Hubs cover a site when of the runs in which anything changed at most one, or so large a part, had no
+	// change of a hub. While they are silent, such a site is requested less.
 	mostUncovered = 0.05
 	// Before any silence is known these parts of what is usual, together with others and alone, are expected in
 	// it, as if they were known from five runs.
@@ -214,7 +214,7 @@ func (q *silence) missed(a *adaptive, u ID, g *group) bool {
 	if a.m.of(u).last >= a.m.seen {
 		return false
 	}
-	p, alone := a.partsSince(u, g, true)
+	p, alone := partsWith(a, u, g, true)
 	now := q.chance(a, u, g)
 	return 2*now < 1-(1-p)*(1-alone)
 }

@@ -128,7 +128,7 @@ func TestMissedChangesWaitWhileHubsAreSilent(t *testing.T) {
 		}
 		g := &a.gs[a.groupOf(50)]
 		now, _ := a.parts(50, g)
-		all, _ := a.partsSince(50, g, true)
+		all, _ := partsWith(a, 50, g, true)
 		if !a.quiet.now || a.quiet.covers != covers || covers != (now < all/4) {
 			t.Errorf("covered %v: silent %v, covered %v; expected %g, with what was missed %g", covers, a.quiet.now,
 				a.quiet.covers, now, all)

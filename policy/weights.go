@@ -5,9 +5,9 @@ package policy
 import "math"
 
 // The price of bytes. The answer to a request for an unchanged unit transfers bytes in vain: a few hundred
-// where the server answers 304, the whole body where it does not. The bytes of a changed unit have a price as
-// well. So a request is made when the changes that it is expected to find, less the price of their bytes, come
-// to at least the price of the request and of the bytes in vain:
+// where the server answers 304, the whole body where it does not. The bytes of a changed unit have a price
+// as well. So a request is made when the changes that it is expected to find, less the price of their bytes,
+// come to at least the price of the request and of the bytes in vain:
 //
 //	expected · (1 - price of the bytes of a change) >= price + price of the bytes in vain
 //
