@@ -3,15 +3,22 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"mirrord/cluster/depot"
 	"mirrord/scheduler"
 	"mirrord/store"
 )
 
 // Peers is what a daemon asks that is one of several. *engine.Engine is one. Safe for concurrent use.
 type Peers interface {
+	// Acquire gives out the sites of the hosts that are this daemon's.
+	store.Owner
 	// Want sets the sites that the cluster runs, by name, with their main hosts; here are those that lie on this
 	// machine.
 	Want(sites map[string]string, here []string)
@@ -23,11 +30,48 @@ type Peers interface {
 	Turn(host string, now time.Time) (again time.Time)
 }
 
-// share is the part of the jobs that a daemon of a cluster runs. nil is all of them.
+// share is the part of the jobs that a daemon of a cluster runs. nil is all of them. With a depot each site
+// comes from there when it becomes this daemon's, and goes there after each run.
 type share struct {
 	cluster Peers
 	st      *store.State
+	depot   Travels // nil: sites stay on the machine that has them
+	log     *slog.Logger
 	whole   atomic.Pointer[scheduler.Config] // the jobs of all
+
+	came  chan struct{} // size 1: one look is enough
+	ends  context.Context
+	end   context.CancelFunc
+	moves sync.WaitGroup
+	room  chan struct{} // a place for each site that moves at a time
+
+	mu     sync.Mutex
+	here   map[string]bool // sites that have come, or need not
+	coming map[string]bool
+}
+
+// Travels is where sites lie between the runs of a cluster. *depot.Depot is one.
+type Travels interface {
+	Checkout(ctx context.Context, st *store.State, site string, o depot.Out) (*depot.CheckedOut, error)
+	Checkin(ctx context.Context, st *store.State, site string, in depot.In) (*depot.CheckedIn, error)
+}
+
+// movesAtOnce is how many sites come or go at a time.
+const movesAtOnce = 4
+
+func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) *share {
+	s := &share{
+		cluster: c,
+		st:      st,
+		depot:   d,
+		log:     log,
+		came:    make(chan struct{}, 1),
+		room:    make(chan struct{}, movesAtOnce),
+		here:    map[string]bool{},
+		coming:  map[string]bool{},
+	}
+	s.ends, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // of returns the jobs of a configuration that are this daemon's. A file that is refused is everybody's.
@@ -50,11 +94,133 @@ func (s *share) of(all scheduler.Config) scheduler.Config {
 	mine := s.cluster.Shared()
 	out := scheduler.Config{}
 	for name, e := range all {
-		if e.Job == nil || mine[hosts[name]] {
+		if e.Job == nil || s.has(name, mine[hosts[name]]) {
 			out[name] = e
 		}
 	}
 	return out
+}
+
+// has reports whether a site is this daemon's and has come. One that has not is asked for.
+func (s *share) has(name string, mine bool) bool {
+	if s.depot == nil {
+		return mine
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !mine {
+		delete(s.here, name)
+		return false
+	}
+	if !s.here[name] && !s.coming[name] {
+		s.coming[name] = true
+		s.moves.Go(func() { s.come(name) })
+	}
+	return s.here[name]
+}
+
+// moveAgain is the pause after a site that could not be brought.
+const moveAgain = 30 * time.Second
+
+// come brings a site from the depot.
+func (s *share) come(name string) {
+	err := s.move(name, func() error {
+		o := depot.Out{Ready: madeWhole}
+		_, err := s.depot.Checkout(s.ends, s.st, name, o)
+		if errors.Is(err, depot.ErrDiverged) { // this machine lost it with changes that never got there
+			s.log.Warn("what a run left here was not in the depot, and another machine went on: it is given up",
+				"job", name)
+			o.Discard = true
+			_, err = s.depot.Checkout(s.ends, s.st, name, o)
+		}
+		if errors.Is(err, depot.ErrUnknown) {
+			return nil // a first run, or a mirror that this machine brings in
+		}
+		return err
+	})
+	if err != nil && s.ends.Err() == nil {
+		s.log.Error("a mirror does not come from the depot; its job waits", "job", name, "err", err)
+		s.wait(moveAgain)
+	}
+	s.mu.Lock()
+	delete(s.coming, name)
+	s.here[name] = err == nil
+	s.mu.Unlock()
+	select {
+	case s.came <- struct{}{}:
+	default:
+	}
+}
+
+// afterRun is when the scheduler has noted how a run ended.
+const afterRun = 300 * time.Millisecond
+
+// ran brings a site to the depot after a run.
+func (s *share) ran(name string) {
+	if s == nil || s.depot == nil {
+		return
+	}
+	s.moves.Go(func() {
+		for pause := afterRun; s.wait(pause); pause = moveAgain {
+			err := s.move(name, func() error {
+				_, err := s.depot.Checkin(s.ends, s.st, name, depot.In{})
+				return err
+			})
+			switch {
+			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or whoever has it now
+				return
+			case errors.Is(err, depot.ErrDiverged), errors.Is(err, depot.ErrOldToken):
+				s.log.Warn("another machine has gone on with a mirror: this run does not count", "job", name,
+					"err", err)
+				s.mu.Lock()
+				delete(s.here, name)
+				s.mu.Unlock()
+				select {
+				case s.came <- struct{}{}:
+				default:
+				}
+				return
+			}
+			s.log.Error("a mirror does not get to the depot; tried again", "job", name, "err", err)
+		}
+	})
+}
+
+// move does something with a site that nobody else has meanwhile.
+func (s *share) move(name string, do func() error) error {
+	select {
+	case s.room <- struct{}{}:
+	case <-s.ends.Done():
+		return s.ends.Err()
+	}
+	defer func() { <-s.room }()
+	l, err := s.cluster.Acquire(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), l.Release())
+}
+
+// wait waits, and reports whether the daemon has not ended.
+func (s *share) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-s.ends.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// close waits for sites on their way, but not for longer than a time.
+func (s *share) close(within time.Duration) {
+	if s == nil {
+		return
+	}
+	defer time.AfterFunc(within, s.end).Stop()
+	s.moves.Wait()
+	s.end()
 }
 
 // mainHost is what the jobs of a cluster are shared out by: one machine makes the requests of all jobs of a

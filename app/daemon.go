@@ -28,6 +28,7 @@ type DaemonOptions struct {
 	MaxState   job.Size      // bytes that all mirrors together may take; 0: no limit
 	Space      string        // of jobs that name none; "": of none
 	Cluster    Peers         // of which the daemon is a part; nil: of none
+	Depot      Travels       // where a cluster has its sites between runs; nil: on the disks of its machines
 	Notify     NotifyOptions
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
@@ -65,7 +66,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	var kept scheduler.Store = records{kept: st, log: a.Log}
 	if o.Cluster != nil {
 		d.hosts.Beyond = o.Cluster.Turn
-		d.share = &share{cluster: o.Cluster, st: st}
+		d.share = newShare(o.Cluster, st, o.Depot, a.Log)
 		kept = sharedRecords{records{kept: st, log: a.Log}, d.share}
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
@@ -76,6 +77,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			most:  o.MaxState,
 			heals: &d.heals,
 			texts: d.texts,
+			share: d.share,
 		},
 		Store:      kept,
 		Teller:     d.tell,
@@ -97,7 +99,13 @@ func (d *Daemon) About() status.Daemon { return d.about }
 func (d *Daemon) Hosts() *fetch.Hosts { return d.hosts }
 
 // Schedule runs jobs at their times until ctx ends, and then waits for the runs that are under way.
-func (d *Daemon) Schedule(ctx context.Context) error { return d.sched.Run(ctx) }
+func (d *Daemon) Schedule(ctx context.Context) error {
+	defer d.share.close(lastMoves)
+	return d.sched.Run(ctx)
+}
+
+// lastMoves is how long sites may take to get to the depot of a cluster after the last runs.
+const lastMoves = 20 * time.Second
 
 // Tell delivers messages until ctx ends.
 func (d *Daemon) Tell(ctx context.Context) { d.tell.Run(ctx) }
@@ -168,8 +176,9 @@ func (d *Daemon) FollowShare(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-d.share.cluster.Changed():
-			// what is wrong with the jobs is in the log; the next change tries again
-			_ = d.reload(ctx)
+		case <-d.share.came:
 		}
+		// what is wrong with the jobs is in the log; the next change tries again
+		_ = d.reload(ctx)
 	}
 }

@@ -24,6 +24,7 @@ type runner struct {
 	most  job.Size     // that all mirrors may take; 0: no limit
 	heals *heals       // of sites, which give way to runs
 	texts *KeptIndex
+	share *share // nil: of no cluster
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
@@ -40,6 +41,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		out.Lasting = (out.Cause == status.ByItself) && lastingSetup(err)
 		return out
 	}
+	defer r.share.ran(j.Name)
 	defer r.heals.run(j.Name)()
 	defer r.texts.wake()
 	s, err := r.st.OpenSite(j.Name)

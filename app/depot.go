@@ -249,6 +249,26 @@ func Pull(ctx context.Context, a *App, r DepotRequest) (*Pulled, error) {
 	return out, failed.err()
 }
 
+// madeWhole makes the published tree of a site that has arrived.
+func madeWhole(ctx context.Context, st *store.State, aside string) (err error) {
+	s, err := st.OpenSite(aside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	m, err := mirror.Mend(ctx, st, s, false)
+	if err == nil {
+		err = m.Tree
+	}
+	return err
+}
+
+// OpenDepot opens a depot for a daemon, and tests it first.
+func OpenDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
+	d, _, err := openDepot(ctx, a, address, true)
+	return d, err
+}
+
 // pullSite brings one mirror.
 func pullSite(
 	ctx context.Context, st *store.State, d *depot.Depot, name string, discard bool, failed *failures,
@@ -256,18 +276,7 @@ func pullSite(
 	out := PulledSite{Job: name}
 	made, err := d.Checkout(ctx, st, name, depot.Out{
 		Discard: discard,
-		Ready: func(ctx context.Context, st *store.State, aside string) (err error) {
-			s, err := st.OpenSite(aside)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			m, err := mirror.Mend(ctx, st, s, false)
-			if err == nil {
-				err = m.Tree
-			}
-			return err
-		},
+		Ready:   madeWhole,
 	})
 	if out.CheckedOut = made; err != nil {
 		out.Problem = failed.add(err)

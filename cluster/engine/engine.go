@@ -38,11 +38,13 @@ type Options struct {
 	Node     string                     // the name of this node
 	Slots    int                        // runs at a time: its share of the sites
 	Version  string                     // of mirrord
-	Homes    bool                       // each site stays on the node that had it first
-	Term     lease.Term                 // default: DefaultTerm
-	Floor    func(site string) uint64   // a token that was in use before; nil: there is none
-	Now      func() time.Duration       // a steady clock; default: that of the system
-	Log      *slog.Logger               // default: none
+	// Mode is what all nodes must agree on; "": this is none. The first node decides.
+	Mode  string
+	Homes bool                     // each site stays on the node that had it first
+	Term  lease.Term               // default: DefaultTerm
+	Floor func(site string) uint64 // a token that was in use before; nil: there is none
+	Now   func() time.Duration     // a steady clock; default: that of the system
+	Log   *slog.Logger             // default: none
 }
 
 // DefaultTerm lets a node outlive the choice of a new leader among the keepers, which takes up to ten
@@ -83,7 +85,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for {
 		if e.kv, err = openBucket(ctx, e.nc, o.Replicas); err == nil {
+			err = e.agree(ctx)
+		}
+		if err == nil {
 			return e, nil
+		}
+		if errors.Is(err, ErrMode) {
+			e.nc.Close()
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -93,6 +102,27 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			o.Log.Debug("the cluster is not there yet", "err", err)
 		}
 	}
+}
+
+// ErrMode says that a node and its cluster cannot go together.
+var ErrMode = errors.New("the cluster is another one")
+
+// agree compares the mode of the node with that of the cluster.
+func (e *Engine) agree(ctx context.Context) error {
+	if e.o.Mode == "" {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := put(short, e.kv, keyMode, e.o.Mode, 0)
+	if !errors.Is(err, errOther) {
+		return err
+	}
+	mode, _, err := get[string](short, e.kv, keyMode)
+	if err == nil && mode != e.o.Mode {
+		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s", ErrMode, mode, e.o.Mode)
+	}
+	return err
 }
 
 // retryOpen is the pause between attempts to reach a cluster that starts.

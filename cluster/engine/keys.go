@@ -17,6 +17,7 @@ import (
 const (
 	bucket = "mirrord"
 
+	keyMode  = "mode"   // Options.Mode of all nodes
 	keyBeat  = "beat."  // NODE: lease.Beat
 	keyNode  = "node."  // NODE: Node, while it is a member
 	keyDrain = "drain." // NODE: it takes no sites

@@ -207,6 +207,7 @@ not removed.`,
 type nodeFlags struct {
 	clusterFlags
 	name    string
+	depot   string // address; "": each site stays on one node
 	keepers int
 	keeper  keeperFlags
 }
@@ -221,11 +222,12 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	f.clusterFlags.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
+	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
 	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
 	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
-	for _, name := range []string{"cluster-secret", "node", "keepers", "keeper", "keeper-routes", "join"} {
+	for _, name := range []string{"cluster-secret", "node", "depot", "keepers", "keeper", "keeper-routes", "join"} {
 		_ = fl.MarkHidden(name) // docs/cluster.md describes them; the flag is there
 	}
 }
@@ -234,6 +236,21 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 type node struct {
 	*engine.Engine
 	keeper interface{ Close() } // nil: it is none
+	depot  app.Travels          // nil: sites stay where they are
+}
+
+// openDepot opens the depot of the cluster, and says where its sites lie.
+func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (app.Travels, string, error) {
+	env, _ := a.lookupEnv("MIRRORD_DEPOT")
+	address := cmp.Or(f.depot, env)
+	if address == "" {
+		return nil, "the disks of its nodes", nil
+	}
+	d, err := app.OpenDepot(ctx, x, address)
+	if err != nil {
+		return nil, "", err
+	}
+	return d, "depot " + d.Cluster, nil
 }
 
 // on reports whether the daemon is to be part of a cluster.
@@ -274,8 +291,12 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 		}
 	}
 	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log
-	o.Homes = true
 	o.Floor = st.LastToken
+	if n.depot, o.Mode, err = f.openDepot(ctx, a, x); err != nil {
+		n.close()
+		return nil, err
+	}
+	o.Homes = n.depot == nil
 	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
 	if n.Engine, err = engine.Open(ctx, o); err != nil {
 		n.close()

@@ -184,6 +184,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	defer lock.Close()
 	var cluster app.Peers
+	var sites app.Travels
 	if f.node.on(a) {
 		n, err := f.node.join(ctx, a, x, st, f.maxRuns)
 		if err != nil {
@@ -196,7 +197,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 			return err
 		}
 		defer own.Close()
-		st, cluster = own, n
+		st, cluster, sites = own, n, n.depot
 	}
 
 	spread := f.spread
@@ -211,6 +212,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		MaxState:   most,
 		Space:      f.space,
 		Cluster:    cluster,
+		Depot:      sites,
 		Notify:     tell,
 		About:      about,
 	})

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mirrord/cluster/depot"
+	"mirrord/job"
+	"mirrord/scheduler"
+	"mirrord/store"
+	"mirrord/store/storetest"
+)
+
+// twoPeers are what two daemons of a cluster ask: one owner of all sites, and hosts that a test gives out.
+type twoPeers struct {
+	*storetest.Owner
+	has atomic.Pointer[map[string]bool]
+}
+
+func (p *twoPeers) Want(map[string]string, []string)         {}
+func (p *twoPeers) Changed() <-chan struct{}                 { return nil }
+func (p *twoPeers) Turn(string, time.Time) (again time.Time) { return again }
+func (p *twoPeers) Shared() map[string]bool {
+	if has := p.has.Load(); has != nil {
+		return *has
+	}
+	return nil
+}
+
+// travels notes which sites come and go, and fails once with each of some errors.
+type travels struct {
+	mu    sync.Mutex
+	calls []string
+	fail  []error
+}
+
+func (v *travels) call(what string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls = append(v.calls, what)
+	if len(v.fail) == 0 {
+		return nil
+	}
+	err := v.fail[0]
+	v.fail = v.fail[1:]
+	return err
+}
+
+func (v *travels) Checkout(
+	_ context.Context, _ *store.State, site string, o depot.Out,
+) (*depot.CheckedOut, error) {
+	if o.Discard {
+		site += " at any rate"
+	}
+	return new(depot.CheckedOut), v.call("comes " + site)
+}
+
+func (v *travels) Checkin(_ context.Context, _ *store.State, site string, _ depot.In) (*depot.CheckedIn, error) {
+	return new(depot.CheckedIn), v.call("goes " + site)
+}
+
+// A job is run once its mirror has come from the depot, and its mirror goes there after the run. When another
+// machine went on with it, it comes again.
+func TestShareOfJobs(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	peers, v := &twoPeers{Owner: new(storetest.Owner)}, new(travels)
+	s := newShare(peers, st, v, slog.New(slog.DiscardHandler))
+	all := scheduler.Config{}
+	for name, url := range map[string]string{"x": "http://www.example.org/", "y": "http://example.com/"} {
+		all[name] = &scheduler.Entry{Name: name, Job: &job.Job{Name: name, URLs: []string{url}}}
+	}
+	if got := s.of(all); len(got) != 0 {
+		t.Errorf("without a host it runs %v", got)
+	}
+	peers.has.Store(&map[string]bool{"example.org": true})
+	v.fail = []error{depot.ErrDiverged, depot.ErrUnknown, nil, depot.ErrDiverged}
+	for s.of(all)["x"] == nil {
+		<-s.came
+	}
+	if got := s.of(all); len(got) != 1 {
+		t.Errorf("it runs %v", got)
+	}
+	s.ran("x")
+	s.moves.Wait()
+	s.ran("x") // which another machine has gone on with
+	<-s.came
+	for s.of(all)["x"] == nil {
+		<-s.came
+	}
+	s.close(time.Minute)
+	want := []string{"comes x", "comes x at any rate", "goes x", "goes x", "comes x"}
+	if len(v.calls) != len(want) {
+		t.Fatalf("%q", v.calls)
+	}
+	for i := range want {
+		if v.calls[i] != want[i] {
+			t.Errorf("%q, not %q", v.calls, want)
+		}
+	}
+	l, err := peers.Acquire("x")
+	if err != nil {
+		t.Error("a site that does not move is held:", err)
+	} else {
+		err = l.Release()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Records of jobs that another machine runs stay.
+func TestSharedRecords(t *testing.T) {
+	facts := new(storetest.Facts)
+	s := newShare(&twoPeers{Owner: new(storetest.Owner)}, nil, nil, slog.New(slog.DiscardHandler))
+	r := sharedRecords{records{kept: facts, log: s.log}, s}
+	all := scheduler.Config{"x": {Name: "x"}}
+	s.whole.Store(&all)
+	err := r.SaveRecords(map[string]*scheduler.Record{"x": {}, "gone": {}})
+	err = errors.Join(err, r.SaveRecords(map[string]*scheduler.Record{"x": nil, "gone": nil}))
+	got, lerr := r.LoadRecords()
+	if _, ok := got["x"]; errors.Join(err, lerr) != nil || !ok || len(got) != 1 {
+		t.Errorf("%v, %v", got, errors.Join(err, lerr))
+	}
+}
