@@ -62,7 +62,9 @@ func (v *travels) Checkout(
 	return new(depot.CheckedOut), v.call("comes " + site)
 }
 
-func (v *travels) Checkin(_ context.Context, _ *store.State, site string, _ depot.In) (*depot.CheckedIn, error) {
+func (v *travels) Checkin(
+	_ context.Context, _ *store.State, site string, _ depot.In,
+) (*depot.CheckedIn, error) {
 	return new(depot.CheckedIn), v.call("goes " + site)
 }
 

@@ -227,7 +227,9 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
 	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
-	for _, name := range []string{"cluster-secret", "node", "depot", "keepers", "keeper", "keeper-routes", "join"} {
+	for _, name := range []string{
+		"cluster-secret", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
+	} {
 		_ = fl.MarkHidden(name) // docs/cluster.md describes them; the flag is there
 	}
 }
