@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,10 +15,15 @@ import (
 )
 
 // depotFlag adds the flag that names a depot.
-func depotFlag(a *cli, cmd *cobra.Command, address *string) {
-	preset, _ := a.lookupEnv("MIRRORD_DEPOT")
-	cmd.Flags().StringVar(address, "depot", preset, "`ADDRESS`: s3://BUCKET/PREFIX or file:///DIR "+
+func depotFlag(cmd *cobra.Command, address *string) {
+	cmd.Flags().StringVar(address, "depot", "", "`ADDRESS`: s3://BUCKET/PREFIX or file:///DIR "+
 		"(default $MIRRORD_DEPOT)")
+}
+
+// depotAddress is what the flag says, else the environment.
+func (a *cli) depotAddress(flag string) string {
+	env, _ := a.lookupEnv("MIRRORD_DEPOT")
+	return cmp.Or(flag, env)
 }
 
 func clusterPushCommand(a *cli) *cobra.Command {
@@ -36,7 +42,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
   mirrord cluster push samba --depot s3://backup/mirrord`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs = args
+			r.Jobs, r.Depot = args, a.depotAddress(r.Depot)
 			env, done := a.appWithNote()
 			p, err := app.Push(cmd.Context(), env, r)
 			done()
@@ -62,7 +68,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
 			return err
 		},
 	}
-	depotFlag(a, cmd, &r.Depot)
+	depotFlag(cmd, &r.Depot)
 	cmd.Flags().BoolVar(&r.Again, "again", false, "send everything, and replace what the depot has")
 	return cmd
 }
@@ -75,8 +81,7 @@ func printPushed(a *cli, s *app.PushedSite) {
 	case s.Unchanged:
 		a.printf("%s: version %d, nothing new\n", s.Job, s.Version)
 	default:
-		a.printf("%s: version %d, %s of %s sent (check-in %d)\n", s.Job, s.Version, bytesText(s.Sent),
-			bytesText(s.Bytes), s.Sequence)
+		a.printf("%s: version %d, %s sent (check-in %d)\n", s.Job, s.Version, bytesText(s.Sent), s.Sequence)
 	}
 	if s.Lacks > 0 {
 		a.printf("  %s missing or damaged here: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
@@ -108,7 +113,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
   mirrord cluster pull samba --depot s3://backup/mirrord`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs = args
+			r.Jobs, r.Depot = args, a.depotAddress(r.Depot)
 			env, done := a.appWithNote()
 			p, err := app.Pull(cmd.Context(), env, r)
 			done()
@@ -136,7 +141,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 			return err
 		},
 	}
-	depotFlag(a, cmd, &r.Depot)
+	depotFlag(cmd, &r.Depot)
 	cmd.Flags().BoolVar(&r.Discard, "discard", false, "replace what has changed here")
 	return cmd
 }
@@ -152,8 +157,8 @@ func printPulled(a *cli, s *app.PulledSite) {
 	case s.Unchanged:
 		a.printf("%s: version %d, nothing new\n", s.Job, s.Version)
 	default:
-		a.printf("%s: version %d, %s of %s received (check-in %d)\n", s.Job, s.Version, bytesText(s.Received),
-			bytesText(s.Bytes), s.Sequence)
+		a.printf("%s: version %d, %s received (check-in %d)\n", s.Job, s.Version, bytesText(s.Received),
+			s.Sequence)
 	}
 	if s.Lacks > 0 {
 		a.printf("  %s missing in the depot: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
@@ -173,7 +178,7 @@ digests; exit code 1 when something is damaged or missing.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env, done := a.appWithNote()
-			d, err := app.LookAtDepot(cmd.Context(), env, address, check)
+			d, err := app.LookAtDepot(cmd.Context(), env, a.depotAddress(address), check)
 			done()
 			if d == nil {
 				return err
@@ -188,7 +193,7 @@ digests; exit code 1 when something is damaged or missing.`,
 			return err
 		},
 	}
-	depotFlag(a, cmd, &address)
+	depotFlag(cmd, &address)
 	cmd.Flags().BoolVar(&check, "check", false, "read everything")
 	return cmd
 }
@@ -226,10 +231,10 @@ wait; call it daily.`,
 		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return collectDepot(cmd.Context(), a, address, dry)
+			return collectDepot(cmd.Context(), a, a.depotAddress(address), dry)
 		},
 	}
-	depotFlag(a, cmd, &address)
+	depotFlag(cmd, &address)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
 	return cmd
 }
