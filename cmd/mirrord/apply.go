@@ -12,7 +12,7 @@ func applyCommand(a *cli) *cobra.Command {
 	var r app.ApplyRequest
 	cmd := &cobra.Command{
 		Use:   "apply OLD DELTA",
-		Short: "Bring an archive up to date with a delta",
+		Short: "Update an archive with a delta",
 		Long: `Make the new PHM archive of an older one and a delta that mirrord export --since wrote: byte for byte the archive that
 mirrord export wrote of that version. OLD is replaced unless -o names another file.
 

@@ -33,7 +33,7 @@ func replicasCommand(a *cli) *cobra.Command {
 	var memory, method string
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
-		Short: "Find replicated hosts and collections",
+		Short: "Find replicated collections",
 		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the
 directories named (a PHM, or files at HOST/PATH).
 
