@@ -4,6 +4,7 @@ package depot_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/cluster/objects/objectstest"
+	"mirrord/store"
 )
 
 // dying is a store that dies at its n-th call: before the call, or after it, so that only the answer is lost.
@@ -53,6 +55,11 @@ func TestCheckinKilled(t *testing.T) {
 	}
 	mustCheckin(t, first, m.Dir)
 	m.change(1)
+	notes := filepath.Join(m.Dir, "sites", "test", store.DepotNotes)
+	noted, err := os.ReadFile(notes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, fault := range []objectstest.Failure{objectstest.Dead, objectstest.After} {
 		done := false
 		for n := 0; !done; n++ {
@@ -60,7 +67,10 @@ func TestCheckinKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state := copyDir(t, m.Dir)
+			state := m.Dir
+			if err := os.WriteFile(notes, noted, 0o600); err != nil { // of the check-in before
+				t.Fatal(err)
+			}
 			_, err = checkin(t, dying(s, n, fault), state, depot.In{})
 			if done = err == nil; !done && !errors.Is(err, objectstest.ErrFault) {
 				t.Fatalf("call %d: %v", n, err)
