@@ -21,7 +21,7 @@ func depotFlag(cmd *cobra.Command, address *string) {
 }
 
 // depotAddress is what the flag says, else the environment.
-func (a *cli) depotAddress(flag string) string {
+func depotAddress(a *cli, flag string) string {
 	env, _ := a.lookupEnv("MIRRORD_DEPOT")
 	return cmp.Or(flag, env)
 }
@@ -42,7 +42,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
   mirrord cluster push samba --depot s3://backup/mirrord`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot = args, a.depotAddress(r.Depot)
+			r.Jobs, r.Depot = args, depotAddress(a, r.Depot)
 			env, done := a.appWithNote()
 			p, err := app.Push(cmd.Context(), env, r)
 			done()
@@ -113,7 +113,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
   mirrord cluster pull samba --depot s3://backup/mirrord`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot = args, a.depotAddress(r.Depot)
+			r.Jobs, r.Depot = args, depotAddress(a, r.Depot)
 			env, done := a.appWithNote()
 			p, err := app.Pull(cmd.Context(), env, r)
 			done()
@@ -178,7 +178,7 @@ digests; exit code 1 when something is damaged or missing.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env, done := a.appWithNote()
-			d, err := app.LookAtDepot(cmd.Context(), env, a.depotAddress(address), check)
+			d, err := app.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
 			done()
 			if d == nil {
 				return err
@@ -231,7 +231,7 @@ wait; call it daily.`,
 		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return collectDepot(cmd.Context(), a, a.depotAddress(address), dry)
+			return collectDepot(cmd.Context(), a, depotAddress(a, address), dry)
 		},
 	}
 	depotFlag(cmd, &address)
