@@ -33,7 +33,8 @@ type Skimmer struct {
 }
 
 const (
-	skimmed    = 4 << 10 // bytes of a record that are unpacked
+	skimFirst  = 3 << 9  // bytes of a record that are unpacked: most heads end in them
+	skimmed    = 4 << 10 // the same when the first ones are too few
 	skimWindow = 4 << 20
 	skimAhead  = 1 << 20 // bytes of it that are ahead at least
 )
@@ -120,19 +121,29 @@ func (s *Skimmer) skim() (*Record, error) {
 	if !ok {
 		return nil, nil
 	}
+	for _, size := range []int{skimFirst, skimmed} {
+		if rec := s.begins(b, head, size); rec != nil {
+			return rec, nil
+		}
+	}
+	return nil, nil
+}
+
+// begins is skim of a member that lies at the beginning of b, behind a header; a number of bytes is unpacked.
+func (s *Skimmer) begins(b []byte, head, size int) *Record {
 	m := s.memory
-	m.plain = room(m.plain, skimmed)
+	m.plain = room(m.plain, size)
 	n, used, err := m.decoder.Decode(m.plain, b[head:])
 	whole := err == nil
 	if !whole && !errors.Is(err, inflate.ErrFull) {
-		return nil, nil
+		return nil
 	}
 	m.plain = m.plain[:n]
 	r := m.reader(m.plain, s.at)
 	r.num = s.num
 	rec, err := r.Next()
 	if err != nil {
-		return nil, nil
+		return nil
 	}
 	begins := int64(r.src.offset() - s.at)
 	length := begins + rec.Length + int64(len(recordEnd))
@@ -143,21 +154,21 @@ func (s *Skimmer) skim() (*Record, error) {
 		s.end = s.at + int64(len(m.packed))
 		m.packed = nil // the window's
 		if !ok {
-			return nil, nil
+			return nil
 		}
 	} else {
 		plain := rec.Type() == Response && strings.HasPrefix(rec.URL(), "http") &&
 			bytes.Contains(m.plain[begins:], []byte(recordEnd))
 		if !plain || length > mostMemory {
-			return nil, nil
+			return nil
 		}
 		if s.end = s.memberEnd(int64(head+max(used-8, 0)), uint32(length)); s.end < 0 {
-			return nil, nil
+			return nil
 		}
 		rec.Partial = true
 	}
 	s.now, s.num = r, rec.Number
-	return rec, nil
+	return rec
 }
 
 // recordEnd follows the block of a record, and ends an HTTP head.

@@ -105,11 +105,12 @@ func skimFile(t testing.TB) (file []byte, large int) {
 			}
 			body = string(noise)
 		}
-		block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + body
+		field := strings.Repeat("x", []int{0, 2 * skimFirst}[i/4%2]) // heads that the first bytes have not
+		block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Long: " + field + "\r\n\r\n" + body
 		kind := []string{"response", "response", "resource", "metadata"}[i%4]
 		fields := fmt.Sprintf("WARC-Type: %s\r\nWARC-Target-URI: http://h.test/%d\r\n"+
 			"WARC-Date: 2024-05-01T10:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n", kind, i)
-		if kind == "response" && len(block) > skimmed {
+		if kind == "response" && len(block) > skimFirst {
 			large++
 		}
 		file = append(file, gzipped(t, foreign(fields, block))...)
