@@ -3,6 +3,7 @@
 package warc
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -63,6 +64,10 @@ func (p *Packer) Pack(w io.Writer, d *RecordDraft) error {
 func (d *RecordDraft) copyBody(w io.Writer) error {
 	if d.Body == nil {
 		return nil
+	}
+	if held, ok := d.Body.(*bytes.Reader); ok && int64(held.Len()) == d.Size {
+		_, err := held.WriteTo(w) // without a copy
+		return err
 	}
 	n, err := io.Copy(w, io.LimitReader(d.Body, d.Size+1))
 	if err == nil && n != d.Size {
