@@ -34,7 +34,10 @@ func (e *Engine) announce(ctx context.Context, me Node) {
 }
 
 // rewatch is how often the list of members is read anew, whatever the watch says.
-const rewatch = 5 * time.Minute
+const rewatch = 2 * time.Minute
+
+// firstWithin is how long the list may take to come. A watch that begins while a keeper stops may never do.
+const firstWithin = 5 * time.Second
 
 // keepPeers follows who is a member until ctx ends.
 func (e *Engine) keepPeers(ctx context.Context) {
@@ -60,17 +63,22 @@ func (e *Engine) followPeers(ctx context.Context) error {
 		return err
 	}
 	defer w.Stop()
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
 	first := newPeers()
 	at := &first // until all that is there has come
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-late.C:
+			return errors.New("the list of members does not come")
 		case entry, ok := <-w.Updates():
 			switch {
 			case !ok:
 				return nil
 			case entry == nil:
+				late.Stop()
 				e.t.tell(func(p *peers) { *p = first })
 				at = nil
 			case at != nil:
