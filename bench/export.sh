@@ -2,7 +2,7 @@
 # bench/export.sh [CORPUS [ROUNDS]]   export of a mirror to each form against tar | zstd and zip of the same tree, in turns, and import.
 #   CORPUS S, M or L (M); ROUNDS (3). Seconds are user+system and wall; ratios are those of the wall time and of the processor time by core.
 #   "read" is reading the file back (mirrord verify), which an export to a file does before the file replaces an older one.
-# The harness is that of bench/run.sh. LAB_TMP says where it works: a tmpfs with 3 GB for M. Wall times need an idle machine, or `chrt -f 5`.
+# The harness is that of bench/run.sh. LAB_TMP says where it works: a tmpfs with 3 GB for M. Wall times need an idle machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 lab=${MIRRORD_LAB:-$here/../../shared/bench}
