@@ -4,8 +4,13 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,8 +25,8 @@ type Peers interface {
 	// Acquire gives out the sites of the hosts that are this daemon's.
 	store.Owner
 	// Want sets the sites that the cluster runs, by name, with their main hosts; here are those that lie on this
-	// machine.
-	Want(sites map[string]string, here []string)
+	// machine; jobs is a digest of the job files.
+	Want(sites map[string]string, here []string, jobs string)
 	// Shared returns the hosts whose sites this daemon runs.
 	Shared() map[string]bool
 	// Changed receives when Shared may be another one.
@@ -90,7 +95,7 @@ func (s *share) of(all scheduler.Config) scheduler.Config {
 	if err != nil {
 		here = nil // each run says so
 	}
-	s.cluster.Want(hosts, here)
+	s.cluster.Want(hosts, here, digestOf(all))
 	mine := s.cluster.Shared()
 	out := scheduler.Config{}
 	for name, e := range all {
@@ -250,4 +255,14 @@ func (r sharedRecords) SaveRecords(recs map[string]*scheduler.Record) error {
 		out[name] = rec
 	}
 	return r.records.SaveRecords(out)
+}
+
+// digestOf is a digest of job files, in which machines with the same ones agree.
+func digestOf(all scheduler.Config) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		sum := sha256.Sum256(all[name].Text)
+		fmt.Fprintf(h, "%q %x\n", name, sum)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -24,7 +24,7 @@ type twoPeers struct {
 	has atomic.Pointer[map[string]bool]
 }
 
-func (p *twoPeers) Want(map[string]string, []string)         {}
+func (p *twoPeers) Want(map[string]string, []string, string) {}
 func (p *twoPeers) Changed() <-chan struct{}                 { return nil }
 func (p *twoPeers) Turn(string, time.Time) (again time.Time) { return again }
 func (p *twoPeers) Shared() map[string]bool {

@@ -187,9 +187,10 @@ func (e *Engine) Run(ctx context.Context) {
 func (e *Engine) Close() { e.nc.Close() }
 
 // Want sets the sites that the cluster is to run, by name, with their main hosts. All nodes want the same
-// ones. here says which of them lie on the disk of this node.
-func (e *Engine) Want(sites map[string]string, here []string) {
-	e.t.want(sites, here)
+// ones, and have the same job files, of which jobs is a digest. here says which sites lie on the disk of this
+// node.
+func (e *Engine) Want(sites map[string]string, here []string, jobs string) {
+	e.t.want(sites, here, jobs)
 	kick(e.wake)
 }
 

@@ -6,10 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/zeebo/xxh3"
 
 	"mirrord/cluster/lease"
 )
@@ -20,6 +23,19 @@ type Node struct {
 	Slots   int       `json:"slots"`
 	Version string    `json:"version"`
 	Since   time.Time `json:"since"`
+	Jobs    string    `json:"jobs,omitempty"` // digest of its job files
+}
+
+// me is what this node says of itself.
+func (e *Engine) me(session string) Node {
+	jobs, _, _ := e.t.told()
+	return Node{
+		Session: session,
+		Slots:   e.o.Slots,
+		Version: e.o.Version,
+		Since:   time.Now().UTC().Truncate(time.Second),
+		Jobs:    jobs,
+	}
 }
 
 // announce makes the node a member.
@@ -94,16 +110,45 @@ func (e *Engine) followPeers(ctx context.Context) error {
 	}
 }
 
-// stillMember announces a node that others took for dead.
+// stillMember announces a node that others took for dead, or whose job files have changed.
 func (e *Engine) stillMember(ctx context.Context) {
 	session, _, live := e.t.live()
-	if n, ok := e.t.member(e.o.Node); live && (!ok || n.Session != session) {
-		e.announce(ctx, Node{
-			Session: session,
-			Slots:   e.o.Slots,
-			Version: e.o.Version,
-			Since:   time.Now().UTC().Truncate(time.Second),
-		})
+	jobs, members, known := e.t.told()
+	if n := members[e.o.Node]; live && known && (n.Session != session || n.Jobs != jobs) {
+		e.announce(ctx, e.me(session))
+	}
+}
+
+// comparison finds nodes whose job files differ from those of this one.
+type comparison struct {
+	seen lease.Sightings
+	told string
+}
+
+// others returns them when they have differed for a term, once.
+func (c *comparison) others(jobs string, members map[string]Node, now time.Duration) (names []string) {
+	all := jobs
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if n := members[name]; n.Jobs != jobs && n.Jobs != "" && jobs != "" {
+			names, all = append(names, name), all+"\n"+name+" "+n.Jobs
+		}
+	}
+	switch {
+	case names == nil:
+		c.told = ""
+	case c.seen.Silent("jobs", xxh3.HashString(all), now) && c.told != all:
+		c.told = all
+		return names
+	}
+	return nil
+}
+
+// compareJobs says which nodes have other job files than this one.
+func (e *Engine) compareJobs(c *comparison) {
+	jobs, members, _ := e.t.told()
+	if names := c.others(jobs, members, e.o.Now()); names != nil {
+		e.o.Log.Warn("nodes of the cluster have other job files: a job that not all have may run nowhere",
+			"node", e.o.Node, "others", names)
 	}
 }
 

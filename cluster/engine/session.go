@@ -104,15 +104,9 @@ func (e *Engine) beginSession(ctx context.Context) time.Duration {
 	if revision, err = put(ctx, e.kv, key, lease.Beat{Session: session}, revision); err != nil {
 		return e.retryBeat()
 	}
-	me := Node{
-		Session: session,
-		Slots:   e.o.Slots,
-		Version: e.o.Version,
-		Since:   time.Now().UTC().Truncate(time.Second),
-	}
 	e.t.begin(session, sent, revision)
 	e.o.Log.Info("part of the cluster", "node", e.o.Node)
-	e.announce(ctx, me)
+	e.announce(ctx, e.me(session))
 	kick(e.wake)
 	return e.o.Term.Renew()
 }

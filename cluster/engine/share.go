@@ -19,12 +19,15 @@ const atOnce = 16
 // keepShare takes the hosts that are this node's and gives the others back, until ctx ends.
 func (e *Engine) keepShare(ctx context.Context) {
 	watched := e.o.Now()
+	jobs := comparison{seen: lease.Sightings{Term: e.o.Term}}
 	for {
 		if now := e.o.Now(); now-watched >= e.o.Term.Renew() {
 			watched = now
 			e.watchOthers(ctx)
 		}
 		e.round(ctx)
+		e.stillMember(ctx)
+		e.compareJobs(&jobs)
 		t := time.NewTimer(e.t.linger())
 		select {
 		case <-ctx.Done():
@@ -182,7 +185,7 @@ func (e *Engine) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
 	names := e.t.all()
-	e.t.want(nil, nil)
+	e.t.want(nil, nil, "")
 	e.t.lost(session)
 	_, err := put(ctx, e.kv, keyBeat+escape(e.o.Node), lease.Beat{Session: session, Ended: true}, revision)
 	if err == nil {

@@ -3,9 +3,14 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,8 +78,8 @@ func TestShare(t *testing.T) {
 	a, killA := kill(t, named("a"))
 	b := node(t, named("b"))
 	sites := wanted(20)
-	a.Want(sites, nil)
-	b.Want(sites, nil)
+	a.Want(sites, nil, "")
+	b.Want(sites, nil, "")
 	until(t, "both have half of the hosts", func() bool {
 		n := len(a.Shared())
 		return n >= 9 && n <= 11 && n+len(b.Shared()) == 20
@@ -97,7 +102,7 @@ func TestShare(t *testing.T) {
 		}
 	}
 	c := node(t, named("c"))
-	c.Want(sites, nil)
+	c.Want(sites, nil, "")
 	if err := b.Drain(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +125,11 @@ func TestHomes(t *testing.T) {
 		return with
 	}
 	a := node(t, named("a"))
-	a.Want(sites, []string{"site0", "site1", "site2", "site3"})
+	a.Want(sites, []string{"site0", "site1", "site2", "site3"}, "")
 	until(t, "the sites on the disk are at home", func() bool { return len(a.Shared()) == 4 })
 	b := node(t, named("b"))
 	more := wanted(5)
-	b.Want(more, []string{"site4"})
+	b.Want(more, []string{"site4"}, "")
 	until(t, "the new site is at home", func() bool { return len(b.Shared()) == 1 })
 	if len(a.Shared()) != 4 {
 		t.Errorf("the first node has %v", a.Shared())
@@ -153,4 +158,70 @@ func TestForeignHost(t *testing.T) {
 		}
 		return turn(a) && b.Turn("img.cdn.example", now).Sub(now) > time.Hour
 	})
+}
+
+// A node whose job files differ from those of the others is named, by the status and, after a term, in the
+// log of each; it tells when they have changed.
+func TestOtherJobFiles(t *testing.T) {
+	o := keepers(t, 1)
+	var log lockedBuffer
+	c := &ahead{began: time.Now()}
+	nodes := map[string]*engine.Engine{}
+	for _, name := range []string{"a", "b", "c"} {
+		with := o
+		with.Node = name
+		if name == "b" {
+			with.Now, with.Log = c.now, slog.New(slog.NewTextHandler(&log, nil))
+		}
+		nodes[name] = node(t, with)
+		nodes[name].Want(wanted(3), nil, "old")
+	}
+	differs := func() (names []string) {
+		s, err := nodes["a"].Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range s.Nodes {
+			if n.Differs {
+				names = append(names, n.Name)
+			}
+		}
+		if len(s.Nodes) != 3 {
+			return []string{"?"}
+		}
+		return names
+	}
+	until(t, "all are members with the same files", func() bool { return differs() == nil })
+	nodes["c"].Want(wanted(4), nil, "new")
+	until(t, "one has others", func() bool { return slices.Equal(differs(), []string{"c"}) })
+	const said = "other job files"
+	until(t, "the log says so", func() bool {
+		c.by.Add(int64(o.Term.TTL) / 10)
+		time.Sleep(50 * time.Millisecond)
+		return strings.Contains(log.String(), said) && strings.Contains(log.String(), " node=b others=[c]")
+	})
+	if n := strings.Count(log.String(), said); n != 1 {
+		t.Errorf("said %d times: %s", n, log.String())
+	}
+	nodes["a"].Want(wanted(4), nil, "new")
+	nodes["b"].Want(wanted(4), nil, "new")
+	until(t, "all have the new ones", func() bool { return differs() == nil })
+}
+
+// lockedBuffer is a buffer that several goroutines write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

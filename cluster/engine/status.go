@@ -39,7 +39,8 @@ type NodeStatus struct {
 	Hosts   int       `json:"hosts"`           // that it has
 	Homes   int       `json:"homes,omitempty"` // hosts whose sites lie on its disk
 	Drained bool      `json:"drained,omitempty"`
-	Away    bool      `json:"away,omitempty"` // it is no member now
+	Differs bool      `json:"differs,omitempty"` // its job files are not those of most nodes
+	Away    bool      `json:"away,omitempty"`    // it is no member now
 }
 
 // Look reads how the cluster of an open engine stands.
@@ -75,6 +76,7 @@ func (e *Engine) Look(ctx context.Context) (*Status, error) {
 			})
 		}
 	}
+	usual := usualJobs(p.members)
 	for name, n := range p.members {
 		s.Nodes = append(s.Nodes, NodeStatus{
 			Name:    name,
@@ -84,10 +86,25 @@ func (e *Engine) Look(ctx context.Context) (*Status, error) {
 			Hosts:   hosts[n.Session],
 			Homes:   homes[name],
 			Drained: p.drained[name],
+			Differs: n.Jobs != usual,
 		})
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// usualJobs is the digest of job files that most members have; of several the least.
+func usualJobs(members map[string]Node) (usual string) {
+	count := map[string]int{}
+	for _, n := range members {
+		count[n.Jobs]++
+	}
+	for jobs, n := range count {
+		if n > count[usual] || (n == count[usual] && jobs < usual) {
+			usual = jobs
+		}
+	}
+	return usual
 }
 
 // list calls f for all keys of some kinds.

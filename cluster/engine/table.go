@@ -31,6 +31,7 @@ type table struct {
 	sites map[string]*siteLease // of them, and those about to be leased
 	loads []lease.Load          // what the jobs want
 	wants map[string]string     // the hosts of their sites
+	jobs  string                // digest of their files
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
 	mine  map[string]bool       // of loads
 	asked map[string]time.Duration
@@ -287,9 +288,10 @@ func (t *table) all() (names []string) {
 }
 
 // want sets what is to be shared out.
-func (t *table) want(sites map[string]string, here []string) {
+func (t *table) want(sites map[string]string, here []string, jobs string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.jobs = jobs
 	if maps.Equal(sites, t.wants) {
 		return
 	}
@@ -457,12 +459,12 @@ func (t *table) others() []string {
 	return names
 }
 
-// member returns what is known of a node.
-func (t *table) member(name string) (n Node, ok bool) {
+// told returns the digest of this node's job files, and what the members have told; known is false as long as
+// that was not read.
+func (t *table) told() (jobs string, members map[string]Node, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, ok = t.members[name]
-	return n, ok || !t.known
+	return t.jobs, maps.Clone(t.members), t.known
 }
 
 // refused notes that another node has a host.

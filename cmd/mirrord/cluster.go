@@ -148,6 +148,9 @@ func printCluster(a *cli, s *engine.Status) error {
 		if n.Drained {
 			what = append(what, "drained")
 		}
+		if n.Differs {
+			what = append(what, "other job files than most nodes")
+		}
 		if n.Away {
 			what = append(what, "away: its sites wait")
 		} else {
