@@ -175,7 +175,7 @@ func (s *share) ran(name string) {
 			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or whoever has it now
 				return
 			case errors.Is(err, depot.ErrDiverged), errors.Is(err, depot.ErrOldToken):
-				s.log.Warn("another machine has gone on with a mirror: this run does not count", "job", name,
+				s.log.Warn("another machine went on with a mirror: this run does not count", "job", name,
 					"err", err)
 				s.mu.Lock()
 				delete(s.here, name)

@@ -95,7 +95,7 @@ func TestShareOfJobs(t *testing.T) {
 	}
 	s.ran("x")
 	s.moves.Wait()
-	s.ran("x") // which another machine has gone on with
+	s.ran("x") // with which another machine went on
 	<-s.came
 	for s.of(all)["x"] == nil {
 		<-s.came

@@ -424,7 +424,7 @@ func TestGetAgainByWhereItLeads(t *testing.T) {
 }
 
 // A large page is made of its file and what relocation replaced in it, like any other: the folder beside the
-// mirror holds no copy, and the next version links it anew.
+// mirror holds no copy, and the next version links it again.
 func TestGetAgainLargePage(t *testing.T) {
 	srv := newPagesSite(t)
 	filler := make([]byte, 1<<20)

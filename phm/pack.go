@@ -25,7 +25,7 @@ const inMemory = 8 << 20
 // after it takes a seventh more time for 1.4 % less of what documentation comes to.
 const packLevel = 5
 
-// tableLevel is that of phm.json and phm.files. It stays as it is: who applies a delta packs these two anew,
+// tableLevel is that of phm.json and phm.files. It stays as it is: who applies a delta packs these two again,
 // and must come to the bytes of the archive that another release wrote.
 const tableLevel = 6
 

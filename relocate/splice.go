@@ -182,7 +182,7 @@ type splicer struct {
 	pos  int       // raw bytes copied so far
 
 	noting bool
-	begin  int // of what is made, in out; negative when some of it has gone to sink
+	begin  int // of what is made, in out; negative when some of it is in sink already
 	spans  []Span
 
 	asked int      // links that target was called for so far

@@ -339,7 +339,7 @@ func (r *receiver) link(name string) error {
 }
 
 // ownFile opens a file for writing and makes it when it is missing. One that has another name too is made
-// anew: it is that of the site that is here.
+// again: it is that of the site that is here.
 func ownFile(root *os.Root, f *File) (*os.File, error) {
 	if fi, err := root.Lstat(f.Name); err == nil && (!fi.Mode().IsRegular() || hasLinks(fi)) {
 		if err := root.Remove(f.Name); err != nil {

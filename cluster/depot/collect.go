@@ -17,10 +17,10 @@ import (
 // What no manifest of a pointer refers to is garbage: older manifests, chunks and bodies that nothing uses
 // any more, and what check-ins left that were killed. But a check-in that goes on refers to objects before
 // its pointer says so. So one collection only writes down what it found unused, with the number of an epoch,
-// and the next one removes of that what is still unused; nobody is held. A check-in looks at the list of the
-// epoch as its last step before the pointer moves, and puts again what it relies on and stands there. Its own
-// new objects may stand there as well, when it takes longer than the time between two collections: then it
-// puts these again too.
+// and the next one removes of that what is still unused; it waits for no check-in. A check-in looks at the
+// list of the epoch as its last step before the pointer moves, and puts again what it relies on and stands
+// there. Its own new objects may stand there as well, when it takes longer than the time between two
+// collections: then it puts these again too.
 
 // epoch is what a collection leaves for the next one.
 type epoch struct {

@@ -135,7 +135,7 @@ func connect(o Options) (*nats.Conn, error) {
 		nats.ReconnectWait(300 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
 		nats.Timeout(3 * time.Second),
 		nats.PingInterval(o.Term.TTL / 6), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1), // what was not sent is an error at once, and is decided anew
+		nats.ReconnectBufSize(-1), // what was not sent is an error at once, and is decided again
 	}
 	if o.Secret != "" {
 		with = append(with, nats.Token(o.Secret))

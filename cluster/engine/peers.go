@@ -49,7 +49,7 @@ func (e *Engine) announce(ctx context.Context, me Node) {
 	}
 }
 
-// rewatch is how often the list of members is read anew, whatever the watch says.
+// rewatch is how often the list of members is read again, whatever the watch says.
 const rewatch = 2 * time.Minute
 
 // firstWithin is how long the list may take to come. A watch that begins while a keeper stops may never do.

@@ -163,8 +163,8 @@ func (e *Engine) Drain(ctx context.Context, node string, off bool) (err error) {
 // ErrMember says that a node is part of the cluster.
 var ErrMember = errors.New("the node is part of the cluster; stop its daemon first")
 
-// Remove forgets a node that has gone for good, and returns how many hosts lose their home: others mirror
-// them anew.
+// Remove forgets a node that is gone for good, and returns how many hosts lose their home: others mirror
+// them again.
 func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error) {
 	_, member, err := get[Node](ctx, e.kv, keyNode+escape(node))
 	if err != nil {

@@ -321,7 +321,7 @@ func (t *table) hostOf(site string) string {
 	return "site:" + site
 }
 
-// unsettled returns the hosts that nobody is the home of and that have sites on this disk, or that this node
+// unsettled returns the hosts that have no home and that have sites on this disk, or that this node
 // has; and those that lie here although another node is their home. None is returned twice.
 func (t *table) unsettled() (settle, elsewhere []string) {
 	t.mu.Lock()

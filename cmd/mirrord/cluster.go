@@ -188,7 +188,7 @@ func clusterRemoveCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
 		Short: "Forget a node that is gone for good",
-		Long: `Forget a node that is gone for good: the sites that lay on its disk belong to other nodes, which mirror them anew. A node whose daemon runs is
+		Long: `Forget a node that is gone for good: the sites that lay on its disk belong to other nodes, which mirror them again. A node whose daemon runs is
 not removed.`,
 		Example: "  mirrord cluster remove w2",
 		Args:    cobra.ExactArgs(1),

@@ -50,10 +50,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
 				return err
 			}
 			if a.json {
-				if jerr := a.printJSON(p); jerr != nil {
-					return jerr
-				}
-				return err
+				return cmp.Or(a.printJSON(p), err)
 			}
 			for i := range p.Sites {
 				printPushed(a, &p.Sites[i])
@@ -121,10 +118,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 				return err
 			}
 			if a.json {
-				if jerr := a.printJSON(p); jerr != nil {
-					return jerr
-				}
-				return err
+				return cmp.Or(a.printJSON(p), err)
 			}
 			for i := range p.Sites {
 				printPulled(a, &p.Sites[i])
