@@ -4,15 +4,12 @@ package app
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"mirrord/space"
-	"mirrord/store"
-	"mirrord/web"
 )
 
 // What a space keeps of a mirror that was removed is served until remove --now takes it away; then a page
@@ -46,22 +43,9 @@ func TestRemoveNow(t *testing.T) {
 	}
 	served := func(code int, has string) {
 		t.Helper()
-		st, err := store.OpenState(dir, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close()
-		sites := web.NewStore(st, nil, nil)
-		defer sites.Close()
-		srv, err := web.New(web.Options{Sites: sites})
-		if err != nil {
-			t.Fatal(err)
-		}
+		get := w.serve()
 		for _, host := range []string{"a.localhost", "127.0.0.1"} {
-			r := httptest.NewRequest(http.MethodGet, "/@@b/page.html", nil)
-			r.Host = host
-			rec := httptest.NewRecorder()
-			srv.ServeHTTP(rec, r)
+			rec := get(host, "/@@b/page.html")
 			if rec.Code != code || !strings.Contains(rec.Body.String(), has) || rec.Header().Get(
 				"Content-Security-Policy") == "" {
 				t.Errorf("%s: %d %v, %s", host, rec.Code, rec.Header(), rec.Body)

@@ -229,28 +229,36 @@ func TestSpaceStays(t *testing.T) {
 	w.leads("@@a/index.html", "../@@b/page.html#top")
 }
 
-// A server shows the mirrors of a space with their links, by host and by path.
-func TestSpaceServed(t *testing.T) {
-	w := newTwoSites(t)
-	w.run("a", "b")
-	st, err := store.OpenState(mustState(t, w.app), store.Options{})
+// serve returns a function that asks a server of the state for a path.
+func (w *twoSites) serve() func(host, path string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	st, err := store.OpenState(mustState(w.t, w.app), store.Options{})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	defer st.Close()
 	sites := web.NewStore(st, nil, nil)
-	defer sites.Close()
+	w.t.Cleanup(func() {
+		sites.Close()
+		st.Close()
+	})
 	srv, err := web.New(web.Options{Sites: sites})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	get := func(host, path string) *httptest.ResponseRecorder {
+	return func(host, path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = host
 		rec := httptest.NewRecorder()
 		srv.ServeHTTP(rec, r)
 		return rec
 	}
+}
+
+// A server shows the mirrors of a space with their links, by host and by path.
+func TestSpaceServed(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a", "b")
+	get := w.serve()
 	for _, tc := range []struct {
 		host, path string
 		code       int
@@ -317,12 +325,7 @@ func TestSpaceLast(t *testing.T) {
 	depth := strings.Repeat("../", strings.Count(copied, "/")+1)
 	w.leads("@@b/"+copied, depth+"@@a/index.html", depth+"@@a/new.html")
 
-	sites := web.NewStore(st, nil, nil)
-	defer sites.Close()
-	srv, err := web.New(web.Options{Sites: sites})
-	if err != nil {
-		t.Fatal(err)
-	}
+	get := w.serve()
 	for _, tc := range []struct {
 		host, path string
 		code       int
@@ -331,10 +334,7 @@ func TestSpaceLast(t *testing.T) {
 		{"127.0.0.1", "/@@b/" + copied, 200},
 		{"a.localhost", "/@@b/@@last/none.html", 404},
 	} {
-		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
-		r.Host = tc.host
-		rec := httptest.NewRecorder()
-		srv.ServeHTTP(rec, r)
+		rec := get(tc.host, tc.path)
 		apart := strings.HasPrefix(rec.Header().Get("Content-Security-Policy"), "sandbox ")
 		leads := strings.Contains(rec.Body.String(), "@@a/new.html")
 		if rec.Code != tc.code || (tc.code == 200 && !(apart && leads)) {
