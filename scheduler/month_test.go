@@ -191,10 +191,10 @@ func makeJob(t testing.TB, name, spec, tz, more string) File {
 	}
 }
 
-// TestMonth runs 80 jobs, 200 with MIRRORD_LONG=1, for thirty days over two clock changes, with 50 reloads
-// that touch, break, mend, remove and add files, and with restarts, some of them by kill -9: every due run is
+// TestMonthInBulk runs 80 jobs, 200 with MIRRORD_LONG=1, for thirty days over two clock changes, with 50
+// reloads that touch, break, mend, remove and add files, and with restarts, some by kill -9: every due run is
 // started once, none twice, none is lost.
-func TestMonth(t *testing.T) {
+func TestMonthInBulk(t *testing.T) {
 	seed := rand.Uint64()
 	if v, err := strconv.ParseUint(os.Getenv("MIRRORD_SEED"), 10, 64); err == nil {
 		seed = v // of a run that failed
