@@ -13,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -105,10 +104,7 @@ func NewBodies(ctx context.Context, s objects.Store) *Bodies {
 // load takes in the indexes of objects.
 func (b *Bodies) load(ctx context.Context, names []string) error {
 	for _, name := range names {
-		b.mu.Lock()
-		known := b.loaded[name]
-		b.mu.Unlock()
-		if known {
+		if b.has(name) {
 			continue
 		}
 		if strings.HasPrefix(name, largeNames) {
@@ -124,32 +120,23 @@ func (b *Bodies) load(ctx context.Context, names []string) error {
 	return nil
 }
 
-// loadLarge takes in a large body, of which the name says all.
+// has reports whether an object was taken in.
+func (b *Bodies) has(object string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loaded[object]
+}
+
+// loadLarge takes in a large body.
 func (b *Bodies) loadLarge(name string) error {
-	parts := strings.Split(strings.TrimPrefix(name, largeNames), ".")
-	var digest SHA256
-	var size, modified int64
-	err := fmt.Errorf("object %s: %w: its name", name, ErrDamaged)
-	if len(parts) == 3 && digest.UnmarshalText([]byte(parts[0])) == nil {
-		var e1, e2 error
-		size, e1 = strconv.ParseInt(parts[1], 10, 64)
-		modified, e2 = strconv.ParseInt(parts[2], 10, 64)
-		if e1 == nil && e2 == nil && size >= 0 {
-			err = nil
-		}
-	}
+	digest, p, err := parseLarge(name)
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loaded[name] = true
-	b.places[digest] = &bodyPlace{
-		object:   name,
-		stored:   size,
-		size:     size,
-		modified: time.Unix(0, modified),
-	}
+	b.places[digest] = p
 	return nil
 }
 

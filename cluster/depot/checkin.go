@@ -202,7 +202,10 @@ func (d *Depot) before(
 		return nil, "", nil, fmt.Errorf("%w: there it is check-in %d by %s, here last seen: %s; pull brings "+
 			"that one, push --again replaces it", ErrDiverged, p.Sequence, p.Machine, seen)
 	}
-	if base, err = d.manifest(ctx, p); errors.Is(err, ErrLost) {
+	if base, err = d.manifest(ctx, p); err == nil {
+		err = d.present(ctx, base)
+	}
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrDamaged) {
 		err = fmt.Errorf("%w; push --again puts everything there", err)
 	}
 	return p, revision, base, err

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/cluster/objects/objectstest"
+	"mirrord/internal/mirrortest"
 	"mirrord/store"
 	"mirrord/store/storetest"
 )
@@ -139,7 +142,8 @@ func TestRefused(t *testing.T) {
 			}
 		}, depot.ErrLost, depot.ErrUnknown},
 		{"manifest gone", remove("manifests"), depot.ErrLost, depot.ErrLost},
-		{"data gone", remove("data"), nil, depot.ErrLost}, // the next check-in knows nothing of it
+		{"data gone", remove("data"), depot.ErrLost, depot.ErrLost},
+		{"a large body gone", remove("bodies/large"), depot.ErrLost, depot.ErrLost},
 		{"bodies gone", remove("bodies"), depot.ErrLost, depot.ErrLost},
 		{"another cluster", func(w *world) {
 			overwrite(w, "sites/test.json", func(p map[string]any) { p["cluster"] = "another" })
@@ -196,6 +200,50 @@ func TestRefused(t *testing.T) {
 			sameTree(t, copied, fresh)
 		})
 	}
+}
+
+// Of many large bodies one list says whether they are there, and a store that lists late is asked for them one
+// by one.
+func TestManyLargeBodies(t *testing.T) {
+	const many = 17
+	m := newMachine(t)
+	links := ""
+	for i := range many {
+		name := fmt.Sprintf("/%d.bin", i)
+		links += `<a href="` + name + `">x</a>`
+		m.web.Set(origin+name, file("application/octet-stream", strings.Repeat(noise(64, i), 1<<14)))
+	}
+	m.web.Set(origin+"/", dated(mirrortest.HTML("home", links)))
+	m.Run()
+	s := folder(t)
+	mustCheckin(t, s, m.Dir)
+	for _, late := range []bool{false, true} {
+		m.change(1)
+		gets, lists := 0, 0
+		f := &objectstest.Faulty{Store: s, Decide: func(_ int, op, name string) objectstest.Failure {
+			switch {
+			case op == "list":
+				lists++
+			case strings.HasPrefix(name, "bodies/large/"):
+				gets++
+			}
+			return objectstest.None
+		}}
+		if late {
+			f.Store = lateLists{s}
+		}
+		c, err := checkin(t, f, m.Dir, depot.In{})
+		if err != nil || lists != 2 || (gets > 0) != late || c.Unchanged {
+			t.Errorf("late %v: %d lists, %d gets, %+v, %v", late, lists, gets, c, err)
+		}
+	}
+}
+
+// lateLists is a store whose lists know of nothing yet.
+type lateLists struct{ objects.Store }
+
+func (lateLists) List(context.Context, string) iter.Seq2[objects.Info, error] {
+	return func(func(objects.Info, error) bool) {}
 }
 
 // unpublished leaves out the published tree, which takes a good part of a check-out.

@@ -3,11 +3,36 @@
 package depot
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
 
 	"mirrord/cluster/objects"
 )
+
+// parseLarge reads the name of a large body's object, which says all of it.
+func parseLarge(name string) (digest [32]byte, p *bodyPlace, err error) {
+	parts := strings.Split(strings.TrimPrefix(name, largeNames), ".")
+	if len(parts) == 3 {
+		var d SHA256
+		err := d.UnmarshalText([]byte(parts[0]))
+		size, serr := strconv.ParseInt(parts[1], 10, 64)
+		modified, merr := strconv.ParseInt(parts[2], 10, 64)
+		if errors.Join(err, serr, merr) == nil && size >= 0 {
+			return d, &bodyPlace{
+				object:   name,
+				stored:   size,
+				size:     size,
+				modified: time.Unix(0, modified),
+			}, nil
+		}
+	}
+	return digest, nil, fmt.Errorf("object %s: %w: its name", name, ErrDamaged)
+}
 
 // largeReader reads an object range by range.
 type largeReader struct {
@@ -23,7 +48,11 @@ func (r *largeReader) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		var err error
-		if r.buf, _, err = r.b.store.Get(r.b.ctx, r.object, r.at, min(r.end-r.at, objects.MaxGet)); err != nil {
+		r.buf, _, err = r.b.store.Get(r.b.ctx, r.object, r.at, min(r.end-r.at, objects.MaxGet))
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("%w: %s; somebody has emptied the store, or part of it", ErrLost, r.object)
+		}
+		if err != nil {
 			return 0, err
 		}
 		if len(r.buf) == 0 {
