@@ -59,12 +59,18 @@ type share struct {
 type Travels interface {
 	Checkout(ctx context.Context, st *store.State, site string, o depot.Out) (*depot.CheckedOut, error)
 	Checkin(ctx context.Context, st *store.State, site string, in depot.In) (*depot.CheckedIn, error)
+	Brought(st *store.State) (map[string]bool, error)
 }
 
 // movesAtOnce is how many sites come or go at a time.
 const movesAtOnce = 4
 
-func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) *share {
+func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, error) {
+	if d != nil {
+		if _, err := d.Brought(st); err != nil { // before this machine makes sites of its own
+			return nil, err
+		}
+	}
 	s := &share{
 		cluster: c,
 		st:      st,
@@ -76,7 +82,7 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) *share {
 		coming:  map[string]bool{},
 	}
 	s.ends, s.end = context.WithCancel(context.Background())
-	return s
+	return s, nil
 }
 
 // of returns the jobs of a configuration that are this daemon's. A file that is refused is everybody's.
@@ -132,7 +138,11 @@ func (s *share) come(name string) {
 	err := s.move(name, func() error {
 		o := depot.Out{Ready: madeWhole}
 		_, err := s.depot.Checkout(s.ends, s.st, name, o)
-		if errors.Is(err, depot.ErrDiverged) { // this machine lost it with changes that never got there
+		lost, berr := s.lost(name, err)
+		if berr != nil {
+			return berr
+		}
+		if lost {
 			s.log.Warn("what a run left here was not in the depot, and another machine went on: it is given up",
 				"job", name)
 			o.Discard = true
@@ -155,6 +165,17 @@ func (s *share) come(name string) {
 	case s.came <- struct{}{}:
 	default:
 	}
+}
+
+// lost reports whether a site could not be checked out because this machine has changes that never got to
+// the depot, and another one went on. A site that the machine brought from elsewhere, and one of which the
+// depot has an older state, are no such: somebody has to decide which one counts.
+func (s *share) lost(name string, err error) (bool, error) {
+	if !errors.Is(err, depot.ErrDiverged) || errors.Is(err, depot.ErrSetBack) {
+		return false, nil
+	}
+	brought, berr := s.depot.Brought(s.st)
+	return !brought[name] || !errors.Is(err, depot.ErrStranger), berr
 }
 
 // afterRun is when the scheduler has noted how a run ended.

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -36,10 +37,13 @@ func (p *twoPeers) Shared() map[string]bool {
 
 // travels notes which sites come and go, and fails once with each of some errors.
 type travels struct {
-	mu    sync.Mutex
-	calls []string
-	fail  []error
+	mu      sync.Mutex
+	calls   []string
+	fail    []error
+	brought map[string]bool
 }
+
+func (v *travels) Brought(*store.State) (map[string]bool, error) { return v.brought, nil }
 
 func (v *travels) call(what string) error {
 	v.mu.Lock()
@@ -77,7 +81,10 @@ func TestShareOfJobs(t *testing.T) {
 	}
 	defer st.Close()
 	peers, v := &twoPeers{Owner: new(storetest.Owner)}, new(travels)
-	s := newShare(peers, st, v, slog.New(slog.DiscardHandler))
+	s, err := newShare(peers, st, v, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := scheduler.Config{}
 	for name, url := range map[string]string{"x": "http://www.example.org/", "y": "http://example.com/"} {
 		all[name] = &scheduler.Entry{Name: name, Job: &job.Job{Name: name, URLs: []string{url}}}
@@ -121,14 +128,50 @@ func TestShareOfJobs(t *testing.T) {
 	}
 }
 
+// A mirror that a machine brought from elsewhere stays, and so does one of which the depot has an older
+// state: their jobs wait until somebody decides. Only what this machine made of what the depot had is given
+// up.
+func TestBroughtMirrorsStay(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for _, tc := range []struct {
+		name string
+		fail error
+		lost bool
+	}{
+		{"brought", depot.ErrStranger, false},
+		{"made", depot.ErrStranger, true},
+		{"made", depot.ErrDiverged, true},
+		{"brought", depot.ErrDiverged, true}, // the depot has it from here
+		{"made", depot.ErrSetBack, false},
+		{"made", depot.ErrLost, false},
+	} {
+		v := &travels{brought: map[string]bool{"brought": true}}
+		s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, st, v, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost, err := s.lost(tc.name, fmt.Errorf("check out: %w", tc.fail))
+		if lost != tc.lost || err != nil {
+			t.Errorf("%s, %v: %v, %v", tc.name, tc.fail, lost, err)
+		}
+	}
+}
+
 // Records of jobs that another machine runs stay.
 func TestSharedRecords(t *testing.T) {
 	facts := new(storetest.Facts)
-	s := newShare(&twoPeers{Owner: new(storetest.Owner)}, nil, nil, slog.New(slog.DiscardHandler))
+	s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := sharedRecords{records{kept: facts, log: s.log}, s}
 	all := scheduler.Config{"x": {Name: "x"}}
 	s.whole.Store(&all)
-	err := r.SaveRecords(map[string]*scheduler.Record{"x": {}, "gone": {}})
+	err = r.SaveRecords(map[string]*scheduler.Record{"x": {}, "gone": {}})
 	err = errors.Join(err, r.SaveRecords(map[string]*scheduler.Record{"x": nil, "gone": nil}))
 	got, lerr := r.LoadRecords()
 	if _, ok := got["x"]; errors.Join(err, lerr) != nil || !ok || len(got) != 1 {

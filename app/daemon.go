@@ -66,7 +66,9 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	var kept scheduler.Store = records{kept: st, log: a.Log}
 	if o.Cluster != nil {
 		d.hosts.Beyond = o.Cluster.Turn
-		d.share = newShare(o.Cluster, st, o.Depot, a.Log)
+		if d.share, err = newShare(o.Cluster, st, o.Depot, a.Log); err != nil {
+			return nil, err
+		}
 		kept = sharedRecords{records{kept: st, log: a.Log}, d.share}
 	}
 	d.sched, err = scheduler.New(scheduler.Options{

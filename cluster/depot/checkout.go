@@ -137,12 +137,11 @@ func follows(known *note, p *Pointer, tx uint64, discard bool) (stays bool, err 
 	case discard || (known != nil && tx == known.Tx && known.Sequence < p.Sequence):
 		return false, nil
 	case known != nil && known.Sequence > p.Sequence:
-		return false, fmt.Errorf("%w: the depot has check-in %d and this machine has seen %d: the depot was set "+
-			"back; pull --discard takes what it has, push --again replaces it", ErrDiverged, p.Sequence,
-			known.Sequence)
+		return false, fmt.Errorf("%w: it has check-in %d and this machine has seen %d; pull --discard takes what "+
+			"it has, push --again replaces it", ErrSetBack, p.Sequence, known.Sequence)
 	case known == nil:
-		return false, fmt.Errorf("%w: it is here, and was never in this depot from here; pull --discard replaces "+
-			"it, push --again puts it there", ErrDiverged)
+		return false, fmt.Errorf("%w; pull --discard replaces what is here, push --again what is there",
+			ErrStranger)
 	}
 	return false, fmt.Errorf("%w since check-in %d: there it is check-in %d by %s; pull --discard gives up "+
 		"what is here, push --again what is there", ErrDiverged, known.Sequence, p.Sequence, p.Machine)

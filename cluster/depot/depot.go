@@ -68,6 +68,10 @@ var (
 	ErrDiverged = errors.New("the site here and the one in the depot have both changed")
 	ErrLost     = errors.New("something is missing in the depot")
 	ErrDamaged  = errors.New("damaged in the depot")
+
+	// These two are ErrDiverged as well.
+	ErrStranger = fmt.Errorf("%w, and it was never in this depot from here", ErrDiverged)
+	ErrSetBack  = fmt.Errorf("%w: the depot was set back", ErrDiverged)
 )
 
 // Version of what is put into depots. A newer one is refused.
@@ -150,6 +154,14 @@ func (d *Depot) bodiesIn(ctx context.Context, epoch uint64) *Bodies {
 		d.bodies, d.since = NewBodies(ctx, d.Store), epoch
 	}
 	return d.bodies
+}
+
+// loaded reports whether an object of bodies was seen in this epoch.
+func (d *Depot) loaded(name string) bool {
+	d.mu.Lock()
+	b := d.bodies
+	d.mu.Unlock()
+	return b != nil && b.has(name)
 }
 
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.

@@ -202,8 +202,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Of many large bodies one list says whether they are there, and a store that lists late is asked for them one
-// by one.
+// Of many large bodies one list says whether they are there, and a store that lists late is asked for them
+// one by one.
 func TestManyLargeBodies(t *testing.T) {
 	const many = 17
 	m := newMachine(t)
@@ -211,7 +211,8 @@ func TestManyLargeBodies(t *testing.T) {
 	for i := range many {
 		name := fmt.Sprintf("/%d.bin", i)
 		links += `<a href="` + name + `">x</a>`
-		m.web.Set(origin+name, file("application/octet-stream", strings.Repeat(noise(64, i), 1<<14)))
+		body := strings.Repeat(noise(64, i), 1<<14)
+		m.web.Set(origin+name, file("application/octet-stream", body))
 	}
 	m.web.Set(origin+"/", dated(mirrortest.HTML("home", links)))
 	m.Run()
@@ -289,13 +290,29 @@ func TestStrangers(t *testing.T) {
 	a.Run()
 	b.Run()
 	mustCheckin(t, s, a.Dir)
+	brought := func(m *machine, want bool) {
+		t.Helper()
+		st := openState(t, m.Dir)
+		defer st.Close()
+		if names, err := openDepot(t, s).Brought(st); err != nil || names["test"] != want || len(names) > 1 {
+			t.Errorf("brought: %v, %v", names, err)
+		}
+	}
+	brought(a, false)
+	brought(b, true)
 	_, err := checkin(t, s, b.Dir, depot.In{})
 	check(t, "in", err, depot.ErrDiverged)
 	_, err = checkout(t, s, b.Dir, depot.Out{})
-	check(t, "out", err, depot.ErrDiverged)
+	check(t, "out", err, depot.ErrStranger)
+	brought(b, true)
+	older, err := objects.OpenFolder(copyDir(t, strings.TrimPrefix(s.String(), "file://")))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err = checkout(t, s, b.Dir, depot.Out{Discard: true}); err != nil {
 		t.Fatal(err)
 	}
+	brought(b, false)
 	sameTree(t, a.Dir, b.Dir)
 	a.change(1)
 	mustCheckin(t, s, a.Dir)
@@ -315,6 +332,14 @@ func TestStrangers(t *testing.T) {
 	if _, err = checkout(t, s, a.Dir, depot.Out{Token: 1}); !errors.Is(err, depot.ErrOldToken) {
 		t.Errorf("an old lease: %v", err)
 	}
+	_, err = checkout(t, older, a.Dir, depot.Out{})
+	check(t, "of a depot that was set back", err, depot.ErrSetBack)
+	fresh := newMachine(t) // made before the depot knew of the site, and never checked in
+	brought(fresh, false)
+	fresh.Run()
+	brought(fresh, false)
+	_, err = checkout(t, s, fresh.Dir, depot.Out{})
+	check(t, "out", err, depot.ErrStranger)
 }
 
 func TestNoDepot(t *testing.T) {

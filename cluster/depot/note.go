@@ -117,13 +117,17 @@ func writeNotes(st *store.State, site string, notes map[string]*note) error {
 }
 
 func writeNotesIn[N any](dir string, notes map[string]*N) error {
-	b, err := json.Marshal(notes)
+	return writeJSON(filepath.Join(dir, store.DepotNotes), notes)
+}
+
+func writeJSON(file string, v any) error {
+	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	aside := filepath.Join(dir, "."+store.DepotNotes+".new")
+	aside := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
 	if err := os.WriteFile(aside, b, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(aside, filepath.Join(dir, store.DepotNotes))
+	return os.Rename(aside, file)
 }

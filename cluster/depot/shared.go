@@ -284,3 +284,42 @@ func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
 	}
 	return out
 }
+
+// broughtName is a file of the state's folder that stays on its machine.
+const broughtName = ".brought.json"
+
+// Brought returns the sites that lay in a state when it met this depot for the first time, and that it has
+// not checked in or out since. They are of another cluster, or of a machine by itself: what the depot has
+// under their names are other mirrors.
+func (d *Depot) Brought(st *store.State) (map[string]bool, error) {
+	file := filepath.Join(st.Dir, broughtName)
+	all, err := readNotesIn[[]string](file)
+	if err != nil {
+		return nil, err
+	}
+	names := all[d.Cluster]
+	if names == nil {
+		sites, err := st.Sites()
+		if err != nil {
+			return nil, err
+		}
+		if names = &sites; sites == nil {
+			names = &[]string{} // which is not the same in JSON
+		}
+		all[d.Cluster] = names
+		if err := writeJSON(file, all); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]bool{}
+	for _, name := range *names {
+		notes, err := readNotes(st, name)
+		if err != nil {
+			return nil, err
+		}
+		if notes[d.Cluster] == nil {
+			out[name] = true
+		}
+	}
+	return out, nil
+}
