@@ -146,7 +146,7 @@ func (a *adaptive) late() {
 
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
 func (a *adaptive) overdue(u ID) (late, soon bool) {
-	last := a.m.of(u).last
+	last := a.m.last(u)
 	if last == 0 {
 		return true, false
 	}
@@ -192,7 +192,7 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
-		if r.Why = Skipped; a.m.of(u).last == 0 {
+		if r.Why = Skipped; a.m.last(u) == 0 {
 			r.Why = New
 		}
 		return u, r, true
@@ -365,7 +365,7 @@ func (a *adaptive) reason(u ID) Reason {
 		Expected: float32(p),
 		Worth:    float32(p),
 		Price:    float32(max(0, a.price()*a.factors.of(u))),
-		Runs:     a.m.runs + 1 - int(a.m.of(u).last),
+		Runs:     a.m.runs + 1 - int(a.m.last(u)),
 		Silent:   ruledRuns(a, a.m.dir[u]),
 	}
 }
@@ -384,7 +384,7 @@ func (a *adaptive) Reason(u ID) Reason {
 	}
 	switch s := a.state[u]; {
 	case s&handed != 0:
-		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.of(u).last)}
+		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last(u))}
 	case s&told != 0:
 		return Reason{Why: Observed}
 	}

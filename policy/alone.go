@@ -46,11 +46,10 @@ func (m *Model) calm(d Dir) uint64 {
 	return ^shift(x.tide, int32(m.runs)-x.run)
 }
 
-// edits counts the changes of a unit in runs, of so many that observed it.
-func (m *Model) edits(u ID, runs uint64) (changes, looks float64) {
-	x := m.of(u)
-	l := m.at(x.looks, u) & runs
-	return float64(mathbits.OnesCount64(l & m.at(x.moves, u))), float64(mathbits.OnesCount64(l))
+// alone counts the changes of a unit in runs, of so many that observed it.
+func (m *Model) alone(u ID, runs uint64) (changes, looks float64) {
+	l := m.at(m.exposure(u).looks, u) & runs
+	return float64(mathbits.OnesCount64(l & m.at(m.moves(u), u))), float64(mathbits.OnesCount64(l))
 }
 
 // alone is how often the units of each directory and kind change by themselves in a run.
@@ -60,7 +59,7 @@ func newAlone(m *Model) alone {
 	below := make([][kinds]share, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 {
-			changes, looks := m.edits(ID(u), m.calm(m.dir[u]))
+			changes, looks := m.alone(ID(u), m.calm(m.dir[u]))
 			x := &below[m.dir[u]][f&kindMask]
 			x.changes, x.looks = x.changes+changes, x.looks+looks
 		}
@@ -86,7 +85,7 @@ func newAlone(m *Model) alone {
 
 // rate is how often a unit changes by itself in a run.
 func (r alone) rate(a *adaptive, u ID, g *group) float64 {
-	changes, looks := a.m.edits(u, a.m.calm(g.dir))
+	changes, looks := a.m.alone(u, a.m.calm(g.dir))
 	return (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
 }
 
@@ -104,7 +103,7 @@ func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 	rate := r.rate(a, u, g)
 	now := rate
 	if a.quiet.now {
-		changes, looks := a.m.edits(u, a.m.calm(g.dir)&a.quiet.runs)
+		changes, looks := a.m.alone(u, a.m.calm(g.dir)&a.quiet.runs)
 		now = (changes + silentShrink*rate*a.quiet.alone) / (looks + silentShrink)
 	}
 	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.gap)

@@ -68,11 +68,10 @@ func (a *adaptive) believe() {
 	a.nodes, a.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 {
-			d, x := m.dir[u], m.of(ID(u))
-			w := a.disc[x.last]
+			d, x, e := m.dir[u], m.exposure(ID(u)), m.edits(ID(u))
 			s := &a.rates[d][f&kindMask]
-			s.changes += float64(x.c) * w
-			s.looks += float64(x.n) * w
+			s.changes += float64(e.c) * a.disc[e.at]
+			s.looks += float64(x.n) * a.disc[x.last]
 			a.nodes[d].entries++
 		}
 	}

@@ -59,7 +59,7 @@ func clumps(a *adaptive) {
 		for i := a.first[d]; i < a.first[d+1]; i++ {
 			g := &a.gs[i]
 			for _, u := range a.order[g.next:g.to] {
-				if moves := m.at(m.of(u).moves, u); moves != 0 {
+				if moves := m.at(m.moves(u), u); moves != 0 {
 					first[g.kind][mathbits.Len64(moves)-1]++
 				} else {
 					never[g.kind]++

@@ -29,7 +29,7 @@ func byAge(m *Model, o Options, want func(ID) bool) []ID {
 		if m.kind(u) == Listing {
 			return 0
 		}
-		return 1 + int(m.of(u).last)
+		return 1 + int(m.last(u))
 	}
 	count := make([]int, m.runs+3)
 	for u := range ID(m.Units()) {

@@ -96,19 +96,22 @@ func (a *adaptive) group() {
 		}
 	}
 	a.first = at[:0] // done with
+	var sorted []ranked
 	for d := range m.Dirs() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
-		slices.SortFunc(units, func(u, v ID) int {
-			if c := cmp.Compare(m.rank(u, a.factors.class(u)), m.rank(v, a.factors.class(v))); c != 0 {
-				return c
-			}
-			return m.ByKey(u, v)
-		})
+		sorted = sorted[:0]
+		for _, u := range units {
+			sorted = append(sorted, ranked{m.rank(u, a.factors.class(u)), m.Key(u), u})
+		}
+		slices.SortFunc(sorted, ranked.compare)
+		for i, x := range sorted {
+			units[i] = x.unit
+		}
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
-				(m.of(units[j]).past == m.of(units[i]).past || a.o.Without == Past) && k != Listing &&
+				(m.edits(units[j]).past == m.edits(units[i]).past || a.o.Without == Past) && k != Listing &&
 				a.o.Without != Grouping && a.factors.class(units[j]) == a.factors.class(units[i]) {
 				j++
 			}
@@ -132,12 +135,29 @@ func (a *adaptive) group() {
 	a.kin = newKin(a)
 }
 
+// ranked is a unit of a directory with what it is ordered by.
+type ranked struct {
+	rank uint64
+	key  uint32
+	unit ID
+}
+
+func (x ranked) compare(y ranked) int {
+	switch {
+	case x.rank != y.rank:
+		return cmp.Compare(x.rank, y.rank)
+	case x.key != y.key:
+		return cmp.Compare(x.key, y.key)
+	}
+	return cmp.Compare(x.unit, y.unit)
+}
+
 // rank orders the units of a directory: groups one after the other, and in each the one first that was
 // longest not observed. class is that of the unit by its factor.
 func (m *Model) rank(u ID, class uint64) uint64 {
-	f, x := uint64(m.flags[u]), m.of(u)
-	return (f&uint64(kindMask)<<1|f&uint64(vouched)/uint64(vouched))<<61 | uint64(x.past)<<29 |
-		class<<24 | uint64(x.last)&(1<<24-1)
+	f := uint64(m.flags[u])
+	return (f&uint64(kindMask)<<1|f&uint64(vouched)/uint64(vouched))<<61 | uint64(m.edits(u).past)<<29 |
+		class<<24 | uint64(m.last(u))&(1<<24-1)
 }
 
 // groupOf finds the group of a unit.
@@ -156,10 +176,9 @@ func (a *adaptive) groupOf(u ID) uint32 {
 
 // quota is the chance that a unit changed since the last run, if its directory did.
 func (a *adaptive) quota(u ID, g *group) float64 {
-	x := a.m.of(u)
-	w := a.disc[x.last]
+	x, e := a.m.exposure(u), a.m.edits(u)
 	of := g.usual(a)
-	q := min(0.98, (float64(x.c)*w+unitShrink*of)/(float64(x.n)*w+unitShrink))
+	q := min(0.98, (float64(e.c)*a.disc[e.at]+unitShrink*of)/(float64(x.n)*a.disc[x.last]+unitShrink))
 	if a.times > 1 {
 		q = min(surest, 1-math.Pow(1-q, a.times))
 	}
@@ -188,7 +207,7 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) (p, alone float64) {
 	}
 	// What changed before the last run and was not seen.
 	m := a.m
-	x, last := &m.dirs[g.dir], m.of(u).last
+	x, last := &m.dirs[g.dir], m.last(u)
 	steps := m.clock.at[m.seen] - m.clock.at[last]
 	if steps > 0 && missed {
 		known := 0.0

@@ -61,13 +61,14 @@ type silence struct {
 }
 
 // at moves the runs of a unit to those of the model: bit i is Model.runs-i.
-func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.of(u).last) }
+func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-m.last(u)) }
 
 // often are the units that changed in so many of the last 64 runs as hubs did at least.
 func (q *silence) often(a *adaptive, least int) (ids []ID) {
 	m := a.m
 	for u, n := range m.tale {
-		if mathbits.OnesCount64(m.stories.all[n].moves) >= least && m.flags[u]&(present|vouched) == present &&
+		if mathbits.OnesCount64(m.tales.all[n].moves) >= least && mathbits.OnesCount64(m.moves(ID(u))) >= least &&
+			m.flags[u]&(present|vouched) == present &&
 			!a.lists.tells(m, ID(u)) && a.factors.of(ID(u)) < mostFactor {
 			ids = append(ids, ID(u))
 		}
@@ -95,7 +96,7 @@ func (q *silence) find(a *adaptive) {
 	for len(q.hubs) < maxHubs {
 		best, covers, seen := -1, 0, 0
 		for i, u := range often {
-			n, s := mathbits.OnesCount64(m.at(m.of(u).moves, u)&open), mathbits.OnesCount64(m.of(u).looks)
+			n, s := mathbits.OnesCount64(m.at(m.moves(u), u)&open), mathbits.OnesCount64(m.exposure(u).looks)
 			better := cmp.Or(cmp.Compare(n, covers), cmp.Compare(s, seen))
 			if n >= least && (better > 0 || (better == 0 && m.ByKey(u, often[best]) < 0)) {
 				best, covers, seen = i, n, s
@@ -111,8 +112,8 @@ func (q *silence) find(a *adaptive) {
 		u := often[best]
 		often = slices.Delete(often, best, best+1)
 		q.hubs = append(q.hubs, u)
-		open, uncovered = open&^m.at(m.of(u).moves, u), uncovered&^m.at(m.of(u).moves, u)
-		silent &= m.at(m.of(u).looks&^m.of(u).moves, u)
+		open, uncovered = open&^m.at(m.moves(u), u), uncovered&^m.at(m.moves(u), u)
+		silent &= m.at(m.exposure(u).looks&^m.moves(u), u)
 	}
 	changed := float64(mathbits.OnesCount64(all))
 	q.covers = float64(mathbits.OnesCount64(uncovered)) <= max(1, mostUncovered*changed)
@@ -138,7 +139,7 @@ func (q *silence) roots(a *adaptive) (ids []ID) {
 // busiest are the units that changed most often, of those that are no hubs. They are requested before
 // silence is believed, so that one that means nothing is found out.
 func busiest(m *Model, often []ID, most int) []ID {
-	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.of(u).moves, u)) }
+	runs := func(u ID) int { return mathbits.OnesCount64(m.at(m.moves(u), u)) }
 	slices.SortFunc(often, func(u, v ID) int { return cmp.Or(cmp.Compare(runs(v), runs(u)), m.ByKey(u, v)) })
 	return often[:min(len(often), most)]
 }
@@ -153,13 +154,13 @@ func (q *silence) learn(a *adaptive) {
 		g := &a.gs[i]
 		c, size := g.class, float64(g.to-g.next)
 		for _, u := range a.order[g.next:g.to] {
-			looks := m.at(m.of(u).looks, u) & q.runs
+			looks := m.at(m.exposure(u).looks, u) & q.runs
 			if looks == 0 || slices.Contains(q.hubs, u) {
 				continue
 			}
-			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.of(u).moves, u))) / size
+			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves(u), u))) / size
 			usual[c] += float64(mathbits.OnesCount64(looks)) * q.prior(a, u, g) / size
-			n, l := m.edits(u, m.calm(g.dir)&q.runs)
+			n, l := m.alone(u, m.calm(g.dir)&q.runs)
 			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
 		}
 	}
@@ -175,7 +176,7 @@ func (q *silence) learn(a *adaptive) {
 // classOf is the class of a group of so many units, of which u is one.
 func classOf(m *Model, u ID, size int) class {
 	switch {
-	case m.of(u).moves == 0:
+	case m.moves(u) == 0:
 		return constant
 	case size < generated:
 		return kept
@@ -201,7 +202,7 @@ func (q *silence) tell(u ID, hit bool) bool {
 
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
 func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
-	n := float64(mathbits.OnesCount64(a.m.at(a.m.of(u).looks, u) & q.runs))
+	n := float64(mathbits.OnesCount64(a.m.at(a.m.exposure(u).looks, u) & q.runs))
 	usual := q.part[g.class] * q.prior(a, u, g)
 	x := &a.nodes[g.dir]
 	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
@@ -211,7 +212,7 @@ func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
 // missed reports whether a change that was found while the hubs are silent is rather one of an earlier run,
 // which did not look at the unit. Such a change says nothing of this run.
 func (q *silence) missed(a *adaptive, u ID, g *group) bool {
-	if a.m.of(u).last >= a.m.seen {
+	if a.m.last(u) >= a.m.seen {
 		return false
 	}
 	p, alone := partsWith(a, u, g, true)

@@ -53,17 +53,20 @@ func (m *Model) Learn(r *Run) {
 	for _, d := range m.touched {
 		m.count(d)
 	}
-	m.stories.begin(now)
-	m.look(r.Asked, same)
-	m.look(r.Spared, same)
-	m.look(r.Changed, other)
+	m.exposures.begin(now)
+	m.tales.begin(now)
+	m.look(r.Asked)
+	m.look(r.Spared)
+	m.look(r.Changed)
+	m.move(r.Changed)
 	m.tides()
 	m.come(r.Entered, first)
 	m.leave(r.Left)
 	for u := range m.spans(r.Brought) {
 		m.flags[u] |= brought
 	}
-	m.stories.forget(m.tale)
+	m.exposures.forget(m.exposed)
+	m.tales.forget(m.tale)
 }
 
 // spans yields the units of a set that exist.
@@ -145,26 +148,53 @@ func (m *Model) count(d Dir) {
 // look takes note of units that were observed. Exposure is counted in runs in which something changed in the
 // directory: a page that stays as it is while its neighbours change says more than one in a directory where
 // nothing happens.
-func (m *Model) look(s []Span, found sight) {
+func (m *Model) look(s []Span) {
 	for _, x := range s {
 		from, to := m.clip(x)
-		dirs, tale := m.dir[:to], m.tale[:to]
+		dirs, exposed := m.dir[:to], m.exposed[:to]
 		for u := from; u < to; {
-			dir, n := dirs[u], tale[u]
+			dir, n := dirs[u], exposed[u]
 			d := &m.dirs[dir]
-			next, first := m.stories.after(n, found, d.recent, &m.clock)
-			units := uint32(0)
-			for ; u < len(dirs) && u < len(tale) && dirs[u] == dir && tale[u] == n; u++ {
-				tale[u] = next
-				units++
+			next, first := m.expose(n, d.recent)
+			began := u
+			for ; u < len(dirs) && u < len(exposed) && dirs[u] == dir && exposed[u] == n; u++ {
+				exposed[u] = next
 			}
 			if first {
-				d.looked += units
-			}
-			if found == other {
-				d.moved += units
+				d.looked += uint32(u - began)
 			}
 		}
+	}
+}
+
+// expose returns what an exposure becomes in this run. recent are the runs in which the directory changed,
+// the last of them this one. first says that the run had not observed the units before.
+func (m *Model) expose(n uint32, recent uint64) (next uint32, first bool) {
+	now := int32(m.runs)
+	last := m.exposures.all[n].last
+	if last == now {
+		return n, false
+	}
+	known := 0
+	if last != 0 {
+		known = ones(recent, now-last)
+	}
+	next, isNew := m.exposures.after(n, 1+uint32(known))
+	if isNew {
+		m.exposures.all[next].see(now, known, &m.clock)
+	}
+	return next, true
+}
+
+// move takes note of units of which another content was found.
+func (m *Model) move(s []Span) {
+	for u := range m.spans(s) {
+		next, isNew := m.tales.after(m.tale[u], 1)
+		if isNew {
+			m.tales.all[next].add(int32(m.runs), &m.clock)
+		}
+		m.tale[u] = next
+		m.dirs[m.dir[u]].moved++
 	}
 }
 
@@ -173,10 +203,11 @@ func (m *Model) come(s []Span, first bool) {
 	if len(s) == 0 {
 		return
 	}
-	came := m.stories.add(story{last: int32(m.runs), past: uint32(m.runs)})
+	exposed := m.exposures.add(exposure{last: int32(m.runs)})
+	tale := m.tales.add(edits{past: uint32(m.runs)})
 	for u := range m.spans(s) {
 		m.flags[u] |= present
-		m.tale[u] = came
+		m.exposed[u], m.tale[u] = exposed, tale
 		if !first {
 			m.dirs[m.listedBy(u)].count++
 		}
@@ -186,11 +217,18 @@ func (m *Model) come(s []Span, first bool) {
 	}
 }
 
+// left is what a run found of units that left; exposures of others take note of at most 64 runs.
+const left = 1 << 8
+
 // leave takes note of units that are not there any more.
 func (m *Model) leave(s []Span) {
 	for u := range m.spans(s) {
 		m.flags[u] &^= present
-		m.tale[u], _ = m.stories.after(m.tale[u], gone, 0, &m.clock)
+		next, isNew := m.exposures.after(m.exposed[u], left)
+		if isNew {
+			m.exposures.all[next].leave(int32(m.runs))
+		}
+		m.exposed[u] = next
 		m.dirs[m.listedBy(u)].count++
 	}
 	m.found(s)

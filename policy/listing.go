@@ -45,16 +45,16 @@ func (a *adaptive) cohortOf(g *group) (cohort, bool) {
 	if of == 0 || (!g.listed && g.kind != Listing) {
 		return cohort{}, false
 	}
-	c := a.lists.cohorts[a.m.of(ID(of-1)).past]
+	c := a.lists.cohorts[a.m.edits(ID(of-1)).past]
 	return c, c.size > 1
 }
 
 // handed takes note that a listing was handed out: it counts as unchanged until something else is told.
 func (w *waiting) handed(m *Model, u ID) {
 	if w.of[m.dir[u]] == uint32(u)+1 {
-		c := w.cohorts[m.of(u).past]
+		c := w.cohorts[m.edits(u).past]
 		c.outcomes++
-		w.cohorts[m.of(u).past] = c
+		w.cohorts[m.edits(u).past] = c
 	}
 }
 
@@ -64,9 +64,9 @@ func (w *waiting) changed(m *Model, u ID) bool {
 	if !w.tells(m, u) {
 		return false
 	}
-	c := w.cohorts[m.of(u).past]
+	c := w.cohorts[m.edits(u).past]
 	c.hits++
-	w.cohorts[m.of(u).past] = c
+	w.cohorts[m.edits(u).past] = c
 	return c.size > 1 && c.hits&(c.hits-1) == 0
 }
 
@@ -95,9 +95,9 @@ func (w *waiting) find(m *Model) {
 	w.cohorts = map[uint32]cohort{}
 	for _, u := range w.of {
 		if u != 0 {
-			c := w.cohorts[m.of(ID(u-1)).past]
+			c := w.cohorts[m.edits(ID(u-1)).past]
 			c.size++
-			w.cohorts[m.of(ID(u-1)).past] = c
+			w.cohorts[m.edits(ID(u-1)).past] = c
 		}
 	}
 }

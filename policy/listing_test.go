@@ -147,7 +147,7 @@ func TestListingsWithinMaxSkip(t *testing.T) {
 		}
 		f.learn(&Run{Asked: setOf(seen)})
 		for u := range ID(f.m.Units()) {
-			if age := f.m.runs - int(f.m.of(u).last); age > maxSkip {
+			if age := f.m.runs - int(f.m.last(u)); age > maxSkip {
 				t.Fatalf("unit %d was not observed for %d runs", u, age)
 			}
 		}

@@ -50,22 +50,24 @@ func IsIndex(name string) bool {
 	return name == "" || strings.EqualFold(strings.TrimSuffix(name, path.Ext(name)), "index")
 }
 
-// Model is what all runs so far have observed of a site: 13 bytes for each unit, 32 for each story that some
-// share, 64 for each directory.
+// Model is what all runs so far have observed of a site: 17 bytes for each unit, 16 or 24 for each story that
+// some share, 64 for each directory.
 type Model struct {
 	dirs []directory
 
 	// By unit.
-	dir   []Dir
-	flags []flags
-	name  []uint32 // of its last path segment, a hash; 0: none
-	tale  []uint32 // its story
+	dir     []Dir
+	flags   []flags
+	name    []uint32 // of its last path segment, a hash; 0: none
+	exposed []uint32 // number in exposures
+	tale    []uint32 // number in tales
 
-	stories stories
-	clock   clock
-	times   []int64 // by run, from 1: Unix seconds; 0: unknown
-	runs    int     // that were learned
-	seen    int32   // the last of them that observed anything; 0: none
+	exposures stories[exposure]
+	tales     stories[edits]
+	clock     clock
+	times     []int64 // by run, from 1: Unix seconds; 0: unknown
+	runs      int     // that were learned
+	seen      int32   // the last of them that observed anything; 0: none
 
 	touched []Dir // scratch: the directories that the run being learned observed
 }
@@ -108,10 +110,11 @@ const (
 // NewModel returns a model that knows the root and nothing else.
 func NewModel() *Model {
 	return &Model{
-		dirs:    make([]directory, 1),
-		stories: newStories(),
-		clock:   newClock(),
-		times:   []int64{0},
+		dirs:      make([]directory, 1),
+		exposures: newStories[exposure](),
+		tales:     newStories[edits](),
+		clock:     newClock(),
+		times:     []int64{0},
 	}
 }
 
@@ -152,7 +155,7 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 		f |= present
 	}
 	m.dir, m.flags = append(m.dir, d), append(m.flags, f)
-	m.name, m.tale = append(m.name, hash(name)), append(m.tale, 0)
+	m.name, m.exposed, m.tale = append(m.name, hash(name)), append(m.exposed, 0), append(m.tale, 0)
 	return ID(len(m.dir) - 1), nil
 }
 
@@ -161,7 +164,9 @@ func (m *Model) Grow(units, dirs int) {
 	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
 	n := len(m.dir) + units
 	m.dir, m.flags = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...)
-	m.name, m.tale = append(make([]uint32, 0, n), m.name...), append(make([]uint32, 0, n), m.tale...)
+	for _, column := range [...]*[]uint32{&m.name, &m.exposed, &m.tale} {
+		*column = append(make([]uint32, 0, n), *column...)
+	}
 }
 
 // hash is FNV-1a of a name; 0 for none.
@@ -235,7 +240,7 @@ func (m *Model) kind(u ID) Kind { return Kind(m.flags[u] & kindMask) }
 
 // age is how many seconds before now a unit was last observed; 0 when that is not known.
 func (m *Model) age(u ID, now int64) int64 {
-	at := m.times[m.of(u).last]
+	at := m.times[m.last(u)]
 	if at == 0 || now == 0 {
 		return 0
 	}

@@ -47,11 +47,11 @@ func newNear(m *Model, o Options) *near {
 		switch {
 		case s == 0:
 			return true
-		case m.of(u).last == 0:
+		case m.last(u) == 0:
 			n.why[u] = New
 		case o.Expired, o.Every > 0 && (m.runs+int(m.dir[u]))%o.Every == 0:
 			n.why[u] = Expired
-		case o.MaxSkip > 0 && m.runs-int(m.of(u).last) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
+		case o.MaxSkip > 0 && m.runs-int(m.last(u)) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
 			n.why[u] = Skipped
 		case audits[u]:
 			n.why[u] = Audit
@@ -70,7 +70,7 @@ func (n *near) audits() map[ID]bool {
 		return out
 	}
 	oldest := make([][]ID, len(n.o.Skips))
-	age := func(u, v ID) int { return cmp.Or(cmp.Compare(n.m.of(u).last, n.m.of(v).last), n.m.ByKey(u, v)) }
+	age := func(u, v ID) int { return cmp.Or(cmp.Compare(n.m.last(u), n.m.last(v)), n.m.ByKey(u, v)) }
 	for u := range ID(n.m.Units()) {
 		s := n.skip[n.m.dir[u]]
 		if s == 0 || !n.m.In(u) || n.m.kind(u) == Listing {
@@ -129,7 +129,7 @@ func (n *near) Reason(u ID) Reason {
 	if int(u) >= len(n.state) || !n.m.In(u) {
 		return Reason{Why: Unknown}
 	}
-	r := Reason{Runs: n.m.runs + 1 - int(n.m.of(u).last)}
+	r := Reason{Runs: n.m.runs + 1 - int(n.m.last(u))}
 	s := n.skip[n.m.dir[u]]
 	if s != 0 {
 		r.Rule = n.o.Skips[s-1].Rule

@@ -29,7 +29,7 @@ func (o *only) Reason(u ID) Reason {
 	case o.state[u]&told != 0:
 		return Reason{Why: Observed}
 	}
-	return Reason{Why: Unnamed, Runs: o.m.runs + 1 - int(o.m.of(u).last)}
+	return Reason{Why: Unnamed, Runs: o.m.runs + 1 - int(o.m.last(u))}
 }
 
 func (o *only) Spared() iter.Seq2[ID, Reason] { return spared(o.m, o.state, o.Reason) }

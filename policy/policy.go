@@ -3,7 +3,7 @@
 // Package policy decides what a run asks the site for, and in which order: full (everything), near
 // (everything outside the directories that rules skip) and adaptive (what pays).
 //
-// A [Model] is what the runs so far have observed, in columns: 13 bytes a unit, and stories that units share.
+// A [Model] is what the runs so far have observed, in columns: 17 bytes a unit, and stories that units share.
 // A unit is a page, or a listing: a request that names what lies directly in a directory. A [Plan] is one
 // run. It hands out batches of the units that pay most, is told what came of them, thinks again, and ends by
 // itself:

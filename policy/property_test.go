@@ -165,10 +165,10 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 				if why := p.Reason(u); m.In(u) == (why.Why == Unknown) || why.String() == "" {
 					t.Fatalf("unit %d: %v", u, why)
 				}
-				due := o.MaxSkip > 0 && m.runs-int(m.of(u).last) >= o.MaxSkip
+				due := o.MaxSkip > 0 && m.runs-int(m.last(u)) >= o.MaxSkip
 				if o.Budget == 0 && due && spared[u] {
 					t.Fatalf("unit %d was not observed for %d runs and is spared; max_skip is %d", u,
-						m.runs-int(m.of(u).last), o.MaxSkip)
+						m.runs-int(m.last(u)), o.MaxSkip)
 				}
 				if o.Budget == 0 && (m.seen == 0 || o.Policy == Full || (o.Price < 0 && o.Policy == Adaptive)) &&
 					spared[u] {

@@ -7,33 +7,73 @@ import (
 	"slices"
 )
 
-// story is what the runs so far have observed of a unit. Most units of a site share theirs with many others:
-// on the recorded sites there are 5 to 6 units for each after 80 runs, half of that on one of them.
-type story struct {
-	last  int32   // run in which it was last observed; 0: never
-	past  uint32  // of the runs in which it changed, a hash: units with the same one changed together
-	c, n  float32 // changes, and runs in which its directory changed that observed it; discounted as of last
+// exposure is how the runs so far have observed a unit. Neighbours mostly share theirs, since they are
+// requested in the same runs.
+type exposure struct {
 	looks uint64  // runs that observed it after the one in which it came: bit i is last-i
-	moves uint64  // of them, those that found another content
+	last  int32   // run in which it was last observed; 0: never
+	n     float32 // runs in which its directory changed that observed it; discounted as of last
 }
 
-// of returns the story of a unit. It is valid until the next run is learned.
-func (m *Model) of(u ID) *story { return &m.stories.all[m.tale[u]] }
+// edits are the changes of a unit that runs have found. Most units of a site share theirs with many others.
+type edits struct {
+	moves uint64  // runs that found another content: bit i is at-i
+	at    int32   // the last of them
+	past  uint32  // of all of them, a hash: units with the same one changed together
+	c     float32 // how many; discounted as of at
+}
 
-// sight is what a run found of a unit.
-type sight uint8
+// see adds a run that observed the unit, when the directory changed in so many runs since the one before.
+func (x *exposure) see(run int32, known int, c *clock) {
+	if x.last != 0 && x.last != run {
+		x.n = x.n*c.discount(x.last) + float32(known)
+		x.looks = shift(x.looks, run-x.last) | 1
+	}
+	x.last = run
+}
 
-const (
-	same sight = iota
-	other
-	gone
-)
+// leave adds the run that found the unit gone.
+func (x *exposure) leave(run int32) { x.looks, x.last = shift(x.looks, run-x.last), run }
 
-// stories are those of all units. The first is that of a unit that was never observed. Two may be alike: they
-// are made one when there are twice as many as after the last time, or 64 runs later, since the sets of runs
-// are others then.
-type stories struct {
-	all   []story
+// add adds a run that found another content.
+func (x *edits) add(run int32, c *clock) {
+	x.c = x.c*c.discount(x.at) + 1
+	x.moves = shift(x.moves, run-x.at) | 1
+	x.past = x.past*2654435761 + uint32(run)
+	x.at = run
+}
+
+func (x exposure) hash() uint64 {
+	h := (uint64(x.last)<<32 | uint64(math.Float32bits(x.n))) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ x.looks) * 0xbf58476d1ce4e5b9
+	return h ^ h>>32
+}
+
+func (x edits) hash() uint64 {
+	h := (uint64(x.at)<<32 | uint64(x.past)) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ x.moves) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>32 ^ uint64(math.Float32bits(x.c))) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+func (m *Model) exposure(u ID) *exposure { return &m.exposures.all[m.exposed[u]] }
+
+func (m *Model) edits(u ID) *edits { return &m.tales.all[m.tale[u]] }
+
+// last is the run in which a unit was last observed; 0: never.
+func (m *Model) last(u ID) int32 { return m.exposure(u).last }
+
+// moves are the runs that found another content of a unit: bit i is last-i.
+func (m *Model) moves(u ID) uint64 {
+	x := m.edits(u)
+	return shift(x.moves, m.last(u)-x.at)
+}
+
+// stories are what is known of all units, of one sort. The first is that of a unit of which nothing is known.
+// Two may be alike: they are made one when there are twice as many as after the last time, or 64 runs later,
+// since the sets of runs are others then.
+type stories[T story] struct {
+	all   []T
 	lived int // how many some unit had when the others were dropped last
 	apart int // how many there were when equal ones were made one
 	since int32
@@ -42,19 +82,24 @@ type stories struct {
 	recall []recalled // what stories became in this run, by story and what was found
 }
 
+type story interface {
+	comparable
+	hash() uint64
+}
+
 type recalled struct {
 	from uint32
-	what uint32 // was found, and how often the directory changed; 0: nothing is recalled
+	what uint32 // was found; 0: nothing is recalled
 	to   uint32
 }
 
 // The least and the most that is recalled.
 const leastRecall, mostRecall = 1 << 8, 1 << 16
 
-func newStories() stories { return stories{all: make([]story, 1), lived: 1, apart: 1} }
+func newStories[T story]() stories[T] { return stories[T]{all: make([]T, 1), lived: 1, apart: 1} }
 
 // begin begins with a run.
-func (s *stories) begin(run int32) {
+func (s *stories[T]) begin(run int32) {
 	size := leastRecall
 	for size < min(len(s.all), mostRecall) {
 		size *= 2
@@ -66,48 +111,24 @@ func (s *stories) begin(run int32) {
 }
 
 // add adds a story and returns its number.
-func (s *stories) add(x story) uint32 {
+func (s *stories[T]) add(x T) uint32 {
 	s.all = append(s.all, x)
 	return uint32(len(s.all) - 1)
 }
 
-// after returns the story that one becomes by what the run found of a unit. recent are the runs in which its
-// directory changed, the last of them this one. first says that the run had not observed the unit before.
-// Units of one story mostly go on to have one.
-func (s *stories) after(n uint32, found sight, recent uint64, c *clock) (next uint32, first bool) {
-	x := &s.all[n]
-	known := 0
-	if first = x.last != s.run; first && x.last != 0 {
-		known = ones(recent, s.run-x.last)
-	}
-	what := 1 + uint32(known)<<2 + uint32(found)
+// after returns the story that one becomes by what the run found, which is not 0. A new one is a copy of that
+// one yet. Units of one story mostly go on to have one.
+func (s *stories[T]) after(n, what uint32) (next uint32, isNew bool) {
 	r := &s.recall[(n+what*31)&uint32(len(s.recall)-1)] // neighbours lie beside one another
-	if r.from != n || r.what != what {
-		*r = recalled{from: n, what: what, to: uint32(len(s.all))}
-		s.all = append(s.all, *x)
-		s.all[r.to].see(s.run, found, known, c)
+	if isNew = r.from != n || r.what != what; isNew {
+		*r = recalled{from: n, what: what, to: s.add(s.all[n])}
 	}
-	return r.to, first
-}
-
-// see adds what a run found, when the directory changed in so many runs since the one before.
-func (x *story) see(run int32, found sight, known int, c *clock) {
-	if x.last != 0 && x.last != run && found != gone {
-		f, n := c.discount(x.last), run-x.last
-		x.c, x.n = x.c*f, x.n*f+float32(known)
-		x.looks, x.moves = shift(x.looks, n)|1, shift(x.moves, n)
-	}
-	x.last = run
-	if found == other {
-		x.c++
-		x.moves |= 1
-		x.past = x.past*2654435761 + uint32(run)
-	}
+	return r.to, isNew
 }
 
 // forget drops the stories that no unit has any more, once they are half as many as the others and a 16th of
 // the units.
-func (s *stories) forget(tale []uint32) {
+func (s *stories[T]) forget(tale []uint32) {
 	if len(s.all)-s.lived < max(s.lived/2, len(tale)/16, 64) {
 		return
 	}
@@ -138,7 +159,7 @@ func (s *stories) forget(tale []uint32) {
 }
 
 // unite makes equal stories one. now are numbers plus one, 0 for none.
-func (s *stories) unite(now []uint32) {
+func (s *stories[T]) unite(now []uint32) {
 	size := 16
 	for 3*size < 4*len(s.all) {
 		size *= 2
@@ -165,12 +186,4 @@ func (s *stories) unite(now []uint32) {
 			now[i] = to[v-1]
 		}
 	}
-}
-
-func (x *story) hash() uint64 {
-	h := (uint64(x.last)<<32 | uint64(x.past)) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29 ^ x.looks) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>32 ^ x.moves) * 0x94d049bb133111eb
-	h = (h ^ h>>31 ^ uint64(math.Float32bits(x.c))<<32 ^ uint64(math.Float32bits(x.n))) * 0x9e3779b97f4a7c15
-	return h ^ h>>31
 }

@@ -38,6 +38,10 @@ func TestStoriesOfEachUnit(t *testing.T) {
 			}
 			return s
 		}
+		type story struct {
+			exposure
+			edits
+		}
 		want := make([]story, n)
 		for run := int32(1); run < 150; run++ {
 			r := &Run{Time: int64(run) * (1000 + int64(rng.IntN(300))), Asked: []Span{{0, uint32(n) - 1}}}
@@ -55,30 +59,31 @@ func TestStoriesOfEachUnit(t *testing.T) {
 				for u := range m.spans(s) {
 					x := &want[u]
 					if l := x.last; l != run && l != 0 {
-						f := m.clock.discount(l)
-						x.c, x.n = x.c*f, x.n*f+onesBelow(m.dirs[m.dir[u]].recent, run-l)
-						x.looks, x.moves = shift(x.looks, run-l)|1, shift(x.moves, run-l)
+						x.n = x.n*m.clock.discount(l) + onesBelow(m.dirs[m.dir[u]].recent, run-l)
+						x.looks = shift(x.looks, run-l) | 1
 					}
 					x.last = run
 				}
 			}
 			for u := range m.spans(r.Changed) {
 				x := &want[u]
-				x.c, x.moves, x.past = x.c+1, x.moves|1, x.past*2654435761+uint32(run)
+				x.c, x.past = x.c*m.clock.discount(x.at)+1, x.past*2654435761+uint32(run)
+				x.moves, x.at = shift(x.moves, run-x.at)|1, run
 			}
 			for u := range m.spans(r.Entered) {
-				want[u] = story{last: run, past: uint32(run)}
+				want[u] = story{exposure{last: run}, edits{past: uint32(run)}}
 			}
 			for u := range m.spans(r.Left) {
-				want[u].last = run
+				want[u].looks, want[u].last = shift(want[u].looks, run-want[u].last), run
 			}
 			for u := range want {
-				if got := *m.of(ID(u)); got != want[u] {
+				if got := (story{*m.exposure(ID(u)), *m.edits(ID(u))}); got != want[u] {
 					t.Fatalf("seed %d, run %d, unit %d: %+v, want %+v", seed, run, u, got, want[u])
 				}
 			}
-			if most := 2*n + 2*leastRecall; len(m.stories.all) > most {
-				t.Fatalf("seed %d, run %d: %d stories of %d units", seed, run, len(m.stories.all), n)
+			most := 2*n + 2*leastRecall
+			if x, e := len(m.exposures.all), len(m.tales.all); x > most || e > most {
+				t.Fatalf("seed %d, run %d: %d exposures and %d edits of %d units", seed, run, x, e, n)
 			}
 		}
 	}
@@ -107,7 +112,7 @@ func TestStoriesAreShared(t *testing.T) {
 		}
 		m.Learn(r)
 	}
-	if got := len(m.stories.all); got > 400 {
-		t.Errorf("%d stories of %d units that runs have observed alike for long", got, n)
+	if got := len(m.exposures.all); got > 400 {
+		t.Errorf("%d exposures of %d units that runs have observed alike for long", got, n)
 	}
 }

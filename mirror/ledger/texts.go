@@ -54,20 +54,49 @@ func (t *texts) append(dst []byte, number uint32) []byte {
 		return dst
 	}
 	number--
-	at := t.blocks[number/textBlock]
-	b := t.chunks[at>>16][at&(textChunk-1):]
-	start := len(dst)
+	b, start := t.block(number/textBlock), len(dst)
 	for range number%textBlock + 1 {
-		var shared, n int
-		if b[0]|b[1] < 0x80 { // both lengths are a byte
-			shared, n, b = int(b[0]), int(b[1]), b[2:]
-		} else {
-			x, i := binary.Uvarint(b)
-			y, j := binary.Uvarint(b[i:])
-			shared, n, b = int(x), int(y), b[i+j:]
-		}
-		dst = append(dst[:start+shared], b[:n]...)
-		b = b[n:]
+		dst, b = nextText(dst, start, b)
 	}
 	return dst
+}
+
+// block is where a block begins.
+func (t *texts) block(n uint32) []byte {
+	at := t.blocks[n]
+	return t.chunks[at>>16][at&(textChunk-1):]
+}
+
+// nextText reads the text that b begins with. dst holds the one before it from start on.
+func nextText(dst []byte, start int, b []byte) (text, rest []byte) {
+	var shared, n int
+	if b[0]|b[1] < 0x80 { // both lengths are a byte
+		shared, n, b = int(b[0]), int(b[1]), b[2:]
+	} else {
+		x, i := binary.Uvarint(b)
+		y, j := binary.Uvarint(b[i:])
+		shared, n, b = int(x), int(y), b[i+j:]
+	}
+	return append(dst[:start+shared], b[:n]...), b[n:]
+}
+
+// textReader reads texts. One that follows another in its block is decoded from there.
+type textReader struct {
+	last uint32 // number of the last text; 0: none
+	text []byte
+	rest []byte // of its block
+}
+
+// read returns a text, which is valid until the next one is read.
+func (r *textReader) read(t *texts, number uint32) []byte {
+	if number == 0 {
+		return nil
+	}
+	if r.last == 0 || number <= r.last || (number-1)/textBlock != (r.last-1)/textBlock {
+		r.last, r.rest = (number-1)/textBlock*textBlock, t.block((number-1)/textBlock)
+	}
+	for ; r.last < number; r.last++ {
+		r.text, r.rest = nextText(r.text, 0, r.rest)
+	}
+	return r.text
 }

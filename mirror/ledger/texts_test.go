@@ -40,6 +40,17 @@ func TestTexts(t *testing.T) {
 			t.Fatalf("%d: %.40q, want %.40q", i, got[1:], want[i])
 		}
 	}
+	var reader textReader
+	for i, n := range numbers { // in order, with gaps, and back again
+		for _, at := range []int{i, i - i%7, min(i+i%5, len(numbers)-1)} {
+			if i%3 == 0 || at != i {
+				n = numbers[at]
+				if got := reader.read(&list, n); string(got) != string(want[at]) {
+					t.Fatalf("read %d: %.40q, want %.40q", at, got, want[at])
+				}
+			}
+		}
+	}
 	if got := list.append(nil, 0); got != nil {
 		t.Errorf("number 0 is %q", got)
 	}

@@ -32,11 +32,12 @@ func (k KnownSite) ShownDirs(listings ledger.IDSet) *DirTable {
 	d := NewDirTable(k.Primary)
 	var files []uint32 // by number: of the mirror
 	var kept []bool    // by number: it holds something else, or something lies below it
+	urls := k.Table.Reader()
 	for id, s := range k.Table.All() {
 		if !s.Given() {
 			continue
 		}
-		u := k.Table.URL(id)
+		u := urls.URL(id)
 		n := d.Of(u)
 		if more := len(d.path) - len(files); more > 0 {
 			files, kept = append(files, make([]uint32, more)...), append(kept, make([]bool, more)...)

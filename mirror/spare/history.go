@@ -69,9 +69,10 @@ type members struct {
 func (k KnownSite) firstMembers(dirs *DirTable) (*members, error) {
 	n := k.Table.Len()
 	m := &members{dir: make([]policy.Dir, n), in: make([]bool, n)}
+	urls := k.Table.Reader()
 	for id, s := range k.Table.All() {
 		if s.Given() {
-			m.dir[id], m.in[id] = dirs.Of(k.Table.URL(id)), s.InSet()
+			m.dir[id], m.in[id] = dirs.Of(urls.URL(id)), s.InSet()
 		}
 	}
 	m.files = make([]int, len(dirs.path))

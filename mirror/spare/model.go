@@ -37,6 +37,8 @@ type SiteModel struct {
 	Last  int     // number of the latest run
 	Whole Learned // from complete runs
 
+	origins []string // of the URLs that a policy decides about
+
 	times  map[int]int64 // of runs that were not doubtful, Unix seconds
 	ran    []int32       // numbers of these runs; the oldest is left out when there are too many
 	looked []uint16      // by URL: the last of them that looked at it, from 1; 0: none did
@@ -194,13 +196,19 @@ func (l *learner) addUnits(in ledger.IDSet) error {
 	t, m := l.known.Table, l.m
 	m.Grow(int(t.Len()), 0)
 	mimes, docs := t.MIMEs(), ledger.DocumentTypes(t.MIMEs())
+	urls, origin, origins := t.Reader(), "", map[string]bool{}
 	for id, s := range t.All() {
 		if !s.Governed() {
 			l.dead.Put(id, true)
 		}
 		d, k, name := policy.Root, policy.Page, ""
 		if s.Given() {
-			u := t.URL(id)
+			u := urls.URL(id)
+			if s.Governed() && u.Origin() != origin {
+				if origin = u.Origin(); !origins[origin] {
+					origins[origin], m.origins = true, append(m.origins, origin)
+				}
+			}
 			var folded bool
 			d, folded = m.Tree.of(u)
 			for m.Dirs() < len(m.Tree.path) {
@@ -265,16 +273,20 @@ func (l *learner) look(o *store.Observation) {
 			dead.revive(m.DirOf(policy.ID(id)), run)
 		}
 	})
-	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
-		l.each(s, func(id uint32) {
-			if l.dead.Has(id) {
-				dead.look(id, run, uint32(m.Looked(id)))
-				if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
-					dead.died[id] = run
-				}
+	for _, s := range slices.Concat(o.Asked, o.Spared) {
+		end := min(uint64(s.Last)+1, uint64(len(m.looked)))
+		for id := range l.dead.From(s.First) {
+			if uint64(id) >= end {
+				break
 			}
+			dead.look(id, run, uint32(m.Looked(id)))
+			if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
+				dead.died[id] = run
+			}
+		}
+		for id := uint64(s.First); id < end; id++ {
 			m.looked[id] = at
-		})
+		}
 	}
 	l.each(o.Left, func(id uint32) {
 		dead.died[id] = run

@@ -115,7 +115,7 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		o:       o,
 		model:   m,
 		low:     lowWater(o.Job),
-		origins: originsOf(o.Site.Table),
+		origins: m.origins,
 		plan:    plan,
 		dead:    planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
 		found:   map[uint32]int{},

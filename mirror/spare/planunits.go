@@ -4,7 +4,6 @@ package spare
 
 import (
 	"mirrord/job"
-	"mirrord/mirror/ledger"
 	"mirrord/policy"
 )
 
@@ -29,20 +28,6 @@ func (p *Planner) findDue() (n int) {
 
 // Due reports whether a URL is requested whatever the policy says, because the job gives it priority.
 func (p *Planner) Due(id uint32) bool { return p != nil && p.due.Has(id) }
-
-// originsOf returns the origins of the URLs that a policy decides about.
-func originsOf(t ledger.Settled) (out []string) {
-	seen := map[string]bool{}
-	for id, s := range t.All() {
-		if s.Governed() && s.Given() {
-			if o := t.URL(id).Origin(); !seen[o] {
-				seen[o] = true
-				out = append(out, o)
-			}
-		}
-	}
-	return out
-}
 
 // lowWater is how many URLs wait in the frontier at least while a plan has more: twice as many as may be
 // requested at a time, so that no worker waits for the plan, and not many more, because whatever waits was
