@@ -2,13 +2,17 @@
 
 package app
 
-import "mirrord/web"
+import (
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/web"
+)
 
 // Fronts is what front pages of mirror sites show, by name.
-func (d *Daemon) Fronts() []web.Front {
-	jobs := d.sched.Config()
-	var out []web.Front
-	for _, j := range d.Status().Jobs {
+func (d *Daemon) Fronts() []web.Front { return frontsOf(d.Status(), d.sched.Config()) }
+
+func frontsOf(all status.All, jobs scheduler.Config) (out []web.Front) {
+	for _, j := range all.Jobs {
 		f := web.Front{Job: j}
 		if e := jobs[j.Name]; e != nil && e.Job != nil {
 			f.Title = e.Job.Title

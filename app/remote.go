@@ -11,18 +11,18 @@ import (
 	"mirrord/job"
 )
 
-// Remote is a Daemon for those who may command it but have no account on its machine: a run by them sets no
-// key that reaches the machine.
-type Remote struct{ *Daemon }
+// Remote is the face of a daemon for those who may command it but have no account on its machine: a run by
+// them sets no key that reaches the machine.
+type Remote struct{ Face }
 
-// Run starts a run as Daemon.Run does.
+// Run starts a run as that of the daemon does.
 func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, error) {
 	if len(r.Set) > 0 {
-		j, err := d.sched.Wanted(name)
-		if err != nil {
-			return nil, false, apiError(err)
+		e := d.wanted()[name]
+		if e == nil || e.Job == nil {
+			return nil, false, apiErr{fmt.Errorf("no job %q", name), control.ErrNotFound}
 		}
-		with := *j
+		j, with := e.Job, *e.Job
 		if err := (Choices{Set: r.Set}).Apply(&with); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
@@ -31,5 +31,5 @@ func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, e
 				"private address of the machine; set it there"), control.ErrInvalid}
 		}
 	}
-	return d.Daemon.Run(name, r)
+	return d.Face.Run(name, r)
 }

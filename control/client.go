@@ -36,6 +36,11 @@ func NewClient(socket string) *Client {
 	}}}
 }
 
+// NewClientOver returns a client of a daemon that is reached in another way.
+func NewClientOver(way http.RoundTripper) *Client {
+	return &Client{http: &http.Client{Transport: way}}
+}
+
 // Status asks for everything.
 func (c *Client) Status(ctx context.Context) (status.All, error) {
 	var all status.All
@@ -187,6 +192,9 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 func (c *Client) connectError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok && c.socket == "" {
+		return u.Err
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {

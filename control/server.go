@@ -42,6 +42,11 @@ type Registrar interface {
 	Register(ctx context.Context, job, at string) (any, error)
 }
 
+// Owning is an API that answers for other daemons too.
+type Owning interface {
+	Own() API // what concerns this one: metrics, health
+}
+
 // RegisterRequest names a place.
 type RegisterRequest struct {
 	At string `json:"at"` // URL of a directory
@@ -155,6 +160,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Observe adds what monitoring asks for: metrics, health and readiness. It changes nothing, and may be
 // offered to anybody who may read the status page.
 func Observe(mux *http.ServeMux, api API) {
+	if e, ok := api.(Owning); ok {
+		api = e.Own()
+	}
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")

@@ -209,6 +209,7 @@ const (
 type Job struct {
 	Name     string   `json:"job"`
 	File     string   `json:"file,omitempty"`
+	Node     string   `json:"node,omitempty"` // of a cluster: that has the job
 	Health   Health   `json:"state"`
 	Activity Activity `json:"activity"`
 
@@ -253,6 +254,8 @@ type Job struct {
 
 	// what the daemon's reading of the stored bytes has found; nil: nothing was read yet
 	Scrub *Scrub `json:"scrub,omitempty"`
+
+	AsOf *time.Time `json:"as_of,omitempty"` // of another node: when it said all this
 
 	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`
@@ -307,6 +310,15 @@ type Counts struct {
 
 // All is everything that a daemon says of itself.
 type All struct {
-	Daemon Daemon `json:"daemon"`
-	Jobs   []Job  `json:"jobs"` // by name
+	Daemon Daemon     `json:"daemon"`
+	Jobs   []Job      `json:"jobs"`            // by name
+	Nodes  []NodeSaid `json:"nodes,omitempty"` // the other nodes of its cluster
+}
+
+// NodeSaid is what a node of a cluster knows of another one.
+type NodeSaid struct {
+	Name string     `json:"node"`
+	Jobs int        `json:"jobs"`            // that it has
+	AsOf *time.Time `json:"as_of,omitempty"` // when it last answered
+	Away string     `json:"away,omitempty"`  // why it does not answer
 }

@@ -11,6 +11,7 @@
 //	share.go     taking hosts and giving them back
 //	peers.go     who else there is, and who has ended
 //	site.go      leases of sites: store.Owner
+//	calls.go     HTTP requests from node to node
 package engine
 
 import (

@@ -69,7 +69,7 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 	if e.o.Floor != nil {
 		floor = e.o.Floor(site)
 	}
-	host := e.t.hostOf(site)
+	host, _ := e.t.hostOf(site)
 	for {
 		session, token, err := e.take(ctx, host, floor)
 		if err == nil {

@@ -311,14 +311,14 @@ func (t *table) want(sites map[string]string, here []string, jobs string) {
 	t.wants, t.dirty = sites, true
 }
 
-// hostOf returns the host under which a site is leased.
-func (t *table) hostOf(site string) string {
+// hostOf returns the host under which a site is leased, and the home of that.
+func (t *table) hostOf(site string) (host, home string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h := t.wants[site]; h != "" {
-		return h
+	if host = t.wants[site]; host == "" {
+		host = "site:" + site
 	}
-	return "site:" + site
+	return host, t.homes[host]
 }
 
 // unsettled returns the hosts that have no home and that have sites on this disk, or that this node

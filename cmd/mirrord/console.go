@@ -103,14 +103,15 @@ func (f *consoleFlags) names() []string {
 // consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
 // asks for it. It is the control.Opener of the daemon.
 type consoleDoor struct {
-	*app.Daemon
-	ctx   context.Context // of the daemon: the API starts runs until it ends
-	app   *app.App
-	st    *store.State
-	flags consoleFlags
-	log   *slog.Logger
-	own   *orders.Orders
-	say   func(format string, args ...any)
+	app.Face
+	daemon *app.Daemon     // of this machine
+	ctx    context.Context // of the daemon: the API starts runs until it ends
+	app    *app.App
+	st     *store.State
+	flags  consoleFlags
+	log    *slog.Logger
+	own    *orders.Orders
+	say    func(format string, args ...any)
 
 	mu     sync.Mutex
 	closed bool
@@ -152,18 +153,18 @@ func (d *consoleDoor) open() error {
 		return fmt.Errorf("console: %w", err)
 	}
 	calls := api.New(api.Options{
-		Daemon: app.Remote{Daemon: d.Daemon},
+		Daemon: app.Remote{Face: d.Face},
 		App:    d.app,
 		Facts:  facts,
 		Book:   book,
-		Texts:  app.IndexOf(d.Daemon),
+		Texts:  app.IndexOf(d.daemon),
 		Orders: d.own,
 		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
 		Now:    d.st.Now,
 		Log:    d.log,
 	})
 	d.server, err = console.New(console.Options{
-		Daemon: d.Daemon,
+		Daemon: d.Face,
 		App:    d.app,
 		Facts:  facts,
 		API:    calls,
@@ -175,7 +176,7 @@ func (d *consoleDoor) open() error {
 		OIDC:    provider,
 		Proxy:   proxy,
 		Orders:  d.own,
-		Texts:   app.IndexOf(d.Daemon),
+		Texts:   app.IndexOf(d.daemon),
 		Hosts:   d.flags.names(),
 		Mirrors: d.flags.mirrors,
 		Keep:    time.Second,
@@ -292,6 +293,9 @@ func (d *consoleDoor) close(ctx context.Context) {
 	}
 	d.served.Wait()
 }
+
+// Own implements control.Owning.
+func (d *consoleDoor) Own() control.API { return d.daemon }
 
 // OpenConsole makes a link that logs in.
 func (d *consoleDoor) OpenConsole(who string, r control.OpenRequest) (out control.OpenLink, err error) {

@@ -183,10 +183,11 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		return err
 	}
 	defer lock.Close()
+	var n *node
 	var cluster app.Peers
 	var sites app.Travels
 	if f.node.on(a) {
-		n, err := f.node.join(ctx, a, x, st, f.maxRuns)
+		n, err = f.node.join(ctx, a, x, st, f.maxRuns)
 		if err != nil {
 			return err
 		}
@@ -219,12 +220,22 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	var face app.Face = d
+	if n != nil {
+		all, err := app.Join(d, n)
+		if err != nil {
+			return err
+		}
+		defer all.Close()
+		face = all
+	}
 	own, err := openOrders(x, st, d, f.maxRuns)
 	if err != nil {
 		return err
 	}
 	door := &consoleDoor{
-		Daemon: d,
+		Face:   face,
+		daemon: d,
 		ctx:    ctx,
 		app:    x,
 		st:     st,

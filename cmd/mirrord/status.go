@@ -130,6 +130,9 @@ func printStatuses(a *cli, all status.All) error {
 	t := table{
 		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "VERIFIED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
 	}
+	if len(all.Nodes) > 0 {
+		t[0] = append(t[0], "NODE")
+	}
 	for _, s := range list {
 		version, files, size, verified := "-", "-", "-", "-"
 		if s.Version > 0 {
@@ -138,16 +141,29 @@ func printStatuses(a *cli, all status.All) error {
 		if wasVerified(&s) {
 			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
 		}
-		t = append(t, []string{
+		row := []string{
 			s.Name, s.Say(), version, files, size, verified,
 			timeText(s.LastRun), nextText(&s), orDash(s.Schedule),
-		})
+		}
+		if len(all.Nodes) > 0 {
+			row = append(row, orDash(s.Node))
+		}
+		t = append(t, row)
 	}
 	if err := t.write(a, []string{"SCHEDULE", "FILES", "SIZE", "VERSION", "VERIFIED", "LAST RUN"}); err != nil {
 		return err
 	}
 	for _, line := range all.Daemon.Holders() {
 		a.printf("%s\n", line)
+	}
+	for _, m := range all.Nodes {
+		switch {
+		case m.Away == "":
+		case m.AsOf == nil:
+			a.printf("node %s: %s\n", m.Name, m.Away)
+		default:
+			a.printf("node %s: %s; its %d jobs are shown as of %s\n", m.Name, m.Away, m.Jobs, timeText(m.AsOf))
+		}
 	}
 	return nil
 }
@@ -157,6 +173,9 @@ func printStatus(a *cli, s status.Job) error {
 		return a.printJSON(s)
 	}
 	a.printf("%s: %s\n", s.Name, s.Say())
+	if s.Node != "" {
+		a.printf("  node %s has it\n", s.Node)
+	}
 	for _, r := range s.Reasons {
 		a.printf("  why: %s\n", r)
 	}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/control"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/web"
+)
+
+// Nodes is how a daemon reaches the others of its cluster. *engine.Engine is one. Safe for concurrent use.
+type Nodes interface {
+	Me() string        // the name of this node
+	Members() []string // of those that are part of the cluster now
+	// NodeOf returns the node that has a site, or on whose disk it lies; "": none.
+	NodeOf(ctx context.Context, site string) (string, error)
+	To(node string) http.RoundTripper
+	// Answer lets h answer the requests of other nodes until stop is called, which waits.
+	Answer(h http.Handler) (stop func(), err error)
+}
+
+// Face is what a daemon shows of itself: *Daemon of one machine, *Everywhere of all nodes of a cluster.
+type Face interface {
+	control.API
+	control.Registrar
+	// Glance is Status without a look at each published file.
+	Glance() status.All
+	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
+	Titles(names []string) map[string]MirrorTitle
+	// Fronts is what front pages of mirror sites show, by name.
+	Fronts() []web.Front
+	wanted() scheduler.Config
+}
+
+// Everywhere is a Daemon that answers for all nodes of its cluster. What concerns a job that another node has
+// goes there. It is safe for concurrent use.
+type Everywhere struct {
+	*Daemon
+	nodes Nodes
+	ctx   context.Context // of runs elsewhere that somebody here waits for
+	stop  func()
+	live  sync.Map // jobs whose runs elsewhere somebody here waits for: *status.Job
+
+	asking sync.Mutex // one round of questions at a time; guards what follows
+	said   map[string]saidNode
+}
+
+// saidNode is what another node has said.
+type saidNode struct {
+	jobs  []status.Job
+	at    time.Time // when it said that; zero: never
+	asked time.Time
+	err   error // of the last question
+}
+
+// How nodes ask one another.
+const (
+	saidFor    = 2 * time.Second         // so long what a node says of its jobs is used again
+	silentFor  = 5 * time.Second         // and so long a node that does not answer is left alone
+	saysWithin = 1500 * time.Millisecond // for all jobs, less than a command waits
+	doesWithin = 10 * time.Second        // for one job
+)
+
+// Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
+func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
+	s := control.NewServer(nodeFace{d}, d.log)
+	stop, err := nodes.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/") {
+			http.NotFound(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Everywhere{
+		Daemon: d,
+		nodes:  nodes,
+		ctx:    ctx,
+		stop: func() {
+			cancel()
+			stop()
+		},
+		said: map[string]saidNode{},
+	}, nil
+}
+
+// Close ends what Join began. Runs go on.
+func (c *Everywhere) Close() { c.stop() }
+
+// Own is the daemon of this node: health and metrics are those of each node.
+func (c *Everywhere) Own() control.API { return c.Daemon }
+
+// nodeFace is what other nodes see of a daemon.
+type nodeFace struct{ *Daemon }
+
+// Status is a look that costs little: many nodes may ask.
+func (f nodeFace) Status() status.All { return f.Glance() }
+
+// Status is what is known of this daemon and of the jobs of all nodes.
+func (c *Everywhere) Status() status.All { return c.with(c.Daemon.Status()) }
+
+// Glance is Status without a look at each published file.
+func (c *Everywhere) Glance() status.All { return c.with(c.Daemon.Glance()) }
+
+// Fronts is what front pages of mirror sites show, by name.
+func (c *Everywhere) Fronts() []web.Front { return frontsOf(c.Status(), c.wanted()) }
+
+// with adds the jobs of other nodes.
+func (c *Everywhere) with(all status.All) status.All {
+	wanted, me := c.wanted(), c.nodes.Me()
+	have := map[string]bool{}
+	for i := range all.Jobs {
+		all.Jobs[i].Node = me
+		have[all.Jobs[i].Name] = true
+	}
+	for _, n := range c.ask() {
+		all.Nodes = append(all.Nodes, n.NodeSaid)
+		for _, j := range n.jobs {
+			if have[j.Name] || wanted[j.Name] == nil {
+				continue
+			}
+			have[j.Name] = true
+			j.Node, j.AsOf = n.Name, n.AsOf
+			if n.Away != "" {
+				j.Problems = append(slices.Clone(j.Problems), awayText(n.NodeSaid))
+			}
+			all.Jobs = append(all.Jobs, j)
+		}
+	}
+	for name, e := range wanted {
+		if !have[name] {
+			all.Jobs = append(all.Jobs, unheard(name, e))
+		}
+	}
+	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func awayText(m status.NodeSaid) string {
+	return fmt.Sprintf("node %s, which has the job, does not answer: this is as of %s", m.Name,
+		status.TimeText(m.AsOf.Local()))
+}
+
+// unheard is a job of which no node has said anything.
+func unheard(name string, e *scheduler.Entry) status.Job {
+	return status.Job{
+		Name:     name,
+		File:     e.Name + scheduler.Suffix,
+		Health:   status.New,
+		Activity: status.Waiting,
+		Problems: []string{"no node that answers has the job: mirrord cluster status shows the nodes"},
+	}
+}
+
+// asked is what is known of one other node.
+type asked struct {
+	status.NodeSaid
+	jobs []status.Job
+}
+
+// ask asks the other nodes for their jobs, all at a time. Those that have answered a moment ago are not asked
+// again. Nodes that answer come first.
+func (c *Everywhere) ask() []asked {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	now := time.Now()
+	members := c.nodes.Members()
+	answers := make(chan func(), len(members))
+	asks := 0
+	for _, name := range members {
+		s := c.said[name]
+		rest := saidFor
+		if s.err != nil {
+			rest = silentFor
+		}
+		if name == c.nodes.Me() || now.Sub(s.asked) < rest {
+			continue
+		}
+		asks++
+		go func() {
+			ctx, cancel := context.WithTimeout(c.ctx, saysWithin)
+			defer cancel()
+			all, err := control.NewClientOver(c.nodes.To(name)).Status(ctx)
+			answers <- func() {
+				s := c.said[name]
+				if s.asked, s.err = now, err; err == nil {
+					s.jobs, s.at = all.Jobs, now
+				}
+				c.said[name] = s
+			}
+		}()
+	}
+	for range asks {
+		(<-answers)()
+	}
+	var out []asked
+	for name, s := range c.said {
+		a := asked{status.NodeSaid{Name: name, Jobs: len(s.jobs)}, s.jobs}
+		if !s.at.IsZero() {
+			a.AsOf = &s.at
+		}
+		switch {
+		case !slices.Contains(members, name):
+			a.Away = "it is not part of the cluster now"
+		case s.err != nil:
+			a.Away = s.err.Error()
+		}
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b asked) int {
+		if (a.Away == "") != (b.Away == "") {
+			if a.Away == "" {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out
+}
+
+// elsewhere is what another node answers about a job, when this one does not have it: err is its own answer.
+func elsewhere[T any](
+	c *Everywhere, name string, here T, err error, do func(context.Context, far) (T, error),
+) (T, error) {
+	if !errors.Is(err, control.ErrNotFound) || c.wanted()[name] == nil {
+		return here, err
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, doesWithin)
+	defer cancel()
+	to, err := c.nodeOf(ctx, name)
+	if err != nil {
+		return here, err
+	}
+	v, err := do(ctx, to)
+	return v, to.said(name, err)
+}
+
+// far is another node.
+type far struct {
+	*control.Client
+	node string
+}
+
+// nodeOf returns the node that has a job.
+func (c *Everywhere) nodeOf(ctx context.Context, name string) (far, error) {
+	node, err := c.nodes.NodeOf(ctx, name)
+	switch {
+	case err != nil:
+		return far{}, fmt.Errorf("job %s: which node has it is not known: %w", name, err)
+	case node == "" || node == c.nodes.Me():
+		return far{}, moving(name)
+	}
+	return far{control.NewClientOver(c.nodes.To(node)), node}, nil
+}
+
+// moving says that no node runs a job at this moment.
+func moving(name string) error {
+	return apiErr{fmt.Errorf("job %s is on its way from one node to another, or no node has it: try again in "+
+		"a minute; mirrord cluster status shows the nodes", name), control.ErrConflict}
+}
+
+// said is the error of a node about a job.
+func (f far) said(name string, err error) error {
+	var says *control.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, control.ErrNotFound):
+		return moving(name)
+	case errors.As(err, &says):
+		return err
+	}
+	return fmt.Errorf("job %s: node %s has it and does not answer; if it is gone for good, mirrord cluster "+
+		"remove %s: %w", name, f.node, f.node, err)
+}
+
+// Job is what is known of one job, with the report of its last run.
+func (c *Everywhere) Job(name string) (status.Job, error) {
+	return c.job(name, c.Daemon.Job)
+}
+
+// Progress is Job without the report of the last run.
+func (c *Everywhere) Progress(name string) (status.Job, error) {
+	if j, ok := c.live.Load(name); ok {
+		return *j.(*status.Job), nil
+	}
+	j, err := c.job(name, c.Daemon.Progress)
+	j.Summary = nil
+	return j, err
+}
+
+func (c *Everywhere) job(name string, here func(string) (status.Job, error)) (status.Job, error) {
+	j, err := here(name)
+	if err == nil {
+		j.Node = c.nodes.Me()
+		return j, nil
+	}
+	return elsewhere(c, name, j, err, func(ctx context.Context, to far) (status.Job, error) {
+		now := time.Now()
+		j, err := to.Job(ctx, name)
+		if err == nil {
+			j.Node, j.AsOf = to.node, &now
+		}
+		return j, err
+	})
+}
+
+// Runs is the reports of the last n runs of a job, newest first, without their summaries.
+func (c *Everywhere) Runs(name string, n int) ([]status.Run, error) {
+	runs, err := c.Daemon.Runs(name, n)
+	return elsewhere(c, name, runs, err, func(ctx context.Context, to far) ([]status.Run, error) {
+		return to.Runs(ctx, name, n)
+	})
+}
+
+// order does something with a job.
+func (c *Everywhere) order(
+	name string, here func(string) error,
+	there func(*control.Client, context.Context, string) (status.Job, error),
+) error {
+	_, err := elsewhere(c, name, status.Job{}, here(name),
+		func(ctx context.Context, to far) (status.Job, error) { return there(to.Client, ctx, name) })
+	return err
+}
+
+// Cancel ends the run of a job as partial.
+func (c *Everywhere) Cancel(name string) error {
+	return c.order(name, c.Daemon.Cancel, (*control.Client).Cancel)
+}
+
+// Pause ends the run of a job and starts none until Resume.
+func (c *Everywhere) Pause(name string) error {
+	return c.order(name, c.Daemon.Pause, (*control.Client).Pause)
+}
+
+// Resume takes Pause back.
+func (c *Everywhere) Resume(name string) error {
+	return c.order(name, c.Daemon.Resume, (*control.Client).Resume)
+}
+
+// NotifyTest sends a test to everybody whom a job names, from the node that has it.
+func (c *Everywhere) NotifyTest(ctx context.Context, name string) ([]control.Told, error) {
+	told, err := c.Daemon.NotifyTest(ctx, name)
+	return elsewhere(c, name, told, err, func(_ context.Context, to far) ([]control.Told, error) {
+		return to.NotifyTest(ctx, name)
+	})
+}
+
+// Run starts a run of a job on the node that has it.
+func (c *Everywhere) Run(name string, r control.RunRequest) (control.Running, bool, error) {
+	run, attached, err := c.Daemon.Run(name, r)
+	if !errors.Is(err, control.ErrNotFound) || c.wanted()[name] == nil {
+		return run, attached, err
+	}
+	short, cancel := context.WithTimeout(c.ctx, doesWithin)
+	defer cancel()
+	to, err := c.nodeOf(short, name)
+	if err != nil {
+		return nil, false, err
+	}
+	r.Wait = true
+	there := &farRun{done: make(chan struct{})}
+	begun := make(chan bool, 1) // whether it was under way
+	go func() {
+		defer close(there.done)
+		defer c.live.Delete(name)
+		run, err := to.Run(c.ctx, name, r, func(e control.Event) {
+			if e.Attached != nil {
+				begun <- *e.Attached // once
+			}
+			if now := time.Now(); e.Job != nil {
+				e.Job.Node, e.Job.AsOf = to.node, &now
+				c.live.Store(name, e.Job)
+			}
+		})
+		if there.err = to.said(name, err); run != nil {
+			there.run = *run
+		}
+	}()
+	select {
+	case attached := <-begun:
+		return there, attached, nil
+	case <-there.done:
+	}
+	select {
+	case attached := <-begun: // and it has ended already
+		return there, attached, nil
+	default:
+		return nil, false, there.err
+	}
+}
+
+// farRun is a run on another node.
+type farRun struct {
+	done chan struct{}
+	run  status.Run
+	err  error
+}
+
+// Done implements control.Running.
+func (r *farRun) Done() <-chan struct{} { return r.done }
+
+// Result implements control.Running.
+func (r *farRun) Result() (status.Run, error) { return r.run, r.err }

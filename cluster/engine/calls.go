@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"mirrord/cluster/lease"
+)
+
+// Nodes call one another by HTTP requests in messages of the keepers. An answer is a row of messages, each of
+// which is acknowledged before the next one, so that neither side is ahead of the other, and each learns when
+// the other one is gone.
+const (
+	subjectCall = "mirrord.call." // NODE
+
+	headMethod = "Mirrord-Method"
+	headPath   = "Mirrord-Path"
+	headCode   = "Mirrord-Code" // of the answer; without one the message only says that there is one to come
+	headEnd    = "Mirrord-End"  // the last message; what it says went wrong, else ""
+
+	callPart   = 256 << 10        // bytes of an answer in one message
+	callAlive  = 3 * time.Second  // how often a node says that its answer takes longer
+	callSilent = 10 * time.Second // how long the other side may say nothing
+	callsMost  = 256              // that a node answers at a time
+)
+
+// ErrNoNode says that a node of the cluster does not answer.
+var ErrNoNode = errors.New("the node does not answer")
+
+// Me is the name of this node.
+func (e *Engine) Me() string { return e.o.Node }
+
+// Members returns the names of the nodes that are part of the cluster now.
+func (e *Engine) Members() []string { return e.t.others() }
+
+// NodeOf returns the node that has the host of a site, or on whose disk its sites lie; "": none.
+func (e *Engine) NodeOf(ctx context.Context, site string) (string, error) {
+	host, home := e.t.hostOf(site)
+	entry, _, err := get[lease.Entry](ctx, e.kv, keyHost+escape(host))
+	if err != nil || entry.Session == "" || entry.Free {
+		return home, err
+	}
+	return entry.Node, nil
+}
+
+// Answer lets h answer the calls of other nodes until stop is called, which waits for those under way.
+func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	room := make(chan struct{}, callsMost)
+	sub, err := e.nc.Subscribe(subjectCall+escape(e.o.Node), func(m *nats.Msg) {
+		select {
+		case room <- struct{}{}:
+		default:
+			return // the caller waits in vain, and calls again
+		}
+		wg.Go(func() {
+			defer func() { <-room }()
+			answer(ctx, e.nc, m, h)
+		})
+	})
+	if err == nil {
+		err = e.nc.FlushTimeout(callSilent) // the keepers know it
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("answer other nodes: %w", err)
+	}
+	return func() {
+		_ = sub.Unsubscribe() // an error: the connection has ended, and so have the calls
+		cancel()
+		wg.Wait()
+	}, nil
+}
+
+// answer answers one call.
+func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &answering{
+		nc:     nc,
+		to:     m.Reply,
+		cancel: cancel,
+		header: http.Header{},
+	}
+	r, err := http.NewRequestWithContext(ctx, m.Header.Get(headMethod), "http://mirrord"+m.Header.Get(headPath),
+		bytes.NewReader(m.Data))
+	if err != nil {
+		w.end(err.Error())
+		return
+	}
+	done := make(chan struct{})
+	var alive sync.WaitGroup
+	alive.Go(func() {
+		t := time.NewTicker(callAlive)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				_ = w.FlushError() // it has cancelled the call
+			}
+		}
+	})
+	h.ServeHTTP(w, r)
+	close(done)
+	alive.Wait()
+	w.end("")
+}
+
+// answering is the http.ResponseWriter of a call. Safe for concurrent use.
+type answering struct {
+	nc     *nats.Conn
+	to     string
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	header http.Header
+	code   int // 0: not known yet
+	buf    []byte
+	err    error
+}
+
+// Header implements http.ResponseWriter.
+func (w *answering) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answering) WriteHeader(code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.code == 0 {
+		w.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *answering) Write(p []byte) (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	for n < len(p) && w.err == nil {
+		more := min(len(p)-n, callPart-len(w.buf))
+		w.buf = append(w.buf, p[n:n+more]...)
+		n += more
+		if len(w.buf) == callPart {
+			w.send(nil)
+		}
+	}
+	return n, w.err
+}
+
+// FlushError sends what there is, or that there will be something.
+func (w *answering) FlushError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.send(nil)
+	return w.err
+}
+
+// end sends the rest.
+func (w *answering) end(wrong string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	w.send(&wrong)
+}
+
+// send sends what is in the buffer, and waits until it has arrived. The caller holds the lock.
+func (w *answering) send(end *string) {
+	if w.err != nil {
+		return
+	}
+	m := nats.NewMsg(w.to)
+	m.Data = w.buf
+	if w.code != 0 {
+		m.Header.Set(headCode, strconv.Itoa(w.code))
+		m.Header.Set("Content-Type", w.header.Get("Content-Type"))
+	}
+	if end != nil {
+		m.Header.Set(headEnd, *end)
+	}
+	if _, w.err = w.nc.RequestMsg(m, callSilent); w.err != nil {
+		w.cancel() // nobody waits for it
+	}
+	w.buf = w.buf[:0]
+}
+
+// To returns what carries HTTP requests to a node. Their bodies are small.
+func (e *Engine) To(node string) http.RoundTripper { return carrier{e.nc, node} }
+
+type carrier struct {
+	nc   *nats.Conn
+	node string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	m := nats.NewMsg(subjectCall + escape(c.node))
+	m.Reply = c.nc.NewInbox()
+	m.Header.Set(headMethod, r.Method)
+	m.Header.Set(headPath, r.URL.RequestURI())
+	if r.Body != nil {
+		defer r.Body.Close()
+		var err error
+		if m.Data, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	b := &answered{
+		ctx:  r.Context(),
+		nc:   c.nc,
+		node: c.node,
+		came: make(chan *nats.Msg, 2), // each waits for its acknowledgement; and that nobody is there
+	}
+	var err error
+	if b.sub, err = c.nc.ChanSubscribe(m.Reply, b.came); err != nil {
+		return nil, b.no(err)
+	}
+	if err = c.nc.PublishMsg(m); err != nil {
+		err = b.no(err)
+	}
+	for b.head == nil && err == nil {
+		err = b.next()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.Close()
+		return nil, err
+	}
+	code, err := strconv.Atoi(b.head.Get(headCode))
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("node %s: answer: %w", c.node, err)
+	}
+	return &http.Response{
+		Status:        strconv.Itoa(code) + " " + http.StatusText(code),
+		StatusCode:    code,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {b.head.Get("Content-Type")}},
+		Body:          b,
+		ContentLength: -1,
+		Request:       r,
+	}, nil
+}
+
+// answered is the body of an answer.
+type answered struct {
+	ctx  context.Context // of the request
+	nc   *nats.Conn
+	node string
+	sub  *nats.Subscription
+	came chan *nats.Msg
+
+	head nats.Header // of the first message with a code
+	rest []byte
+	end  error
+}
+
+// Read implements io.Reader.
+func (b *answered) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.end != nil {
+			return 0, b.end
+		}
+		if err := b.next(); err != nil && b.end == nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// next takes the next message; io.EOF: it was the last one.
+func (b *answered) next() error {
+	t := time.NewTimer(callSilent)
+	defer t.Stop()
+	var m *nats.Msg
+	select {
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	case <-t.C:
+		return b.no(nats.ErrTimeout)
+	case m = <-b.came:
+	}
+	if m.Reply == "" { // the server's, instead of a node's
+		return b.no(nats.ErrNoResponders)
+	}
+	if err := m.Respond(nil); err != nil {
+		return b.no(err)
+	}
+	b.rest = m.Data
+	if b.head == nil && m.Header.Get(headCode) != "" {
+		b.head = m.Header
+	}
+	if wrong, last := m.Header[headEnd]; last {
+		if b.end = io.EOF; len(wrong) > 0 && wrong[0] != "" {
+			b.end = fmt.Errorf("node %s: %s", b.node, wrong[0])
+		}
+	}
+	return b.end
+}
+
+// no says that the node does not answer.
+func (b *answered) no(err error) error { return fmt.Errorf("node %s: %w: %w", b.node, ErrNoNode, err) }
+
+// Close implements io.Closer. The other node learns it with its next message.
+func (b *answered) Close() error {
+	err := b.sub.Unsubscribe()
+	if err == nil && b.end == nil {
+		err = b.nc.FlushTimeout(time.Second)
+	}
+	select {
+	case m := <-b.came: // else the node waits for the acknowledgement
+		if m.Reply != "" {
+			_ = m.Respond(nil) // an error: the connection has ended, as that of Unsubscribe says too
+		}
+	default:
+	}
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}

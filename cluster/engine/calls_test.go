@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mirrord/cluster/engine"
+)
+
+// A node's HTTP requests are answered by the one that they are sent to: large answers, codes, bodies. A
+// caller that is gone ends the call, and a node that is not there is an error at once.
+func TestCalls(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "a b" // names may be any text
+	b := node(t, o)
+	o.Node = "a"
+	a := node(t, o)
+	large := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
+	gone := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/large", func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil || string(text) != "which?" || r.URL.Query().Get("n") != "1" {
+			t.Errorf("%s with %q, %v", r.URL, text, err)
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Write(large)
+	})
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) {
+		defer close(gone)
+		for r.Context().Err() == nil {
+			io.WriteString(w, "event\n")
+			if http.NewResponseController(w).Flush() != nil {
+				return
+			}
+		}
+	})
+	stop, err := b.Answer(mux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: a.To("a b")}
+	resp, err := client.Post("http://mirrord/v1/large?n=1", "text/plain", strings.NewReader("which?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || !bytes.Equal(got, large) || resp.Header.Get("Content-Type") != "text/plain" {
+		t.Errorf("%d bytes of %d, %v, %v", len(got), len(large), resp.Header, err)
+	}
+	if resp, err = client.Get("http://mirrord/v1/none"); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("%v, %v", resp, err)
+	}
+	resp.Body.Close()
+	if resp, err = client.Get("http://mirrord/v1/events"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(resp.Body, make([]byte, 12)); err != nil {
+		t.Error(err)
+	}
+	resp.Body.Close()
+	<-gone
+	stop()
+	for _, name := range []string{"a b", "nobody"} {
+		client := &http.Client{Transport: a.To(name)}
+		if resp, err := client.Get("http://mirrord/v1/none"); !errors.Is(err, engine.ErrNoNode) {
+			t.Errorf("%s: %v, %v", name, resp, err)
+		}
+	}
+	if a.Me() != "a" || len(a.Members()) != 2 {
+		t.Errorf("%s of %q", a.Me(), a.Members())
+	}
+}
+
+// The node of a site is the one that has its host.
+func TestNodeOf(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "a"
+	a := node(t, o)
+	o.Node = "b"
+	b := node(t, o)
+	sites := wanted(8)
+	a.Want(sites, nil, "")
+	b.Want(sites, nil, "")
+	until(t, "each has sites", func() bool {
+		return len(a.Shared())+len(b.Shared()) == len(sites) && len(a.Shared()) > 0 && len(b.Shared()) > 0
+	})
+	for site, host := range sites {
+		want := map[bool]string{true: "a", false: "b"}[a.Shared()[host]]
+		if got, err := b.NodeOf(t.Context(), site); err != nil || got != want {
+			t.Errorf("%s: %q, %v, not %q", site, got, err, want)
+		}
+	}
+	if got, err := a.NodeOf(t.Context(), "unknown"); got != "" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
