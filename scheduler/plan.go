@@ -130,6 +130,11 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.rec.Began.After(now) {
 		e.rec.Began, e.dirty = now, true
 	}
+	// An interval that began in the future would last longer than it is: a machine whose clock is an hour ahead
+	// made the last run.
+	if e.clock.Interval() && e.rec.Served.After(now) {
+		e.rec.Served, e.dirty = now, true
+	}
 	// A mirror that was verified in a year that will not come would be fresh until then. When it is the clock
 	// that is wrong, for a moment, nothing is lost.
 	switch ahead := now.Add(tooFarAhead); {

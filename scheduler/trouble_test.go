@@ -208,6 +208,30 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
+// What a machine left whose clock was hours ahead does not delay the next run of an interval: the mirrors of
+// a cluster go from one machine to another with what the scheduler noted.
+func TestIntervalFromTheFuture(t *testing.T) {
+	var jump atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
+	jump.Store(int64(10 * time.Hour))
+	inBubble(t, Options{Now: now}, []File{makeJob(t, "every0", "@every 1h", "UTC", "")},
+		func(t *testing.T, r *rig) {
+			sleepUntil(2, 0, 30)
+			jump.Store(0)
+			count := func() int {
+				synctest.Wait()
+				r.log.mu.Lock()
+				defer r.log.mu.Unlock()
+				return len(r.log.starts["every0"])
+			}
+			before := count()
+			time.Sleep(5 * time.Hour)
+			if n := count() - before; before == 0 || n < 4 || n > 6 {
+				t.Errorf("%d runs before, then %d in five hours", before, n)
+			}
+		})
+}
+
 // A continuous job follows its site: often while it changes, seldom when it does not, within the job's
 // bounds.
 func TestContinuous(t *testing.T) {
