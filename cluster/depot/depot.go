@@ -145,6 +145,48 @@ func (d *Depot) identify(ctx context.Context) (id identity, err error) {
 	return id, err
 }
 
+// usedByName is an object that says which cluster uses the depot: that of some keepers, beyond which no lease
+// counts.
+const usedByName = "used-by.json"
+
+// usedBy is what it holds.
+type usedBy struct {
+	Cluster string    `json:"cluster"`
+	Machine string    `json:"machine"`
+	Time    time.Time `json:"time"`
+}
+
+// UseFor lets the nodes of a cluster use the depot. When another one does it is ErrForeign; with takeOver the
+// depot is this one's from now on.
+func (d *Depot) UseFor(ctx context.Context, cluster string, takeOver bool) error {
+	b, err := json.Marshal(usedBy{cluster, d.Machine, d.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	if !takeOver {
+		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{New: true})
+		if !errors.Is(err, objects.ErrCondition) {
+			return err
+		}
+	}
+	var now usedBy
+	is, info, err := d.Store.Get(ctx, usedByName, 0, objects.MaxGet)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{New: true})
+		return err
+	case err != nil:
+		return err
+	case json.Unmarshal(is, &now) == nil && now.Cluster == cluster:
+		return nil
+	case takeOver:
+		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{ETag: info.ETag})
+		return err
+	}
+	return fmt.Errorf("%s: %w, whose nodes use it since %s (%s); if its keepers are gone for good: mirrord "+
+		"cluster adopt", d.Store, ErrForeign, now.Time.Format(time.RFC3339), now.Machine)
+}
+
 // bodiesIn returns what is known of bodies in an epoch. What was known in an earlier one may have been
 // collected since.
 func (d *Depot) bodiesIn(ctx context.Context, epoch uint64) *Bodies {

@@ -342,6 +342,25 @@ func TestStrangers(t *testing.T) {
 	check(t, "out", err, depot.ErrStranger)
 }
 
+// A depot is used by one cluster, until another one takes it over.
+func TestUseFor(t *testing.T) {
+	s := folder(t)
+	d := openDepot(t, s)
+	use := func(cluster string, takeOver bool, want error) {
+		t.Helper()
+		check(t, cluster, d.UseFor(t.Context(), cluster, takeOver), want)
+	}
+	use("one", false, nil)
+	use("two", false, depot.ErrForeign)
+	use("one", false, nil)
+	use("two", true, nil)
+	use("one", false, depot.ErrForeign)
+	use("two", false, nil)
+	d = openDepot(t, folder(t))
+	use("two", true, nil)
+	use("one", false, depot.ErrForeign)
+}
+
 func TestNoDepot(t *testing.T) {
 	_, err := depot.Open(t.Context(), depot.Options{Store: folder(t)})
 	check(t, "open", err, depot.ErrNoDepot)

@@ -16,6 +16,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -124,6 +125,19 @@ func (e *Engine) agree(ctx context.Context) error {
 		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s", ErrMode, mode, e.o.Mode)
 	}
 	return err
+}
+
+// Identify reads what tells the cluster from others, and makes it when it is not there. It is new when all
+// keepers have lost what they kept.
+func Identify(ctx context.Context, e *Engine) (string, error) {
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	id := rand.Text()
+	_, err := put(short, e.kv, keyCluster, id, 0)
+	if errors.Is(err, errOther) {
+		id, _, err = get[string](short, e.kv, keyCluster)
+	}
+	return id, err
 }
 
 // retryOpen is the pause between attempts to reach a cluster that starts.

@@ -17,6 +17,8 @@ import (
 const (
 	bucket = "mirrord"
 
+	keyCluster = "cluster" // see Identify
+
 	keyMode  = "mode"   // Options.Mode of all nodes
 	keyBeat  = "beat."  // NODE: lease.Beat
 	keyNode  = "node."  // NODE: Node, while it is a member

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/internal/version"
 	"mirrord/store"
@@ -32,7 +34,7 @@ an S3 server or a directory, and bring them to other machines.
 Guide: docs/cluster.md.`,
 	}
 	cmd.AddCommand(
-		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a),
+		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterAdoptCommand(a),
 		clusterPushCommand(a), clusterPullCommand(a), clusterDepotCommand(a), clusterCollectCommand(a),
 	)
 	return cmd
@@ -206,6 +208,38 @@ not removed.`,
 	return cmd
 }
 
+func clusterAdoptCommand(a *cli) *cobra.Command {
+	var f clusterFlags
+	var address string
+	cmd := &cobra.Command{
+		Use:   "adopt",
+		Short: "Take over the depot of a cluster that is gone",
+		Long: `Take over the depot of a cluster whose keepers are gone for good, with all that they kept. Nodes of this cluster, which refuse the depot of another
+one, go on then. Nodes of the other one must not run any more: they would request the same hosts.`,
+		Example: "  mirrord cluster adopt --cluster nats://keeper1:4222 --depot s3://mirrors",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+				d, err := app.OpenDepot(ctx, a.app(), depotAddress(a, address))
+				if err != nil {
+					return err
+				}
+				id, err := engine.Identify(ctx, e)
+				if err == nil {
+					err = d.UseFor(ctx, id, true)
+				}
+				if err == nil {
+					a.printf("%s is this cluster's\n", d.Store)
+				}
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	depotFlag(cmd, &address)
+	return cmd
+}
+
 // nodeFlags are the flags of a daemon that is a node of a cluster.
 type nodeFlags struct {
 	clusterFlags
@@ -241,11 +275,11 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 type node struct {
 	*engine.Engine
 	keeper interface{ Close() } // nil: it is none
-	depot  app.Travels          // nil: sites stay where they are
+	depot  *depot.Depot         // nil: sites stay where they are
 }
 
 // openDepot opens the depot of the cluster, and says where its sites lie.
-func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (app.Travels, string, error) {
+func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.Depot, string, error) {
 	env, _ := a.lookupEnv("MIRRORD_DEPOT")
 	address := cmp.Or(f.depot, env)
 	if address == "" {
@@ -303,12 +337,39 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	}
 	o.Homes = n.depot == nil
 	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
-	if n.Engine, err = engine.Open(ctx, o); err != nil {
+	if n.Engine, err = engine.Open(ctx, o); err == nil {
+		err = n.useDepot(ctx, x)
+	}
+	if err != nil {
 		n.close()
 		return nil, err
 	}
 	return n, nil
 }
+
+// useDepot waits until the depot is this cluster's: no lease counts beyond the keepers, so that nodes of two
+// clusters would visit the same hosts. A keeper of this process goes on meanwhile.
+func (n *node) useDepot(ctx context.Context, x *app.App) error {
+	for n.depot != nil {
+		id, err := engine.Identify(ctx, n.Engine)
+		if err == nil {
+			err = n.depot.UseFor(ctx, id, false)
+		}
+		if !errors.Is(err, depot.ErrForeign) {
+			return err
+		}
+		x.Log.Error("this node waits: the depot is another cluster's", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(adoptedWithin):
+		}
+	}
+	return nil
+}
+
+// adoptedWithin is when a node sees at the latest that the depot is its cluster's now.
+const adoptedWithin = 10 * time.Second
 
 // take makes the node's leases count for an application, and takes part in the cluster until stop is called,
 // which waits.

@@ -198,7 +198,10 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 			return err
 		}
 		defer own.Close()
-		st, cluster, sites = own, n, n.depot
+		st, cluster = own, n
+		if n.depot != nil {
+			sites = n.depot
+		}
 	}
 
 	spread := f.spread

@@ -20,8 +20,14 @@ const Bucket = "depot"
 // Serve starts an S3 server in memory, with an empty bucket, until the test ends. around may be nil.
 func Serve(t testing.TB, around func(http.Handler) http.Handler) (endpoint string) {
 	t.Helper()
+	return ServeBucket(t, Bucket, around)
+}
+
+// ServeBucket is Serve with a bucket of another name.
+func ServeBucket(t testing.TB, bucket string, around func(http.Handler) http.Handler) (endpoint string) {
+	t.Helper()
 	backend := s3mem.New()
-	if err := backend.CreateBucket(Bucket); err != nil {
+	if err := backend.CreateBucket(bucket); err != nil {
 		t.Fatal(err)
 	}
 	h := gofakes3.New(backend).Server()
