@@ -17,7 +17,7 @@ type driver struct {
 	o     Options
 	m     *policy.Model
 	rules *ruleBook // of a policy that follows rules
-	folds bool      // pages alone in their directories count as pages of the ones above
+	folds []bool    // by Dir: indexes alone in directories below it count as pages of the ones above
 	purse policy.Purse
 	again *relearner // nil: the rules are those of the training
 
@@ -53,7 +53,9 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 		list: make([]policy.ID, h.Dirs()),
 	}
 	w := NewWorld(h, 1)
-	d.folds = !p.Rules && w.mostlyIndexes()
+	if !p.Rules {
+		d.folds = NewWorld(h, o.Train).folds()
+	}
 	if p.Rules && o.Relearn {
 		d.again = newRelearner(o.Near)
 	} else if p.Rules {
@@ -137,16 +139,20 @@ func (d *driver) trainOne(w *World) error {
 	return nil
 }
 
-// mostlyIndexes reports whether most directories of the site hold only their index now: then these pages
-// count as pages of the directories above, as in a job.
-func (w *World) mostlyIndexes() bool {
-	only := 0
+// folds says below which directories those that hold only their index now count as pages of the ones above,
+// as in a job.
+func (w *World) folds() []bool {
+	n := w.h.Dirs()
+	parent, live, only := make([]policy.Dir, n), make([]bool, n), make([]bool, n)
+	for d := 1; d < n; d++ {
+		parent[d], live[d] = policy.Dir(w.h.Parent(Dir(d))), w.live[d] > 0
+	}
 	for p, is := range w.site {
 		if is != Gone && w.isOnlyIndex(Page(p)) {
-			only++
+			only[w.h.DirOf(Page(p))] = true
 		}
 	}
-	return 2*only > w.liveDirs
+	return policy.Folds(parent, live, only)
 }
 
 // isOnlyIndex reports whether a page is the index of a directory, not the root, that holds nothing else now.
@@ -165,7 +171,7 @@ func (d *driver) unitOf(w *World, p Page) (policy.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if d.folds && w.isOnlyIndex(p) {
+	if d.folds != nil && w.isOnlyIndex(p) && d.folds[d.h.Parent(at)] {
 		in, name = policy.Dir(d.h.Parent(at)), path.Base(d.h.DirPath(at))+"/"+name
 	}
 	u, err := d.m.AddNamed(in, policy.KindOf(d.h.Path(p)), name, false)

@@ -8,13 +8,20 @@ import (
 	"time"
 )
 
-// A site with a directory for each page is planned like one with the same pages in one directory: a probe
-// stands for all of them.
+// Pages with a directory for each are planned like the same pages in one directory, on a site of nothing else
+// and on one where most directories are of another sort: a probe stands for all of them.
 func TestDirectoriesOfOnePage(t *testing.T) {
-	asked := func(name string) float64 {
+	asked := func(name string, others int) float64 {
 		var b Builder
 		for w := range 40 {
 			rs := []Record{{Path: "index.html", Blob: fmt.Sprint(w), Size: 100}}
+			for o := range others {
+				for p := range 2 {
+					if w == 0 {
+						rs = append(rs, Record{Path: fmt.Sprintf("docs/%03d/%d.html", o, p), Blob: "0", Size: 100})
+					}
+				}
+			}
 			for p := range 200 {
 				if w == 0 || w == 15 { // all are made again once
 					rs = append(rs, Record{Path: fmt.Sprintf(name, p), Blob: fmt.Sprint(w), Size: 100})
@@ -35,9 +42,11 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 		}
 		return float64(pages) / float64(len(r.Steps))
 	}
-	flat, deep := asked("posts/p%03d.html"), asked("posts/p%03d/index.html")
-	t.Logf("%.1f requests a week in one directory, %.1f in 200", flat, deep)
-	if deep > 3*flat+10 {
-		t.Errorf("%.1f requests a week in one directory, %.1f in 200", flat, deep)
+	for _, others := range []int{0, 250} {
+		flat, deep := asked("posts/p%03d.html", others), asked("posts/p%03d/index.html", others)
+		t.Logf("%d other directories: %.1f requests a week in one, %.1f in 200", others, flat, deep)
+		if deep > 3*flat+10 {
+			t.Errorf("%d other directories: %.1f requests a week in one, %.1f in 200", others, flat, deep)
+		}
 	}
 }

@@ -29,7 +29,23 @@ type DirTable struct {
 // otherwise have as many directories as pages. listings are directory listings, which are no such pages.
 // Rules are mined from the directories as they are, see NewDirTable.
 func (k KnownSite) ShownDirs(listings ledger.IDSet) *DirTable {
-	d := NewDirTable(k.Primary)
+	d, _ := k.foldedDirs(listings)
+	return d
+}
+
+// weighedDirs are the directories by which requests are weighed: those of ShownDirs, where most are folded.
+func (k KnownSite) weighedDirs(listings ledger.IDSet) *DirTable {
+	d, live := k.foldedDirs(listings)
+	folds := policy.Folds(d.parent, live, d.folded)
+	for n := range d.folded {
+		d.folded[n] = d.folded[n] && folds[d.parent[n]]
+	}
+	return d
+}
+
+// foldedDirs are ShownDirs; live are those with something of the mirror in them or below.
+func (k KnownSite) foldedDirs(listings ledger.IDSet) (d *DirTable, live []bool) {
+	d = NewDirTable(k.Primary)
 	var files []uint32 // by number: of the mirror
 	var kept []bool    // by number: it holds something else, or something lies below it
 	urls := k.Table.Reader()
@@ -47,31 +63,15 @@ func (k KnownSite) ShownDirs(listings ledger.IDSet) *DirTable {
 			kept[n] = kept[n] || listings.Has(id) || !isIndex(u)
 		}
 	}
-	d.folded = make([]bool, len(d.path))
+	d.folded, live = make([]bool, len(d.path)), make([]bool, len(d.path))
 	for n := policy.Dir(len(d.path)) - 1; n > policy.Root && len(files) > 0; n-- { // parents come first
-		if files[n] > 0 || kept[n] {
+		if live[n] = files[n] > 0 || kept[n]; live[n] {
 			kept[d.parent[n]] = true
 		}
 		isHost := d.parent[n] == policy.Root && strings.HasPrefix(d.path[n], "@")
 		d.folded[n] = files[n] == 1 && !kept[n] && !isHost
 	}
-	return d
-}
-
-// weighedDirs are the directories by which requests are weighed: those of ShownDirs, when most are folded.
-// Where some are, each has a look of its own, which finds a sweep through all of a site sooner.
-func (k KnownSite) weighedDirs(listings ledger.IDSet) *DirTable {
-	d := k.ShownDirs(listings)
-	folded := 0
-	for _, is := range d.folded {
-		if is {
-			folded++
-		}
-	}
-	if 2*folded <= len(d.path) {
-		d.folded = nil
-	}
-	return d
+	return d, live
 }
 
 // isIndex reports whether a URL is that of a directory's own page.

@@ -4,6 +4,7 @@ package spare
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"mirrord/mirror/ledger"
@@ -90,12 +91,16 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 	}
 }
 
-// On a site with a directory for nearly each page these are units of the directory above, each with a key of
-// its own; where few directories are such, and for rules, they are what they are.
+// On a site or in a subtree with a directory for nearly each page these are units of the directory above,
+// each with a key of its own; where few directories are such, and for rules, they are what they are.
 func TestUnitsOfDirectoriesOfOnePage(t *testing.T) {
 	urls := []string{home + "/", home + "/posts/"}
 	for p := range 10 {
 		urls = append(urls, fmt.Sprintf(home+"/posts/p%d/", p))
+	}
+	blog := slices.Clone(urls)
+	for d := range 30 {
+		blog = append(blog, fmt.Sprintf(home+"/docs/d%d/a.html", d))
 	}
 	few := append([]string{home + "/docs/a/b/c/d.html"}, urls[:5]...)
 	for _, c := range []struct {
@@ -107,6 +112,7 @@ func TestUnitsOfDirectoriesOfOnePage(t *testing.T) {
 	}{
 		{"nearly all", urls, false, 1, 5, true},
 		{"nearly all, for rules", urls, true, 1, 5, false},
+		{"those of a subtree", blog, false, 2, 5, true},
 		{"few", few, false, 2, 3, false},
 	} {
 		k, all := shelves(c.urls, nil)
