@@ -22,3 +22,13 @@ func (e *Engine) Lose(ctx context.Context) error {
 	e.beat(ctx)
 	return nil
 }
+
+// Unanswered makes the node forget that it has a host, as when the answer to a write is lost.
+func (e *Engine) Unanswered(name string) {
+	session, _, _ := e.t.live()
+	e.t.drop(name, true)
+	e.t.mu.Lock()
+	clear(e.t.asked)
+	e.t.mu.Unlock()
+	e.t.owe(session, name)
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,10 +41,47 @@ func (e *Engine) keepShare(ctx context.Context) {
 	}
 }
 
+// linger is how long the sites of a host that goes to another node stay with this one after their last use,
+// so that what is noted of a run that has ended is written. The host stays twice as long.
+func (t *table) linger() time.Duration { return min(2*time.Second, t.term.TTL/10) }
+
+// settled reports whether the node has been here for a term: only then it becomes the home of what has none,
+// so that nodes which start together share the sites.
+func (t *table) settled() bool { return t.now()-t.joined >= t.term.TTL }
+
+// share finds which hosts are this node's. The lock is held.
+func (t *table) share() {
+	if !t.dirty {
+		return
+	}
+	t.dirty = false
+	var members []lease.Peer
+	for name, n := range t.members {
+		if !t.drained[name] {
+			members = append(members, lease.Peer{Name: name, Weight: n.Slots})
+		}
+	}
+	if t.split == nil {
+		loads := t.loads
+		if t.home {
+			loads = slices.Clone(loads)
+			for i := range loads {
+				loads[i].Home = t.homes[loads[i].Host]
+			}
+		}
+		t.split = lease.NewShares(loads)
+	}
+	t.split.Set(members)
+	clear(t.mine)
+	for _, name := range t.split.Of(t.node) {
+		t.mine[name] = true
+	}
+}
+
 // round takes and gives back what is due.
 func (e *Engine) round(ctx context.Context) {
 	e.settle(ctx)
-	take, give, moved := e.t.plan()
+	take, give, owed, moved := e.t.plan()
 	if moved {
 		kick(e.changed)
 	}
@@ -60,6 +98,26 @@ func (e *Engine) round(ctx context.Context) {
 		return err == nil
 	})
 	e.each(give, func(name string) bool { return e.give(ctx, name) })
+	e.each(owed, func(name string) bool { return e.own(ctx, name) })
+}
+
+// own takes a host that stands as the session's although it does not have it, because the answer to a write
+// was lost; it is given back like any other then. Otherwise it would be nobody's for as long as the session
+// lives.
+func (e *Engine) own(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
+	defer cancel()
+	entry, _, err := get[lease.Entry](ctx, e.kv, keyHost+escape(name))
+	if err != nil {
+		return false
+	}
+	if session, _, live := e.t.live(); live && entry.Session == session && !entry.Free {
+		_, _, err = e.take(ctx, name, 0)
+	}
+	if err == nil || errors.Is(err, store.ErrLocked) {
+		e.t.paid(name)
+	}
+	return false
 }
 
 // each calls f for some hosts, several at a time, and says that there is another share when one succeeded.
@@ -120,6 +178,7 @@ func (e *Engine) take(
 			continue
 		}
 		if err != nil {
+			e.t.owe(session, name)
 			return "", 0, err
 		}
 		if !e.t.took(session, name, next, revision, gap) {
@@ -170,7 +229,7 @@ func (e *Engine) give(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
 	defer cancel()
 	if _, err := put(ctx, e.kv, keyHost+escape(name), entry.Given(), revision); err != nil {
-		// it stands there as this session's, which takes it again at once, and others when the session is over
+		e.t.owe(entry.Session, name)
 		e.o.Log.Debug("a host was not given back", "host", name, "err", err)
 	}
 	return true

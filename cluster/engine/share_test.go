@@ -160,6 +160,21 @@ func TestForeignHost(t *testing.T) {
 	})
 }
 
+// A host whose node does not know that it has it, because an answer was lost, goes to who wants it.
+func TestUnanswered(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "a"
+	a := node(t, o)
+	o.Node = "b"
+	b := node(t, o)
+	turn := func(e *engine.Engine) func() bool {
+		return func() bool { return e.Turn("img.cdn.example", time.Now()).IsZero() }
+	}
+	until(t, "the host is ours", turn(a))
+	a.Unanswered("cdn.example")
+	until(t, "the other node has it", turn(b))
+}
+
 // A node whose job files differ from those of the others is named, by the status and, after a term, in the
 // log of each; it tells when they have changed.
 func TestOtherJobFiles(t *testing.T) {

@@ -30,12 +30,14 @@ type table struct {
 	hosts map[string]*host      // that the session has
 	sites map[string]*siteLease // of them, and those about to be leased
 	loads []lease.Load          // what the jobs want
+	split *lease.Shares         // of them among the members; nil: to be made
 	wants map[string]string     // the hosts of their sites
 	jobs  string                // digest of their files
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
 	mine  map[string]bool       // of loads
 	asked map[string]time.Duration
 	taken map[string]time.Duration // asked, and when another node was seen to have them
+	owed  map[string]bool          // hosts that may stand as the session's although it does not have them
 
 	known bool // members, drained and homes were read
 	dirty bool // mine is to be found again
@@ -77,6 +79,7 @@ func newTable(node string, o Options) *table {
 		mine:    map[string]bool{},
 		asked:   map[string]time.Duration{},
 		taken:   map[string]time.Duration{},
+		owed:    map[string]bool{},
 		here:    map[string]bool{},
 		peers:   newPeers(),
 	}
@@ -113,6 +116,7 @@ func (t *table) end() {
 	t.before, t.session.Name, t.revision = t.session.Name, "", 0
 	t.begun = make(chan struct{})
 	clear(t.hosts)
+	clear(t.owed)
 	for name, l := range t.sites {
 		if l.lost != nil { // else it is asked for, and no other call may be given it
 			l.end()
@@ -224,6 +228,22 @@ func (t *table) took(session, name string, e lease.Entry, revision uint64, gap b
 	return true
 }
 
+// owe notes that it is not known what stands of a host after a write of a session.
+func (t *table) owe(session, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.Name == session {
+		t.owed[name] = true
+	}
+}
+
+// paid notes that it is known again.
+func (t *table) paid(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.owed, name)
+}
+
 // lease gives out a site of a host that was taken with a token.
 func (t *table) lease(session, site, name string, token uint64, e *Engine) *siteLease {
 	t.mu.Lock()
@@ -308,7 +328,7 @@ func (t *table) want(sites map[string]string, here []string, jobs string) {
 			t.here[host] = true
 		}
 	}
-	t.wants, t.dirty = sites, true
+	t.wants, t.dirty, t.split = sites, true, nil
 }
 
 // hostOf returns the host under which a site is leased, and the home of that.
@@ -354,18 +374,17 @@ func (t *table) tell(change func(*peers)) {
 	defer t.mu.Unlock()
 	change(&t.peers)
 	t.known, t.dirty = true, true
+	if t.home {
+		t.split = nil
+	}
 }
 
-// linger is how long the sites of a host that goes to another node stay with this one after their last use,
-// so that what is noted of a run that has ended is written. The host stays twice as long.
-func (t *table) linger() time.Duration { return min(2*time.Second, t.term.TTL/10) }
-
 // plan finds out what the node is to take and to give back.
-func (t *table) plan() (take, give []string, moved bool) {
+func (t *table) plan() (take, give, owed []string, moved bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.known || t.session.Name == "" {
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
 	t.share()
 	for name := range t.mine {
@@ -395,40 +414,16 @@ func (t *table) plan() (take, give []string, moved bool) {
 			moved = moved || h.kept
 		}
 	}
+	for name := range t.owed {
+		if t.hosts[name] != nil {
+			delete(t.owed, name)
+		} else if !t.mine[name] {
+			owed = append(owed, name)
+		}
+	}
 	slices.Sort(take)
 	slices.Sort(give)
-	return take, give, moved
-}
-
-// settled reports whether the node has been here for a term: only then it becomes the home of what has none,
-// so that nodes which start together share the sites.
-func (t *table) settled() bool { return t.now()-t.joined >= t.term.TTL }
-
-// share finds which hosts are this node's.
-func (t *table) share() {
-	if !t.dirty {
-		return
-	}
-	t.dirty = false
-	var members []lease.Peer
-	for name, n := range t.members {
-		if !t.drained[name] {
-			members = append(members, lease.Peer{Name: name, Weight: n.Slots})
-		}
-	}
-	loads := t.loads
-	if t.home {
-		loads = slices.Clone(loads)
-		for i := range loads {
-			loads[i].Home = t.homes[loads[i].Host]
-		}
-	}
-	clear(t.mine)
-	for name, node := range lease.Assign(loads, members) {
-		if node == t.node {
-			t.mine[name] = true
-		}
-	}
+	return take, give, owed, moved
 }
 
 // shared returns the hosts whose sites this node is to run: those that it has and is to have, and those that

@@ -101,7 +101,7 @@ func TestAssign(t *testing.T) {
 		{60, 4, 16}, {1000, 10, 106}, {3, 10, 1}, {7, 1, 8},
 	} {
 		all := hosts(tc.hosts)
-		got := lease.Assign(all, members(tc.members))
+		got := assign(all, members(tc.members))
 		count := map[string]int{}
 		for _, node := range got {
 			count[node]++
@@ -115,11 +115,11 @@ func TestAssign(t *testing.T) {
 			j := (i * 7) % len(all)
 			all[i], all[j] = all[j], all[i]
 		}
-		if again := lease.Assign(all, members(tc.members)); len(got) != tc.hosts || !maps.Equal(got, again) {
+		if again := assign(all, members(tc.members)); len(got) != tc.hosts || !maps.Equal(got, again) {
 			t.Errorf("%d hosts on %d nodes: %d have a node", tc.hosts, tc.members, len(got))
 		}
 	}
-	before, after := lease.Assign(hosts(1000), members(10)), lease.Assign(hosts(1000), members(11))
+	before, after := assign(hosts(1000), members(10)), assign(hosts(1000), members(11))
 	moved := 0
 	for host, node := range before {
 		if after[host] != node {
@@ -136,7 +136,7 @@ func TestAssignHomesAndWeights(t *testing.T) {
 	all[0].Home, all[1].Home = "n002", "gone"
 	two := members(3)
 	two[1].Weight = 4
-	got := lease.Assign(all, two)
+	got := assign(all, two)
 	count := map[string]int{}
 	for _, node := range got {
 		count[node]++
@@ -147,7 +147,7 @@ func TestAssignHomesAndWeights(t *testing.T) {
 	if count["n001"] < 50 {
 		t.Errorf("shares %v", count)
 	}
-	if got := lease.Assign(all, nil); len(got) != 0 {
+	if got := assign(all, nil); len(got) != 0 {
 		t.Errorf("without a node: %v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"mirrord/cluster/lease"
@@ -26,11 +27,15 @@ type simNode struct {
 	before   string
 	revision uint64
 	seen     lease.Sightings
-	hosts    map[int]*simLease
-	asked    map[int]bool
-	mine     []int
-	version  int // of the peers in mine
+	hosts    map[*simHost]*simLease
+	asked    map[*simHost]bool
+	mine     map[*simHost]bool // nil: not heard yet
+	news     map[*simHost]bool // what has become its, and what is no longer
+	open     map[*simHost]bool // to be taken or given back, perhaps
 	running  map[*simSite]bool
+
+	key  string
+	said stored // its beat
 }
 
 type simLease struct {
@@ -45,8 +50,9 @@ func newNode(w *world, name string) *simNode {
 		name:  name,
 		rate:  0.97 + 0.06*w.rng.Float64(),
 		ahead: w.random(0, 1000*time.Hour),
+		key:   "beat." + name,
 	}
-	w.byName[name] = n
+	w.nodes[name] = n
 	if w.size.troubles > 0 {
 		between := 24 * time.Hour / time.Duration(w.size.troubles)
 		w.after(w.random(0, 2*between), nil, func() { n.crash(between) })
@@ -56,15 +62,22 @@ func newNode(w *world, name string) *simNode {
 }
 
 func (n *simNode) clock() time.Duration { return n.ahead + time.Duration(float64(n.w.now)*n.rate) }
-func (n *simNode) live() bool           { return n.holder.Live(n.clock()) }
+
+// live ends a session whose time is over, as table.live does.
+func (n *simNode) live() bool {
+	if n.holder.Name != "" && !n.holder.Live(n.clock()) {
+		n.end()
+	}
+	return n.holder.Name != ""
+}
 
 // start begins a life of the node's process.
 func (w *world) start(n *simNode) {
 	n.life++
 	n.holder, n.before, n.revision = lease.Holder{Term: simTerm}, "", 0
 	n.seen = lease.Sightings{Term: simTerm}
-	n.hosts, n.asked, n.running = map[int]*simLease{}, map[int]bool{}, map[*simSite]bool{}
-	n.mine, n.version, n.stopped = nil, -1, 0
+	n.hosts, n.asked, n.running = map[*simHost]*simLease{}, map[*simHost]bool{}, map[*simSite]bool{}
+	n.open, n.news, n.mine, n.stopped = map[*simHost]bool{}, map[*simHost]bool{}, nil, 0
 	w.after(w.random(0, time.Second), n, n.beat)
 	w.after(w.random(0, simTerm.Renew()), n, n.round)
 }
@@ -83,7 +96,7 @@ func (n *simNode) pause(between time.Duration) {
 }
 
 // call writes a key, and tells the node unless the answer is lost.
-func (n *simNode) call(key string, v stored, revision uint64, answer func(rev uint64, ok, lost bool)) {
+func (n *simNode) call(key *stored, v stored, revision uint64, answer func(rev uint64, ok, lost bool)) {
 	w := n.w
 	w.after(w.delay(), nil, func() {
 		rev, ok := w.write(key, v, revision)
@@ -98,23 +111,23 @@ func (n *simNode) call(key string, v stored, revision uint64, answer func(rev ui
 func (n *simNode) end() {
 	n.before, n.holder.Name = n.holder.Name, ""
 	clear(n.hosts)
+	for h := range n.mine {
+		n.open[h] = true
+	}
 }
 
 // beat is Engine.beat.
 func (n *simNode) beat() {
-	w, key := n.w, "beat."+n.name
+	w, key := n.w, &n.said
 	again := func(d time.Duration) { w.after(time.Duration(float64(d)/n.rate), n, n.beat) }
-	if n.holder.Name != "" && !n.live() {
-		n.end()
-	}
-	if n.holder.Name == "" {
+	if !n.live() {
 		v := w.read(key)
-		silent := n.seen.Silent(key, v.revision, n.clock())
+		silent := n.seen.Silent(n.key, v.revision, n.clock())
 		if !lease.Opens(v.beat, v.revision, n.before, silent) {
 			again(2 * time.Second)
 			return
 		}
-		session, sent := fmt.Sprintf("%s-%d", n.name, w.seq), n.clock()
+		session, sent := fmt.Sprintf("%s-%d", n.name, w.queue.seq), n.clock()
 		n.call(key, stored{beat: lease.Beat{Session: session}}, v.revision, func(rev uint64, ok, _ bool) {
 			if !ok {
 				again(2 * time.Second)
@@ -164,70 +177,101 @@ func (n *simNode) round() {
 		w.join(n.name)
 	}
 	for _, name := range lease.Watched(n.name, names) {
-		if v := w.read("beat." + name); v.beat.Ended || n.seen.Silent("beat."+name, v.revision, n.clock()) {
-			n.bury(name, v)
+		o := w.nodes[name]
+		if v := w.read(&o.said); v.beat.Ended || n.seen.Silent(o.key, v.revision, n.clock()) {
+			n.bury(o, v)
 		}
 	}
-	if n.version != w.version && w.rng.IntN(10) > 0 { // some hear of it later
-		n.mine, n.version = w.share(n.name), w.version
+	if w.rng.IntN(10) > 0 { // some hear of it later
+		n.hear()
 	}
-	for _, host := range n.mine {
-		if n.hosts[host] == nil {
-			n.take(host, nil)
-		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(n.hosts)) { // in the same order in each simulation
-		l := n.hosts[host]
-		if _, ok := slices.BinarySearch(n.mine, host); !ok && !n.uses(host) {
-			delete(n.hosts, host)
-			n.call("host."+w.hosts[host].name, stored{entry: l.entry.Given()}, l.revision,
-				func(uint64, bool, bool) {})
+	open := slices.SortedFunc(maps.Keys(n.open), func(a, b *simHost) int { // as in each simulation
+		return strings.Compare(a.name, b.name)
+	})
+	for _, h := range open {
+		switch l := n.hosts[h]; {
+		case l == nil && (n.mine[h] || n.owns(h)):
+			n.take(h, nil)
+		case n.mine[h] || l == nil:
+			delete(n.open, h)
+		case !n.uses(h):
+			delete(n.hosts, h)
+			delete(n.open, h)
+			n.call(&h.entry, stored{entry: l.entry.Given()}, l.revision, func(_ uint64, ok, _ bool) {
+				if !ok {
+					n.open[h] = true
+				}
+			})
 		}
 	}
 }
 
-func (n *simNode) uses(host int) bool {
-	for _, s := range n.w.hosts[host].sites {
+// owns is Engine.own: the host stands as the session's although it does not have it.
+func (n *simNode) owns(h *simHost) bool {
+	e := n.w.read(&h.entry).entry
+	return e.Session == n.holder.Name && !e.Free
+}
+
+// hear takes in who has come and gone.
+func (n *simNode) hear() {
+	if n.mine == nil {
+		n.mine = map[*simHost]bool{}
+		clear(n.news)
+		for _, host := range n.w.shares.Of(n.name) {
+			n.news[n.w.byName[host]] = true
+		}
+	}
+	for h, is := range n.news {
+		if n.open[h] = true; is {
+			n.mine[h] = true
+		} else {
+			delete(n.mine, h)
+		}
+	}
+	clear(n.news)
+}
+
+func (n *simNode) uses(h *simHost) bool {
+	for _, s := range h.sites {
 		if n.running[s] {
 			return true
 		}
 	}
-	return n.asked[host]
+	return n.asked[h]
 }
 
 // bury is Engine.bury.
-func (n *simNode) bury(name string, v stored) {
-	gone := func() { n.w.leave(name) }
+func (n *simNode) bury(o *simNode, v stored) {
 	if v.beat.Ended {
-		gone()
+		n.w.leave(o.name)
 		return
 	}
 	v.beat.Ended = true
-	n.call("beat."+name, v, v.revision, func(_ uint64, ok, _ bool) {
+	n.call(&o.said, v, v.revision, func(_ uint64, ok, _ bool) {
 		if ok {
-			gone()
+			n.w.leave(o.name)
 		}
 	})
 }
 
 // take is Engine.take; then is called with the token when the host is this node's.
-func (n *simNode) take(host int, then func(token uint64)) {
+func (n *simNode) take(host *simHost, then func(token uint64)) {
 	if n.asked[host] || !n.live() {
 		return
 	}
-	w, session, key := n.w, n.holder.Name, "host."+n.w.hosts[host].name
+	w, session, key := n.w, n.holder.Name, &host.entry
 	v, ours := w.read(key), n.hosts[host]
 	if ours != nil {
 		v.entry, v.revision = ours.entry, ours.revision
 	}
 	var holder stored
 	if v.entry.Session != session && v.entry.Session != "" && !v.entry.Free {
-		holder = w.read("beat." + v.entry.Node)
+		holder = w.read(&w.nodes[v.entry.Node].said)
 	}
 	next, gap, ok := v.entry.Taken(n.name, session, holder.beat, holder.revision, 0)
 	if !ok {
-		if n.seen.Silent("beat."+v.entry.Node, holder.revision, n.clock()) {
-			n.bury(v.entry.Node, holder)
+		if o := w.nodes[v.entry.Node]; n.seen.Silent(o.key, holder.revision, n.clock()) {
+			n.bury(o, holder)
 		}
 		return
 	}
@@ -237,9 +281,11 @@ func (n *simNode) take(host int, then func(token uint64)) {
 		if !ok {
 			if now := w.read(key); n.holder.Name == session && (now.entry.Session != session || now.entry.Free) {
 				delete(n.hosts, host)
+				n.open[host] = true
 			} else if ours != nil && n.hosts[host] != nil {
 				n.hosts[host].entry, n.hosts[host].revision = now.entry, now.revision
 			}
+			n.open[host] = true
 			return
 		}
 		if n.holder.Name != session || !n.live() {
@@ -248,9 +294,9 @@ func (n *simNode) take(host int, then func(token uint64)) {
 		l := n.hosts[host]
 		if l == nil {
 			l = new(simLease)
-			n.hosts[host] = l
+			n.hosts[host], n.open[host] = l, true
 			defer func() {
-				for _, s := range w.hosts[host].sites {
+				for _, s := range host.sites {
 					n.schedule(s, l)
 				}
 			}()
@@ -268,28 +314,61 @@ func (n *simNode) take(host int, then func(token uint64)) {
 
 // schedule waits until a site is due, as long as the node has its host.
 func (n *simNode) schedule(s *simSite, l *simLease) {
-	wait := s.clock.Start(s.served).Sub(n.w.at())
-	n.w.after(max(wait, time.Millisecond), n, func() {
-		if n.hosts[s.host] != l {
+	s.waits = slices.DeleteFunc(s.waits, func(x waiting) bool {
+		return x.life != x.n.life || x.n.hosts[s.host] != x.lease || x.n == n
+	})
+	s.waits = append(s.waits, waiting{n, n.life, l})
+	n.w.ring(s)
+}
+
+// ring tells those who wait for a site when it is due.
+func (w *world) ring(s *simSite) {
+	at := s.next
+	if soon := w.at().Add(time.Millisecond); at.Before(soon) {
+		at = soon
+	}
+	if !s.rings.IsZero() && !at.Before(s.rings) {
+		return // then it is seen when the site is due
+	}
+	s.rings = at
+	w.after(at.Sub(w.at()), nil, func() {
+		if !s.rings.Equal(at) {
 			return
 		}
-		if s.clock.Start(s.served).After(n.w.at()) || n.running[s] || n.asked[s.host] {
-			n.w.after(time.Second, n, func() { n.schedule(s, l) })
-			return
-		}
-		n.running[s] = true
-		base, done := s.revision, false
-		n.take(s.host, func(token uint64) {
-			done = true
-			n.run(s, l, base, token)
-		})
-		n.w.after(30*time.Second, n, func() { // the token was not given
-			if !done {
-				delete(n.running, s)
-				n.schedule(s, l)
+		waits := s.waits
+		s.waits, s.rings = nil, time.Time{}
+		for _, x := range waits {
+			if x.life == x.n.life {
+				w.after(0, x.n, func() { x.n.due(s, x.lease) })
 			}
-			done = true
-		})
+		}
+	})
+}
+
+// due begins a run.
+func (n *simNode) due(s *simSite, l *simLease) {
+	switch {
+	case n.hosts[s.host] != l:
+		return
+	case s.next.After(n.w.at()):
+		n.schedule(s, l)
+		return
+	case n.running[s] || n.asked[s.host]:
+		n.w.after(time.Second, n, func() { n.due(s, l) })
+		return
+	}
+	n.running[s] = true
+	base, done := s.revision, false
+	n.take(s.host, func(token uint64) {
+		done = true
+		n.run(s, l, base, token)
+	})
+	n.w.after(30*time.Second, n, func() { // the token was not given
+		if !done {
+			delete(n.running, s)
+			n.schedule(s, l)
+		}
+		done = true
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cluster/lease"
 	"mirrord/job"
 	"mirrord/scheduler"
 )
@@ -48,9 +49,10 @@ func TestSimulation(t *testing.T) {
 			w.play()
 			late := w.unmade()
 			t.Logf("%d nodes, %d sites, %v: %d runs, %d requests, %d crashes, %d pauses, %d takeovers, %d writes, "+
-				"%d reads; %d double visits, %d lost commits, %d times without a run, latest run after %v; took %v",
+				"%d reads, %d moves of hosts; %d double visits, %d lost commits, %d times without a run, "+
+				"latest run after %v; took %v",
 				tc.size.nodes, tc.size.sites, tc.size.lasts, w.runs, w.visits, w.crashes, w.pauses, w.takeovers,
-				w.writes, w.reads, w.double, w.lost, late, w.latest.Round(time.Second),
+				w.writes, w.reads, w.moved, w.double, w.lost, late, w.latest.Round(time.Second),
 				time.Since(began).Round(time.Millisecond))
 			if bites := tc.mutant != (mutant{}); bites {
 				if (w.double > 0) != tc.mutant.noLease || (w.lost > 0) != tc.mutant.noFence {
@@ -58,8 +60,9 @@ func TestSimulation(t *testing.T) {
 				}
 				return
 			}
-			if w.double > 0 || w.lost > 0 || late > 0 {
-				t.Errorf("%d double visits, %d lost commits, %d times without a run", w.double, w.lost, late)
+			if w.double > 0 || w.lost > 0 || late > 0 || w.latest > 10*time.Minute {
+				t.Errorf("%d double visits, %d lost commits, %d times without a run, a run %v late",
+					w.double, w.lost, late, w.latest)
 			}
 			if w.crashes == 0 || w.pauses == 0 || w.takeovers == 0 || w.runs < tc.size.hourly {
 				t.Error("nothing happened")
@@ -92,12 +95,23 @@ type mutant struct{ noLease, noFence bool }
 // simSite is a site, and what is kept of it.
 type simSite struct {
 	name     string
-	host     int
+	host     *simHost
 	clock    scheduler.Clock
 	revision int       // of the pointer
 	served   time.Time // by the pointer
 	token    uint64    // likewise
+	next     time.Time // when it is due
 	begins   []time.Time
+
+	waits []waiting
+	rings time.Time // when they are told that it is due; zero: not
+}
+
+// waiting is a node that believes to have a site, and its lease.
+type waiting struct {
+	n     *simNode
+	life  int
+	lease *simLease
 }
 
 // epoch is when a simulation begins.
@@ -108,11 +122,15 @@ func newWorld(size simSize, m mutant) *world {
 		size:   size,
 		mutant: m,
 		rng:    rand.New(rand.NewPCG(1, 2)),
-		keys:   map[string]*stored{},
-		byName: map[string]*simNode{},
+		nodes:  map[string]*simNode{},
+		byName: map[string]*simHost{},
 	}
 	for i := range size.sites {
-		s := &simSite{name: fmt.Sprintf("site%d", i), host: i * 4 / 5, served: epoch}
+		if number := i * 4 / 5; number == len(w.hosts) {
+			h := &simHost{name: fmt.Sprintf("host%d.example", number)}
+			w.hosts, w.byName[h.name] = append(w.hosts, h), h
+		}
+		s := &simSite{name: fmt.Sprintf("site%d", i), host: w.hosts[len(w.hosts)-1], served: epoch}
 		j := &job.Job{Name: s.name, Schedule: fmt.Sprintf("%d %d * * *", w.rng.IntN(60), w.rng.IntN(24))}
 		if i%max(size.sites/size.hourly, 1) == 0 {
 			j.Schedule = fmt.Sprintf("%d * * * *", w.rng.IntN(60))
@@ -121,12 +139,15 @@ func newWorld(size simSize, m mutant) *world {
 		if s.clock, err = scheduler.NewClock(j, time.UTC, 0); err != nil {
 			panic(err)
 		}
+		s.next = s.clock.Start(epoch)
 		w.sites = append(w.sites, s)
-		for len(w.hosts) <= s.host {
-			w.hosts = append(w.hosts, &simHost{name: fmt.Sprintf("host%d.example", len(w.hosts))})
-		}
-		w.hosts[s.host].sites = append(w.hosts[s.host].sites, s)
+		s.host.sites = append(s.host.sites, s)
 	}
+	loads := make([]lease.Load, 0, len(w.hosts))
+	for _, h := range w.hosts {
+		loads = append(loads, lease.Load{Host: h.name, Sites: len(h.sites)})
+	}
+	w.shares = lease.NewShares(loads)
 	for i := range size.nodes {
 		w.start(newNode(w, fmt.Sprintf("n%04d", i)))
 	}

@@ -3,7 +3,6 @@
 package lease_test
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,25 +18,22 @@ type world struct {
 	rng    *rand.Rand
 	now    time.Duration
 	queue  events
-	seq    int
 
-	keys     map[string]*stored
 	revision uint64
 	peers    []lease.Peer
-	version  int              // of peers
-	shares   map[string][]int // of the last version that somebody asked for
-	shared   int              // that version
+	shares   *lease.Shares
 
-	byName map[string]*simNode
+	nodes  map[string]*simNode
 	sites  []*simSite
 	hosts  []*simHost
+	byName map[string]*simHost
 
-	runs, visits, double, lost, crashes, pauses, takeovers, writes, reads int
+	runs, visits, double, lost, crashes, pauses, takeovers, writes, reads, moved int
 
 	latest time.Duration
 }
 
-// stored is the value of a key.
+// stored is the value of a key. Without a revision it is not there.
 type stored struct {
 	revision uint64
 	beat     lease.Beat
@@ -47,53 +43,27 @@ type stored struct {
 // simHost is a host, and who requested it last.
 type simHost struct {
 	name  string
+	entry stored
 	sites []*simSite
+	to    string // whose it is to be
 	by    *simNode
 	at    time.Duration
 }
 
-type event struct {
-	at   time.Duration
-	seq  int
-	node *simNode // nil: of the network; it happens whatever the nodes do
-	life int      // of the node
-	do   func()
-}
-
-type events []event
-
-func (e events) Len() int      { return len(e) }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].seq < e[j].seq)
-}
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
-
-// after lets something happen on a node, or with nil in the network.
+// after lets something happen on a node, or with nil in the network: whatever the nodes do.
 func (w *world) after(d time.Duration, n *simNode, do func()) {
-	w.seq++
-	e := event{
-		at:   w.now + d,
-		seq:  w.seq,
-		node: n,
-		do:   do,
-	}
+	e := event{at: w.now + d, node: n, do: do}
 	if n != nil {
 		e.life = n.life
 	}
-	heap.Push(&w.queue, e)
+	w.queue.add(e)
 }
 
 // play lets the time pass.
 func (w *world) play() {
-	for len(w.queue) > 0 {
-		e := heap.Pop(&w.queue).(event)
-		if w.now = e.at; w.now > w.size.lasts {
+	for {
+		e, ok := w.queue.next()
+		if w.now = e.at; !ok || w.now > w.size.lasts {
 			return
 		}
 		switch n := e.node; {
@@ -102,7 +72,7 @@ func (w *world) play() {
 			continue
 		case n.stopped > w.now:
 			e.at = n.stopped
-			heap.Push(&w.queue, e)
+			w.queue.add(e)
 			continue
 		}
 		e.do()
@@ -126,69 +96,58 @@ func (w *world) delay() time.Duration {
 
 func (w *world) at() time.Time { return epoch.Add(w.now) }
 
-func (w *world) read(key string) stored {
+func (w *world) read(key *stored) stored {
 	w.reads++
-	if v := w.keys[key]; v != nil {
-		return *v
-	}
-	return stored{}
+	return *key
 }
 
 // write replaces what has a revision.
-func (w *world) write(key string, v stored, revision uint64) (uint64, bool) {
+func (w *world) write(key *stored, v stored, revision uint64) (uint64, bool) {
 	w.writes++
-	var has uint64
-	if old := w.keys[key]; old != nil {
-		has = old.revision
-	}
-	if has != revision {
-		return has, false
+	if key.revision != revision {
+		return key.revision, false
 	}
 	w.revision++
 	v.revision = w.revision
-	w.keys[key] = &v
+	*key = v
 	return v.revision, true
 }
 
 func (w *world) join(name string) {
 	i, found := slices.BinarySearchFunc(w.peers, name, comparePeer)
 	if !found {
-		w.peers = slices.Insert(slices.Clone(w.peers), i, lease.Peer{Name: name, Weight: 4})
-		w.version++
+		w.peers = slices.Insert(w.peers, i, lease.Peer{Name: name, Weight: 4})
+		w.share()
 	}
 }
 
 func (w *world) leave(name string) {
 	if i, found := slices.BinarySearchFunc(w.peers, name, comparePeer); found {
-		w.peers = slices.Delete(slices.Clone(w.peers), i, i+1)
-		w.version++
+		w.peers = slices.Delete(w.peers, i, i+1)
+		w.share()
 	}
 }
 
 func comparePeer(p lease.Peer, name string) int { return strings.Compare(p.Name, name) }
 
-// share returns the hosts of a node by the peers of now.
-func (w *world) share(name string) []int {
-	if w.shares == nil || w.shared != w.version {
-		loads, index := make([]lease.Load, 0, len(w.hosts)), map[string]int{}
-		for i, h := range w.hosts {
-			loads = append(loads, lease.Load{Host: h.name, Sites: len(h.sites)})
-			index[h.name] = i
+// share tells nodes what is theirs now, and what no longer is. The shares are the same for all of them, so
+// that they are found once.
+func (w *world) share() {
+	for host, to := range w.shares.Set(w.peers) {
+		h := w.byName[host]
+		if n := w.nodes[h.to]; n != nil {
+			n.news[h] = false
 		}
-		w.shares, w.shared = map[string][]int{}, w.version
-		for host, node := range lease.Assign(loads, w.peers) {
-			w.shares[node] = append(w.shares[node], index[host])
+		if n := w.nodes[to]; n != nil {
+			n.news[h] = true
 		}
-		for _, hosts := range w.shares {
-			slices.Sort(hosts)
-		}
+		h.to = to
+		w.moved++
 	}
-	return w.shares[name]
 }
 
 // visit is a request.
-func (w *world) visit(n *simNode, host int) {
-	h := w.hosts[host]
+func (w *world) visit(n *simNode, h *simHost) {
 	w.visits++
 	if h.by != nil && h.by != n && w.now-h.at < simTerm.Gap {
 		w.double++
@@ -207,5 +166,6 @@ func (w *world) commit(s *simSite, base int, token uint64, began time.Time) {
 	s.revision++
 	s.token, s.served = token, began.Add(-s.clock.Jitter())
 	s.begins = append(s.begins, began)
+	s.next = s.clock.Start(s.served)
 	w.runs++
 }
