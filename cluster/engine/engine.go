@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,7 @@ type Options struct {
 	Servers  []string                   // nats://HOST:PORT of keepers
 	Keeper   nats.InProcessConnProvider // of this process; nil: none
 	Secret   string                     // of the cluster; "": none
+	CA       string                     // file: who signed the keepers' certificates; "": whom the system trusts
 	Replicas int                        // on how many keepers each value lies, when the bucket is made
 	Node     string                     // the name of this node
 	Slots    int                        // runs at a time: its share of the sites
@@ -59,6 +61,8 @@ type Engine struct {
 	nc *nats.Conn
 	kv jetstream.KeyValue
 	t  *table
+
+	failed atomic.Int64 // calls in a row
 
 	wake    chan struct{} // size 1: one look is enough
 	changed chan struct{} // size 1, likewise
@@ -102,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
 		case <-time.After(retryOpen):
 			o.Log.Debug("the cluster is not there yet", "err", err)
+			tryAnother(e)
 		}
 	}
 }
@@ -154,6 +159,9 @@ func connect(o Options) (*nats.Conn, error) {
 	}
 	if o.Secret != "" {
 		with = append(with, nats.Token(o.Secret))
+	}
+	if o.CA != "" {
+		with = append(with, nats.RootCAs(o.CA))
 	}
 	if o.Keeper != nil {
 		with = append(with, nats.InProcessServer(o.Keeper))

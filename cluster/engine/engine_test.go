@@ -20,7 +20,10 @@ import (
 )
 
 // keepers starts a number of keepers in this process and returns how nodes reach them.
-func keepers(t *testing.T, n int) engine.Options {
+func keepers(t *testing.T, n int) engine.Options { return keepersWith(t, n, nil) }
+
+// keepersWith is keepers, each changed before it starts; change may be nil.
+func keepersWith(t *testing.T, n int, change func(*keeper.Options)) engine.Options {
 	t.Helper()
 	o := engine.Options{
 		Secret:   "xyzzy",
@@ -46,6 +49,9 @@ func keepers(t *testing.T, n int) engine.Options {
 		if n > 1 {
 			k.Listen, k.Routes, k.Peers = listen[i], routes[i], routes
 			o.Servers = append(o.Servers, "nats://"+listen[i])
+		}
+		if change != nil {
+			change(&k)
 		}
 		started, err := keeper.Start(k)
 		if err != nil {

@@ -56,6 +56,18 @@ func (e *Engine) endInTime(ctx context.Context) {
 // retryBeat is the pause after a beat that did not arrive.
 func (e *Engine) retryBeat() time.Duration { return e.o.Term.TTL / 15 }
 
+// failedMost is after how many failures in a row a node tries another keeper: the one that it is connected to
+// may be cut off from the others.
+const failedMost = 3
+
+func tryAnother(e *Engine) {
+	if e.failed.Add(1)%failedMost == 0 {
+		if err := e.nc.ForceReconnect(); err != nil {
+			e.o.Log.Debug("no other keeper", "err", err)
+		}
+	}
+}
+
 // beat sends one beat, and returns when the next one is due.
 func (e *Engine) beat(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Term.TTL/6)
@@ -68,10 +80,12 @@ func (e *Engine) beat(ctx context.Context) time.Duration {
 	revision, err := put(ctx, e.kv, key, lease.Beat{Session: session}, revision)
 	if err == nil {
 		e.t.renewed(session, sent, revision)
+		e.failed.Store(0)
 		return e.o.Term.Renew()
 	}
 	if !errors.Is(err, errOther) {
 		e.o.Log.Warn("no answer from the cluster", "err", err)
+		tryAnother(e)
 		return e.retryBeat()
 	}
 	b, revision, err := get[lease.Beat](ctx, e.kv, key)
@@ -93,6 +107,7 @@ func (e *Engine) beginSession(ctx context.Context) time.Duration {
 	key := keyBeat + escape(e.o.Node)
 	b, revision, err := get[lease.Beat](ctx, e.kv, key)
 	if err != nil {
+		tryAnother(e)
 		return e.retryBeat()
 	}
 	if !e.t.opens(b, revision) {

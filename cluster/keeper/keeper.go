@@ -26,8 +26,28 @@ type Options struct {
 	Listen string // HOST:PORT for workers; "": only this process
 	Routes string // HOST:PORT for the other keepers; "": there are none
 	Peers  []string
-	Secret string // of the cluster, for workers and keepers; "": none
+	Secret string       // of the cluster, for workers and keepers; "": none
+	TLS    Certificates // none: what is sent can be read on the way
 	Log    *slog.Logger
+}
+
+// Certificates names the files of a keeper that encrypts what is sent. The certificate has the hosts of
+// Listen and Routes, for servers and for clients, as keepers are clients of one another.
+type Certificates struct {
+	Cert, Key string
+	CA        string // that signed the certificates of all keepers; "": one that the system trusts
+}
+
+// block is what the server's configuration says of it.
+func (t Certificates) block() string {
+	if t.Cert == "" {
+		return ""
+	}
+	ca := ""
+	if t.CA != "" {
+		ca = fmt.Sprintf("ca_file: %q, ", t.CA)
+	}
+	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, %stimeout: 5 }\n", t.Cert, t.Key, ca)
 }
 
 // Server is a keeper that runs.
@@ -66,7 +86,7 @@ func config(o Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "server_name: %q\n", o.Name)
 	if o.Listen != "" {
-		fmt.Fprintf(&b, "listen: %q\n", o.Listen)
+		fmt.Fprintf(&b, "listen: %q\n%s", o.Listen, o.TLS.block())
 	}
 	const stream = "jetstream { store_dir: %q, max_memory_store: 64MB, max_file_store: 16GB, " +
 		"sync_interval: always }\n"
@@ -77,7 +97,7 @@ func config(o Options) string {
 	if o.Routes == "" {
 		return b.String()
 	}
-	fmt.Fprintf(&b, "cluster {\n name: mirrord\n listen: %q\n", o.Routes)
+	fmt.Fprintf(&b, "cluster {\n name: mirrord\n listen: %q\n%s", o.Routes, o.TLS.block())
 	var who *url.Userinfo
 	if o.Secret != "" {
 		fmt.Fprintf(&b, " authorization { user: keeper, password: %q }\n", o.Secret)

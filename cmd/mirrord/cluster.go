@@ -44,17 +44,20 @@ Guide: docs/cluster.md.`,
 type clusterFlags struct {
 	servers []string
 	secret  string // file
+	ca      string // file
 }
 
 // The environment says what the flags leave out.
 const (
 	envCluster = "MIRRORD_CLUSTER"
 	envSecret  = "MIRRORD_CLUSTER_SECRET_FILE"
+	envCA      = "MIRRORD_CLUSTER_CA_FILE"
 )
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.servers, "cluster", nil, "`URLS` (docs/cluster.md)")
 	cmd.Flags().StringVar(&f.secret, "cluster-secret", "", "`FILE` with its secret")
+	cmd.Flags().StringVar(&f.ca, "cluster-ca", "", "`FILE`: who signs for its keepers")
 }
 
 // engineOptions reads what all commands need to reach the cluster.
@@ -66,6 +69,12 @@ func (f *clusterFlags) engineOptions(a *cli) (o engine.Options, err error) {
 	for _, s := range o.Servers {
 		if !strings.HasPrefix(s, "nats://") && !strings.HasPrefix(s, "tls://") {
 			return o, app.Usagef("--cluster %s: an address such as nats://keeper1:4222", s)
+		}
+	}
+	ca, _ := a.lookupEnv(envCA)
+	if o.CA = cmp.Or(f.ca, ca); o.CA != "" {
+		if _, err := os.ReadFile(o.CA); err != nil {
+			return o, app.Usagef("--cluster-ca: %w", err)
 		}
 	}
 	env, _ := a.lookupEnv(envSecret)
@@ -253,6 +262,7 @@ type nodeFlags struct {
 type keeperFlags struct {
 	listen, routes string
 	peers          []string
+	cert, key      string // files
 }
 
 func (f *nodeFlags) add(cmd *cobra.Command) {
@@ -264,8 +274,11 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
 	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
+	fl.StringVar(&f.keeper.cert, "keeper-cert", "", "`FILE` of its certificate")
+	fl.StringVar(&f.keeper.key, "keeper-key", "", "`FILE` of its key")
 	for _, name := range []string{
-		"cluster-secret", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
+		"cluster-secret", "cluster-ca", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
+		"keeper-cert", "keeper-key",
 	} {
 		_ = fl.MarkHidden(name) // docs/cluster.md describes them; the flag is there
 	}
@@ -320,13 +333,18 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 			return nil, app.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
 				f.keeper.listen)
 		}
+		if (f.keeper.cert == "") != (f.keeper.key == "") {
+			return nil, app.Usagef("--keeper-cert and --keeper-key: both or none")
+		}
 		k, err := openKeeper(f, o, filepath.Join(st.Dir, "keeper"), x.Log)
 		if err != nil {
 			return nil, err
 		}
 		n.keeper = k
 		if len(o.Servers) == 0 {
-			o.Servers = []string{"nats://" + f.keeper.listen}
+			if o.Servers = []string{"nats://" + f.keeper.listen}; f.keeper.cert != "" {
+				o.Servers[0] = "tls://" + f.keeper.listen
+			}
 		}
 	}
 	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log

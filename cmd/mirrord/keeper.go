@@ -21,6 +21,7 @@ func openKeeper(f *nodeFlags, o engine.Options, dir string, log *slog.Logger) (*
 		Routes: f.keeper.routes,
 		Peers:  f.keeper.peers,
 		Secret: o.Secret,
+		TLS:    keeper.Certificates{Cert: f.keeper.cert, Key: f.keeper.key, CA: o.CA},
 		Log:    log,
 	})
 	if err != nil {

@@ -76,6 +76,7 @@ func rows() map[string]Row {
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
 		// import them.
 		"internal/demosite": helper, "internal/systemd": helper, "internal/version": helper,
+		"internal/badnet":    helper,
 		"internal/badserver": helper, "internal/layers": helper, "internal/collector": helper,
 
 		// Where scenarios are made: imports what it likes, and only tests import it.

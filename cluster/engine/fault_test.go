@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"mirrord/cluster/engine"
+	"mirrord/cluster/keeper"
+	"mirrord/internal/badnet"
+)
+
+// A node that cannot reach the keepers, or that they do not reach, requests nothing before another one has
+// its hosts, and takes part again when the network is back.
+func TestCutOff(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		up, down bool
+	}{{"both", false, false}, {"to the keeper", false, true}, {"from the keeper", true, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.up != tc.down && os.Getenv("MIRRORD_LONG") == "" {
+				t.Skip("it takes five seconds until a connection is given up: set MIRRORD_LONG=1")
+			}
+			t.Parallel()
+			address := freePort(t)
+			o := keepersWith(t, 1, func(k *keeper.Options) { k.Listen = address })
+			o.Term.TTL = 1200 * time.Millisecond
+			wire := badnet.Open(t, address)
+			named := func(name, server string) *engine.Engine {
+				with := o
+				with.Node, with.Keeper, with.Servers = name, nil, []string{"nats://" + server}
+				e := node(t, with)
+				e.Want(wanted(6), nil, "")
+				return e
+			}
+			a, b := named("a", wire.Address), named("b", address)
+			until(t, "both have hosts", func() bool {
+				n := len(a.Shared())
+				return n > 0 && n+len(b.Shared()) == 6
+			})
+			hosts := slices.Collect(maps.Keys(a.Shared()))
+			wire.Pass(tc.up, tc.down)
+			until(t, "the other node may request all hosts", func() bool {
+				all := true
+				for _, host := range hosts {
+					his := b.Turn(host, time.Now()).IsZero()
+					if his && a.Turn(host, time.Now()).IsZero() {
+						t.Fatalf("two nodes request %s", host)
+					}
+					all = all && his
+				}
+				return all
+			})
+			wire.Pass(true, true)
+			until(t, "the node takes part again", func() bool { return len(a.Shared()) > 0 })
+		})
+	}
+}
+
+// When the only keeper stops and starts, nodes go on; when it starts with an empty disk they do as soon as
+// one has made what it lacks.
+func TestKeeperStarts(t *testing.T) {
+	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
+	k.Listen = freePort(t)
+	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })
+	o.Keeper, o.Servers = nil, []string{"nats://" + k.Listen}
+	start := func() *keeper.Server {
+		t.Helper()
+		s, err := keeper.Start(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := start()
+	o.Node = "a"
+	a := node(t, o)
+	a.Want(wanted(3), nil, "")
+	all := func() bool { return len(a.Shared()) == 3 }
+	until(t, "it has its share", all)
+	one, err := engine.Identify(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := a.Acquire("site0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = start()
+	until(t, "it goes on", func() bool {
+		id, err := engine.Identify(t.Context(), a)
+		return err == nil && id == one && all()
+	})
+	select {
+	case <-before.Lost():
+		t.Log("the session did not outlive the keeper")
+	default:
+	}
+	s.Close()
+	until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
+	<-before.Lost()
+	if err := before.Release(); err != nil {
+		t.Error(err)
+	}
+	k.Dir = t.TempDir()
+	s = start()
+	defer s.Close()
+	o.Node = "b"
+	b := node(t, o)
+	b.Want(wanted(3), nil, "")
+	until(t, "both go on", func() bool { return len(a.Shared()) > 0 && len(a.Shared())+len(b.Shared()) == 3 })
+	if id, err := engine.Identify(t.Context(), a); err != nil || id == one {
+		t.Errorf("it counts as the same cluster: %v", err)
+	}
+}
