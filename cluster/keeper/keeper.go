@@ -90,7 +90,12 @@ func config(o Options) string {
 	}
 	const stream = "jetstream { store_dir: %q, max_memory_store: 64MB, max_file_store: 16GB, " +
 		"sync_interval: always }\n"
-	fmt.Fprintf(&b, stream, filepath.Clean(o.Dir))
+	// what a server by itself keeps does not become the part of one among several, but at times a bit of it
+	kind := "one"
+	if o.Routes != "" {
+		kind = "several"
+	}
+	fmt.Fprintf(&b, stream, filepath.Join(o.Dir, kind))
 	if o.Secret != "" {
 		fmt.Fprintf(&b, "authorization { token: %q }\n", o.Secret)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ Guide: docs/cluster.md.`,
 	}
 	cmd.AddCommand(
 		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterAdoptCommand(a),
+		clusterKeepersCommand(a),
 		clusterPushCommand(a), clusterPullCommand(a), clusterDepotCommand(a), clusterCollectCommand(a),
 	)
 	return cmd
@@ -45,6 +47,8 @@ type clusterFlags struct {
 	servers []string
 	secret  string // file
 	ca      string // file
+
+	patience time.Duration // of a command; 0: reachWithin
 }
 
 // The environment says what the flags leave out.
@@ -104,7 +108,7 @@ func (f *clusterFlags) withCluster(
 	if len(o.Servers) == 0 {
 		return app.Usagef("which cluster? Set --cluster or $%s", envCluster)
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.patience, reachWithin))
 	defer cancel()
 	o.Log = a.log()
 	e, err := engine.Open(ctx, o)
@@ -217,6 +221,37 @@ not removed.`,
 	return cmd
 }
 
+// copiedWithin is how long a command waits until what the cluster keeps is copied.
+const copiedWithin = 2 * time.Minute
+
+func clusterKeepersCommand(a *cli) *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:   "keepers 3|5",
+		Short: "Let what the nodes share lie on more keepers, or fewer",
+		Long: `Let what the nodes share lie on three or five keepers. New keepers are started before, with the addresses of all in --join; this command
+copies to them. It returns when all have everything.`,
+		Example:   "  mirrord cluster keepers 5",
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"3", "5"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.patience = copiedWithin
+			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+				n, err := strconv.Atoi(args[0])
+				if err == nil {
+					err = engine.SetKeepers(ctx, e, n)
+				}
+				if err == nil {
+					a.printf("%d keepers have everything\n", n)
+				}
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
 func clusterAdoptCommand(a *cli) *cobra.Command {
 	var f clusterFlags
 	var address string
@@ -276,12 +311,20 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
 	fl.StringVar(&f.keeper.cert, "keeper-cert", "", "`FILE` of its certificate")
 	fl.StringVar(&f.keeper.key, "keeper-key", "", "`FILE` of its key")
-	for _, name := range []string{
-		"cluster-secret", "cluster-ca", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
-		"keeper-cert", "keeper-key",
-	} {
-		_ = fl.MarkHidden(name) // docs/cluster.md describes them; the flag is there
+	// The help has to be short; manual pages and completions have them.
+	hide := func(hidden bool) {
+		for _, name := range []string{
+			"cluster-secret", "cluster-ca", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
+			"keeper-cert", "keeper-key",
+		} {
+			fl.Lookup(name).Hidden = hidden
+		}
 	}
+	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
+		hide(true)
+		defer hide(false)
+		c.Parent().HelpFunc()(c, args)
+	})
 }
 
 // node is a daemon's part in a cluster.

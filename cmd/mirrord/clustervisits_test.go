@@ -183,6 +183,8 @@ type commits struct {
 	last  map[string]depot.Pointer
 	times []time.Time
 	wrong []string
+	// how far the clocks of those who committed are behind and ahead, at most
+	behind, ahead time.Duration
 }
 
 // watchCommits looks at a depot until the test ends.
@@ -228,6 +230,7 @@ func (c *commits) look(all []depot.Pointer, now time.Time) {
 				was.Version, was.Token, p.Version, p.Token))
 		}
 		c.last[p.Site] = p
+		c.behind, c.ahead = max(c.behind, now.Sub(p.Time)), max(c.ahead, p.Time.Sub(now))
 		c.times = append(c.times, now)
 	}
 }
@@ -243,6 +246,13 @@ func (c *commits) longest(from time.Time) (d time.Duration, n int) {
 		}
 	}
 	return d, n - 1
+}
+
+// clocks says how far the clocks of those who committed are behind and ahead, at most.
+func (c *commits) clocks() (behind, ahead time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.behind, c.ahead
 }
 
 // problems returns what was committed and is so no more.

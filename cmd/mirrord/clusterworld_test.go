@@ -31,9 +31,11 @@ type clusterWorld struct {
 	secret  string
 	servers string              // of the keepers, as nodes are told by default
 	clients map[string]string   // where a keeper serves nodes
+	at      map[string]string   // what one is told in the place of servers
 	args    map[string][]string // of a node, behind those of all
 	env     []string
-	program map[string]string // of a node; default: mirrord
+	more    map[string][]string // of env, for a node
+	program map[string]string   // of a node; default: mirrord
 	running map[string]*exec.Cmd
 	began   time.Time
 }
@@ -57,8 +59,10 @@ func newClusterWorld(t *testing.T, sites, keepers int, depotAddress string, env 
 		depot:   depotAddress,
 		secret:  filepath.Join(dir, "secret"),
 		clients: map[string]string{},
+		at:      map[string]string{},
 		args:    map[string][]string{},
 		env:     env,
+		more:    map[string][]string{},
 		program: map[string]string{},
 		running: map[string]*exec.Cmd{},
 		began:   time.Now(),
@@ -104,8 +108,12 @@ func (w *clusterWorld) keepers(names string) {
 func (w *clusterWorld) start(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
+		servers := w.servers
+		if w.at[name] != "" {
+			servers = w.at[name]
+		}
 		args := []string{"daemon", "--jobs", filepath.Join(w.dir, "jobs"), "--state", filepath.Join(w.dir, name),
-			"--spread", "0", "--node", name, "--cluster", w.servers, "--cluster-secret", w.secret, "--depot", w.depot}
+			"--spread", "0", "--node", name, "--cluster", servers, "--cluster-secret", w.secret, "--depot", w.depot}
 		program := w.program[name]
 		if program == "" {
 			program = "mirrord"
@@ -115,7 +123,7 @@ func (w *clusterWorld) start(names ...string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		cmd.Stderr, cmd.Env = log, append(os.Environ(), w.env...)
+		cmd.Stderr, cmd.Env = log, append(append(os.Environ(), w.env...), w.more[name]...)
 		err = cmd.Start()
 		log.Close()
 		if err != nil {
