@@ -4,8 +4,8 @@ package policy
 
 import "testing"
 
-// Directories of only an index count as pages where most of a subtree are such, and at least ten, whatever
-// the rest of the site is like.
+// Directories of only an index count as pages where most of the site are such, or most of a large subtree,
+// whatever the rest of the site is like.
 func TestFolds(t *testing.T) {
 	for _, c := range []struct {
 		what              string
@@ -15,10 +15,10 @@ func TestFolds(t *testing.T) {
 		subtree, wholeOne bool
 	}{
 		{"nearly all of the site", 12, 1, 0, 3, true, true},
-		{"those of a subtree", 12, 11, 0, 40, true, false},
-		{"half of a subtree", 12, 12, 0, 40, false, false},
-		{"half, but for dead ones", 12, 12, 1, 40, true, false},
-		{"too few", leastFold - 1, 0, 0, 0, false, false},
+		{"those of a subtree", 80, 79, 0, 90, true, false},
+		{"half of a subtree", 80, 80, 0, 90, false, false},
+		{"half, but for dead ones", 80, 80, 1, 90, true, false},
+		{"too few", leastFold - 1, 0, 0, 80, false, false},
 	} {
 		parent, live, only := []Dir{Root, Root}, []bool{true, true}, []bool{false, false}
 		add := func(up Dir, n int, isLive, isOnly bool) {

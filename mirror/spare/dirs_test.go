@@ -99,8 +99,11 @@ func TestUnitsOfDirectoriesOfOnePage(t *testing.T) {
 		urls = append(urls, fmt.Sprintf(home+"/posts/p%d/", p))
 	}
 	blog := slices.Clone(urls)
+	for d := range 80 {
+		blog = append(blog, fmt.Sprintf(home+"/docs/d%d/a.html", d), fmt.Sprintf(home+"/posts/more%d/", d))
+	}
 	for d := range 30 {
-		blog = append(blog, fmt.Sprintf(home+"/docs/d%d/a.html", d))
+		blog = append(blog, fmt.Sprintf(home+"/api/d%d/a.html", d))
 	}
 	few := append([]string{home + "/docs/a/b/c/d.html"}, urls[:5]...)
 	for _, c := range []struct {
