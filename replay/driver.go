@@ -265,9 +265,12 @@ func (d *driver) act(w *World) error {
 		MaxAge:  int64(d.o.MaxAge.Seconds()),
 		Without: d.o.Without,
 	}
+	own := d.o.MaxRequests
 	if d.o.Budget > 0 {
-		own := max(1, int(d.o.Budget*float64(d.knownUnits())))
+		own = max(1, int(d.o.Budget*float64(d.knownUnits())))
 		o.Own = own
+	}
+	if own > 0 {
 		o.Budget = d.purse.Budget(own)
 	}
 	if d.again != nil {
@@ -302,7 +305,7 @@ func (d *driver) act(w *World) error {
 			}
 		}
 	}
-	d.purse.Spend(o.Own, w.Requests())
+	d.purse.Spend(own, w.Requests())
 	return d.finish(w, &more)
 }
 

@@ -26,8 +26,10 @@ type Options struct {
 	PriceMB float64 // of a megabyte that answers transfer, on top; for adaptive
 	// share of what is known that a step may ask, in the mean of 8 steps; 0: no bound. What a listing brings
 	// that is new is fetched all the same
-	Budget  float64
-	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
+	Budget float64
+	// requests that a step may make in the mean of 8 steps, as limits.max_requests of a job; 0: no bound
+	MaxRequests int
+	MaxSkip     int // no unit stays unobserved for more steps in a row; 0: no bound
 	// no unit that was last observed so long ago is skipped; 0: no bound
 	MaxAge time.Duration
 

@@ -23,10 +23,11 @@ func tuneCommand(a *cli) *cobra.Command {
 		Use:   "tune JOB (--requests N | --late TIME)",
 		Short: "Propose a price for a job",
 		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
-which a change would have been found at most so late, both in the mean over the runs that the job has made. The price
-that fits the first half of them is tried on the other, so that you see how far to trust it.
+which a change would have been found at most so late, both in the mean over the runs that the job has made. A site may
+begin to change more, so N is proposed as limits.max_requests too. The price that fits the first half of the runs is
+tried on the other, so that you see how far to trust it.
 
-No site is contacted and nothing is changed: the line to write into the job file is printed. mirrord plan JOB --price
+No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
 shows what other prices would have come to. Guide: docs/evolution.md.`,
 		Example: `  mirrord tune samba --requests 300
   mirrord tune samba --late 12h`,
@@ -84,16 +85,20 @@ func printTuned(a *cli, r *app.TuneReport) {
 		a.printf("%s: price %s for %s\n", r.Job, price, goal)
 	} else {
 		a.printf("%s: no price gives %s; %s comes nearest\n", r.Job, goal, price)
-		if r.Goal > 0 {
-			a.printf("  what to do: limits.max_requests bounds a run, and the next one goes on\n")
-		}
 	}
 	a.printf("  in the last %d of its %d runs: %s\n", r.Whole.Steps, r.Runs, stretchText(&r.Whole))
 	if t := r.Trial; t != nil {
-		a.printf("  tried on the later half, with the price %s of the first: %s\n", priceText(t.Price),
+		with := ""
+		if r.MaxRequests > 0 {
+			with = " and this limit"
+		}
+		a.printf("  tried on the later half, with the price %s of the first%s: %s\n", priceText(t.Price), with,
 			stretchText(&t.Late))
 	}
 	a.printf("  the job has %s; to change it:\n\n[adaptive]\nprice = %s\n", priceText(r.InForce), price)
+	if r.MaxRequests > 0 {
+		a.printf("\n[limits]\nmax_requests = %d\n", r.MaxRequests)
+	}
 }
 
 // printPrices writes what prices would have come to.
