@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/cluster/depot"
+	"mirrord/fetch"
 	"mirrord/scheduler"
 	"mirrord/store"
 )
@@ -31,8 +32,8 @@ type Peers interface {
 	Shared() map[string]bool
 	// Changed receives when Shared may be another one.
 	Changed() <-chan struct{}
-	// Turn is fetch.Hosts.Beyond.
-	Turn(host string, now time.Time) (again time.Time)
+	// Others is for the politeness of the daemon.
+	fetch.Others
 }
 
 // share is the part of the jobs that a daemon of a cluster runs. nil is all of them. With a depot each site

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/cluster/depot"
+	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -27,7 +28,10 @@ type twoPeers struct {
 
 func (p *twoPeers) Want(map[string]string, []string, string) {}
 func (p *twoPeers) Changed() <-chan struct{}                 { return nil }
-func (p *twoPeers) Turn(string, time.Time) (again time.Time) { return again }
+func (p *twoPeers) Done(string, fetch.Observation)           {}
+func (p *twoPeers) Turn(string, fetch.Politeness, time.Time) (again time.Time) {
+	return again
+}
 func (p *twoPeers) Shared() map[string]bool {
 	if has := p.has.Load(); has != nil {
 		return *has

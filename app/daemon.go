@@ -65,7 +65,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	}
 	var kept scheduler.Store = records{kept: st, log: a.Log}
 	if o.Cluster != nil {
-		d.hosts.Beyond = o.Cluster.Turn
+		d.hosts.Beyond = o.Cluster
 		if d.share, err = newShare(o.Cluster, st, o.Depot, a.Log); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/control"
+	"mirrord/fetch"
 	"mirrord/scheduler"
 	"mirrord/status"
 	"mirrord/web"
@@ -27,6 +28,8 @@ type Nodes interface {
 	To(node string) http.RoundTripper
 	// Answer lets h answer the requests of other nodes until stop is called, which waits.
 	Answer(h http.Handler) (stop func(), err error)
+	// Lend lets other nodes have turns of this node's hosts, and this one turns of theirs, until stop is called.
+	Lend(h *fetch.Hosts) (stop func(), err error)
 }
 
 // Face is what a daemon shows of itself: *Daemon of one machine, *Everywhere of all nodes of a cluster.
@@ -84,6 +87,11 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 	if err != nil {
 		return nil, err
 	}
+	keep, err := nodes.Lend(d.hosts)
+	if err != nil {
+		stop()
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Everywhere{
 		Daemon: d,
@@ -91,6 +99,7 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 		ctx:    ctx,
 		stop: func() {
 			cancel()
+			keep()
 			stop()
 		},
 		said: map[string]saidNode{},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/control"
+	"mirrord/fetch"
 	"mirrord/status"
 	"mirrord/store/storetest"
 )
@@ -62,6 +63,8 @@ func (n oneNode) Answer(h http.Handler) (stop func(), err error) {
 		delete(n.nodes, n.me)
 	}, nil
 }
+
+func (n oneNode) Lend(*fetch.Hosts) (stop func(), err error) { return func() {}, nil }
 
 // toNode carries requests to a node.
 type toNode struct {

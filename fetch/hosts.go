@@ -82,6 +82,14 @@ func Observe(res *Result, err error) Observation {
 	return o
 }
 
+// Others are the machines that share hosts with this one. Their methods do not wait, and call no Hosts.
+type Others interface {
+	// Turn is asked before a turn is taken: zero lets it be taken, else it is asked again then.
+	Turn(host string, p Politeness, now time.Time) (again time.Time)
+	// Done follows each turn that was taken.
+	Done(host string, o Observation)
+}
+
 // Hosts holds the turn of every host for all jobs of a process. Where jobs differ the strictest rule holds.
 // It is safe for concurrent use, starts no goroutine and reads no clock: time is passed in and must not go
 // backward by much.
@@ -89,10 +97,9 @@ func Observe(res *Result, err error) Observation {
 // A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports
 // one host, is the strict choice.
 type Hosts struct {
-	// Beyond has a say in each turn, for hosts that other machines request too: zero lets the turn be taken,
-	// else it is asked again then. It must not wait. nil: no other machine does. It is set before the first
-	// call.
-	Beyond func(host string, now time.Time) (again time.Time)
+	// Beyond has a say in each turn, for hosts that other machines request too. nil: no other machine does. It
+	// is set before the first call.
+	Beyond Others
 
 	mu    sync.Mutex
 	hosts map[string]*host
@@ -143,7 +150,7 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	r := &s.rules[mine]
 	again := s.busy(eff, r, now)
 	if again.IsZero() && h.Beyond != nil {
-		again = h.Beyond(name, now)
+		again = h.Beyond.Turn(name, p, now)
 	}
 	if !again.IsZero() {
 		r.awaited = again
@@ -209,6 +216,9 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	s.seen = now
 	s.inFlight = max(s.inFlight-1, 0)
 	s.rules[mine].inFlight = max(s.rules[mine].inFlight-1, 0)
+	if h.Beyond != nil {
+		h.Beyond.Done(name, o)
+	}
 	if o.Unused {
 		s.requests--
 		s.rules[mine].served = s.rules[mine].before
@@ -304,7 +314,7 @@ func (s *host) learn(o Observation, p Politeness, now time.Time) {
 			s.notBefore = t
 		}
 	}
-	if o.distress() {
+	if o.Distress() {
 		s.failures++
 		// requests that fail together are one sign, not sixteen
 		if s.penalty == 0 || !now.Before(s.grown.Add(s.penalty)) {
@@ -336,8 +346,8 @@ func (s *host) learn(o Observation, p Politeness, now time.Time) {
 	}
 }
 
-// distress tells a host in trouble from a single URL in trouble, such as a body that always breaks off.
-func (o Observation) distress() bool {
+// Distress tells a host in trouble from a single URL in trouble, such as a body that always breaks off.
+func (o Observation) Distress() bool {
 	for _, class := range [...]error{ErrTimeout, ErrTooSlow, ErrRefused, ErrUnreachable, ErrReset} {
 		if errors.Is(o.Err, class) {
 			return true

@@ -11,6 +11,7 @@
 //	share.go     taking hosts and giving them back
 //	peers.go     who else there is, and who has ended
 //	site.go      leases of sites: store.Owner
+//	loans.go     turns of hosts that another node has
 //	calls.go     HTTP requests from node to node
 package engine
 
@@ -29,6 +30,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"mirrord/cluster/lease"
+	"mirrord/fetch"
 	"mirrord/site"
 )
 
@@ -63,6 +65,7 @@ type Engine struct {
 	t  *table
 
 	failed atomic.Int64 // calls in a row
+	loans loans
 
 	wake    chan struct{} // size 1: one look is enough
 	changed chan struct{} // size 1, likewise
@@ -233,14 +236,17 @@ func kick(c chan struct{}) {
 // askAgain is when to ask again for a host that this node does not have yet.
 const askAgain = 200 * time.Millisecond
 
-// tooLong is a wait that no run accepts: for hosts that another node has for its own sites.
+// tooLong is a wait that no run accepts: for hosts of another node that lends no turn.
 const tooLong = 24 * time.Hour
 
-// Turn decides over a request to a host: it may start when the time is zero, else it is to ask again then. A
-// host that is not this node's is asked for.
-func (e *Engine) Turn(hostname string, now time.Time) (again time.Time) {
-	wait, asked := e.t.turn(site.RegistrableDomain(hostname))
-	if asked {
+// Turn is fetch.Others. A host that is not this node's is asked for; when another node has it, that one is
+// asked for a turn.
+func (e *Engine) Turn(hostname string, p fetch.Politeness, now time.Time) (again time.Time) {
+	wait, asked, of := e.t.turn(site.RegistrableDomain(hostname))
+	switch {
+	case of != "":
+		return e.borrow(hostname, of, p, now)
+	case asked:
 		kick(e.wake)
 	}
 	if wait == 0 {

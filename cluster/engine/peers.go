@@ -26,6 +26,23 @@ type Node struct {
 	Jobs    string    `json:"jobs,omitempty"` // digest of its job files
 }
 
+// taken is a host that another node has.
+type taken struct {
+	node string
+	at   time.Duration // when that was seen
+}
+
+// peers is what nodes tell one another.
+type peers struct {
+	members map[string]Node
+	drained map[string]bool
+	homes   map[string]string
+}
+
+func newPeers() peers {
+	return peers{map[string]Node{}, map[string]bool{}, map[string]string{}}
+}
+
 // me is what this node says of itself.
 func (e *Engine) me(session string) Node {
 	jobs, _, _ := e.t.told()

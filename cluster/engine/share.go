@@ -29,6 +29,9 @@ func (e *Engine) keepShare(ctx context.Context) {
 		e.round(ctx)
 		e.stillMember(ctx)
 		e.compareJobs(&jobs)
+		for _, unused := range e.loans.lapsed(e.o.Now(), e.o.Term) {
+			e.tellTurn(unused, "")
+		}
 		t := time.NewTimer(e.t.linger())
 		select {
 		case <-ctx.Done():
@@ -89,10 +92,7 @@ func (e *Engine) round(ctx context.Context) {
 		short, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
 		defer cancel()
 		_, _, err := e.take(short, name, 0)
-		switch {
-		case errors.Is(err, store.ErrLocked) && !errors.Is(err, ErrAway):
-			e.t.refused(name)
-		case err != nil:
+		if err != nil {
 			e.o.Log.Debug("a host is not this node's yet", "host", name, "err", err)
 		}
 		return err == nil
@@ -168,6 +168,9 @@ func (e *Engine) take(
 		if !ok {
 			if e.t.silent(keyBeat+escape(entry.Node), beat) && e.bury(ctx, entry.Node, holder, beat) {
 				continue
+			}
+			if entry.Node != e.o.Node {
+				e.t.refused(name, entry.Node)
 			}
 			return "", 0, fmt.Errorf("%w by node %s", store.ErrLocked, entry.Node)
 		}

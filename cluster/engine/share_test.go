@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/cluster/engine"
+	"mirrord/fetch"
 )
 
 // ahead is a clock that tests put forward.
@@ -97,7 +100,7 @@ func TestShare(t *testing.T) {
 		return len(b.Shared()) == 20
 	})
 	for host := range of {
-		if b.Turn("www."+host, time.Now()).IsZero() {
+		if b.Turn("www."+host, polite, time.Now()).IsZero() {
 			t.Errorf("%s is requested before the gap is over", host)
 		}
 	}
@@ -142,6 +145,9 @@ func TestHomes(t *testing.T) {
 	}
 }
 
+// polite is a job's politeness.
+var polite = fetch.Politeness{Delay: 30 * time.Millisecond, By: "job"}
+
 // A host that is no site's is this node's as long as it is requested.
 func TestForeignHost(t *testing.T) {
 	o := keepers(t, 1)
@@ -150,14 +156,106 @@ func TestForeignHost(t *testing.T) {
 	o.Node = "b"
 	b := node(t, o)
 	now := time.Now()
-	turn := func(e *engine.Engine) bool { return e.Turn("img.cdn.example", now).IsZero() }
+	turn := func(e *engine.Engine) bool { return e.Turn("img.cdn.example", polite, now).IsZero() }
 	until(t, "the host is ours", func() bool { return turn(a) })
 	until(t, "the other node need not wait", func() bool {
 		if turn(b) {
 			t.Fatal("two nodes request one host")
 		}
-		return turn(a) && b.Turn("img.cdn.example", now).Sub(now) > time.Hour
+		return turn(a) && b.Turn("img.cdn.example", polite, now).Sub(now) > time.Hour
 	})
+}
+
+// arrivals are the requests that a host has seen.
+type arrivals struct {
+	mu      sync.Mutex
+	last    time.Time
+	least   time.Duration // between two of them, once three nodes ask
+	of      map[string]int
+	working int
+	most    int // at a time, likewise
+}
+
+func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	now := time.Now()
+	a.working++
+	if d := now.Sub(a.last); min(a.of["/a"], a.of["/b"], a.of["/c"]) > 1 { // all are known to the lender
+		a.most = max(a.most, a.working)
+		if a.least == 0 || d < a.least {
+			a.least = d
+		}
+	}
+	a.last = now
+	a.of[r.URL.Path]++
+	a.mu.Unlock()
+	time.Sleep(12 * time.Millisecond)
+	a.mu.Lock()
+	a.working--
+	a.mu.Unlock()
+}
+
+func (a *arrivals) by(node string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.of["/"+node]
+}
+
+// A host that one node requests for its own site is requested by two others as well, in turns that the first
+// one lends: the gap holds between all requests, and none of the three has to wait until another is ready.
+func TestTurnsLent(t *testing.T) {
+	o := keepers(t, 1)
+	seen := &arrivals{of: map[string]int{}}
+	srv := httptest.NewServer(seen)
+	defer srv.Close()
+	const host = "127.0.0.1"
+	nodes, hosts := map[string]*engine.Engine{}, map[string]*fetch.Hosts{}
+	for _, name := range []string{"a", "b", "c"} {
+		o.Node = name
+		e := node(t, o)
+		nodes[name], hosts[name] = e, &fetch.Hosts{Beyond: e}
+		stop, err := e.Lend(hosts[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		e.Want(map[string]string{"site": host}, nil, "")
+	}
+	until(t, "one has the host", func() bool {
+		return len(nodes["a"].Shared())+len(nodes["b"].Shared())+len(nodes["c"].Shared()) == 1
+	})
+	p := fetch.Politeness{Connections: 4, Delay: 25 * time.Millisecond, By: "job"}
+	const wanted = 10
+	ready := func() bool { return min(seen.by("a"), seen.by("b"), seen.by("c")) >= wanted }
+	var wg sync.WaitGroup
+	for name, h := range hosts {
+		for range 2 { // two at a time, as jobs do that may
+			wg.Go(func() {
+				for end := time.Now().Add(time.Minute); !ready() && time.Now().Before(end); {
+					ok, again := h.Acquire(host, p, time.Now())
+					if !ok {
+						time.Sleep(min(max(time.Until(again), time.Millisecond), 50*time.Millisecond))
+						continue
+					}
+					res, err := http.Get(srv.URL + "/" + name)
+					if err == nil {
+						res.Body.Close()
+					}
+					h.Release(host, p, time.Now(), fetch.Observation{Status: 200, Duration: time.Millisecond})
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if !ready() {
+		t.Errorf("requests: %v", seen.of)
+	}
+	if seen.least < p.Delay {
+		t.Errorf("two requests %v apart", seen.least)
+	}
+	if seen.most > 1 {
+		t.Errorf("%d requests at a time", seen.most)
+	}
 }
 
 // A host whose node does not know that it has it, because an answer was lost, goes to who wants it.
@@ -168,7 +266,7 @@ func TestUnanswered(t *testing.T) {
 	o.Node = "b"
 	b := node(t, o)
 	turn := func(e *engine.Engine) func() bool {
-		return func() bool { return e.Turn("img.cdn.example", time.Now()).IsZero() }
+		return func() bool { return e.Turn("img.cdn.example", polite, time.Now()).IsZero() }
 	}
 	until(t, "the host is ours", turn(a))
 	a.Unanswered("cdn.example")

@@ -36,23 +36,12 @@ type table struct {
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
 	mine  map[string]bool       // of loads
 	asked map[string]time.Duration
-	taken map[string]time.Duration // asked, and when another node was seen to have them
-	owed  map[string]bool          // hosts that may stand as the session's although it does not have them
+	taken map[string]taken // asked, and seen to be another node's
+	owed  map[string]bool  // hosts that may stand as the session's although it does not have them
 
 	known bool // members, drained and homes were read
 	dirty bool // mine is to be found again
 	peers
-}
-
-// peers is what nodes tell one another.
-type peers struct {
-	members map[string]Node
-	drained map[string]bool
-	homes   map[string]string
-}
-
-func newPeers() peers {
-	return peers{map[string]Node{}, map[string]bool{}, map[string]string{}}
 }
 
 // host is one that the session has.
@@ -61,9 +50,12 @@ type host struct {
 	revision uint64
 	quiet    time.Duration // when the first request may be made
 	uses     int           // leases of sites
+	lent     int           // turns that other nodes have
 	kept     bool          // it was this node's by the partition
 	used     time.Duration // last
 }
+
+func (h *host) busy() bool { return h.uses > 0 || h.lent > 0 }
 
 func newTable(node string, o Options) *table {
 	return &table{
@@ -78,7 +70,7 @@ func newTable(node string, o Options) *table {
 		sites:   map[string]*siteLease{},
 		mine:    map[string]bool{},
 		asked:   map[string]time.Duration{},
-		taken:   map[string]time.Duration{},
+		taken:   map[string]taken{},
 		owed:    map[string]bool{},
 		here:    map[string]bool{},
 		peers:   newPeers(),
@@ -276,7 +268,7 @@ func (t *table) release(l *siteLease) (give bool) {
 	h := t.hosts[l.host]
 	h.uses--
 	h.used = t.now()
-	return h.uses == 0 && !h.kept && !t.mine[l.host]
+	return !h.busy() && !h.kept && !t.mine[l.host]
 }
 
 // drop takes a host out that is to be given back, when nobody uses it; or that somebody else has.
@@ -284,7 +276,7 @@ func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[name]
-	if h == nil || (!lost && (h.uses > 0 || t.mine[name])) {
+	if h == nil || (!lost && (h.busy() || t.mine[name])) {
 		return e, 0, false
 	}
 	delete(t.hosts, name)
@@ -407,7 +399,7 @@ func (t *table) plan() (take, give, owed []string, moved bool) {
 	}
 	for name, h := range t.hosts {
 		switch idle := now - h.used; {
-		case h.uses > 0 || t.mine[name] || t.asked[name] > 0:
+		case h.busy() || t.mine[name] || t.asked[name] > 0:
 		case idle >= 2*t.linger():
 			give = append(give, name)
 		case idle >= t.linger():
@@ -462,17 +454,31 @@ func (t *table) told() (jobs string, members map[string]Node, known bool) {
 	return t.jobs, maps.Clone(t.members), t.known
 }
 
-// refused notes that another node has a host.
-func (t *table) refused(name string) {
+// refused notes that another node has a host; of "" that it has it no more.
+func (t *table) refused(name, node string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked[name] > 0 {
-		t.taken[name] = t.now()
+	if delete(t.taken, name); t.asked[name] > 0 && node != "" {
+		t.taken[name] = taken{node, t.now()}
 	}
 }
 
-// turn is how long a request to a host has to wait; asked says that the host is wanted for the first time.
-func (t *table) turn(name string) (wait time.Duration, asked bool) {
+// lend notes that a turn of a host is another node's, or is so no more, by 1 or -1. It reports whether the
+// session has the host.
+func (t *table) lend(name string, by int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[name]
+	if h == nil || !t.session.Live(t.now()) {
+		return false
+	}
+	h.lent, h.used = max(h.lent+by, 0), t.now()
+	return true
+}
+
+// turn is how long a request to a host has to wait; asked says that the host is wanted for the first time, of
+// that another node has it.
+func (t *table) turn(name string) (wait time.Duration, asked bool, of string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -481,14 +487,16 @@ func (t *table) turn(name string) (wait time.Duration, asked bool) {
 		asked = t.asked[name] == 0 && h == nil
 		t.asked[name] = now
 	}
-	switch at, taken := t.taken[name]; {
-	case h == nil && taken && now-at < t.term.TTL:
-		return tooLong, asked
-	case h == nil || !t.session.Live(now):
-		return askAgain, asked
+	switch by := t.taken[name]; {
+	case !t.session.Live(now):
+		return askAgain, asked, ""
+	case h == nil && by.node != "" && now-by.at < t.term.TTL:
+		return 0, asked, by.node
+	case h == nil:
+		return askAgain, asked, ""
 	case now < h.quiet:
-		return h.quiet - now, false
+		return h.quiet - now, false, ""
 	}
 	h.used = now
-	return 0, false
+	return 0, false, ""
 }

@@ -48,7 +48,7 @@ func TestClusterRates(t *testing.T) {
 	}
 }
 
-// ratesSlots are the runs at a time of each daemon.
+// ratesSlots are the runs at a time of each daemon, of which one works and the others wait for their hosts.
 const ratesSlots = 4
 
 func (r rates) perSecond() float64 { return float64(r.requests) / r.within.Seconds() }
@@ -63,7 +63,7 @@ func (r rates) String() string {
 		r.runs, r.requests, r.within.Round(time.Millisecond), r.perSecond(), r.cpu.Round(10*time.Millisecond))
 }
 
-// rateOf lets nodes mirror 60 sites again and again, each for about 18 s, so that there is always a run that
+// rateOf lets nodes mirror 60 sites again and again, each for about half a minute, so that there is always a run that
 // waits; 0 nodes are one daemon without a cluster.
 func rateOf(t *testing.T, nodes int) (r rates) {
 	const sites = 60
@@ -95,7 +95,7 @@ func rateOf(t *testing.T, nodes int) (r rates) {
 				t.Fatal(err)
 			}
 			put(t, jobs, fmt.Sprintf("s%d.toml", i), fmt.Sprintf("url = \"http://%s/\"\nschedule = \"@every 1m\"\n"+
-				"[polite]\nuser_agent = \"n%d/1\"\ndelay = \"1200ms\"\n", l.Addr(), n))
+				"[polite]\nuser_agent = \"n%d/1\"\ndelay = \"2s\"\n", l.Addr(), n))
 		}
 	}
 	keeper := loopback(t)
@@ -103,7 +103,8 @@ func rateOf(t *testing.T, nodes int) (r rates) {
 	logs := make([]bytes.Buffer, count)
 	for n := range count {
 		args := []string{"daemon", "--jobs", filepath.Join(dir, fmt.Sprintf("jobs-%d", n)), "--state",
-			filepath.Join(dir, fmt.Sprintf("state-%d", n)), "--spread", "0", "--max-runs", fmt.Sprint(ratesSlots)}
+			filepath.Join(dir, fmt.Sprintf("state-%d", n)), "--spread", "0", "--max-runs", "1",
+			"--max-parked", fmt.Sprint(ratesSlots - 1)}
 		if nodes > 0 {
 			args = append(args, "--node", fmt.Sprintf("n%d", n), "--cluster", "nats://"+keeper,
 				"--cluster-secret", filepath.Join(dir, "secret"), "--depot", "file://"+filepath.Join(dir, "depot"))

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"mirrord/cluster/lease"
+	"mirrord/fetch"
+	"mirrord/site"
+)
+
+// A host that another node has is requested in turns of that node: each request asks it for one, makes the
+// request itself, and says how it went. The node that has the host so decides over all requests to it, and no
+// body goes through it. While turns are lent the host has one connection, so that its gap counts from the end
+// of a request that another node makes.
+//
+// A turn that is not begun at once lapses. The node that lends it is alive then, or was a moment ago: whoever
+// takes the host over from it waits for a term and a gap.
+const (
+	subjectTurn = "mirrord.turn." // NODE
+
+	loanPoll = 20 * time.Millisecond // how often a request looks whether its turn has come
+	loanAsk  = 2 * time.Second       // after which a question is asked again
+	loanMost = time.Minute           // after which a turn counts as over that nobody gives back
+)
+
+// turnAsked is what a node is asked, or with Turn told: it is over.
+type turnAsked struct {
+	Node     string        `json:"node"`
+	Host     string        `json:"host"`
+	Number   int           `json:"number,omitempty"` // of the question
+	Delay    time.Duration `json:"delay,omitempty"`
+	Factor   float64       `json:"factor,omitempty"`
+	MaxDelay time.Duration `json:"max_delay,omitempty"`
+	By       string        `json:"by,omitempty"` // job
+
+	Turn   string        `json:"turn,omitempty"`
+	Unused bool          `json:"unused,omitempty"`
+	Took   time.Duration `json:"took,omitempty"`
+	Status int           `json:"status,omitempty"`
+	Wait   time.Duration `json:"wait,omitempty"` // Retry-After
+	Bytes  int64         `json:"bytes,omitempty"`
+	Bad    bool          `json:"bad,omitempty"` // no answer
+}
+
+// turnAnswer is what it says.
+type turnAnswer struct {
+	Node   string        `json:"node"` // that says it
+	Host   string        `json:"host"`
+	Number int           `json:"number"`
+	Turn   string        `json:"turn,omitempty"` // it is given
+	Wait   time.Duration `json:"wait,omitempty"` // ask again then
+	Away   bool          `json:"away,omitempty"` // the node does not have the host
+}
+
+// loans are the turns that a node has lent, and those that it borrows. Safe for concurrent use.
+type loans struct {
+	mu       sync.Mutex
+	inbox    string // of answers; "": nothing is borrowed
+	number   int
+	lent     map[string]*lent      // by turn
+	borrowed map[string]*borrowing // by host
+}
+
+// lent is a turn that another node has.
+type lent struct {
+	host, domain string
+	p            fetch.Politeness
+	late         *time.Timer
+}
+
+// borrowing is what a node knows of a host that another one has.
+type borrowing struct {
+	node   string
+	asked  int           // the number of the question that is not answered; 0: none
+	sent   time.Duration // when it was asked
+	since  time.Duration // when the first question was asked that is not answered
+	again  time.Time     // when to ask next
+	turn   string        // that may be used
+	lapses time.Duration // when it may no longer be
+	used   []string      // turns under way
+}
+
+// Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs, until stop is called.
+func (e *Engine) Lend(l *fetch.Hosts) (stop func(), err error) {
+	inbox := e.nc.NewInbox()
+	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
+	if err != nil {
+		return nil, fmt.Errorf("lend turns of hosts: %w", err)
+	}
+	answers, err := e.nc.Subscribe(inbox, e.turnAnswered)
+	if err != nil {
+		_ = asked.Unsubscribe() // an error: the connection has ended
+		return nil, fmt.Errorf("borrow turns of hosts: %w", err)
+	}
+	e.loans.open(inbox)
+	return func() {
+		_ = asked.Unsubscribe() // likewise
+		_ = answers.Unsubscribe()
+		for _, turn := range e.loans.close() {
+			e.giveTurnBack(l, turn, fetch.Observation{})
+		}
+	}, nil
+}
+
+// lendTurn answers a node that asks for a turn, or gives one back.
+func (e *Engine) lendTurn(l *fetch.Hosts, m *nats.Msg) {
+	var a turnAsked
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		e.o.Log.Warn("a node asks for a turn in another way", "err", err)
+		return
+	}
+	if a.Turn != "" {
+		e.giveTurnBack(l, a.Turn, a.observation())
+		return
+	}
+	answer := turnAnswer{Node: e.o.Node, Host: a.Host, Number: a.Number}
+	domain, now := site.RegistrableDomain(a.Host), time.Now()
+	switch p := a.politeness(); {
+	case !e.t.lend(domain, 1):
+		answer.Away = true
+	default:
+		ok, again := l.Acquire(a.Host, p, now)
+		if !ok {
+			e.t.lend(domain, -1)
+			answer.Wait = max(again.Sub(now), loanPoll)
+			break
+		}
+		answer.Turn = e.loans.lend(&lent{host: a.Host, domain: domain, p: p}, func(turn string) {
+			e.giveTurnBack(l, turn, fetch.Observation{})
+		})
+	}
+	value, err := json.Marshal(answer)
+	if err == nil {
+		err = m.Respond(value)
+	}
+	if err != nil {
+		e.o.Log.Debug("a turn was not lent", "host", a.Host, "err", err)
+	}
+}
+
+// giveTurnBack ends a turn that was lent; one that is over already is nothing.
+func (e *Engine) giveTurnBack(l *fetch.Hosts, turn string, o fetch.Observation) {
+	if t := e.loans.back(turn); t != nil {
+		t.late.Stop()
+		l.Release(t.host, t.p, time.Now(), o)
+		e.t.lend(t.domain, -1)
+	}
+}
+
+// politeness is that of the job that asks. Its name makes the jobs of the lender take turns with it.
+func (a turnAsked) politeness() fetch.Politeness {
+	return fetch.Politeness{
+		Connections: 1,
+		Delay:       a.Delay,
+		Factor:      a.Factor,
+		MaxDelay:    a.MaxDelay,
+		By:          a.Node + ": " + a.By,
+	}
+}
+
+func (a turnAsked) observation() fetch.Observation {
+	o := fetch.Observation{
+		Duration:   a.Took,
+		Status:     a.Status,
+		RetryAfter: a.Wait,
+		Bytes:      a.Bytes,
+		Unused:     a.Unused,
+	}
+	if a.Bad {
+		o.Err = fetch.ErrUnreachable
+	}
+	return o
+}
+
+// borrow is Turn of a host that another node has.
+func (e *Engine) borrow(host, node string, p fetch.Politeness, now time.Time) (again time.Time) {
+	ask, unused, again := e.loans.turn(host, node, e.o.Now(), now, e.o.Term)
+	if unused != nil {
+		e.tellTurn(unused, "")
+	}
+	if ask != nil {
+		ask.Delay, ask.Factor, ask.MaxDelay, ask.By = p.Delay, p.Factor, p.MaxDelay, p.By
+		e.tellTurn(ask, e.loans.answers())
+	}
+	return again
+}
+
+// turnAnswered takes the answer of a node that was asked for a turn.
+func (e *Engine) turnAnswered(m *nats.Msg) {
+	var a turnAnswer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return // the keepers say that nobody was there: the question is asked again
+	}
+	unused, away := e.loans.answered(a, e.o.Now(), time.Now(), e.o.Term)
+	if unused != nil {
+		e.tellTurn(unused, "")
+	}
+	if away {
+		e.t.refused(site.RegistrableDomain(a.Host), "")
+		kick(e.wake)
+	}
+}
+
+// Done is fetch.Others.
+func (e *Engine) Done(host string, o fetch.Observation) {
+	if back := e.loans.done(host); back != nil {
+		back.Took, back.Status, back.Wait, back.Bytes = o.Duration, o.Status, o.RetryAfter, o.Bytes
+		back.Unused, back.Bad = o.Unused, o.Status == 0 && o.Distress()
+		e.tellTurn(back, "")
+	}
+}
+
+// tellTurn sends a node a question, or that a turn is over. What does not arrive is asked again, and a turn
+// ends there after loanMost.
+func (e *Engine) tellTurn(a *turnAsked, answers string) {
+	to := subjectTurn + escape(a.Node)
+	a.Node = e.o.Node
+	value, err := json.Marshal(a)
+	if err == nil {
+		err = e.nc.PublishMsg(&nats.Msg{Subject: to, Reply: answers, Data: value})
+	}
+	if err != nil {
+		e.o.Log.Debug("a node is not asked for a turn", "host", a.Host, "err", err)
+	}
+}
+
+func (l *loans) open(inbox string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inbox, l.lent, l.borrowed = inbox, map[string]*lent{}, map[string]*borrowing{}
+}
+
+// close returns the turns that are lent.
+func (l *loans) close() (turns []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inbox = ""
+	for turn := range l.lent {
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+func (l *loans) answers() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inbox
+}
+
+// lend notes a turn that a node is given.
+func (l *loans) lend(t *lent, late func(turn string)) (turn string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	turn = l.inbox + "." + strconv.Itoa(l.number) // of this process
+	t.late = time.AfterFunc(loanMost, func() { late(turn) })
+	l.lent[turn] = t
+	return turn
+}
+
+// back takes out a turn that is over; nil: it was already.
+func (l *loans) back(turn string) *lent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.lent[turn]
+	delete(l.lent, turn)
+	return t
+}
+
+// turn returns what to ask and what to give back, and when to look again; zero when the turn may be used.
+// steady is the clock of the node.
+func (l *loans) turn(
+	host, node string, steady time.Duration, now time.Time, term lease.Term,
+) (ask, unused *turnAsked, again time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inbox == "" {
+		return nil, nil, now.Add(tooLong)
+	}
+	b := l.borrowed[host]
+	if b == nil || (b.node != node && len(b.used) == 0 && b.turn == "") {
+		b = &borrowing{node: node}
+		l.borrowed[host] = b
+	}
+	if b.turn != "" && steady < b.lapses {
+		b.used, b.turn = append(b.used, b.turn), ""
+		return nil, nil, time.Time{}
+	}
+	if b.turn != "" {
+		unused = b.over(host, b.turn)
+		unused.Unused, b.turn = true, ""
+	}
+	switch {
+	case b.asked > 0 && steady-b.since > term.TTL:
+		return nil, unused, now.Add(tooLong)
+	case now.Before(b.again):
+		return nil, unused, b.again
+	case b.asked == 0 || steady-b.sent > loanAsk:
+		if b.asked == 0 {
+			b.since = steady
+		}
+		l.number++
+		b.asked, b.sent = l.number, steady
+		ask = &turnAsked{Node: b.node, Host: host, Number: b.asked}
+	}
+	return ask, unused, now.Add(loanPoll)
+}
+
+// answered takes an answer; unused is a turn that comes too late, away says that the node does not have the
+// host.
+func (l *loans) answered(
+	a turnAnswer, steady time.Duration, now time.Time, term lease.Term,
+) (unused *turnAsked, away bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.borrowed[a.Host]
+	if b == nil || b.asked != a.Number {
+		if a.Turn != "" {
+			unused = &turnAsked{
+				Node:   a.Node,
+				Host:   a.Host,
+				Turn:   a.Turn,
+				Unused: true,
+			}
+		}
+		return unused, false
+	}
+	b.asked = 0
+	switch {
+	case a.Away:
+		if len(b.used) == 0 {
+			delete(l.borrowed, a.Host)
+		}
+		return nil, true
+	case a.Turn != "":
+		b.turn, b.lapses, b.again = a.Turn, b.sent+term.Renew()/2, time.Time{}
+	default:
+		b.again = now.Add(a.Wait)
+	}
+	return nil, false
+}
+
+// over is what the node is told of a turn that has ended.
+func (b *borrowing) over(host, turn string) *turnAsked {
+	return &turnAsked{Node: b.node, Host: host, Turn: turn}
+}
+
+// done takes the turn under way of a host that is over; nil: the host is this node's.
+func (l *loans) done(host string) *turnAsked {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.borrowed[host]
+	if b == nil || len(b.used) == 0 {
+		return nil
+	}
+	turn := b.used[0]
+	b.used = b.used[1:]
+	return b.over(host, turn)
+}
+
+// lapsed takes out turns that came and were not used in time, and forgets hosts of which there are none.
+func (l *loans) lapsed(steady time.Duration, term lease.Term) (unused []*turnAsked) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for host, b := range l.borrowed {
+		if b.turn != "" && steady >= b.lapses {
+			back := b.over(host, b.turn)
+			back.Unused, b.turn = true, ""
+			unused = append(unused, back)
+		}
+		if b.turn == "" && len(b.used) == 0 && steady-b.sent > 2*term.TTL {
+			delete(l.borrowed, host)
+		}
+	}
+	return unused
+}
