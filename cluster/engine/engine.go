@@ -65,7 +65,7 @@ type Engine struct {
 	t  *table
 
 	failed atomic.Int64 // calls in a row
-	loans loans
+	loans  loans
 
 	wake    chan struct{} // size 1: one look is enough
 	changed chan struct{} // size 1, likewise

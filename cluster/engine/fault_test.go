@@ -47,8 +47,8 @@ func TestCutOff(t *testing.T) {
 			until(t, "the other node may request all hosts", func() bool {
 				all := true
 				for _, host := range hosts {
-					his := b.Turn(host, time.Now()).IsZero()
-					if his && a.Turn(host, time.Now()).IsZero() {
+					his := b.Turn(host, polite, time.Now()).IsZero()
+					if his && a.Turn(host, polite, time.Now()).IsZero() {
 						t.Fatalf("two nodes request %s", host)
 					}
 					all = all && his

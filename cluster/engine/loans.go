@@ -88,7 +88,8 @@ type borrowing struct {
 	used   []string      // turns under way
 }
 
-// Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs, until stop is called.
+// Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs, until
+// stop is called.
 func (e *Engine) Lend(l *fetch.Hosts) (stop func(), err error) {
 	inbox := e.nc.NewInbox()
 	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })

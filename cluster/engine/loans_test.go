@@ -56,7 +56,8 @@ func TestBorrowed(t *testing.T) {
 	if third == nil || third.Number == second.Number {
 		t.Fatal("a question without an answer is not asked again")
 	}
-	if late, _ := answer(second.Number, "t2", 0, 7*time.Second); late == nil || late.Turn != "t2" || !late.Unused {
+	late, _ := answer(second.Number, "t2", 0, 7*time.Second)
+	if late == nil || late.Turn != "t2" || !late.Unused {
 		t.Errorf("a turn that comes too late is kept: %+v", late)
 	}
 	answer(third.Number, "t3", 0, 7*time.Second)

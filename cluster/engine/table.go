@@ -439,11 +439,7 @@ func (t *table) shared() map[string]bool {
 func (t *table) others() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := make([]string, 0, len(t.members))
-	for name := range t.members {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(t.members))
 }
 
 // told returns the digest of this node's job files, and what the members have told; known is false as long as

@@ -63,8 +63,8 @@ func (r rates) String() string {
 		r.runs, r.requests, r.within.Round(time.Millisecond), r.perSecond(), r.cpu.Round(10*time.Millisecond))
 }
 
-// rateOf lets nodes mirror 60 sites again and again, each for about half a minute, so that there is always a run that
-// waits; 0 nodes are one daemon without a cluster.
+// rateOf lets nodes mirror 60 sites again and again, each for about half a minute, so that there is always a
+// run that waits; 0 nodes are one daemon without a cluster.
 func rateOf(t *testing.T, nodes int) (r rates) {
 	const sites = 60
 	dir := t.TempDir()
@@ -107,7 +107,8 @@ func rateOf(t *testing.T, nodes int) (r rates) {
 			"--max-parked", fmt.Sprint(ratesSlots - 1)}
 		if nodes > 0 {
 			args = append(args, "--node", fmt.Sprintf("n%d", n), "--cluster", "nats://"+keeper,
-				"--cluster-secret", filepath.Join(dir, "secret"), "--depot", "file://"+filepath.Join(dir, "depot"))
+				"--cluster-secret", filepath.Join(dir, "secret"),
+				"--depot", "file://"+filepath.Join(dir, "depot"))
 			if n == 0 {
 				args = append(args, "--keeper", keeper)
 			}
