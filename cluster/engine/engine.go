@@ -65,7 +65,7 @@ type Engine struct {
 	t  *table
 
 	failed atomic.Int64 // calls in a row
-	loans  loans
+	*turns
 
 	wake    chan struct{} // size 1: one look is enough
 	changed chan struct{} // size 1, likewise
@@ -91,6 +91,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	var err error
 	if e.nc, err = connect(o); err != nil {
 		return nil, err
+	}
+	e.turns = &turns{
+		o:    &e.o,
+		nc:   e.nc,
+		t:    e.t,
+		wake: e.wake,
 	}
 	for {
 		if e.kv, err = openBucket(ctx, e.nc, o.Replicas); err == nil {

@@ -88,9 +88,18 @@ type borrowing struct {
 	used   []string      // turns under way
 }
 
-// Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs, until
-// stop is called.
-func (e *Engine) Lend(l *fetch.Hosts) (stop func(), err error) {
+// turns is what an Engine does with turns of hosts.
+type turns struct {
+	o     *Options
+	nc    *nats.Conn
+	t     *table
+	wake  chan struct{}
+	loans loans
+}
+
+// Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs,
+// until stop is called.
+func (e *turns) Lend(l *fetch.Hosts) (stop func(), err error) {
 	inbox := e.nc.NewInbox()
 	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
 	if err != nil {
@@ -112,7 +121,7 @@ func (e *Engine) Lend(l *fetch.Hosts) (stop func(), err error) {
 }
 
 // lendTurn answers a node that asks for a turn, or gives one back.
-func (e *Engine) lendTurn(l *fetch.Hosts, m *nats.Msg) {
+func (e *turns) lendTurn(l *fetch.Hosts, m *nats.Msg) {
 	var a turnAsked
 	if err := json.Unmarshal(m.Data, &a); err != nil {
 		e.o.Log.Warn("a node asks for a turn in another way", "err", err)
@@ -148,7 +157,7 @@ func (e *Engine) lendTurn(l *fetch.Hosts, m *nats.Msg) {
 }
 
 // giveTurnBack ends a turn that was lent; one that is over already is nothing.
-func (e *Engine) giveTurnBack(l *fetch.Hosts, turn string, o fetch.Observation) {
+func (e *turns) giveTurnBack(l *fetch.Hosts, turn string, o fetch.Observation) {
 	if t := e.loans.back(turn); t != nil {
 		t.late.Stop()
 		l.Release(t.host, t.p, time.Now(), o)
@@ -182,7 +191,7 @@ func (a turnAsked) observation() fetch.Observation {
 }
 
 // borrow is Turn of a host that another node has.
-func (e *Engine) borrow(host, node string, p fetch.Politeness, now time.Time) (again time.Time) {
+func (e *turns) borrow(host, node string, p fetch.Politeness, now time.Time) (again time.Time) {
 	ask, unused, again := e.loans.turn(host, node, e.o.Now(), now, e.o.Term)
 	if unused != nil {
 		e.tellTurn(unused, "")
@@ -195,7 +204,7 @@ func (e *Engine) borrow(host, node string, p fetch.Politeness, now time.Time) (a
 }
 
 // turnAnswered takes the answer of a node that was asked for a turn.
-func (e *Engine) turnAnswered(m *nats.Msg) {
+func (e *turns) turnAnswered(m *nats.Msg) {
 	var a turnAnswer
 	if err := json.Unmarshal(m.Data, &a); err != nil {
 		return // the keepers say that nobody was there: the question is asked again
@@ -211,7 +220,7 @@ func (e *Engine) turnAnswered(m *nats.Msg) {
 }
 
 // Done is fetch.Others.
-func (e *Engine) Done(host string, o fetch.Observation) {
+func (e *turns) Done(host string, o fetch.Observation) {
 	if back := e.loans.done(host); back != nil {
 		back.Took, back.Status, back.Wait, back.Bytes = o.Duration, o.Status, o.RetryAfter, o.Bytes
 		back.Unused, back.Bad = o.Unused, o.Status == 0 && o.Distress()
@@ -221,7 +230,7 @@ func (e *Engine) Done(host string, o fetch.Observation) {
 
 // tellTurn sends a node a question, or that a turn is over. What does not arrive is asked again, and a turn
 // ends there after loanMost.
-func (e *Engine) tellTurn(a *turnAsked, answers string) {
+func (e *turns) tellTurn(a *turnAsked, answers string) {
 	to := subjectTurn + escape(a.Node)
 	a.Node = e.o.Node
 	value, err := json.Marshal(a)
