@@ -6,10 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"crypto/md5"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -44,9 +43,6 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
-	if err := w.flush(0); err != nil {
-		return err
-	}
 	lists := w.open()
 	for i, name := range []string{listingV0, listingV1} {
 		e := Entry{Namespace: Index, Path: name, Type: listingType}
@@ -57,15 +53,22 @@ func (w *Writer) finish() error {
 		rec.cluster, rec.blob = lists, uint32(i)
 		w.keep(e, rec)
 	}
-	order, err := w.order()
+	order, err := w.order() // beside the compression of the last clusters
 	if err != nil {
 		return err
 	}
-	titles, err := w.writeListings(lists, order)
-	if err != nil {
+	titles, fronts := w.byTitle(order)
+	if err := w.flush(0); err != nil {
 		return err
 	}
-	return w.writeIndex(order, titles)
+	w.place(lists)
+	h := w.header(order, fronts)
+	sum := w.sumOf(h)
+	err = w.writeListings(titles, order)
+	if err == nil {
+		err = w.writeIndex(order)
+	}
+	return errors.Join(err, sum.end(w, err == nil))
 }
 
 // counter is the metadata that counts content by type.
@@ -124,62 +127,80 @@ func (w *Writer) find(order []uint32, path string) (uint32, error) {
 	return uint32(k), nil
 }
 
-// writeListings writes the cluster of both listings, and returns where the first one lies.
-func (w *Writer) writeListings(cluster uint32, order []uint32) (uint64, error) {
-	byTitle := make([]uint32, len(order)) // indexes
-	for k := range byTitle {
-		byTitle[k] = uint32(k)
+// byTitle returns the entries by namespace and title, and how many are pages.
+func (w *Writer) byTitle(order []uint32) (titles []uint32, fronts int) {
+	titles = make([]uint32, len(order)) // indexes
+	for k := range titles {
+		titles[k] = uint32(k)
 	}
-	slices.SortFunc(byTitle, func(a, b uint32) int {
+	slices.SortFunc(titles, func(a, b uint32) int {
 		i, j := order[a], order[b]
 		return cmp.Or(cmp.Compare(w.entries[i].namespace, w.entries[j].namespace),
 			bytes.Compare(w.title(i), w.title(j)), cmp.Compare(a, b))
 	})
-	fronts := 0
 	for i := range w.entries {
 		if w.entries[i].front {
 			fronts++
 		}
 	}
-	w.place(cluster)
-	const first = 3 * 8
-	out := bufio.NewWriterSize(&w.out, 64<<10)
-	head := []byte{plainCluster | wideOffsets}
-	head = appendOffset(head, 8, first)
-	head = appendOffset(head, 8, first+4*uint64(len(byTitle)))
-	head = appendOffset(head, 8, first+4*uint64(len(byTitle)+fronts))
-	titles := w.out.n + uint64(len(head))
-	out.Write(head) // bufio keeps the error for Flush
-	for _, k := range byTitle {
-		out.Write(binary.LittleEndian.AppendUint32(nil, k))
-	}
-	for _, k := range byTitle {
-		if w.entries[order[k]].front {
-			out.Write(binary.LittleEndian.AppendUint32(nil, k))
-		}
-	}
-	return titles, out.Flush()
+	return titles, fronts
 }
 
-// writeIndex writes dirents, pointers, header and MD5.
-func (w *Writer) writeIndex(order []uint32, titles uint64) error {
-	h := header{
+// listingsAt is where the first listing begins in its cluster: behind the info byte and three offsets.
+const listingsAt = 1 + 3*8
+
+// header says where everything will be that follows the clusters: the listings, which are written next,
+// dirents, pointers and MD5.
+func (w *Writer) header(order []uint32, fronts int) *header {
+	h := &header{
 		Magic:     magic,
 		Major:     6,
 		Minor:     1,
 		UUID:      w.o.UUID,
 		Entries:   uint32(len(order)),
 		Clusters:  uint32(len(w.offsets)),
-		TitlePtrs: titles,
+		TitlePtrs: w.out.n + listingsAt,
 		Types:     headerSize,
 		MainPage:  noIndex,
 		Layout:    noIndex,
 	}
+	dirents := h.TitlePtrs + 4*uint64(len(order)+fronts)
+	h.PathPtrs = dirents + uint64(direntSize*len(order)-(direntSize-redirectSize)*len(w.redirects)+len(w.names))
+	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(order))
+	h.Sum = h.ClusterPtrs + 8*uint64(len(w.offsets))
+	for k, i := range order {
+		if w.entries[i].namespace == WellKnown && string(w.path(i)) == mainPage {
+			h.MainPage = uint32(k)
+		}
+	}
+	return h
+}
+
+// writeListings writes the cluster of both listings.
+func (w *Writer) writeListings(titles, order []uint32) error {
+	fronts := slices.DeleteFunc(slices.Clone(titles), func(k uint32) bool { return !w.entries[order[k]].front })
+	out := bufio.NewWriterSize(&w.out, 64<<10)
+	head := []byte{plainCluster | wideOffsets}
+	at := uint64(listingsAt - len(head))
+	head = appendOffset(head, 8, at)
+	for _, list := range [][]uint32{titles, fronts} {
+		at += 4 * uint64(len(list))
+		head = appendOffset(head, 8, at)
+	}
+	out.Write(head) // bufio keeps the error for Flush
+	for _, k := range slices.Concat(titles, fronts) {
+		out.Write(binary.LittleEndian.AppendUint32(head[:0], k))
+	}
+	return out.Flush()
+}
+
+// writeIndex writes dirents and pointers.
+func (w *Writer) writeIndex(order []uint32) error {
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	at := w.out.n
 	pointers := make([]byte, 0, 8*len(order))
 	var buf []byte
-	for k, i := range order {
+	for _, i := range order {
 		pointers = binary.LittleEndian.AppendUint64(pointers, at)
 		var err error
 		if buf, err = w.appendDirent(buf[:0], order, i); err != nil {
@@ -187,34 +208,19 @@ func (w *Writer) writeIndex(order []uint32, titles uint64) error {
 		}
 		out.Write(buf)
 		at += uint64(len(buf))
-		if w.entries[i].namespace == WellKnown && string(w.path(i)) == mainPage {
-			h.MainPage = uint32(k)
-		}
 	}
-	h.PathPtrs = at
 	out.Write(pointers)
-	h.ClusterPtrs = at + uint64(len(pointers))
 	for _, offset := range w.offsets {
-		out.Write(binary.LittleEndian.AppendUint64(nil, offset))
+		out.Write(binary.LittleEndian.AppendUint64(buf[:0], offset))
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	h.Sum = w.out.n
-	var head bytes.Buffer
-	if err := binary.Write(&head, binary.LittleEndian, h); err != nil {
-		return err
-	}
-	if _, err := w.out.WriteAt(head.Bytes(), 0); err != nil {
-		return err
-	}
-	sum, err := sumOf(w.out, int64(h.Sum))
-	if err != nil {
-		return err
-	}
-	_, err = w.out.Write(sum)
-	return err
+	return out.Flush()
 }
+
+// Bytes of a dirent before its names.
+const (
+	direntSize   = 16
+	redirectSize = 12
+)
 
 // appendDirent appends what is said of an entry.
 func (w *Writer) appendDirent(dst []byte, order []uint32, i uint32) ([]byte, error) {
@@ -237,16 +243,3 @@ func (w *Writer) appendDirent(dst []byte, order []uint32, i uint32) ([]byte, err
 	}
 	return append(dst, w.names[e.names:end]...), nil
 }
-
-// sumOf returns the MD5 of the first n bytes.
-func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
-	sum := md5.New()
-	got, err := io.CopyBuffer(sum, onlyReader{io.NewSectionReader(r, 0, n)}, make([]byte, 1<<20))
-	if (err == nil) && got < n {
-		err = io.ErrUnexpectedEOF
-	}
-	return sum.Sum(nil), err
-}
-
-// onlyReader hides WriterTo, so that a copy uses the buffer it is given.
-type onlyReader struct{ io.Reader }

@@ -13,6 +13,7 @@ import (
 )
 
 // A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
+// What was written is read beside Write.
 type File interface {
 	io.Writer // appends
 	io.WriterAt

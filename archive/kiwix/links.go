@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeebo/xxh3"
+
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -28,8 +30,10 @@ type linkFixer struct {
 	below site.URL // its address when the mirror is a site; zero until it is needed
 	from  site.URL // its address at the origin; the same
 
-	dir   string          // of the page, with its slash
-	known map[string]bool // whether paths in links of pages of the directory are accepted
+	dir  string // of the page, with its slash
+	seed uint64 // of hashes of what links of its directory say
+
+	known [1 << 13]uint64 // see accepted
 
 	out  []byte
 	undo []byte // how the page comes back of out, see restore
@@ -126,27 +130,40 @@ func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
 func (x *linkFixer) begin(f *phm.File) {
 	x.page, x.depth = f, strings.Count(f.Path, "/")
 	x.below, x.from = site.URL{}, site.URL{}
-	if dir := f.Path[:strings.LastIndexByte(f.Path, '/')+1]; x.known == nil || dir != x.dir {
-		x.dir, x.known = dir, map[string]bool{}
+	if dir := f.Path[:strings.LastIndexByte(f.Path, '/')+1]; x.seed == 0 || dir != x.dir {
+		x.dir, x.seed = dir, xxh3.HashString(dir)|1
 	}
 	x.out, x.undo = x.out[:0], x.undo[:0]
 }
 
-const mostKnown = 4096 // links that are known at a time
-
-// accepted reports whether zimcheck takes a link for a right one. Pages of a directory have links in common.
+// accepted reports whether zimcheck takes a link for a right one. Pages of a directory have links in common:
+// known has the hashes of the last ones, with the answer in place of the lowest bit.
 func (x *linkFixer) accepted(v []byte, src bool) bool {
-	path, fragment, _ := bytes.Cut(v, []byte("#"))
-	if src || len(path) == 0 || bytes.IndexByte(fragment, '&') >= 0 || bytes.IndexByte(fragment, '/') >= 0 {
-		return x.judge(v, src)
-	}
-	ok, known := x.known[string(path)]
-	if !known {
-		if ok = x.judge(path, src); len(x.known) < mostKnown {
-			x.known[string(path)] = ok
+	path := v
+	if i := bytes.IndexByte(v, '#'); i >= 0 {
+		path = v[:i]
+		for _, c := range v[i:] {
+			if c == '&' || c == '/' {
+				return x.judge(v, src)
+			}
 		}
 	}
-	return ok
+	if len(path) == 0 {
+		return x.judge(v, src)
+	}
+	seed := x.seed
+	if src {
+		seed++
+	}
+	hash := xxh3.HashSeed(path, seed)
+	known := &x.known[hash>>1%uint64(len(x.known))]
+	if *known>>1 != hash>>1 {
+		*known = hash &^ 1
+		if x.judge(path, src) {
+			*known |= 1
+		}
+	}
+	return *known&1 != 0
 }
 
 // judge finds out whether zimcheck takes a link for a right one. Releases differ: it must be right for all.

@@ -80,6 +80,18 @@ func FuzzFix(f *testing.F) {
 		x := linkFixer{exists: set}
 		shown, undo := x.fix(file, []byte(s))
 		got := bytes.Clone(shown)
+		for range 2 { // the second time as it is remembered
+			for at := 0; ; {
+				l, ok := nextFind([]byte(s), at)
+				if !ok || l.end < 0 {
+					break
+				}
+				if v := s[l.start:l.end]; x.accepted([]byte(v), l.src) != x.judge([]byte(v), l.src) {
+					t.Fatalf("%q: remembered is something else", v)
+				}
+				at = l.end + 1
+			}
+		}
 		if back, err := restore(got, undo); err != nil || string(back) != s {
 			t.Fatalf("%q becomes %q, and that %q, %v", s, got, back, err)
 		}
@@ -88,7 +100,7 @@ func FuzzFix(f *testing.F) {
 			if !ok {
 				break
 			}
-			if l.end < 0 || !x.accepted(got[l.start:l.end], l.src) {
+			if l.end < 0 || !x.accepted(got[l.start:l.end], l.src) || !x.judge(got[l.start:l.end], l.src) {
 				t.Fatalf("%q becomes %q, with %q", s, got, got[l.at:])
 			}
 			at = l.end + 1

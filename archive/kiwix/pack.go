@@ -192,8 +192,22 @@ func (p *packer) large(path string, size int64, f *phm.File) (io.WriteCloser, er
 	if path == phm.MetaName {
 		e.Type = jsonType
 	}
-	return p.zim.Stream(e, size)
+	if size > inMemory {
+		return p.zim.Stream(e, size)
+	}
+	b := &blob{zim: p.zim, entry: e}
+	b.Grow(int(size))
+	return b, nil
 }
+
+// blob is an entry that is added when all of it is there, so that it is compressed beside what follows.
+type blob struct {
+	bytes.Buffer
+	zim   *zim.Writer
+	entry zim.Entry
+}
+
+func (b *blob) Close() error { return b.zim.Add(b.entry, b.Bytes()) }
 
 func (p *packer) entry(f *phm.File) zim.Entry {
 	e := zim.Entry{
