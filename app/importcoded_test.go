@@ -5,6 +5,7 @@ package app
 import (
 	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -14,19 +15,25 @@ import (
 // Bodies are imported as they are, however they were coded on their way, also when they were decoded and
 // still say that they are coded.
 func TestImportCoded(t *testing.T) {
-	var file, links strings.Builder
+	var file, packed, links strings.Builder
 	record := func(path, fields, body string) {
 		block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + fields + "\r\n" + body
-		fmt.Fprintf(&file, "WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://h.test%s\r\n"+
+		text := fmt.Sprintf("WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://h.test%s\r\n"+
 			"WARC-Date: 2024-05-01T10:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n"+
-			"Content-Length: %d\r\n\r\n%s\r\n\r\n", path, len(block), block)
+			"WARC-Payload-Digest: sha256:%x\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", path, sha256.Sum256([]byte(body)),
+			len(block), block)
+		file.WriteString(text)
+		packed.Write(badserver.Encode("gzip", []byte(text)))
 	}
-	want := map[string]string{}
+	want, rng := map[string]string{}, rand.New(rand.NewPCG(1, 2))
 	chunked := func(s string) string { return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(s), s) }
 	for _, coding := range []string{"gzip", "br", "zstd", "deflate"} {
 		for _, way := range []string{"whole", "chunks", "plain"} {
 			name := coding + "-" + way
 			page := "<title>" + name + "</title>" + strings.Repeat("<p>A page of its own: "+name, 40)
+			for range 1000 { // so that the record is large in any coding, and checked when it is opened
+				page += fmt.Sprintf(" %x", rng.Uint64())
+			}
 			body, fields := string(badserver.Encode(coding, []byte(page))), "Content-Encoding: "+coding+"\r\n"
 			switch way {
 			case "chunks":
@@ -45,16 +52,22 @@ func TestImportCoded(t *testing.T) {
 	record("/", "", "<title>All</title>"+links.String())
 	dir := t.TempDir()
 	put(t, dir, "x.warc", file.String())
-	a := testApp(t.TempDir())
-	a.Jobs = t.TempDir()
-	m, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{dir + "/x.warc"}, As: "old"})
-	if err != nil || len(m.Versions) != 1 {
-		t.Fatalf("%+v, %v", m, err)
-	}
-	table := versionsOf(t, a, "old")[0]
-	for path, sum := range want {
-		if !strings.Contains(table, `"path":"`+path+`"`) || !strings.Contains(table, sum) {
-			t.Errorf("no %s with %s in\n%s", path, sum, table)
+	put(t, dir, "x.warc.gz", packed.String())
+	for _, name := range []string{"x.warc", "x.warc.gz"} {
+		a := testApp(t.TempDir())
+		a.Jobs = t.TempDir()
+		m, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{dir + "/" + name}, As: "old"})
+		if err != nil || len(m.Versions) != 1 {
+			t.Fatalf("%s: %+v, %v", name, m, err)
+		}
+		if v, err := Verify(t.Context(), a, "old", true); err != nil || v.Count() != 0 {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+		table := versionsOf(t, a, "old")[0]
+		for path, sum := range want {
+			if !strings.Contains(table, `"path":"`+path+`"`) || !strings.Contains(table, sum) {
+				t.Errorf("%s: no %s with %s in\n%s", name, path, sum, table)
+			}
 		}
 	}
 }

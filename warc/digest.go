@@ -57,42 +57,93 @@ func ParseSum(s string) (sum Sum, ok bool) {
 	return sum, true
 }
 
+// sums are the digests that a record names and that can be checked.
+type sums struct {
+	block, body       Sum
+	hasBlock, hasBody bool
+}
+
+// sums returns them. That of a revisit's body is not one: the body is elsewhere.
+func (r *Record) sums() (s sums) {
+	s.block, s.hasBlock = ParseSum(r.Header.Get("WARC-Block-Digest"))
+	if r.Type() != Revisit {
+		s.body, s.hasBody = ParseSum(r.Header.Get("WARC-Payload-Digest"))
+	}
+	return s
+}
+
+var (
+	errBlockSum = fmt.Errorf("%w of the block", ErrDigest)
+	errBodySum  = fmt.Errorf("%w of the body", ErrDigest)
+)
+
 // Verify reads what is left of the record, which must be its whole block or, after [Record.Message], its
 // whole body, and compares it with the digests that the record names. The body of a chunked message may have
 // been digested with its chunks or without. Digests of other kinds are not checked, nor is that of a revisit,
 // whose body is elsewhere.
 func (r *Record) Verify() error {
-	block, hasBlock := ParseSum(r.Header.Get("WARC-Block-Digest"))
-	body, hasBody := ParseSum(r.Header.Get("WARC-Payload-Digest"))
-	hasBody = hasBody && r.Type() != Revisit
+	s := r.sums()
 	m, err := r.Message()
 	if err != nil {
 		return err
 	}
 	var into []io.Writer
 	var ofBlock, ofBody hash.Hash
-	if hasBlock {
-		ofBlock = block.New()
+	if s.hasBlock {
+		ofBlock = s.block.New()
 		if m != nil {
 			ofBlock.Write(m.Raw)
 		}
 		into = append(into, ofBlock)
 	}
-	if hasBody {
-		ofBody = body.New()
+	if s.hasBody {
+		ofBody = s.body.New()
 		into = append(into, ofBody)
 	}
-	plain, err := r.digest(io.MultiWriter(into...), body, hasBody && (m != nil) && chunked(m.Header))
+	plain, err := r.digest(io.MultiWriter(into...), s.body, s.hasBody && (m != nil) && chunked(m.Header))
 	if err != nil {
 		return err
 	}
-	if hasBlock && !bytes.Equal(ofBlock.Sum(nil), block.Bytes) {
-		return r.fail(fmt.Errorf("%w of the block", ErrDigest))
+	if s.hasBlock && !bytes.Equal(ofBlock.Sum(nil), s.block.Bytes) {
+		return r.fail(errBlockSum)
 	}
-	if hasBody && !bytes.Equal(ofBody.Sum(nil), body.Bytes) && !bytes.Equal(plain, body.Bytes) {
-		return r.fail(fmt.Errorf("%w of the body of %s", ErrDigest, r.URL()))
+	if s.hasBody && !bytes.Equal(ofBody.Sum(nil), s.body.Bytes) && !bytes.Equal(plain, s.body.Bytes) {
+		return r.fail(fmt.Errorf("%w of %s", errBodySum, r.URL()))
 	}
 	return nil
+}
+
+// verifyIn is Verify and the check of the record's end, of a record whose rest lies in memory: its block and
+// what follows that. It reads no more than the head. done is false when only Verify can tell.
+func (r *Record) verifyIn(rest []byte) (done bool, err error) {
+	s := r.sums()
+	m, err := r.Message()
+	whole := int64(len(rest)) == r.Length+int64(len(recordEnd)) && bytes.HasSuffix(rest, []byte(recordEnd))
+	if (err != nil) || !whole || (s.hasBody && m != nil && chunked(m.Header)) {
+		return false, nil
+	}
+	block := rest[:r.Length]
+	body := block
+	if m != nil {
+		body = block[len(m.Raw):]
+	}
+	if s.hasBlock && !s.block.isOf(block) {
+		return true, r.fail(errBlockSum)
+	}
+	if s.hasBody && !s.body.isOf(body) {
+		return true, r.fail(fmt.Errorf("%w of %s", errBodySum, r.URL()))
+	}
+	if s.hasBody && len(s.body.Bytes) == sha256.Size { // no other kind is so long
+		r.BodySum = (*[sha256.Size]byte)(s.body.Bytes)
+	}
+	return true, nil
+}
+
+// isOf reports whether the digest is that of b.
+func (s *Sum) isOf(b []byte) bool {
+	h := s.New()
+	h.Write(b)
+	return bytes.Equal(h.Sum(nil), s.Bytes)
 }
 
 // digest reads the body into w, and returns the digest of what is in its chunks.

@@ -176,17 +176,25 @@ func (r *Reader) verify(rec *Record) error {
 
 // record returns the record that was unpacked.
 func (m *Memory) record(at int64, check bool) (*Record, *Reader, error) {
-	if check {
-		r := m.reader(m.plain, at)
-		rec, err := r.Next()
-		if err == nil {
-			err = r.verify(rec)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
 	r := m.reader(m.plain, at)
 	rec, err := r.Next()
+	if err != nil || !check {
+		return rec, r, err
+	}
+	done, err := rec.verifyIn(m.plain[r.src.offset()-at:])
+	if done && err == nil {
+		return rec, r, nil
+	}
+	if !done {
+		r = m.reader(m.plain, at)
+		if rec, err = r.Next(); err == nil {
+			err = r.verify(rec)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r = m.reader(m.plain, at)
+	rec, err = r.Next()
 	return rec, r, err
 }

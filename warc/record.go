@@ -91,6 +91,9 @@ type Record struct {
 	Header Header
 	Length int64 // Content-Length: bytes of the block
 
+	// BodySum is the SHA-256 of what follows the head, if it was compared when the record was opened; else nil.
+	BodySum *[32]byte
+
 	from *Reader
 	left int64 // bytes of the block that were not read
 	head *HTTPHead

@@ -4,6 +4,8 @@ package warc
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -78,8 +80,14 @@ func skimmedAs(t *testing.T, file []byte) (partial int) {
 		var rec *Record
 		var r *Reader
 		if rec, r, err = packed.OpenRecord(NewMemory(), bytes.NewReader(file), at[0], at[1], true); err == nil {
-			if _, cerr := io.Copy(io.Discard, rec); cerr != nil {
-				t.Errorf("a record that was checked: %v", cerr)
+			_, merr := rec.Message()
+			rest, cerr := io.ReadAll(rec)
+			if err := errors.Join(merr, cerr); err != nil {
+				t.Errorf("a record that was checked: %v", err)
+			}
+			named := rec.Header.Get("WARC-Payload-Digest") != ""
+			if (rec.BodySum != nil) != named || (named && *rec.BodySum != sha256.Sum256(rest)) {
+				t.Errorf("the sum of the body is %x", rec.BodySum)
 			}
 			r.Close()
 		}
@@ -110,6 +118,9 @@ func skimFile(t testing.TB) (file []byte, large int) {
 		kind := []string{"response", "response", "resource", "metadata"}[i%4]
 		fields := fmt.Sprintf("WARC-Type: %s\r\nWARC-Target-URI: http://h.test/%d\r\n"+
 			"WARC-Date: 2024-05-01T10:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n", kind, i)
+		if i%8 == 4 {
+			fields += fmt.Sprintf("WARC-Payload-Digest: sha-256:%x\r\n", sha256.Sum256([]byte(body)))
+		}
 		if kind == "response" && len(block) > skimFirst {
 			large++
 		}

@@ -199,6 +199,7 @@ type Recording struct {
 	Cut    bool      // whoever made the record did not keep all of the body
 	Body   io.Reader // without chunks
 	Length int64     // of Body; -1 when it is not known
+	Sum    *[32]byte // SHA-256 of Body, if that was checked; else nil
 
 	from []opened
 }
@@ -310,7 +311,7 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 		return nil
 	}
 	if x.Body, err = rec.Payload(); err == nil && x.Body == io.Reader(rec) {
-		x.Length = rec.Length - int64(len(m.Raw))
+		x.Length, x.Sum = rec.Length-int64(len(m.Raw)), rec.BodySum
 	}
 	return err
 }

@@ -73,8 +73,9 @@ type BodySink struct {
 	refuse  func(mime string) string // see Ask.Refuse
 	refused string                   // what it said of this body
 	blob    *store.BlobWriter
-	cut     bool  // what has come is the beginning of a body whose rest may still be had
-	err     error // of the disk
+	sum     *[32]byte // of the body in memory, nil when it is not known
+	cut     bool      // what has come is the beginning of a body whose rest may still be had
+	err     error     // of the disk
 }
 
 // Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
@@ -96,7 +97,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		b.buf = b.pool.Get().(*[]byte)
 	}
 	*b.buf = (*b.buf)[:0]
-	b.head, b.begun = *h, b.o.Now()
+	b.head, b.begun, b.sum = *h, b.o.Now(), nil
 	if (b.watcher != nil) && hasLength(h) {
 		b.watcher.Sized()
 	}
@@ -201,6 +202,9 @@ func (b *BodySink) Digest() [32]byte {
 	if b.blob != nil {
 		return b.blob.Digest()
 	}
+	if b.sum != nil {
+		return *b.sum
+	}
 	return sha256.Sum256(b.Bytes())
 }
 
@@ -252,7 +256,7 @@ func (b *BodySink) Ended(res *fetch.Result, err error) {
 		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
 		return
 	}
-	b.cut = fetch.TransientStatus(res.Status)
+	b.cut, b.sum = fetch.TransientStatus(res.Status), res.Sum
 }
 
 // maxPooled is the largest buffer that is kept for the next body.
