@@ -292,7 +292,7 @@ func (d *Decoder) dynamic() error {
 // Of the quick loop: what one turn of it needs at the most.
 const (
 	quickIn  = 16          // bytes of src
-	quickOut = 2 + 258 + 8 // bytes of dst: literals, the longest match, what is copied too much
+	quickOut = 2 + 258 + 16 // bytes of dst: literals, the longest match, what is copied too much
 )
 
 // quick unpacks symbols as long as neither end is near; ended says that the block did.
@@ -341,7 +341,10 @@ func (d *Decoder) quick() (ended bool, err error) {
 		length := int(e.base() + uint(bits)&(1<<e.extra()-1))
 		bits >>= e.extra()
 		have -= e.extra()
-		if e = dists.at(bits); e == 0 {
+		if e = dists.first[bits&(1<<distWidth-1)]; e.isLink() {
+			e = dists.more[e.base()+uint(bits>>distWidth)&(1<<e.extra()-1)]
+		}
+		if e == 0 {
 			err = ErrCorrupt
 			break
 		}
@@ -361,12 +364,16 @@ func (d *Decoder) quick() (ended bool, err error) {
 	return ended, err
 }
 
-// copyMatch repeats what lies back bytes before a place; up to 7 bytes behind it may change.
+// copyMatch repeats what lies back bytes before a place; up to 15 bytes behind it may change.
 func copyMatch(dst []byte, out, back, length int) {
 	to, from := dst[out:], dst[out-back:]
 	switch {
-	case back >= length && length > 32:
+	case back >= length && length > 64:
 		copy(to[:length], from)
+	case back >= 16:
+		for i := 0; i < length; i += 16 {
+			*(*[16]byte)(to[i:]) = *(*[16]byte)(from[i:])
+		}
 	case back >= 8:
 		for i := 0; i < length; i += 8 {
 			binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(from[i:]))
