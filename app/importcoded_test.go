@@ -20,8 +20,8 @@ func TestImportCoded(t *testing.T) {
 		block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + fields + "\r\n" + body
 		text := fmt.Sprintf("WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://h.test%s\r\n"+
 			"WARC-Date: 2024-05-01T10:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n"+
-			"WARC-Payload-Digest: sha256:%x\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", path, sha256.Sum256([]byte(body)),
-			len(block), block)
+			"WARC-Payload-Digest: sha256:%x\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n",
+			path, sha256.Sum256([]byte(body)), len(block), block)
 		file.WriteString(text)
 		packed.Write(badserver.Encode("gzip", []byte(text)))
 	}
