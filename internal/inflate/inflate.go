@@ -291,7 +291,7 @@ func (d *Decoder) dynamic() error {
 
 // Of the quick loop: what one turn of it needs at the most.
 const (
-	quickIn  = 16          // bytes of src
+	quickIn  = 16           // bytes of src
 	quickOut = 2 + 258 + 16 // bytes of dst: literals, the longest match, what is copied too much
 )
 
