@@ -4,11 +4,11 @@ package store
 
 import "time"
 
-// Buckets of mirror.db for who may do what.
-var (
-	bTokens = []byte("tokens") // name -> TokenFact as JSON
-	bHooks  = []byte("hooked") // job -> HookFact as JSON
-	bUsers  = []byte("users")  // name -> UserFact as JSON
+// Kinds of what is kept of who may do what.
+const (
+	kindTokens = "tokens" // name -> TokenFact as JSON
+	kindHooks  = "hooked" // job -> HookFact as JSON
+	kindUsers  = "users"  // name -> UserFact as JSON
 )
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
@@ -25,12 +25,12 @@ type TokenFact struct {
 // ChangeToken replaces the token of a name by what change returns; nil stands for none. An error of change
 // leaves all as it was.
 func (f ConsoleFacts) ChangeToken(name string, change func(*TokenFact) (*TokenFact, error)) error {
-	return changeFact(f.st, "token", bTokens, name, change)
+	return changeFact(SharedOf(f.st), kindTokens, name, change)
 }
 
 // Tokens returns all tokens by name. One that cannot be read is left out.
 func (f ConsoleFacts) Tokens() (map[string]TokenFact, error) {
-	return factsOf[TokenFact](f.st, bTokens)
+	return factsOf[TokenFact](SharedOf(f.st), kindTokens)
 }
 
 // HookFact is what is known of the signed calls for a job.
@@ -42,12 +42,12 @@ type HookFact struct {
 
 // ChangeHook replaces what is known of the calls for a job, as ChangeToken does.
 func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, error)) error {
-	return changeFact(f.st, "webhook", bHooks, job, change)
+	return changeFact(SharedOf(f.st), kindHooks, job, change)
 }
 
 // Hooks returns what is known of the calls, by job. One that cannot be read is left out.
 func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
-	return factsOf[HookFact](f.st, bHooks)
+	return factsOf[HookFact](SharedOf(f.st), kindHooks)
 }
 
 // UserFact is a user who logs in with a password.
@@ -60,10 +60,10 @@ type UserFact struct {
 
 // ChangeUser replaces the user of a name, as ChangeToken does.
 func (f ConsoleFacts) ChangeUser(name string, change func(*UserFact) (*UserFact, error)) error {
-	return changeFact(f.st, "user", bUsers, name, change)
+	return changeFact(SharedOf(f.st), kindUsers, name, change)
 }
 
 // Users returns all users by name. One that cannot be read is left out.
 func (f ConsoleFacts) Users() (map[string]UserFact, error) {
-	return factsOf[UserFact](f.st, bUsers)
+	return factsOf[UserFact](SharedOf(f.st), kindUsers)
 }

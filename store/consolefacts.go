@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Buckets of mirror.db for the console.
-var (
-	bAudit    = []byte("audit")    // number -> AuditEntry as JSON
-	bSessions = []byte("sessions") // digest of a token -> SessionFact as JSON
-)
+// bAudit is the bucket of mirror.db for the audit log: number -> AuditEntry as JSON.
+var bAudit = []byte("audit")
+
+// kindSessions is the kind of sessions: digest of a token -> SessionFact as JSON.
+const kindSessions = "sessions"
 
 // ConsoleFacts is what the console keeps in mirror.db: the audit log and the sessions. A mirror.db that is
 // lost costs both; the daemon's log has the acts too.
@@ -90,60 +90,12 @@ type SessionFact struct {
 
 // SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.
 func (f ConsoleFacts) SaveSession(digest string, s *SessionFact) error {
-	return changeFact(f.st, "session", bSessions, digest, func(*SessionFact) (*SessionFact, error) {
+	return changeFact(SharedOf(f.st), kindSessions, digest, func(*SessionFact) (*SessionFact, error) {
 		return s, nil
 	})
 }
 
 // Sessions returns the sessions by the digests of their tokens. One that cannot be read is left out.
 func (f ConsoleFacts) Sessions() (map[string]SessionFact, error) {
-	return factsOf[SessionFact](f.st, bSessions)
-}
-
-// changeFact replaces the value of a key by what change makes of it, in one transaction; nil stands for none,
-// and for one that cannot be read.
-func changeFact[T any](st *State, what string, bucket []byte, key string, change func(*T) (*T, error)) error {
-	return st.updateDB("write "+what, func(tx *transaction) error {
-		b, err := tx.CreateBucketIfNotExists(bucket)
-		if err != nil {
-			return err
-		}
-		var was *T
-		if v := b.Get([]byte(key)); v != nil {
-			if was = new(T); json.Unmarshal(v, was) != nil {
-				was = nil
-			}
-		}
-		now, err := change(was)
-		if err != nil {
-			return err
-		}
-		if now == nil {
-			return b.Delete([]byte(key))
-		}
-		v, err := json.Marshal(now)
-		if err != nil {
-			return fmt.Errorf("%s %q: %w", what, key, err)
-		}
-		return b.Put([]byte(key), v)
-	})
-}
-
-// factsOf returns all values of a bucket by their keys. One that cannot be read is left out.
-func factsOf[T any](st *State, bucket []byte) (map[string]T, error) {
-	out := map[string]T{}
-	err := st.viewDB(func(tx *transaction) error {
-		b := tx.Bucket(bucket)
-		if b == nil {
-			return nil
-		}
-		return b.ForEach(func(k, v []byte) error {
-			var one T
-			if json.Unmarshal(v, &one) == nil {
-				out[string(k)] = one
-			}
-			return nil
-		})
-	})
-	return out, err
+	return factsOf[SessionFact](SharedOf(f.st), kindSessions)
 }

@@ -27,3 +27,15 @@ func TestMemoryFacts(t *testing.T) {
 		return f, func(*testing.T) storetest.SharedFacts { return f }
 	})
 }
+
+func TestStateShared(t *testing.T) {
+	storetest.TestShared(t, func(t *testing.T) (store.Shared, func(*testing.T) store.Shared) {
+		dir := t.TempDir()
+		open := func(t *testing.T) store.Shared {
+			st := openState(t, dir, store.Options{Volatile: true})
+			t.Cleanup(func() { st.Close() })
+			return store.SharedOf(st)
+		}
+		return open(t), open
+	})
+}

@@ -13,6 +13,7 @@
 //	site.go      leases of sites: store.Owner
 //	loans.go     turns of hosts that another node has
 //	calls.go     HTTP requests from node to node
+//	facts.go     what nodes share besides sites: store.Shared
 package engine
 
 import (
@@ -99,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		wake: e.wake,
 	}
 	for {
-		if e.kv, err = openBucket(ctx, e.nc, o.Replicas); err == nil {
+		if e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas); err == nil {
 			err = e.agree(ctx)
 		}
 		if err == nil {
@@ -182,20 +183,22 @@ func connect(o Options) (*nats.Conn, error) {
 	return nc, nil
 }
 
-func openBucket(ctx context.Context, nc *nats.Conn, replicas int) (jetstream.KeyValue, error) {
+func openBucket(
+	ctx context.Context, nc *nats.Conn, name, what string, replicas int,
+) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	kv, err := js.KeyValue(short, bucket)
+	kv, err := js.KeyValue(short, name)
 	if !errors.Is(err, jetstream.ErrBucketNotFound) || replicas < 1 {
 		return kv, err
 	}
 	return js.CreateKeyValue(short, jetstream.KeyValueConfig{
-		Bucket:      bucket,
-		Description: "mirrord: sessions, leases and members",
+		Bucket:      name,
+		Description: what,
 		Replicas:    replicas,
 		Storage:     jetstream.FileStorage,
 	})

@@ -125,6 +125,82 @@ func testOwner(t *testing.T, o engine.Options) {
 	})
 }
 
+func testShared(t *testing.T, o engine.Options) {
+	n := 0
+	storetest.TestShared(t, func(t *testing.T) (store.Shared, func(*testing.T) store.Shared) {
+		n++
+		first := fmt.Sprintf("%d ", n) // kinds of their own for each test
+		open := func(t *testing.T) store.Shared {
+			other := o
+			other.Node = rand.Text()
+			e, err := engine.Open(t.Context(), other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(e.Close)
+			f, err := e.Facts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kinds{f, first}
+		}
+		return open(t), open
+	})
+}
+
+// kinds puts something before the kinds of facts.
+type kinds struct {
+	store.Shared
+	first string
+}
+
+func (k kinds) Change(kind, key string, change func([]byte) ([]byte, error)) error {
+	return k.Shared.Change(k.first+kind, key, change)
+}
+
+func (k kinds) All(kind string) (map[string][]byte, error) { return k.Shared.All(k.first + kind) }
+
+func TestSharedOneKeeper(t *testing.T) { testShared(t, keepers(t, 1)) }
+
+func TestSharedThreeKeepers(t *testing.T) {
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("three keepers take seconds to choose a leader: set MIRRORD_LONG=1")
+	}
+	testShared(t, keepers(t, 3))
+}
+
+// A watch tells of what is there, and of each change.
+func TestWatchFacts(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "a"
+	e := node(t, o)
+	f, err := e.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls := make(chan struct{}, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.Watch(ctx, func() { calls <- struct{}{} }, "a", "b")
+	}()
+	<-calls
+	for i := range 3 {
+		err := f.Change("b", "x", func([]byte) ([]byte, error) { return fmt.Append(nil, i), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-calls
+	}
+	if v, err := f.Get(ctx, "b", "x"); string(v) != "2" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+	cancel()
+	<-done
+}
+
 func TestOwnerOneKeeper(t *testing.T) { testOwner(t, keepers(t, 1)) }
 
 func TestOwnerThreeKeepers(t *testing.T) {

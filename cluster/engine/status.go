@@ -109,7 +109,13 @@ func usualJobs(members map[string]Node) (usual string) {
 
 // list calls f for all keys of some kinds.
 func (e *Engine) list(ctx context.Context, f func(jetstream.KeyValueEntry), kinds ...string) error {
-	w, err := e.kv.WatchFiltered(ctx, kinds, jetstream.IgnoreDeletes())
+	return list(ctx, e.kv, f, kinds...)
+}
+
+func list(
+	ctx context.Context, kv jetstream.KeyValue, f func(jetstream.KeyValueEntry), kinds ...string,
+) error {
+	w, err := kv.WatchFiltered(ctx, kinds, jetstream.IgnoreDeletes())
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}

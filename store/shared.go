@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those that
+// the nodes of a cluster share. Safe for concurrent use, also by several processes and machines.
+type Shared interface {
+	// Change replaces the value of a key by what change makes of it, if nobody else writes the key meanwhile;
+	// nil stands for none. An error of change leaves all as it was. change may be called several times, and
+	// must not keep what it is given.
+	Change(kind, key string, change func(was []byte) ([]byte, error)) error
+	// All returns the values of a kind by key, with all changes of this Shared. Those of other machines may be
+	// missing for a moment.
+	All(kind string) (map[string][]byte, error)
+}
+
+// SharedOf is what a state keeps by itself.
+func SharedOf(st *State) Shared { return inState{st} }
+
+type inState struct{ st *State }
+
+// Change implements Shared.
+func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) error {
+	return s.st.updateDB("write "+kind, func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists([]byte(kind))
+		if err != nil {
+			return err
+		}
+		was := b.Get([]byte(key))
+		now, err := change(was)
+		switch {
+		case err != nil:
+			return err
+		case now != nil:
+			return b.Put([]byte(key), now)
+		case was != nil:
+			return b.Delete([]byte(key))
+		}
+		return nil
+	})
+}
+
+// All implements Shared.
+func (s inState) All(kind string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := s.st.viewDB(func(tx *transaction) error {
+		b := tx.Bucket([]byte(kind))
+		if b == nil {
+			return nil
+		}
+		return b.ForEach(func(k, v []byte) error {
+			out[string(k)] = bytes.Clone(v)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// changeFact replaces the value of a key by what change makes of it; nil stands for none, and for one that
+// cannot be read.
+func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) error {
+	return s.Change(kind, key, func(v []byte) ([]byte, error) {
+		var was *T
+		if v != nil {
+			if was = new(T); json.Unmarshal(v, was) != nil {
+				was = nil
+			}
+		}
+		now, err := change(was)
+		if err != nil || now == nil {
+			return nil, err
+		}
+		if v, err = json.Marshal(now); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", kind, key, err)
+		}
+		return v, nil
+	})
+}
+
+// factsOf returns all values of a kind by their keys. One that cannot be read is left out.
+func factsOf[T any](s Shared, kind string) (map[string]T, error) {
+	all, err := s.All(kind)
+	out := make(map[string]T, len(all))
+	for k, v := range all {
+		var one T
+		if json.Unmarshal(v, &one) == nil {
+			out[k] = one
+		}
+	}
+	return out, err
+}
