@@ -45,11 +45,13 @@ type share struct {
 	log     *slog.Logger
 	whole   atomic.Pointer[scheduler.Config] // the jobs of all
 
-	came  chan struct{} // size 1: one look is enough
-	ends  context.Context
-	end   context.CancelFunc
-	moves sync.WaitGroup
-	room  chan struct{} // a place for each site that moves at a time
+	came chan struct{} // size 1: one look is enough
+	// size 1: receives after the jobs directory was read
+	loaded chan struct{}
+	ends   context.Context
+	end    context.CancelFunc
+	moves  sync.WaitGroup
+	room   chan struct{} // a place for each site that moves at a time
 
 	mu     sync.Mutex
 	here   map[string]bool // sites that have come, or need not
@@ -78,6 +80,7 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, er
 		depot:   d,
 		log:     log,
 		came:    make(chan struct{}, 1),
+		loaded:  make(chan struct{}, 1),
 		room:    make(chan struct{}, movesAtOnce),
 		here:    map[string]bool{},
 		coming:  map[string]bool{},
@@ -92,6 +95,7 @@ func (s *share) of(all scheduler.Config) scheduler.Config {
 		return all
 	}
 	s.whole.Store(&all)
+	kick(s.loaded)
 	hosts := make(map[string]string, len(all))
 	for name, e := range all {
 		if e.Job != nil {
@@ -162,8 +166,12 @@ func (s *share) come(name string) {
 	delete(s.coming, name)
 	s.here[name] = err == nil
 	s.mu.Unlock()
+	kick(s.came)
+}
+
+func kick(c chan<- struct{}) {
 	select {
-	case s.came <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -202,10 +210,7 @@ func (s *share) ran(name string) {
 				s.mu.Lock()
 				delete(s.here, name)
 				s.mu.Unlock()
-				select {
-				case s.came <- struct{}{}:
-				default:
-				}
+				kick(s.came)
 				return
 			}
 			s.log.Error("a mirror does not get to the depot; tried again", "job", name, "err", err)

@@ -52,7 +52,8 @@ type Everywhere struct {
 	nodes Nodes
 	ctx   context.Context // of runs elsewhere that somebody here waits for
 	stop  func()
-	live  sync.Map // jobs whose runs elsewhere somebody here waits for: *status.Job
+	waits time.Duration // for a job that no node has
+	live  sync.Map      // jobs whose runs elsewhere somebody here waits for: *status.Job
 
 	asking sync.Mutex // one round of questions at a time; guards what follows
 	said   map[string]saidNode
@@ -72,6 +73,7 @@ const (
 	silentFor  = 5 * time.Second         // and so long a node that does not answer is left alone
 	saysWithin = 1500 * time.Millisecond // for all jobs, less than a command waits
 	doesWithin = 10 * time.Second        // for one job
+	lookForIt  = 200 * time.Millisecond  // how often a job that no node has is looked for
 )
 
 // Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
@@ -102,7 +104,8 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 			keep()
 			stop()
 		},
-		said: map[string]saidNode{},
+		waits: doesWithin,
+		said:  map[string]saidNode{},
 	}, nil
 }
 
@@ -241,21 +244,35 @@ func (c *Everywhere) ask() []asked {
 	return out
 }
 
-// elsewhere is what another node answers about a job, when this one does not have it: err is its own answer.
+// elsewhere is what another node answers about a job that this one does not have. A job that no node has at
+// this moment is waited for.
 func elsewhere[T any](
-	c *Everywhere, name string, here T, err error, do func(context.Context, far) (T, error),
+	c *Everywhere, name string, most time.Duration, here func() (T, error),
+	there func(context.Context, far) (T, error),
 ) (T, error) {
-	if !errors.Is(err, control.ErrNotFound) || c.wanted()[name] == nil {
-		return here, err
-	}
 	ctx, cancel := context.WithTimeout(c.ctx, doesWithin)
 	defer cancel()
-	to, err := c.nodeOf(ctx, name)
-	if err != nil {
-		return here, err
+	for end := time.Now().Add(most); ; {
+		v, err := here()
+		if !errors.Is(err, control.ErrNotFound) || c.wanted()[name] == nil {
+			return v, err
+		}
+		to, err := c.nodeOf(ctx, name)
+		if err == nil {
+			v, err = there(ctx, to)
+			err = to.said(name, err)
+		}
+		if !errors.Is(err, errMoving) || time.Now().After(end) {
+			return v, err
+		}
+		t := time.NewTimer(lookForIt)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return v, err
+		case <-t.C:
+		}
 	}
-	v, err := do(ctx, to)
-	return v, to.said(name, err)
 }
 
 // far is another node.
@@ -276,10 +293,12 @@ func (c *Everywhere) nodeOf(ctx context.Context, name string) (far, error) {
 	return far{control.NewClientOver(c.nodes.To(node)), node}, nil
 }
 
-// moving says that no node runs a job at this moment.
+// errMoving says that no node runs a job at this moment.
+var errMoving = errors.New("it is on its way from one node to another, or no node has it: try again in a " +
+	"minute; mirrord cluster status shows the nodes")
+
 func moving(name string) error {
-	return apiErr{fmt.Errorf("job %s is on its way from one node to another, or no node has it: try again in "+
-		"a minute; mirrord cluster status shows the nodes", name), control.ErrConflict}
+	return apiErr{fmt.Errorf("job %s: %w", name, errMoving), control.ErrConflict}
 }
 
 // said is the error of a node about a job.
@@ -313,27 +332,23 @@ func (c *Everywhere) Progress(name string) (status.Job, error) {
 }
 
 func (c *Everywhere) job(name string, here func(string) (status.Job, error)) (status.Job, error) {
-	j, err := here(name)
-	if err == nil {
+	return elsewhere(c, name, saysWithin, func() (status.Job, error) {
+		j, err := here(name)
 		j.Node = c.nodes.Me()
-		return j, nil
-	}
-	return elsewhere(c, name, j, err, func(ctx context.Context, to far) (status.Job, error) {
+		return j, err
+	}, func(ctx context.Context, to far) (status.Job, error) {
 		now := time.Now()
 		j, err := to.Job(ctx, name)
-		if err == nil {
-			j.Node, j.AsOf = to.node, &now
-		}
+		j.Node, j.AsOf = to.node, &now
 		return j, err
 	})
 }
 
 // Runs is the reports of the last n runs of a job, newest first, without their summaries.
 func (c *Everywhere) Runs(name string, n int) ([]status.Run, error) {
-	runs, err := c.Daemon.Runs(name, n)
-	return elsewhere(c, name, runs, err, func(ctx context.Context, to far) ([]status.Run, error) {
-		return to.Runs(ctx, name, n)
-	})
+	return elsewhere(c, name, saysWithin,
+		func() ([]status.Run, error) { return c.Daemon.Runs(name, n) },
+		func(ctx context.Context, to far) ([]status.Run, error) { return to.Runs(ctx, name, n) })
 }
 
 // order does something with a job.
@@ -341,7 +356,8 @@ func (c *Everywhere) order(
 	name string, here func(string) error,
 	there func(*control.Client, context.Context, string) (status.Job, error),
 ) error {
-	_, err := elsewhere(c, name, status.Job{}, here(name),
+	_, err := elsewhere(c, name, c.waits,
+		func() (status.Job, error) { return status.Job{}, here(name) },
 		func(ctx context.Context, to far) (status.Job, error) { return there(to.Client, ctx, name) })
 	return err
 }
@@ -363,53 +379,59 @@ func (c *Everywhere) Resume(name string) error {
 
 // NotifyTest sends a test to everybody whom a job names, from the node that has it.
 func (c *Everywhere) NotifyTest(ctx context.Context, name string) ([]control.Told, error) {
-	told, err := c.Daemon.NotifyTest(ctx, name)
-	return elsewhere(c, name, told, err, func(_ context.Context, to far) ([]control.Told, error) {
-		return to.NotifyTest(ctx, name)
-	})
+	return elsewhere(c, name, c.waits,
+		func() ([]control.Told, error) { return c.Daemon.NotifyTest(ctx, name) },
+		func(_ context.Context, to far) ([]control.Told, error) { return to.NotifyTest(ctx, name) })
+}
+
+// begun is a run that was asked for.
+type begun struct {
+	run      control.Running
+	attached bool
 }
 
 // Run starts a run of a job on the node that has it.
 func (c *Everywhere) Run(name string, r control.RunRequest) (control.Running, bool, error) {
-	run, attached, err := c.Daemon.Run(name, r)
-	if !errors.Is(err, control.ErrNotFound) || c.wanted()[name] == nil {
-		return run, attached, err
-	}
-	short, cancel := context.WithTimeout(c.ctx, doesWithin)
-	defer cancel()
-	to, err := c.nodeOf(short, name)
-	if err != nil {
-		return nil, false, err
-	}
+	b, err := elsewhere(c, name, c.waits, func() (begun, error) {
+		run, attached, err := c.Daemon.Run(name, r)
+		return begun{run, attached}, err
+	}, func(_ context.Context, to far) (begun, error) { return c.runThere(to, name, r) })
+	return b.run, b.attached, err
+}
+
+// runThere starts a run on another node and follows it.
+func (c *Everywhere) runThere(to far, name string, r control.RunRequest) (begun, error) {
 	r.Wait = true
 	there := &farRun{done: make(chan struct{})}
-	begun := make(chan bool, 1) // whether it was under way
+	began := make(chan bool, 1) // whether it was under way
+	var failed error
 	go func() {
 		defer close(there.done)
 		defer c.live.Delete(name)
 		run, err := to.Run(c.ctx, name, r, func(e control.Event) {
 			if e.Attached != nil {
-				begun <- *e.Attached // once
+				began <- *e.Attached // once
 			}
 			if now := time.Now(); e.Job != nil {
 				e.Job.Node, e.Job.AsOf = to.node, &now
 				c.live.Store(name, e.Job)
 			}
 		})
+		failed = err
 		if there.err = to.said(name, err); run != nil {
 			there.run = *run
 		}
 	}()
 	select {
-	case attached := <-begun:
-		return there, attached, nil
+	case attached := <-began:
+		return begun{there, attached}, nil
 	case <-there.done:
 	}
 	select {
-	case attached := <-begun: // and it has ended already
-		return there, attached, nil
+	case attached := <-began: // and it has ended already
+		return begun{there, attached}, nil
 	default:
-		return nil, false, there.err
+		return begun{}, failed
 	}
 }
 

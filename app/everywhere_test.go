@@ -255,6 +255,7 @@ func TestEverywhereAway(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	delete(nodes.sites, "y")
+	a.waits = 0
 	if err := a.Cancel("y"); !errors.Is(err, control.ErrConflict) {
 		t.Errorf("nobody has it: %v", err)
 	}

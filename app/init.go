@@ -138,18 +138,24 @@ func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
 // writeNewJob writes a job file under a name that a daemon does not read, and gives it its own name when it
 // is whole.
 func writeNewJob(f *NewJobFile, text []byte) error {
-	aside, err := os.CreateTemp(filepath.Dir(f.File), ".new-*")
+	err := writeNewFile(f.File, text, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return jobThere(f.Job, f.File)
+	}
+	return err
+}
+
+// writeNewFile writes beside a file that is not there, and gives it its name in one step.
+func writeNewFile(path string, text []byte, mode fs.FileMode) error {
+	aside, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(aside.Name())
 	_, err = aside.Write(text)
-	err = errors.Join(err, aside.Chmod(0o644), aside.Sync(), aside.Close())
+	err = errors.Join(err, aside.Chmod(mode), aside.Sync(), aside.Close())
 	if err == nil {
-		err = os.Link(aside.Name(), f.File)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return jobThere(f.Job, f.File)
+		err = os.Link(aside.Name(), path)
 	}
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those that
-// the nodes of a cluster share. Safe for concurrent use, also by several processes and machines.
+// Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those
+// that the nodes of a cluster share. Safe for concurrent use, also by several processes and machines.
 type Shared interface {
 	// Change replaces the value of a key by what change makes of it, if nobody else writes the key meanwhile;
 	// nil stands for none. An error of change leaves all as it was. change may be called several times, and

@@ -100,7 +100,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		wake: e.wake,
 	}
 	for {
-		if e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas); err == nil {
+		e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas)
+		if err == nil {
 			err = e.agree(ctx)
 		}
 		if err == nil {

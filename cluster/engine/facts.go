@@ -26,6 +26,9 @@ type Facts struct {
 
 var _ store.Shared = (*Facts)(nil)
 
+// ErrNoFacts says that no node of a version that shares facts has ever been part of the cluster.
+var ErrNoFacts = errors.New("the cluster has no shared facts: its nodes are of an older version")
+
 // Facts opens what the nodes share besides sites. It waits for the keepers until ctx ends.
 func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
 	for {
@@ -33,7 +36,10 @@ func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
 		if err == nil {
 			return &Facts{kv}, nil
 		}
-		if errors.Is(err, jetstream.ErrBucketNotFound) || !pause(ctx, retryOpen) {
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, ErrNoFacts
+		}
+		if !pause(ctx, retryOpen) {
 			return nil, fmt.Errorf("read what the nodes of the cluster share: %w", err)
 		}
 	}
@@ -113,8 +119,8 @@ func (f *Facts) All(kind string) (map[string][]byte, error) {
 	return out, err
 }
 
-// Watch calls changed once all values of some kinds that are there have come, and after each change, until ctx
-// ends. A call may be for several changes.
+// Watch calls changed once all values of some kinds that are there have come, and after each change, until
+// ctx ends. A call may be for several changes.
 func (f *Facts) Watch(ctx context.Context, changed func(), kinds ...string) {
 	wake := make(chan struct{}, 1)
 	var wg sync.WaitGroup

@@ -51,7 +51,7 @@ func (e *Engine) Look(ctx context.Context) (*Status, error) {
 	}
 	p := newPeers()
 	hosts, homes := map[string]int{}, map[string]int{}
-	err := e.list(ctx, func(entry jetstream.KeyValueEntry) {
+	err := list(ctx, e.kv, func(entry jetstream.KeyValueEntry) {
 		p.take(entry)
 		var has lease.Entry
 		switch kind, _, _ := strings.Cut(entry.Key(), "."); kind + "." {
@@ -108,10 +108,6 @@ func usualJobs(members map[string]Node) (usual string) {
 }
 
 // list calls f for all keys of some kinds.
-func (e *Engine) list(ctx context.Context, f func(jetstream.KeyValueEntry), kinds ...string) error {
-	return list(ctx, e.kv, f, kinds...)
-}
-
 func list(
 	ctx context.Context, kv jetstream.KeyValue, f func(jetstream.KeyValueEntry), kinds ...string,
 ) error {
@@ -180,7 +176,7 @@ func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error)
 		return 0, fmt.Errorf("remove %s: %w", node, ErrMember)
 	}
 	var keys []string
-	err = e.list(ctx, func(entry jetstream.KeyValueEntry) {
+	err = list(ctx, e.kv, func(entry jetstream.KeyValueEntry) {
 		if string(entry.Value()) == node {
 			keys = append(keys, entry.Key())
 		}

@@ -36,7 +36,7 @@ Guide: docs/cluster.md.`,
 	}
 	cmd.AddCommand(
 		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterAdoptCommand(a),
-		clusterKeepersCommand(a),
+		clusterKeepersCommand(a), clusterJobsCommand(a),
 		clusterPushCommand(a), clusterPullCommand(a), clusterDepotCommand(a), clusterCollectCommand(a),
 	)
 	return cmd
@@ -122,14 +122,15 @@ func (f *clusterFlags) withCluster(
 func clusterStatusCommand(a *cli) *cobra.Command {
 	var f clusterFlags
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Show keepers and nodes",
-		Long:    "Show the keepers and the nodes of a cluster, and how many hosts each node has.",
+		Use:   "status",
+		Short: "Show keepers and nodes",
+		Long: "Show the keepers and the nodes of a cluster, how many hosts each node has, and whose job files " +
+			"differ.",
 		Example: "  mirrord cluster status --cluster nats://keeper1:4222",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				s, err := e.Look(ctx)
+				s, err := lookAtCluster(ctx, e)
 				if err != nil {
 					return err
 				}
@@ -141,7 +142,7 @@ func clusterStatusCommand(a *cli) *cobra.Command {
 	return cmd
 }
 
-func printCluster(a *cli, s *engine.Status) error {
+func printCluster(a *cli, s *clusterState) error {
 	if a.json {
 		return a.printJSON(s)
 	}
@@ -174,6 +175,7 @@ func printCluster(a *cli, s *engine.Status) error {
 		}
 		a.printf("node %s: %s\n", n.Name, strings.Join(what, ", "))
 	}
+	s.printJobFiles(a)
 	return nil
 }
 
@@ -288,6 +290,7 @@ one, go on then. Nodes of the other one must not run any more: they would reques
 type nodeFlags struct {
 	clusterFlags
 	name    string
+	source  bool   // its job files are the cluster's
 	depot   string // address; "": each site stays on one node
 	keepers int
 	keeper  keeperFlags
@@ -305,6 +308,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
+	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
 	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
@@ -314,8 +318,8 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	// The help has to be short; manual pages and completions have them.
 	hide := func(hidden bool) {
 		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "depot", "keepers", "keeper", "keeper-routes", "join",
-			"keeper-cert", "keeper-key",
+			"cluster-secret", "cluster-ca", "node", "jobs-source", "depot", "keepers", "keeper", "keeper-routes",
+			"join", "keeper-cert", "keeper-key",
 		} {
 			fl.Lookup(name).Hidden = hidden
 		}
@@ -330,6 +334,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 // node is a daemon's part in a cluster.
 type node struct {
 	*engine.Engine
+	jobs   *app.ClusterJobs
 	keeper interface{ Close() } // nil: it is none
 	depot  *depot.Depot         // nil: sites stay where they are
 }
@@ -401,9 +406,19 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	if n.Engine, err = engine.Open(ctx, o); err == nil {
 		err = n.useDepot(ctx, x)
 	}
+	var facts *engine.Facts
+	if err == nil {
+		facts, err = n.Facts(ctx)
+	}
 	if err != nil {
 		n.close()
 		return nil, err
+	}
+	n.jobs = &app.ClusterJobs{
+		App:    x,
+		Facts:  facts,
+		Node:   o.Node,
+		Source: f.source,
 	}
 	return n, nil
 }

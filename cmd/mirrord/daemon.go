@@ -278,6 +278,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { app.IndexOf(d).Keep(ctx) })
 	wg.Go(func() { own.Run(ctx) })
 	wg.Go(func() { d.FollowShare(ctx) })
+	if n != nil {
+		wg.Go(func() { n.jobs.Follow(ctx, d) })
+	}
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()

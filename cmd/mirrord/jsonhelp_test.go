@@ -16,7 +16,6 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/depot"
-	"mirrord/cluster/engine"
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -42,7 +41,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
 		"client.go said":                        {"status", status.Job{}},
 		"client.go reloadCommand":               {"reload", control.Reloaded{}},
-		"cluster.go printCluster":               {"cluster status", engine.Status{}},
+		"cluster.go printCluster":               {"cluster status", clusterState{}},
+		"clusterjobs.go printJobsLook":          {"cluster jobs", app.JobsLook{}},
 		"demo.go run":                           {"run-now", mirror.Summary{}},
 		"console.go openCommand":                {"open", control.OpenLink{}},
 		"diff.go runDiff":                       {"diff", app.Difference{}},

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build keeper
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/status"
+)
+
+// TestClusterFacts has three nodes, of which one is the source of the job files. All jobs are seen, run and
+// paused from each of them; files that are edited on two machines stay, and the command that status names
+// brings them together again.
+func TestClusterFacts(t *testing.T) {
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("it takes a minute: set MIRRORD_LONG=1")
+	}
+	dir := t.TempDir()
+	seen := &visits{last: map[string]visit{}, count: map[string]int{}}
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		if err := os.Mkdir(filepath.Join(dir, "jobs-"+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const sites = 6
+	for i := range sites {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 40+i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewUnstartedServer(seen)
+		srv.Listener.Close()
+		srv.Listener = l
+		srv.Start()
+		defer srv.Close()
+		put(t, filepath.Join(dir, "jobs-a"), fmt.Sprintf("s%d.toml", i),
+			fmt.Sprintf("url = \"http://%s/\"\n[polite]\ndelay = \"10ms\"\n", l.Addr()))
+	}
+	keeper, depot := loopback(t), "file://"+filepath.Join(dir, "depot")
+	var logs [3]bytes.Buffer
+	for i, name := range names {
+		args := []string{
+			"daemon", "--jobs", filepath.Join(dir, "jobs-"+name), "--state", filepath.Join(dir, name), "--spread", "0",
+			"--poll", "1s", "--node", name, "--depot", depot,
+		}
+		if i == 0 {
+			args = append(args, "--keeper", keeper, "--jobs-source")
+		} else {
+			args = append(args, "--cluster", "nats://"+keeper)
+		}
+		cmd := exec.Command("mirrord", args...)
+		cmd.Stderr = &logs[i]
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			cmd.Process.Signal(os.Interrupt)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if t.Failed() {
+				t.Logf("%s:\n%s", name, &logs[i])
+			}
+		}()
+	}
+	on := func(name string, args ...string) (string, error) {
+		cmd := exec.Command("mirrord", append(args, "--state", filepath.Join(dir, name), "--jobs",
+			filepath.Join(dir, "jobs-"+name))...)
+		cmd.Env = append(os.Environ(), "MIRRORD_CLUSTER=nats://"+keeper)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	wait := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("it does not come: %s", what)
+			}
+		}
+	}
+	list := func(name string) (jobs []status.Job) {
+		out, err := on(name, "status", "--json")
+		if err != nil || json.Unmarshal([]byte(out), &jobs) != nil {
+			return nil
+		}
+		return jobs
+	}
+	has := map[string]string{}
+	for _, name := range names {
+		wait("all jobs with their nodes on "+name, func() bool {
+			n := 0
+			for _, j := range list(name) {
+				if has[j.Name] = j.Node; j.Node != "" {
+					n++
+				}
+			}
+			return n == sites
+		})
+	}
+	t.Log(has)
+	for i := range sites {
+		job, from := fmt.Sprintf("s%d", i), names[i%3]
+		if out, err := on(from, "run-now", job); err != nil {
+			t.Errorf("%s from %s: %v\n%s", job, from, err, out)
+		}
+		for _, do := range []string{"pause", "resume"} {
+			if out, err := on(names[(i+1)%3], do, job); err != nil {
+				t.Errorf("%s %s: %v\n%s", do, job, err, out)
+			}
+		}
+		for _, name := range names {
+			if out, err := on(name, "status", job, "--runs", "3"); err != nil || !strings.Contains(out, "complete") {
+				t.Errorf("runs of %s on %s: %v\n%s", job, name, err, out)
+			}
+		}
+	}
+	if n := len(seen.runs()); n != sites {
+		t.Errorf("%d sites were visited", n)
+	}
+
+	edit := func(name, job, text string) {
+		t.Helper()
+		f, err := os.OpenFile(filepath.Join(dir, "jobs-"+name, job+".toml"), os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	says := func(what string) {
+		t.Helper()
+		wait(what, func() bool {
+			out, err := on("c", "cluster", "status")
+			return err == nil && strings.Contains(out, what)
+		})
+	}
+	edit("b", "s0", "# of b\n")
+	says("node b: edited here: s0;")
+	edit("a", "s1", "# of a\n")
+	says("node b: edited here: s0, and on another machine")
+	if out, err := on("b", "cluster", "jobs", "push"); err == nil {
+		t.Errorf("pushed without a choice: %s", out)
+	}
+	if out, err := on("b", "cluster", "jobs", "push", "--again", "--node", "b"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, name := range names {
+		wait("both edits on "+name, func() bool {
+			s0, err := os.ReadFile(filepath.Join(dir, "jobs-"+name, "s0.toml"))
+			s1, err1 := os.ReadFile(filepath.Join(dir, "jobs-"+name, "s1.toml"))
+			return err == nil && err1 == nil && bytes.Contains(s0, []byte("# of b")) &&
+				bytes.Contains(s1, []byte("# of a"))
+		})
+	}
+	wait("no node differs", func() bool {
+		out, err := on("c", "cluster", "status")
+		return err == nil && !strings.Contains(out, "edited") && strings.Contains(out, "6 job files, of node b")
+	})
+}
