@@ -72,7 +72,8 @@ type Engine struct {
 	changed chan struct{} // size 1, likewise
 }
 
-// Open connects to the keepers and makes the bucket when it is not there. It waits for them until ctx ends.
+// Open connects to the keepers and makes the bucket when it is not there. It waits for them until ctx ends,
+// also while their mode is another one.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Term == (lease.Term{}) {
 		o.Term = DefaultTerm()
@@ -107,16 +108,20 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		if err == nil {
 			return e, nil
 		}
+		again := retryOpen
 		if errors.Is(err, ErrMode) {
-			e.nc.Close()
-			return nil, err
+			again = retryMode
+			o.Log.Error("this node waits", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			e.nc.Close()
 			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
-		case <-time.After(retryOpen):
+		case <-time.After(again):
 			o.Log.Debug("the cluster is not there yet", "err", err)
+			if errors.Is(err, context.DeadlineExceeded) { // it took long enough
+				e.failed.Store(failedMost - 1)
+			}
 			tryAnother(e)
 		}
 	}
@@ -138,7 +143,8 @@ func (e *Engine) agree(ctx context.Context) error {
 	}
 	mode, _, err := get[string](short, e.kv, keyMode)
 	if err == nil && mode != e.o.Mode {
-		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s", ErrMode, mode, e.o.Mode)
+		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s; if the depot was made again, give "+
+			"it to the cluster: mirrord cluster adopt", ErrMode, mode, e.o.Mode)
 	}
 	return err
 }
@@ -158,6 +164,10 @@ func Identify(ctx context.Context, e *Engine) (string, error) {
 
 // retryOpen is the pause between attempts to reach a cluster that starts.
 const retryOpen = 200 * time.Millisecond
+
+// retryMode is the pause of a node that waits until its cluster is another one. It goes on as a keeper
+// meanwhile: without it nothing could be changed.
+const retryMode = 10 * time.Second
 
 func connect(o Options) (*nats.Conn, error) {
 	with := []nats.Option{

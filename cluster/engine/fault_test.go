@@ -61,6 +61,42 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// A node that is connected to a keeper which does not reach the others turns to another one.
+func TestKeeperCutOff(t *testing.T) {
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("it takes seconds until a keeper is given up: set MIRRORD_LONG=1")
+	}
+	var with keeper.Options
+	o := keepersWith(t, 1, func(k *keeper.Options) {
+		k.Listen = freePort(t)
+		with = *k
+	})
+	lonely := keeper.Options{
+		Name:   "lonely",
+		Dir:    t.TempDir(),
+		Listen: freePort(t),
+		Routes: freePort(t),
+		Secret: o.Secret,
+		Log:    with.Log,
+	}
+	lonely.Peers = []string{lonely.Routes, freePort(t), freePort(t)}
+	k, err := keeper.Start(lonely)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	wire := badnet.Open(t, with.Listen)
+	o.Keeper, o.Node, o.Servers = nil, "a", []string{"nats://" + wire.Address, "nats://" + lonely.Listen}
+	a := node(t, o)
+	a.Want(wanted(3), nil, "")
+	has := func() bool { return len(a.Shared()) == 3 }
+	until(t, "it has its share", has)
+	wire.Pass(false, false)
+	until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
+	wire.Pass(true, true)
+	until(t, "it has its share again", has)
+}
+
 // When the only keeper stops and starts, nodes go on; when it starts with an empty disk they do as soon as
 // one has made what it lacks.
 func TestKeeperStarts(t *testing.T) {

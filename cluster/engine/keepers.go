@@ -48,6 +48,15 @@ func SetKeepers(ctx context.Context, e *Engine, n int) error {
 	return nil
 }
 
+// SetMode changes what all nodes must agree on (Options.Mode).
+func SetMode(ctx context.Context, e *Engine, mode string) error {
+	_, revision, err := get[string](ctx, e.kv, keyMode)
+	if err == nil {
+		_, err = put(ctx, e.kv, keyMode, mode, revision)
+	}
+	return err
+}
+
 // onAll reports whether a stream is whole on a number of keepers.
 func onAll(ctx context.Context, js jetstream.JetStream, name string, n int) bool {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -4,6 +4,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -12,6 +13,23 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
 )
+
+// A node whose sites are to lie elsewhere than those of its cluster waits, until the cluster's do so too.
+func TestMode(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node, o.Mode = "a", "depot one"
+	a := node(t, o)
+	o.Node, o.Mode = "b", "depot two"
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := engine.Open(ctx, o); !errors.Is(err, engine.ErrMode) {
+		t.Errorf("%v", err)
+	}
+	if err := engine.SetMode(t.Context(), a, "depot two"); err != nil {
+		t.Fatal(err)
+	}
+	node(t, o)
+}
 
 // A keeper by itself is started again with two others, which is a new cluster. Two more join while a node
 // works; then the first two are gone, and nothing is lost. More than there are is refused.

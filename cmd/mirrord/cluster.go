@@ -259,9 +259,10 @@ func clusterAdoptCommand(a *cli) *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use:   "adopt",
-		Short: "Take over the depot of a cluster that is gone",
-		Long: `Take over the depot of a cluster whose keepers are gone for good, with all that they kept. Nodes of this cluster, which refuse the depot of another
-one, go on then. Nodes of the other one must not run any more: they would request the same hosts.`,
+		Short: "Take over a depot",
+		Long: `Let this cluster use another depot than before: that of a cluster whose keepers are gone for good, or one that was made
+again after somebody had emptied it (mirrord cluster push --again). Nodes, which refuse such a depot, go on then. Nodes
+of the other cluster must not run any more: they would request the same hosts.`,
 		Example: "  mirrord cluster adopt --cluster nats://keeper1:4222 --depot s3://mirrors",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -273,6 +274,9 @@ one, go on then. Nodes of the other one must not run any more: they would reques
 				id, err := engine.Identify(ctx, e)
 				if err == nil {
 					err = d.UseFor(ctx, id, true)
+				}
+				if err == nil {
+					err = engine.SetMode(ctx, e, modeOf(d))
 				}
 				if err == nil {
 					a.printf("%s is this cluster's\n", d.Store)
@@ -350,8 +354,11 @@ func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.D
 	if err != nil {
 		return nil, "", err
 	}
-	return d, "depot " + d.Cluster, nil
+	return d, modeOf(d), nil
 }
+
+// modeOf says of a cluster that its sites lie in a depot.
+func modeOf(d *depot.Depot) string { return "depot " + d.Cluster }
 
 // on reports whether the daemon is to be part of a cluster.
 func (f *nodeFlags) on(a *cli) bool {

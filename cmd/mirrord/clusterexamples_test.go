@@ -47,7 +47,7 @@ func TestClusterExampleStart(t *testing.T) {
 		secret: filepath.Join(dir, "secret"),
 		began:  time.Now(),
 	}
-	w.visits = serveSites(t, filepath.Join(dir, "jobs.d"), w.sites, "")
+	w.visits = serveSites(t, filepath.Join(dir, "jobs.d"), w.sites)
 	cmd := exec.Command(filepath.Join(packaging, "cluster", "start"), dir)
 	cmd.Env = append(os.Environ(), "NET="+net, "VERSITYGW="+server)
 	said, err := cmd.StdoutPipe()

@@ -188,8 +188,16 @@ func TestClusterDiskFull(t *testing.T) {
 	w.allRun("the depot's disk was full for 75 s")
 	free = fill(own)
 	time.Sleep(75 * time.Second)
+	drain := []string{"cluster", "drain", "c", "--cluster", w.servers, "--cluster-secret", w.secret}
+	if out, err := w.command(drain...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.allRun("a node's disk is full, and it is drained")
 	free()
-	w.allRun("a node's disk was full for 75 s")
+	if out, err := w.command(append(drain, "--off")...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.allRun("it has room again")
 	w.finish()
 }
 
@@ -248,6 +256,27 @@ func TestClusterEmptied(t *testing.T) {
 		w.start("a")
 		w.allRun(part + " were removed, and put again")
 	}
+	// all of it
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	w.says("a", "somebody has emptied the store, or the address is wrong", 2*time.Minute)
+	w.stop("a")
+	w.forget()
+	for _, args := range [][]string{
+		{"cluster", "push", "--again", "--depot", w.depot, "--state", filepath.Join(w.dir, "a"), "--jobs",
+			filepath.Join(w.dir, "jobs")},
+		{"daemon"}, // refuses: see below
+		{"cluster", "adopt", "--cluster", w.servers, "--cluster-secret", w.secret, "--depot", w.depot},
+	} {
+		if args[0] == "daemon" {
+			w.start("a")
+			w.says("a", "mirrord cluster adopt", time.Minute)
+		} else if out, err := w.command(args...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	w.allRun("all was removed, put again and adopted")
 	strange := filepath.Join(w.dir, "s")
 	for _, args := range [][]string{
 		{"run-now", "s0", "--state", strange, "--jobs", filepath.Join(w.dir, "jobs")},

@@ -45,7 +45,7 @@ type visit struct {
 type nodeKey struct{}
 
 // serveSites starts sites, each at an address of its own, until the test ends, and writes their job files.
-func serveSites(t *testing.T, jobs string, sites int, settings string) *visits {
+func serveSites(t *testing.T, jobs string, sites int) *visits {
 	t.Helper()
 	v := &visits{last: map[string]visit{}, count: map[string]int{}}
 	if err := os.MkdirAll(jobs, 0o755); err != nil {
@@ -64,8 +64,8 @@ func serveSites(t *testing.T, jobs string, sites int, settings string) *visits {
 		}
 		srv.Start()
 		t.Cleanup(srv.Close)
-		put(t, jobs, fmt.Sprintf("s%d.toml", i), fmt.Sprintf("url = \"http://%s/\"\nschedule = \"@every 1m\"\n%s"+
-			"[polite]\ndelay = \"300ms\"\n", l.Addr(), settings))
+		put(t, jobs, fmt.Sprintf("s%d.toml", i), fmt.Sprintf("url = \"http://%s/\"\nschedule = \"@every 1m\"\n"+
+			"[polite]\ndelay = \"300ms\"\n[limits]\nmin_free = \"20MiB\"\n", l.Addr()))
 	}
 	return v
 }
@@ -246,6 +246,13 @@ func (c *commits) longest(from time.Time) (d time.Duration, n int) {
 		}
 	}
 	return d, n - 1
+}
+
+// forget begins anew, for a depot that is made again.
+func (c *commits) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.last)
 }
 
 // clocks says how far the clocks of those who committed are behind and ahead, at most.

@@ -71,7 +71,7 @@ func newClusterWorld(t *testing.T, sites, keepers int, depotAddress string, env 
 	if w.depot == "" {
 		w.depot = "file://" + filepath.Join(dir, "depot")
 	}
-	w.visits = serveSites(t, filepath.Join(dir, "jobs"), sites, "")
+	w.visits = serveSites(t, filepath.Join(dir, "jobs"), sites)
 	w.commits = watchCommits(t, w.depot, w.lookup)
 	w.keepers("abcde"[:keepers])
 	t.Cleanup(w.end)
