@@ -8,7 +8,6 @@ import (
 	"errors"
 
 	"mirrord/mirror/closing"
-	"mirrord/mirror/crawl"
 	"mirrord/mirror/render"
 	"mirrord/mirror/retrieve"
 	"mirrord/mirror/session"
@@ -115,7 +114,7 @@ func conduct(
 	if err := closing.Yield(ctx, s); err != nil {
 		return nil, err
 	}
-	defer crawl.Report(s.Options.Progress, first.Progress)()
+	defer s.Attend(first.Progress)()
 	found, err := retrieved(ctx, s, first)
 	if err != nil {
 		return nil, err

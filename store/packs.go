@@ -297,6 +297,21 @@ func (p *packs) finish() error {
 	return p.roll()
 }
 
+// adopt makes a file of frames in the folder of the packs the last pack, in place of an empty one, and
+// returns its number.
+func (p *packs) adopt(name string, size int64) (num uint32, err error) {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	if err := p.root.Rename(name, packName(p.num)); err != nil {
+		return 0, diskErr("begin pack", err)
+	}
+	empty := p.w
+	if err := p.begin(p.num, size); err != nil {
+		return 0, err
+	}
+	return p.num, diskErr("close pack", empty.Close())
+}
+
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
 func (p *packs) note(tx *transaction) error {
 	num, size := p.where()

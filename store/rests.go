@@ -25,12 +25,13 @@ type Rests struct {
 	mu    sync.Mutex
 	came  map[uint32]bool // packs of documents as they came; nil until Add
 	moved []movedFrame
+	early *earlyRests // nil: there are none
 }
+
+type movedFrame struct{ from, to Place }
 
 // settleItems is how many records one transaction of Settle changes at most: its pages are in memory.
 const settleItems = 2048
-
-type movedFrame struct{ from, to Place }
 
 // Add writes the rest of the document f, which lies at from and of which the file at a path of the next
 // version is made with what spans say. stays says that this file is already published. Two calls for one
@@ -52,6 +53,17 @@ func (r *Rests) Add(
 	return nil
 }
 
+// KeepEarly makes the rest that AddEarly wrote of the document at from the one of the next version.
+func (r *Rests) KeepEarly(from Place, at EarlyRest) error {
+	if _, err := r.begin(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moved = append(r.moved, movedFrame{from, Place{Pack: r.early.pack, Off: at.off, Len: at.len}})
+	return nil
+}
+
 // begin lists the packs that go away, and begins one for rests.
 func (r *Rests) begin() (map[uint32]bool, error) {
 	r.mu.Lock()
@@ -62,6 +74,9 @@ func (r *Rests) begin() (map[uint32]bool, error) {
 	came, err := r.packs.asTheyCame()
 	if err == nil {
 		err = r.packs.separate(false)
+	}
+	if err == nil {
+		err = r.takeEarly()
 	}
 	if err == nil {
 		r.came = came

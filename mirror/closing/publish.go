@@ -136,6 +136,8 @@ func (c *Closing) means() publish.Means {
 		Renderer: c.renderer(),
 		Counts:   &c.Counts,
 		Rests:    c.Site.Rests(),
+		Ahead:    c.Ahead,
+		Links:    c.Site.Records.Links,
 		Now:      c.Now,
 		Log:      c.Log,
 	}

@@ -42,6 +42,9 @@ func (t Settled) AppendURL(dst []byte, id uint32) []byte {
 // State returns what is known of a number.
 func (t Settled) State(id uint32) State { return State{*t.urls.at(id)} }
 
+// Identity reports whether the mirror path of a number is its URL path.
+func (t Settled) Identity(id uint32) bool { return t.urls.at(id).flags&fIdentity != 0 }
+
 // All returns all numbers, ascending, with what is known of each when its turn comes.
 func (t Settled) All() iter.Seq2[uint32, State] {
 	return func(yield func(uint32, State) bool) {

@@ -72,6 +72,37 @@ func (t *Table) Get(id uint32) (site.URL, State) {
 	return t.urls.urlOf(id), State{*t.urls.at(id)}
 }
 
+// waits reports whether a number waits for its answer. The caller holds the lock.
+func (t *Table) waits(id uint32) bool { return t.urls.at(id).flags&(fQueued|fAnswered) == fQueued }
+
+// Leads follows redirects from a number as far as they are known: to what holds the content, or to what waits
+// for its answer, of which known is false.
+func (t *Table) Leads(id uint32) (final uint32, s State, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range MaxHops {
+		s = State{*t.urls.at(id)}
+		if to := s.Target(); t.waits(id) || to == 0 {
+			return id, s, !t.waits(id)
+		}
+		id = s.Target() - 1
+	}
+	return id, State{}, true
+}
+
+// Waiting returns the largest number that waits for its answer among the targets of a document, which are
+// sorted.
+func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, to := range slices.Backward(targets) {
+		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.waits(id) {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
 // InSet reports whether a number is given, and what it names is part of the mirror as far as is known.
 func (t *Table) InSet(id uint32) bool {
 	t.mu.Lock()

@@ -32,7 +32,7 @@ type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
-// Means is what a version is made with. All fields but Rules and Rests are needed.
+// Means is what a version is made with. All fields but Rules, Rests, Ahead and Links are needed.
 type Means struct {
 	Trees    Trees
 	Rules    store.TreeRules
@@ -40,8 +40,11 @@ type Means struct {
 	Renderer *render.Renderer
 	Counts   *ledger.Counts
 	Rests    *store.Rests // nil: documents stay as they are stored
-	Now      func() time.Time
-	Log      *slog.Logger
+	Ahead    *Ahead       // has placed files already; nil: none were
+	// the stored lists of targets of documents, for Ahead
+	Links func(f func(id uint32, targets []byte) error) error
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Draft is a version that is being made, in the tree that is not live. Close must follow.
@@ -60,6 +63,9 @@ type Draft struct {
 // emptied.
 func Open(p *Plan, by Means) (*Draft, error) {
 	d := &Draft{plan: p, by: by}
+	if ok, err := d.takeAhead(); ok || (err != nil) {
+		return d, err
+	}
 	var err error
 	if p.lost {
 		d.tree, err = by.Trees.BuildEmpty()
@@ -77,6 +83,19 @@ func Open(p *Plan, by Means) (*Draft, error) {
 		return nil, errors.Join(err, d.tree.Close())
 	}
 	return d, nil
+}
+
+// takeAhead begins with the files that were placed ahead, if there are any. It is known now which links are
+// repaired, and the files are made without that.
+func (d *Draft) takeAhead() (ok bool, err error) {
+	a := d.by.Ahead
+	if d.by.Ahead = nil; len(d.by.Renderer.Cures) > 0 {
+		return false, a.Discard()
+	}
+	if d.tree, ok, err = a.take(d.plan.Table, d.by.Links); ok {
+		d.by.Ahead, d.by.Rests = a, a.o.Rests
+	}
+	return ok, err
 }
 
 // clear removes the files that the version does not have. A file table that is not what phm.json beside it

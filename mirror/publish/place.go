@@ -94,6 +94,10 @@ func (p *Placer) Place(ctx context.Context, t Placing) (phm.File, error) {
 func (p *Placer) document(
 	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
 ) (phm.File, error) {
+	if ready, err := p.d.by.Ahead.line(rec, &f); ready || (err != nil) {
+		p.d.by.Counts.Relocated.Add(1)
+		return f, err
+	}
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {
 		if kept, kerr := p.keep(ctx, t, f.Path); kept || kerr != nil {

@@ -32,6 +32,7 @@ type PastFS struct {
 	files   []phm.File // by path
 	bodies  []pastBody // of files
 	table   []byte     // phm.files
+	names   ledger.Settled
 
 	gone func(u site.URL) bool // what is not in the version any more; nil: nothing
 }
@@ -89,10 +90,12 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 }
 
 func newPast(m Material, v store.Version) *PastFS {
+	t := ledger.New().Settled()
 	return &PastFS{
 		Version: v,
 		from:    m,
-		render:  &Renderer{Table: ledger.New().Settled(), Frames: m.Frames},
+		names:   t,
+		render:  &Renderer{Table: t, Frames: m.Frames},
 		close:   func() error { return nil },
 	}
 }
@@ -122,7 +125,7 @@ func (p *PastFS) load(all records) error {
 	if err != nil {
 		return err
 	}
-	t := p.render.Table
+	t := p.names
 	t.Reserve(n)
 	p.bodies = make([]pastBody, len(p.files))
 	err = all(func(rec *store.Resource, here bool) error {
@@ -275,7 +278,7 @@ func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	for _, l := range links {
 		s.was[int32(l.At)] = Cure{To: l.To}
 	}
-	doc, err := s.read(s.frames, b.at, f.Path, p.render.Table.State(b.id).Identity())
+	doc, err := s.read(s.frames, b.at, f.Path, p.names.Identity(b.id))
 	if err != nil {
 		return nil, err
 	}

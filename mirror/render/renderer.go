@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,10 +24,24 @@ type FrameSource interface {
 	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
 }
 
+// Names is what links are relocated by; ledger.Settled is one.
+type Names interface {
+	// Find returns the number of a URL.
+	Find(u []byte) (id uint32, ok bool)
+	// Final follows redirects to the number that holds the content; in is false when that is not in the mirror.
+	Final(id uint32) (final uint32, in bool)
+	// Path returns the mirror path of a number, "" when it has none.
+	Path(id uint32) string
+	// Identity reports whether that is the path of its URL.
+	Identity(id uint32) bool
+	// AppendURL appends the URL of a number.
+	AppendURL(dst []byte, id uint32) []byte
+}
+
 // Renderer makes the published files of one version of a site. Its fields are set before the first use; all
 // but Table and Frames may be zero. Safe for concurrent use by Splicers.
 type Renderer struct {
-	Table  ledger.Settled // says what is in the mirror, and at which path
+	Table  Names // says what is in the mirror, and at which path
 	Frames FrameSource
 	Shared Shared
 	Cures  map[string]Cure // by the URL that is broken
@@ -117,10 +132,10 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 // document that cannot be read is store.ErrDamaged.
 func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) {
 	frames, free := s.frames, func() {}
-	if (rec.At.Len > smallFrame) || rec.Size > smallFrame {
+	if !InMemory(rec) {
 		frames, free = s.takeLarge(rec.Size > hugeDocument)
 	}
-	doc, err := s.read(frames, rec.At, f.Path, s.Table.State(rec.ID).Identity())
+	doc, err := s.read(frames, rec.At, f.Path, s.Table.Identity(rec.ID))
 	if err == nil {
 		err = doc.complete(rec, f)
 	}
@@ -130,6 +145,35 @@ func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) 
 	}
 	doc.free = free
 	return doc, nil
+}
+
+// InMemory reports whether a stored document is small enough to be rendered in memory.
+func InMemory(rec *store.Resource) bool { return rec.At.Len <= smallFrame && rec.Size <= smallFrame }
+
+// DocumentIf is Document for one that is rendered in memory, and of which known says of each link that it is
+// known where that leads; ok is false when it is not.
+func (s *Splicer) DocumentIf(rec *store.Resource, f *phm.File, known func(*StoredTarget) bool) (
+	doc *Rendered, ok bool, err error) {
+	if doc, err = s.read(s.frames, rec.At, f.Path, s.Table.Identity(rec.ID)); err != nil {
+		return nil, false, err
+	}
+	for i := range s.links.Targets {
+		if !known(&s.links.Targets[i]) {
+			return nil, false, nil
+		}
+	}
+	doc.free = func() {}
+	return doc, true, doc.complete(rec, f)
+}
+
+// Names reports whether a stored document links to a URL without a number that is one of some.
+func (s *Splicer) Names(at store.Place, is func(u []byte) bool) (bool, error) {
+	if _, err := s.read(s.frames, at, "", false); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(s.links.Targets, func(t StoredTarget) bool {
+		return t.Literal != nil && is(t.Literal)
+	}), nil
 }
 
 // takeLarge returns the reader of large documents, of which one at a time is in memory: until free is called.
@@ -207,6 +251,11 @@ func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, st
 		return nil
 	}
 	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
+}
+
+// RestEarly is Rest for a small document of a file that may come to stay as it is.
+func (d *Rendered) RestEarly(r *store.Rests, w *store.FrameWriter) (store.EarlyRest, error) {
+	return r.AddEarly(w, &d.frame, d.path, d.s.spans)
 }
 
 // complete renders the document once, for the size, digest and declared edits of its line. The bytes of a

@@ -26,7 +26,7 @@ func (s *Splicer) target(i int, p string, identity bool) (ref []byte, inside, re
 	if !inside {
 		return s.outsideRef(i, s.urlOf(id))
 	}
-	if identity && l.Plain && final == id && s.Table.State(final).Identity() {
+	if identity && l.Plain && final == id && s.Table.Identity(final) {
 		return nil, true, false // the copy lies as the site does: the link is right as it is
 	}
 	s.ref = relocate.Relative(s.ref[:0], p, s.Table.Path(final))

@@ -142,7 +142,7 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 	for _, l := range was {
 		sp.was[int32(l.At)] = Cure{To: l.To, Why: l.Why}
 	}
-	doc, err := sp.read(sp.frames, b.at, f.Path, p.render.Table.State(b.id).Identity())
+	doc, err := sp.read(sp.frames, b.at, f.Path, p.names.Identity(b.id))
 	if err != nil {
 		return *f, err
 	}

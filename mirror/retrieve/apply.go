@@ -51,6 +51,7 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
+	r.Ahead.Came(&d.Resource, d.Targets)
 	if d.Outcome == site.Fetched {
 		r.motor.Front.Credit(d.ID, d.Targets)
 	}

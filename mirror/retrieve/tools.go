@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/exchange"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
@@ -147,6 +148,24 @@ func (r *Retrieval) newKeeper() *keep.Keeper {
 		o.Digests = r.Site.Digests
 	}
 	return keep.New(o)
+}
+
+// newAhead returns what places documents while the run waits for others; nil where nothing does. A mirror
+// that is kept has its documents in frames of many, which are not read one by one. What an earlier process of
+// the run retrieved would be missing.
+func newAhead(r *Retrieval) *publish.Ahead {
+	rests := r.Site.Rests()
+	if (rests == nil) || r.Live != nil || r.Resumed {
+		return nil
+	}
+	return publish.NewAhead(publish.AheadOptions{
+		Table:  r.Table,
+		Seeds:  r.Rules.Seeds,
+		Frames: r.Site.Frames,
+		Trees:  r.Site.Trees,
+		Rests:  rests,
+		Log:    r.Log,
+	})
 }
 
 // newCommitter returns what writes findings to the disk. stop ends the run.

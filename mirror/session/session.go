@@ -12,9 +12,12 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
 	"mirrord/phm"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -46,6 +49,8 @@ type Session struct {
 	Provenance ledger.Provenance
 	Counts     ledger.Counts
 	Notes      ledger.Notes
+
+	Ahead *publish.Ahead // places documents while the run retrieves; nil: nobody does
 }
 
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
@@ -140,6 +145,18 @@ func (s *Session) Begin() error {
 		return s.Site.Notes.CountRun(s.Run)
 	}
 	return s.Site.Notes.BeginRun(s.Run)
+}
+
+// Attend reports where the run stands until end is called, which also removes what was placed ahead and not
+// published.
+func (s *Session) Attend(progress func() status.Progress) (end func()) {
+	told := crawl.Report(s.Options.Progress, progress)
+	return func() {
+		told()
+		if err := s.Ahead.Discard(); err != nil {
+			s.Log.Warn("files that were placed ahead are not removed", "err", err)
+		}
+	}
 }
 
 // StateFull says that the site takes as much as a limit allows. Status knows the cause by the text.

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// came is a one-off mirror on its way: answers come in any order, some twice.
+type came struct {
+	t       *testing.T
+	site    *store.Site
+	table   *ledger.Table
+	ahead   *Ahead
+	records recordList
+	targets map[uint32][]byte
+}
+
+var firstRun = ledger.Run{Number: 1, Version: 1}
+
+func newCame(t *testing.T) *came {
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true, OneOff: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	s, err := st.OpenSite("h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c := &came{
+		t:       t,
+		site:    s,
+		table:   ledger.New(),
+		records: recordList{},
+		targets: map[uint32][]byte{},
+	}
+	c.ahead = NewAhead(AheadOptions{
+		Table:  c.table,
+		Seeds:  []site.URL{url("")},
+		Frames: s.Frames,
+		Trees:  s.Trees,
+		Rests:  s.Rests(),
+		Log:    slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(c.ahead.Stop)
+	return c
+}
+
+// admit gives a URL a number, and lets it wait for its answer.
+func (c *came) admit(name string) uint32 {
+	id, _ := c.table.Enter([]byte(url(name).String()), ledger.Named)
+	return id
+}
+
+// answer records what became of a URL.
+func (c *came) answer(rec store.Resource, body string) {
+	c.t.Helper()
+	id, ok := c.table.Find([]byte(rec.URL.String()))
+	if !ok {
+		c.t.Fatal(rec.URL)
+	}
+	rec.ID, rec.Run, rec.Changed, rec.Moved, rec.Fetched = id, 1, 1, 1, 1e9
+	var targets []uint32
+	if rec.InSet {
+		targets = c.store(&rec, body)
+	}
+	c.table.Record(&rec, firstRun)
+	c.records[rec.URL.String()] = rec
+	c.targets[id] = store.AppendTargets(nil, targets)
+	c.ahead.Came(&rec, targets)
+}
+
+// store appends a document, of which links lead to numbers as far as they are given.
+func (c *came) store(rec *store.Resource, body string) (targets []uint32) {
+	c.t.Helper()
+	var doc relocate.Doc
+	if err := doc.Scan([]byte(body), relocate.Input{URL: rec.URL, Format: relocate.HTML}); err != nil {
+		c.t.Fatal(err)
+	}
+	links := render.AppendLinks(nil, &doc, func(i int) (uint32, bool) {
+		id, ok := c.table.Find(doc.Links[i].URL)
+		if ok {
+			targets = append(targets, id)
+		}
+		return id, ok
+	})
+	slices.Sort(targets)
+	rec.MIME, rec.Body = "text/html", store.PackBody
+	rec.Size, rec.Digest = int64(len(body)), sha256.Sum256([]byte(body))
+	var err error
+	w := c.site.Frames.NewFrameWriter()
+	if rec.At, err = c.site.Frames.GatherFrame(w, store.FrameMetaOf(rec), links, []byte(body)); err != nil {
+		c.t.Fatal(err)
+	}
+	return slices.Compact(targets)
+}
+
+// settle waits until nothing is ready, and returns how many files there are.
+func (c *came) settle() (made int) {
+	for idle := false; !idle; time.Sleep(time.Millisecond) {
+		c.ahead.mu.Lock()
+		waiting := 0
+		for _, those := range c.ahead.waiting {
+			waiting += len(those)
+		}
+		if idle = c.ahead.held == waiting; idle {
+			made = len(c.ahead.placed)
+		}
+		c.ahead.mu.Unlock()
+	}
+	return made
+}
+
+// placed ends the work once nothing is ready, and returns how many files there are.
+func (c *came) placed() int {
+	c.settle()
+	c.ahead.Stop()
+	if c.ahead.err != nil {
+		c.t.Error(c.ahead.err)
+	}
+	return len(c.ahead.placed)
+}
+
+// build makes the version, and returns its files with their contents. It is not published.
+func (c *came) build(ahead *Ahead) map[string]string {
+	c.t.Helper()
+	t := c.table.Settled()
+	plan, err := NewPlan(Basis{Table: t, Seeds: []site.URL{url("")}, Meta: phm.Meta{Version: 1}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	d, err := Open(plan, Means{
+		Trees:    c.site.Trees,
+		Records:  c.records,
+		Renderer: &render.Renderer{Table: t, Frames: c.site.Frames, Shared: render.SharedURLs(t)},
+		Counts:   new(ledger.Counts),
+		Rests:    c.site.Rests(),
+		Ahead:    ahead,
+		Links: func(f func(uint32, []byte) error) error {
+			for id, list := range c.targets {
+				if err := f(id, list); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Now: func() time.Time { return time.Unix(2e9, 0) },
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Build(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	files := map[string]string{}
+	err = fs.WalkDir(d.tree.Root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := d.tree.Root.ReadFile(p)
+		info, ierr := e.Info()
+		if files[p] = string(b); err == nil && ierr == nil && !strings.HasPrefix(p, "phm.") {
+			files[p] += info.ModTime().UTC().String()
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return files
+}
+
+// finish compares the version with the files that were placed ahead with that without. It returns how many
+// of them stay.
+func (c *came) finish() (stay int) {
+	c.t.Helper()
+	_, err := AssignNames(Naming{
+		Table:   c.table.Settled(),
+		Layout:  phm.Layout{Primary: "http://h.example"},
+		Records: c.records,
+		Journal: func(func(*store.Resource)) error { return nil },
+		Log:     slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	got := c.build(c.ahead)
+	if err := c.ahead.Discard(); err != nil { // it does nothing now
+		c.t.Error(err)
+	}
+	stay = len(c.ahead.placed)
+	want := c.build(nil)
+	if !maps.Equal(got, want) {
+		for p := range want {
+			if got[p] != want[p] {
+				c.t.Errorf("%s:\n%s\nwant\n%s", p, got[p], want[p])
+			}
+		}
+		c.t.Errorf("files %q, want %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	return stay
+}
+
+func found(name string) store.Resource {
+	return store.Resource{URL: url(name), Outcome: site.Fetched, InSet: true}
+}
+
+func gone(name string) store.Resource { return store.Resource{URL: url(name), Outcome: site.Gone} }
+
+// What is placed ahead stays where it proves right, and is made again where it does not.
+func TestAhead(t *testing.T) {
+	for _, x := range []struct {
+		name       string
+		run        func(c *came)
+		made, stay int
+	}{
+		{"all is right", func(c *came) {
+			c.answer(found("b.html"), `<a href="a.html">a</a> <a href="gone">g</a> <a href="http://x.example/">x</a>`)
+			c.answer(gone("gone"), "")
+		}, 3, 3},
+		{"an answer is missing", func(c *came) {
+			c.answer(found("b.html"), `<a href="gone">g</a>`)
+		}, 2, 2},
+		{"a page went after its links were made", func(c *came) {
+			c.answer(found("b.html"), `b`)
+			c.settle()
+			c.answer(gone("b.html"), ``)
+		}, 3, 1},
+		{"a page came again", func(c *came) {
+			c.answer(found("b.html"), `b`)
+			c.answer(found("b.html"), `other`)
+		}, 3, 3}, // it is found out when the record is read
+		{"a file is in the place of a folder, and cases", func(c *came) {
+			for _, name := range []string{"b", "B", "b/c"} {
+				c.admit(name)
+				c.answer(found(name), `<a href="/">start</a>`)
+			}
+			c.answer(found("b.html"), `<a href="B">B</a> <a href="b/c">b</a>`)
+		}, 4, 2},
+		{"a URL gets a number late", func(c *came) {
+			c.answer(found("b.html"), `<a href="late">late</a>`)
+			c.settle()
+			c.admit("late")
+			c.answer(found("late"), `late`)
+		}, 4, 3},
+		{"twins of other bytes", func(c *came) {
+			c.admit("index.html")
+			c.answer(found("index.html"), `other`)
+			c.answer(found("b.html"), `<a href="index.html">i</a>`)
+		}, 3, 2},
+		{"twins", func(c *came) {
+			c.admit("index.html")
+			c.answer(found("index.html"), entryPage)
+			c.answer(found("b.html"), `<a href="./index.html">i</a> <a href="/">i</a>`)
+		}, 3, 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newCame(t)
+			for _, name := range []string{"", "a.html", "b.html", "gone"} {
+				c.admit(name)
+			}
+			c.answer(found(""), entryPage)
+			c.answer(found("a.html"), `<a href="/">start</a>`)
+			x.run(c)
+			made := c.placed()
+			if stay := c.finish(); made != x.made || stay != x.stay {
+				t.Errorf("%d files placed ahead, of which %d stay; want %d and %d", made, stay, x.made, x.stay)
+			}
+		})
+	}
+}
+
+const entryPage = `<a href="a.html">a</a> <a href="http://h.example/b.html">b</a>`
+
+// Random answers in random orders make the same version with an Ahead and without.
+func TestAheadRandom(t *testing.T) {
+	names := []string{"", "index.html", "a.html", "A.html", "b", "b/", "b/index.html", "b/c", "c?d=1", "d.html",
+		"e.html", "f/g/h.html", "late", "late.html"}
+	made, stay := 0, 0
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		c := newCame(t)
+		some := func() string { return names[rnd.IntN(len(names))] }
+		answer := func(name string) {
+			switch k := rnd.IntN(10); {
+			case name == "" || k < 7:
+				var b strings.Builder
+				for range rnd.IntN(4) {
+					fmt.Fprintf(&b, `<a href="%s%s">x</a>`, []string{"", "/", "./", "http://h.example/"}[rnd.IntN(4)], some())
+				}
+				c.answer(found(name), b.String())
+			case k < 8:
+				rec := store.Resource{URL: url(name), Outcome: site.Redirected, Target: 1 + c.admit(some())}
+				c.answer(rec, "")
+			default:
+				c.answer(gone(name), "")
+			}
+		}
+		for _, name := range names[:12] {
+			c.admit(name)
+		}
+		for _, i := range rnd.Perm(12) {
+			answer(names[i])
+		}
+		made += c.settle()
+		for range rnd.IntN(3) {
+			name := some()
+			c.admit(name)
+			answer(name)
+		}
+		for _, name := range names[12:] {
+			if id, ok := c.table.Find([]byte(url(name).String())); ok && !c.table.State(id).Answered() {
+				answer(name)
+			}
+		}
+		c.placed()
+		stay += c.finish()
+	}
+	if made == 0 || stay == 0 || stay == made {
+		t.Errorf("%d files placed ahead, of which %d stay", made, stay)
+	}
+}
