@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,10 +54,14 @@ var clockOffset = func() (n int64) {
 func wrongClock(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	own := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(own, "time.go"))
 	if err != nil {
-		t.Skipf("the sources of package time are not here: %v", err)
+		t.Fatal(err)
 	}
 	const reads = "\tsec, nsec, mono := runtimeNow()\n"
 	if bytes.Count(text, []byte("func Now() Time {\n"+reads)) != 1 {

@@ -5,12 +5,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -307,4 +309,69 @@ func TestClusterEmptied(t *testing.T) {
 	w.start("s")
 	w.allRun("a node with another mirror of a site, which was given up")
 	w.finish()
+}
+
+// TestClusterMoved brings mirrors of a machine by itself into a cluster, with one command, and out of it
+// again: all versions and the run log are there, and what the cluster made follows. Keepers and nodes encrypt
+// what they send.
+func TestClusterMoved(t *testing.T) {
+	long(t, "two minutes")
+	names, _ := putCert(t, t.TempDir(), 1)
+	cert, key, _ := strings.Cut(names, ",")
+	w := newClusterWorld(t, 3, 1, "", envCA+"="+cert)
+	w.servers = strings.ReplaceAll(w.servers, "nats://", "tls://")
+	w.args["a"] = append(w.args["a"], "--keeper-cert", cert, "--keeper-key", key)
+	here := func(name string, args ...string) string {
+		t.Helper()
+		args = append(args, "--state", filepath.Join(w.dir, name), "--jobs", filepath.Join(w.dir, "jobs"))
+		out, err := w.command(args...)
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	versions := func(name, site string) (all []int) {
+		t.Helper()
+		var list []struct{ Number int }
+		text := here(name, "versions", site, "--json")
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		for _, v := range list {
+			all = append(all, v.Number)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for i := range w.sites {
+		for range 2 {
+			here("before", "run-now", fmt.Sprintf("s%d", i))
+		}
+	}
+	here("before", "token", "add", "program")
+	here("before", "cluster", "push", "--depot", w.depot)
+	time.Sleep(11 * time.Second) // the gap to the sites
+	w.start("a", "b")
+	w.allRun("in the cluster")
+	if s, err := w.status(); err != nil || len(s.Nodes) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	w.stop("a", "b")
+	made := w.versions()
+	here("after", "cluster", "pull", "--depot", w.depot)
+	for i := range w.sites {
+		name := fmt.Sprintf("s%d", i)
+		before, after := versions("before", name), versions("after", name)
+		if len(before) != 2 || len(after) < 3 || after[len(after)-1] != made[name] ||
+			!slices.Equal(after[:2], before) {
+			t.Errorf("%s: %v before, %v after, %d in the cluster", name, before, after, made[name])
+		}
+		if runs := here("after", "status", name, "--runs", "9"); strings.Count(runs, "complete") < 3 {
+			t.Errorf("%s: runs are missing:\n%s", name, runs)
+		}
+	}
+	if tokens := here("after", "token", "list"); !strings.Contains(tokens, "program") {
+		t.Errorf("no token: %s", tokens)
+	}
+	w.judge()
 }

@@ -40,12 +40,13 @@ type clusterWorld struct {
 	began   time.Time
 }
 
-// long skips a test in the short run.
+// long skips a test in the short run. In the long one it runs beside others.
 func long(t *testing.T, takes string) {
 	t.Helper()
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("it takes " + takes + ": set MIRRORD_LONG=1")
 	}
+	t.Parallel()
 }
 
 // newClusterWorld makes what a cluster needs: its keepers are the first nodes that are named.
