@@ -49,7 +49,7 @@ func RunSite(
 		State:    st,
 		Site:     s,
 		Fetcher:  mirror.Fetchers(client),
-		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(hostFacts(a, st))),
 		Hosts:    o.Hosts,
 		Log:      a.Log,
 		Progress: o.Progress,

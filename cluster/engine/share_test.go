@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/fetch"
+	"mirrord/store"
 )
 
 // ahead is a clock that tests put forward.
@@ -255,6 +257,33 @@ func TestTurnsLent(t *testing.T) {
 	}
 	if seen.most > 1 {
 		t.Errorf("%d requests at a time", seen.most)
+	}
+}
+
+// robots.txt that a node has fetched is there for the others.
+func TestRobots(t *testing.T) {
+	o := keepers(t, 1)
+	open := func(name string) *engine.Robots {
+		o.Node = name
+		r, err := engine.OpenRobots(t.Context(), node(t, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a, b := open("a"), open("b")
+	const origin = "https://host.example:8443"
+	if _, ok, err := b.LoadHost(origin); ok || err != nil {
+		t.Errorf("%t, %v", ok, err)
+	}
+	want := store.HostFact{Fetched: time.Now().UTC().Truncate(0), Status: 200, ETag: "x"}
+	want.Body = bytes.Repeat([]byte("Disallow: /a\n"), 500<<10/13) // as large as it may be
+	if err := a.SaveHost(origin, want); err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := b.LoadHost(origin)
+	if err != nil || !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d bytes of %v, %t, %v", len(got.Body), got.Fetched, ok, err)
 	}
 }
 

@@ -341,6 +341,7 @@ type node struct {
 	jobs   *app.ClusterJobs
 	keeper interface{ Close() } // nil: it is none
 	depot  *depot.Depot         // nil: sites stay where they are
+	robots *engine.Robots
 }
 
 // openDepot opens the depot of the cluster, and says where its sites lie.
@@ -417,6 +418,9 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	if err == nil {
 		facts, err = n.Facts(ctx)
 	}
+	if err == nil {
+		n.robots, err = engine.OpenRobots(ctx, n.Engine)
+	}
 	if err != nil {
 		n.close()
 		return nil, err
@@ -457,7 +461,7 @@ const adoptedWithin = 10 * time.Second
 // take makes the node's leases count for an application, and takes part in the cluster until stop is called,
 // which waits.
 func (n *node) take(x *app.App) (stop func()) {
-	x.Owner = n.Engine
+	x.Owner, x.Robots = n.Engine, n.robots
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

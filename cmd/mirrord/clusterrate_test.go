@@ -5,24 +5,19 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
 
 // rates are what a number of daemons did in a time.
 type rates struct {
-	runs, requests int64
+	runs, requests int
 	within         time.Duration
 	cpu            time.Duration // of all daemons, in all
 }
@@ -31,9 +26,7 @@ type rates struct {
 // cluster, while politeness and the number of runs at a time are what limits them. It judges only that no
 // host is requested by two nodes; the figures are for whoever reads them.
 func TestClusterRates(t *testing.T) {
-	if os.Getenv("MIRRORD_LONG") == "" {
-		t.Skip("it takes five minutes: set MIRRORD_LONG=1")
-	}
+	long(t, "seven minutes")
 	alone := rateOf(t, 0)
 	t.Logf("a daemon by itself: %v", alone)
 	var one rates
@@ -66,83 +59,65 @@ func (r rates) String() string {
 // rateOf lets nodes mirror 60 sites again and again, each for about half a minute, so that there is always a
 // run that waits; 0 nodes are one daemon without a cluster.
 func rateOf(t *testing.T, nodes int) (r rates) {
-	const sites = 60
-	dir := t.TempDir()
-	var requests, runs atomic.Int64
-	seen := &visits{last: map[string]visit{}, count: map[string]int{}}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		requests.Add(1)
-		if req.URL.Path == "/" {
-			runs.Add(1)
-		}
-		seen.ServeHTTP(w, req)
-	})
-	put(t, dir, "secret", "0123456789abcdef0123")
-	count := max(nodes, 1)
-	for i := range sites {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", 1+i))
+	w := newClusterWorld(t, 60, 1, "")
+	for i := range w.sites {
+		name := fmt.Sprintf("s%d.toml", i)
+		text, err := os.ReadFile(filepath.Join(w.dir, "jobs", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv := httptest.NewUnstartedServer(handler)
-		srv.Listener.Close()
-		srv.Listener = l
-		srv.Start()
-		defer srv.Close()
-		for n := range count {
-			jobs := filepath.Join(dir, fmt.Sprintf("jobs-%d", n))
-			if err := os.MkdirAll(jobs, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			put(t, jobs, fmt.Sprintf("s%d.toml", i), fmt.Sprintf("url = \"http://%s/\"\nschedule = \"@every 1m\"\n"+
-				"[polite]\nuser_agent = \"n%d/1\"\ndelay = \"2s\"\n", l.Addr(), n))
-		}
+		put(t, filepath.Join(w.dir, "jobs"), name, strings.Replace(string(text), "300ms", "2s", 1))
 	}
-	keeper := loopback(t)
-	var daemons []*exec.Cmd
-	logs := make([]bytes.Buffer, count)
-	for n := range count {
-		args := []string{"daemon", "--jobs", filepath.Join(dir, fmt.Sprintf("jobs-%d", n)), "--state",
-			filepath.Join(dir, fmt.Sprintf("state-%d", n)), "--spread", "0", "--max-runs", "1",
-			"--max-parked", fmt.Sprint(ratesSlots - 1)}
-		if nodes > 0 {
-			args = append(args, "--node", fmt.Sprintf("n%d", n), "--cluster", "nats://"+keeper,
-				"--cluster-secret", filepath.Join(dir, "secret"),
-				"--depot", "file://"+filepath.Join(dir, "depot"))
-			if n == 0 {
-				args = append(args, "--keeper", keeper)
-			}
-		}
-		cmd := exec.Command("mirrord", args...)
-		cmd.Stderr = &logs[n]
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		daemons = append(daemons, cmd)
+	names := strings.Split("abcd"[:max(nodes, 1)], "")
+	for _, name := range names {
+		w.args[name] = append(w.args[name], "--max-runs", "1", "--max-parked", fmt.Sprint(ratesSlots-1))
 	}
-	defer func() {
-		for _, cmd := range daemons {
-			cmd.Process.Signal(syscall.SIGTERM)
-		}
-		for n, cmd := range daemons {
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("node %d: %v\n%s", n, err, logs[n].String())
-			}
-			r.cpu += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
-		}
-	}()
-	for began := time.Now(); len(seen.runs()) < count*(ratesSlots+1); time.Sleep(100 * time.Millisecond) {
+	if nodes == 0 {
+		w.alone("a")
+	} else {
+		w.start(names...)
+	}
+	for began := time.Now(); len(w.runs()) < len(names)*(ratesSlots+1); time.Sleep(100 * time.Millisecond) {
 		if time.Since(began) > 3*time.Minute {
-			t.Fatalf("%d of %d sites were begun\n%s", len(seen.runs()), sites, logs[0].String())
+			t.Fatalf("%d of %d sites were begun", len(w.runs()), w.sites)
 		}
 	}
-	before, beforeRuns, began := requests.Load(), runs.Load(), time.Now()
+	requests, runs, began := w.all(), w.begun(), time.Now()
 	time.Sleep(time.Minute)
-	r.requests, r.runs, r.within = requests.Load()-before, runs.Load()-beforeRuns, time.Since(began)
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	if len(seen.double) > 0 {
-		t.Errorf("hosts requested by two nodes:\n%s", strings.Join(seen.double, "\n"))
+	r.requests, r.runs, r.within = w.all()-requests, w.begun()-runs, time.Since(began)
+	for _, d := range w.doubles() {
+		t.Error("two machines request a host:", d)
+	}
+	running := maps.Clone(w.running)
+	w.stop(names...)
+	for _, cmd := range running {
+		r.cpu += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 	}
 	return r
+}
+
+// alone starts a daemon without a cluster.
+func (w *clusterWorld) alone(name string) {
+	cmd := exec.Command("mirrord", "daemon", "--jobs", filepath.Join(w.dir, "jobs"), "--state",
+		filepath.Join(w.dir, name), "--spread", "0", "--node", name, "--max-runs", "1", "--max-parked",
+		fmt.Sprint(ratesSlots-1))
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.running[name] = cmd
+}
+
+// begun returns how many runs have begun.
+func (v *visits) begun() (n int) {
+	for _, count := range v.runs() {
+		n += count
+	}
+	return n
+}
+
+// all returns how many requests there were.
+func (v *visits) all() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.requests
 }

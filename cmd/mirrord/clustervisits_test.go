@@ -29,11 +29,12 @@ import (
 
 // visits are the requests that sites have seen. Each begin of a run sees another front page.
 type visits struct {
-	mu      sync.Mutex
-	last    map[string]visit // by host
-	count   map[string]int
-	double  []string
-	unknown int // requests of processes that are gone
+	mu       sync.Mutex
+	last     map[string]visit // by host
+	count    map[string]int
+	double   []string
+	unknown  int // requests of processes that are gone
+	requests int
 }
 
 type visit struct {
@@ -135,6 +136,7 @@ func (v *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (v *visits) visit(host, node, path string, now time.Time) (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.requests++
 	if node == "" {
 		v.unknown++
 	} else {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/store"
+)
+
+// robotsBucket has robots.txt by origin, each for as long as it may be used.
+const (
+	robotsBucket = "mirrord-robots"
+	robotsKept   = 24 * time.Hour
+	robotsWithin = 3 * time.Second // then a node does without the others
+)
+
+// Robots keeps robots.txt of hosts for all nodes, with their times. Safe for concurrent use.
+type Robots struct{ kv jetstream.KeyValue }
+
+// OpenRobots opens what the nodes know of robots.txt. It waits for the keepers until ctx ends.
+func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		kv, err := js.KeyValue(short, robotsBucket)
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			kv, err = js.CreateKeyValue(short, jetstream.KeyValueConfig{
+				Bucket:      robotsBucket,
+				Description: "mirrord: robots.txt of hosts",
+				TTL:         robotsKept,
+				Replicas:    max(e.o.Replicas, 1),
+				Storage:     jetstream.FileStorage,
+				Compression: true,
+			})
+		}
+		cancel()
+		if err == nil {
+			return &Robots{kv}, nil
+		}
+		if !pause(ctx, retryOpen) {
+			return nil, fmt.Errorf("open what the nodes know of robots.txt: %w", err)
+		}
+	}
+}
+
+// LoadHost returns what is known of an origin; ok is false when nothing is.
+func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
+	defer cancel()
+	f, revision, err := get[store.HostFact](ctx, r.kv, escape(origin))
+	return f, revision > 0, err
+}
+
+// SaveHost keeps it, in the place of what was known.
+func (r *Robots) SaveHost(origin string, f store.HostFact) error {
+	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
+	defer cancel()
+	value, err := json.Marshal(f)
+	if err == nil {
+		_, err = r.kv.Put(ctx, escape(origin), value)
+	}
+	if err != nil {
+		return fmt.Errorf("share robots.txt of %s: %w", origin, err)
+	}
+	return nil
+}
