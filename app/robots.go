@@ -6,12 +6,20 @@ import (
 	"log/slog"
 	"time"
 
-	"mirrord/mirror"
 	"mirrord/store"
 )
 
+// HostFacts keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
+// one.
+type HostFacts interface {
+	// LoadHost returns what is known of an origin; ok is false when nothing is.
+	LoadHost(origin string) (f store.HostFact, ok bool, err error)
+	// SaveHost keeps it, in the place of what was known.
+	SaveHost(origin string, f store.HostFact) error
+}
+
 // hostFacts is where a run looks for robots.txt before it asks a host.
-func hostFacts(a *App, st *store.State) mirror.HostFacts {
+func hostFacts(a *App, st *store.State) HostFacts {
 	if a.Robots == nil {
 		return st
 	}
@@ -26,7 +34,7 @@ func hostFacts(a *App, st *store.State) mirror.HostFacts {
 // sharedRobots are robots.txt of this machine and of all: what one has fetched the others do not ask for.
 // Without the others, as long as they cannot be reached, each asks for itself.
 type sharedRobots struct {
-	own, all mirror.HostFacts
+	own, all HostFacts
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -35,7 +43,7 @@ type sharedRobots struct {
 // elsewhere.
 const robotsFresh = 24 * time.Hour
 
-// LoadHost implements mirror.HostFacts.
+// LoadHost implements HostFacts.
 func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
 	f, ok, err := r.own.LoadHost(origin)
 	if err == nil && ok && r.now().Sub(f.Fetched) < robotsFresh {
@@ -51,7 +59,7 @@ func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
 	return g, true, r.own.SaveHost(origin, g)
 }
 
-// SaveHost implements mirror.HostFacts.
+// SaveHost implements HostFacts.
 func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
 	if err := r.all.SaveHost(origin, f); err != nil {
 		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)

@@ -56,10 +56,9 @@ type SharedTurn = crawl.SharedTurn
 
 // What a run gets its answers by, as package source has it.
 type (
-	Fetcher   = source.Fetcher
-	HostFacts = source.HostFacts
-	Robots    = source.Robots
-	World     = source.World
+	Fetcher = source.Fetcher
+	Robots  = source.Robots
+	World   = source.World
 )
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.
@@ -76,7 +75,7 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 }
 
 // NewRobotsStore returns the store of robots.txt that robots caches share.
-func NewRobotsStore(s HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
+func NewRobotsStore(s source.HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
 
 // PairOf makes a record of a verdict on two base URLs.
 func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
