@@ -9,9 +9,9 @@ import (
 	"mirrord/store"
 )
 
-// HostFacts keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
+// KeptRobots keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
 // one.
-type HostFacts interface {
+type KeptRobots interface {
 	// LoadHost returns what is known of an origin; ok is false when nothing is.
 	LoadHost(origin string) (f store.HostFact, ok bool, err error)
 	// SaveHost keeps it, in the place of what was known.
@@ -19,7 +19,7 @@ type HostFacts interface {
 }
 
 // hostFacts is where a run looks for robots.txt before it asks a host.
-func hostFacts(a *App, st *store.State) HostFacts {
+func hostFacts(a *App, st *store.State) KeptRobots {
 	if a.Robots == nil {
 		return st
 	}
@@ -34,7 +34,7 @@ func hostFacts(a *App, st *store.State) HostFacts {
 // sharedRobots are robots.txt of this machine and of all: what one has fetched the others do not ask for.
 // Without the others, as long as they cannot be reached, each asks for itself.
 type sharedRobots struct {
-	own, all HostFacts
+	own, all KeptRobots
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -43,7 +43,7 @@ type sharedRobots struct {
 // elsewhere.
 const robotsFresh = 24 * time.Hour
 
-// LoadHost implements HostFacts.
+// LoadHost implements KeptRobots.
 func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
 	f, ok, err := r.own.LoadHost(origin)
 	if err == nil && ok && r.now().Sub(f.Fetched) < robotsFresh {
@@ -59,7 +59,7 @@ func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
 	return g, true, r.own.SaveHost(origin, g)
 }
 
-// SaveHost implements HostFacts.
+// SaveHost implements KeptRobots.
 func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
 	if err := r.all.SaveHost(origin, f); err != nil {
 		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)
