@@ -53,9 +53,11 @@ type share struct {
 	moves  sync.WaitGroup
 	room   chan struct{} // a place for each site that moves at a time
 
-	mu     sync.Mutex
-	here   map[string]bool // sites that have come, or need not
-	coming map[string]bool
+	mu      sync.Mutex
+	here    map[string]bool // sites that have come, or need not
+	coming  map[string]bool
+	leaving map[string]int  // runs that are not in the depot yet
+	reading map[string]bool // sites that a Reader brings; true: has waits for that
 }
 
 // Travels is where sites lie between the runs of a cluster. *depot.Depot is one.
@@ -84,6 +86,8 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, er
 		room:    make(chan struct{}, movesAtOnce),
 		here:    map[string]bool{},
 		coming:  map[string]bool{},
+		leaving: map[string]int{},
+		reading: map[string]bool{},
 	}
 	s.ends, s.end = context.WithCancel(context.Background())
 	return s, nil
@@ -128,11 +132,44 @@ func (s *share) has(name string, mine bool) bool {
 		delete(s.here, name)
 		return false
 	}
+	if _, reads := s.reading[name]; reads {
+		s.reading[name] = true
+		return false
+	}
 	if !s.here[name] && !s.coming[name] {
 		s.coming[name] = true
 		s.moves.Go(func() { s.come(name) })
 	}
 	return s.here[name]
+}
+
+// reads is Reader.Claim for the sites of other nodes.
+func (s *share) reads(name string) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.here[name] || s.coming[name] || s.leaving[name] > 0 {
+		return nil, false
+	}
+	s.reading[name] = false
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.reading[name] {
+			kick(s.came)
+		}
+		delete(s.reading, name)
+	}, true
+}
+
+// FollowDepot brings the mirrors that other nodes of the cluster have, to be read, until ctx ends.
+func FollowDepot(ctx context.Context, d *Daemon, from *depot.Depot) {
+	r := &Reader{
+		State: d.st,
+		Open:  func(context.Context) (*depot.Depot, error) { return from, nil },
+		Claim: d.share.reads,
+		Log:   d.log,
+	}
+	r.Follow(ctx)
 }
 
 // moveAgain is the pause after a site that could not be brought.
@@ -195,7 +232,9 @@ func (s *share) ran(name string) {
 	if s == nil || s.depot == nil {
 		return
 	}
+	s.left(name, 1)
 	s.moves.Go(func() {
+		defer s.left(name, -1)
 		for pause := afterRun; s.wait(pause); pause = moveAgain {
 			err := s.move(name, func() error {
 				_, err := s.depot.Checkin(s.ends, s.st, name, depot.In{})
@@ -216,6 +255,15 @@ func (s *share) ran(name string) {
 			s.log.Error("a mirror does not get to the depot; tried again", "job", name, "err", err)
 		}
 	})
+}
+
+// left counts the runs of a site that are not in the depot yet.
+func (s *share) left(name string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaving[name] += n; s.leaving[name] == 0 {
+		delete(s.leaving, name)
+	}
 }
 
 // move does something with a site that nobody else has meanwhile.

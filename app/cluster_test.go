@@ -182,3 +182,46 @@ func TestSharedRecords(t *testing.T) {
 		t.Errorf("%v, %v", got, errors.Join(err, lerr))
 	}
 }
+
+// What another node has may be brought here to be read, but not what this one has, or has not brought to the
+// depot yet. A site that becomes this node's meanwhile comes afterwards.
+func TestShareReads(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, st, new(travels), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close(time.Minute)
+	release, ok := s.reads("x")
+	if !ok || s.has("x", true) {
+		t.Fatal("it is brought to be read, and is not here to be run")
+	}
+	release()
+	<-s.came
+	for !s.has("x", true) {
+		<-s.came
+	}
+	if _, ok := s.reads("x"); ok {
+		t.Error("this node has it")
+	}
+	s.left("x", 1)
+	s.has("x", false)
+	if _, ok := s.reads("x"); ok {
+		t.Error("its last run is not in the depot")
+	}
+	s.left("x", -1)
+	if release, ok := s.reads("x"); !ok {
+		t.Error("another node has it")
+	} else {
+		release()
+	}
+	select {
+	case <-s.came:
+		t.Error("nobody waits for it")
+	default:
+	}
+}

@@ -269,6 +269,12 @@ func OpenDepot(ctx context.Context, a *App, address string) (*depot.Depot, error
 	return d, err
 }
 
+// ReadDepot opens a depot to which nothing is brought.
+func ReadDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
+	d, _, err := openDepot(ctx, a, address, false)
+	return d, err
+}
+
 // pullSite brings one mirror.
 func pullSite(
 	ctx context.Context, st *store.State, d *depot.Depot, name string, discard bool, failed *failures,

@@ -295,6 +295,7 @@ type nodeFlags struct {
 	clusterFlags
 	name    string
 	source  bool   // its job files are the cluster's
+	follow  bool   // it has the mirrors of other nodes too, to read
 	depot   string // address; "": each site stays on one node
 	keepers int
 	keeper  keeperFlags
@@ -313,6 +314,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
 	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
+	fl.BoolVar(&f.follow, "follow", false, "have all mirrors of the depot, to read")
 	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
@@ -322,8 +324,8 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	// The help has to be short; manual pages and completions have them.
 	hide := func(hidden bool) {
 		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "jobs-source", "depot", "keepers", "keeper", "keeper-routes",
-			"join", "keeper-cert", "keeper-key",
+			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "keepers", "keeper",
+			"keeper-routes", "join", "keeper-cert", "keeper-key",
 		} {
 			fl.Lookup(name).Hidden = hidden
 		}
@@ -409,7 +411,10 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 		n.close()
 		return nil, err
 	}
-	o.Homes = n.depot == nil
+	if o.Homes = n.depot == nil; o.Homes && f.follow {
+		n.close()
+		return nil, app.Usagef("--follow: the mirrors of other nodes come from a depot: set --depot")
+	}
 	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
 	if n.Engine, err = engine.Open(ctx, o); err == nil {
 		err = n.useDepot(ctx, x)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -55,6 +56,9 @@ func TestClusterFacts(t *testing.T) {
 		args := []string{
 			"daemon", "--jobs", filepath.Join(dir, "jobs-"+name), "--state", filepath.Join(dir, name), "--spread", "0",
 			"--poll", "1s", "--node", name, "--depot", depot,
+		}
+		if name == "c" {
+			args = append(args, "--follow")
 		}
 		if i == 0 {
 			args = append(args, "--keeper", keeper, "--jobs-source")
@@ -129,6 +133,41 @@ func TestClusterFacts(t *testing.T) {
 	}
 	if n := len(seen.runs()); n != sites {
 		t.Errorf("%d sites were visited", n)
+	}
+
+	at := loopback(t)
+	reader := exec.Command("mirrord", "serve", "--depot", depot, "--listen", at, "--state",
+		filepath.Join(dir, "reader"))
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		reader.Process.Signal(os.Interrupt)
+		reader.Wait()
+	}()
+	before := len(seen.runs())
+	for i := range sites {
+		job := fmt.Sprintf("s%d", i)
+		wait("the reader serves "+job, func() bool {
+			req, err := http.NewRequest(http.MethodGet, "http://"+at+"/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = job + ".localhost"
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false
+			}
+			defer resp.Body.Close()
+			return resp.StatusCode == http.StatusOK
+		})
+		wait("a node that follows has "+job, func() bool {
+			out, err := on("c", "versions", job)
+			return err == nil && strings.Contains(out, "1")
+		})
+	}
+	if n := len(seen.runs()); n != before {
+		t.Errorf("%d sites were visited by readers", n-before)
 	}
 
 	edit := func(name, job, text string) {

@@ -280,6 +280,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { d.FollowShare(ctx) })
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
+		if f.node.follow {
+			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
+		}
 	}
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)

@@ -18,8 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/cluster/depot"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/store"
 	"mirrord/web"
 )
 
@@ -35,6 +37,7 @@ type serveFlags struct {
 	forward      bool
 	gateway      string // order of its sources; "": there is none
 	allowPrivate bool
+	depot        string // that is followed; "": mirrors come in another way
 }
 
 func serveCommand(a *cli) *cobra.Command {
@@ -60,7 +63,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
 	fl.StringVar(&f.base, "base", "", "`HOST` below which mirrors have their names")
-	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` name of the base host")
+	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` of the base")
 	fl.StringToStringVar(&f.alias, "alias", nil, "another host name of a mirror: `HOST=JOB`")
 	fl.StringToStringVar(&f.own, "own", nil, "a listener for one mirror: `JOB=ADDRESS`")
 	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
@@ -68,6 +71,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
 	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
 	fl.Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
+	fl.StringVar(&f.depot, "depot", "", "follow the depot `ADDRESS`")
 	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
 	return cmd
 }
@@ -87,11 +91,20 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 			return app.Usagef("--own: %q cannot name a job", name)
 		}
 	}
-	st, err := a.app().MustState()
+	open := a.app().MustState
+	if f.depot != "" {
+		open = a.app().MakeState
+	}
+	st, err := open()
 	if err != nil {
 		return err
 	}
 	defer st.Close()
+	stop, err := f.follow(ctx, a, st, names)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	kept := &app.KeptVersions{State: st}
 	defer kept.Close()
 	sites := web.NewStore(st, kept, nil)
@@ -135,6 +148,44 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		return &app.Error{Kind: app.Usage, Err: err}
 	}
 	return listenAndServe(ctx, a, srv, f)
+}
+
+// follow brings the mirrors of a depot until stop is called. Those that are named come first.
+func (f *serveFlags) follow(
+	ctx context.Context, a *cli, st *store.State, names []string,
+) (stop func(), err error) {
+	if f.depot == "" {
+		return func() {}, nil
+	}
+	if _, ok, err := app.DaemonOf(st.Dir); ok || err != nil {
+		return nil, errors.Join(err, app.Usagef("--depot: a daemon runs on %s; give the reader a state directory "+
+			"of its own, with --state", st.Dir))
+	}
+	env := a.app()
+	r := &app.Reader{
+		State: st,
+		Open:  func(ctx context.Context) (*depot.Depot, error) { return app.ReadDepot(ctx, env, f.depot) },
+		Log:   a.log(),
+	}
+	if len(names) > 0 {
+		r.Only = map[string]bool{}
+		for _, name := range names {
+			r.Only[name] = true
+		}
+		if err := r.Look(ctx); err != nil {
+			a.log().Warn("the depot cannot be read; mirrors are served as they are here", "err", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Follow(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}, nil
 }
 
 // serveFiles serves archives.
