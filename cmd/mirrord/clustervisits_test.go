@@ -205,6 +205,8 @@ func watchCommits(t *testing.T, address string, lookup func(string) (string, boo
 				}
 			} else if all, err := d.Sites(ctx); err == nil {
 				c.look(all, time.Now())
+			} else {
+				d = nil // it may be another one by now
 			}
 			select {
 			case <-ctx.Done():
