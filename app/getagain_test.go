@@ -378,6 +378,29 @@ func TestGetOtherURLs(t *testing.T) {
 	}
 }
 
+// A mirror of another host in the same place begins anew, also when somebody has removed the one that was
+// there: nothing of that is left to compare with.
+func TestGetOtherHost(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	for i, name := range []string{"one", "two", "three"} {
+		srv := newPagesSite(t)
+		j := getJob(srv.URL + "/")
+		j.Name = name
+		sum, err := Get(t.Context(), testApp(""), GetRequest{Job: j, Out: out})
+		if err != nil || sum.Added != 4 || len(mirrorAt(t, out)) != 4 {
+			t.Fatalf("%v: %+v", err, sum)
+		}
+		if got := entriesOf(t, filepath.Join(workOf(out), "sites")); !slices.Equal(got, []string{name}) {
+			t.Errorf("the folder has %q", got)
+		}
+		if i == 1 {
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Without a place that somebody named, other URLs of a host do not take the place of its mirror, nor what the
 // next get of that needs.
 func TestGetOtherURLsByName(t *testing.T) {
