@@ -106,8 +106,8 @@ func (w *getWork) remove() error {
 }
 
 // usable reports whether a run can go on from what the folder holds: there is nothing yet, or an unfinished
-// first run, or the version that lies at out, or one that was not moved there yet. With a site of another host
-// it belongs to another mirror.
+// first run, or the version that lies at out, or one that was not moved there yet. With a site of another
+// host it belongs to another mirror.
 func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 	sites, err := w.st.Sites()
 	if (err != nil) || !slices.Equal(sites, []string{w.site}) {

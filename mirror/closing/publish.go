@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/phm"
 )
 
@@ -43,7 +43,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		return err
 	}
 	c.Counts.Phase.Store(int64(ledger.Relocating))
-	debug.FreeOSMemory() // of settling
+	session.Release() // of settling
 	draft, err := publish.Open(plan, c.means())
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"mirrord/mirror/exchange"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -246,14 +246,13 @@ func (r *Retrieval) ask(
 	return used, nil
 }
 
-// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
-// their sum.
+// betweenPhases gives the memory of retrieval back.
 func (r *Retrieval) betweenPhases() {
 	r.exchange, r.admission, r.keeper = nil, nil, nil
 	r.variants.Drop()
 	r.motor.Front.Drop()
 	r.advice.Plan.Drop()
-	debug.FreeOSMemory()
+	session.Release()
 }
 
 // conclude carries out what one turn of a URL came to.
