@@ -24,12 +24,16 @@ import (
 
 // A site comes back from a depot as it was, with all its versions, and only what is new travels.
 func TestInAndOut(t *testing.T) {
-	for name, open := range map[string]func() objects.Store{
-		"folder": func() objects.Store { return folder(t) },
-		"S3":     func() objects.Store { return objectstest.OpenS3(t, objectstest.Serve(t, nil), "some/where") },
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) objects.Store{
+		"folder": func(t *testing.T) objects.Store { return folder(t) },
+		"S3": func(t *testing.T) objects.Store {
+			return objectstest.OpenS3(t, objectstest.Serve(t, nil), "some/where")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open()
+			t.Parallel()
+			s := open(t)
 			m := newMachine(t)
 			m.Run()
 			first := mustCheckin(t, s, m.Dir)
@@ -87,6 +91,7 @@ func runsOf(t *testing.T, dir string) (out []string) {
 }
 
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	for _, s := range []objects.Store{folder(t), objectstest.OpenS3(t, objectstest.Serve(t, nil), "")} {
 		storetest.TestBodies(t, func(t *testing.T) store.Bodies { return depot.NewBodies(t.Context(), s) })
 	}
@@ -94,6 +99,7 @@ func TestBodies(t *testing.T) {
 
 // What keeps a site from being brought is said, and nothing is changed.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	made := filepath.Join(t.TempDir(), "depot")
@@ -103,30 +109,33 @@ func TestRefused(t *testing.T) {
 	}
 	mustCheckin(t, s, m.Dir)
 	m.change(1)
-	type world struct{ dir string } // of the depot
+	type world struct {
+		*testing.T
+		dir string // of the depot
+	}
 	overwrite := func(w *world, name string, change func(p map[string]any)) {
-		t.Helper()
+		w.Helper()
 		file := filepath.Join(w.dir, name)
 		b, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		var p map[string]any
 		if err := json.Unmarshal(b, &p); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		change(p)
 		if b, err = json.Marshal(p); err == nil {
 			err = os.WriteFile(file, b, 0o600)
 		}
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
 	remove := func(name string) func(w *world) {
 		return func(w *world) {
 			if err := os.RemoveAll(filepath.Join(w.dir, name)); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 		}
 	}
@@ -156,7 +165,7 @@ func TestRefused(t *testing.T) {
 		}, errAny, errAny},
 		{"no pointer", func(w *world) {
 			if err := os.WriteFile(filepath.Join(w.dir, "sites/test.json"), []byte("{}"), 0o600); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 		}, depot.ErrDamaged, depot.ErrDamaged},
 		{"checked in elsewhere", func(w *world) {
@@ -164,7 +173,8 @@ func TestRefused(t *testing.T) {
 		}, depot.ErrDiverged, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := &world{dir: copyDir(t, made)}
+			t.Parallel()
+			w := &world{t, copyDir(t, made)}
 			s, err := objects.OpenFolder(w.dir)
 			if err != nil {
 				t.Fatal(err)
@@ -205,6 +215,7 @@ func TestRefused(t *testing.T) {
 // Of many large bodies one list says whether they are there, and a store that lists late is asked for them
 // one by one.
 func TestManyLargeBodies(t *testing.T) {
+	t.Parallel()
 	const many = 17
 	m := newMachine(t)
 	links := ""
@@ -285,6 +296,7 @@ func listing(t *testing.T, s objects.Store) map[string]string {
 // A machine that never saw the depot does not replace what it has, and one that has a site of its own does
 // not give it up.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	s := folder(t)
 	a, b := newMachine(t), newMachine(t)
 	a.Run()
@@ -344,6 +356,7 @@ func TestStrangers(t *testing.T) {
 
 // A depot is used by one cluster, until another one takes it over.
 func TestUseFor(t *testing.T) {
+	t.Parallel()
 	s := folder(t)
 	d := openDepot(t, s)
 	use := func(cluster string, takeOver bool, want error) {
@@ -362,6 +375,7 @@ func TestUseFor(t *testing.T) {
 }
 
 func TestNoDepot(t *testing.T) {
+	t.Parallel()
 	_, err := depot.Open(t.Context(), depot.Options{Store: folder(t)})
 	check(t, "open", err, depot.ErrNoDepot)
 	s := folder(t)

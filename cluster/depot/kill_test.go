@@ -45,7 +45,8 @@ func whole(t *testing.T, s objects.Store) uint64 {
 
 // Whenever a check-in ends, the depot has the old state or the new one, and the same call then ends in the
 // new one.
-func TestCheckinKilled(t *testing.T) {
+func TestCrashCheckin(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	made := filepath.Join(t.TempDir(), "depot")
@@ -94,7 +95,8 @@ func TestCheckinKilled(t *testing.T) {
 
 // Whenever a check-out ends, the machine has the old state or the new one, and the same call then ends in the
 // new one.
-func TestCheckoutKilled(t *testing.T) {
+func TestCrashCheckout(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	s := folder(t)
@@ -139,6 +141,7 @@ func TestCheckoutKilled(t *testing.T) {
 // Each answer may be lost, and each call may fail for a moment: a check-in that repeats its calls ends in the
 // new state all the same, by one pointer.
 func TestAnswersLost(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	for _, fault := range []objectstest.Failure{objectstest.After, objectstest.Before} {
@@ -164,6 +167,7 @@ func TestAnswersLost(t *testing.T) {
 
 // Of two machines that check the same state in, one wins, and the other one is told.
 func TestTwoCheckins(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	s := folder(t)
@@ -192,6 +196,7 @@ const noTime time.Duration = -1
 
 // What nothing refers to goes after two collections, and nothing that a check-in relies on meanwhile.
 func TestCollect(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.Run()
 	s := folder(t)
