@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/fetch"
 	"mirrord/scheduler"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -56,8 +58,9 @@ type share struct {
 	mu      sync.Mutex
 	here    map[string]bool // sites that have come, or need not
 	coming  map[string]bool
-	leaving map[string]int  // runs that are not in the depot yet
-	reading map[string]bool // sites that a Reader brings; true: has waits for that
+	stuck   map[string]string // why mirrors do not come, or do not get to the depot
+	leaving map[string]int    // runs that are not in the depot yet
+	reading map[string]bool   // sites that a Reader brings; true: has waits for that
 }
 
 // Travels is where sites lie between the runs of a cluster. *depot.Depot is one.
@@ -86,6 +89,7 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, er
 		room:    make(chan struct{}, movesAtOnce),
 		here:    map[string]bool{},
 		coming:  map[string]bool{},
+		stuck:   map[string]string{},
 		leaving: map[string]int{},
 		reading: map[string]bool{},
 	}
@@ -130,6 +134,7 @@ func (s *share) has(name string, mine bool) bool {
 	defer s.mu.Unlock()
 	if !mine {
 		delete(s.here, name)
+		delete(s.stuck, name)
 		return false
 	}
 	if _, reads := s.reading[name]; reads {
@@ -197,13 +202,54 @@ func (s *share) come(name string) {
 	})
 	if err != nil && s.ends.Err() == nil {
 		s.log.Error("a mirror does not come from the depot; its job waits", "job", name, "err", err)
+		s.say(name, "its mirror does not come from the depot, and it waits", err)
 		s.wait(moveAgain)
+	} else {
+		s.say(name, "", nil)
 	}
 	s.mu.Lock()
 	delete(s.coming, name)
 	s.here[name] = err == nil
 	s.mu.Unlock()
 	kick(s.came)
+}
+
+// say notes what keeps a mirror from the depot, or that nothing does.
+func (s *share) say(name, what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.stuck, name); err != nil {
+		s.stuck[name] = what + ": " + err.Error()
+	}
+}
+
+// problems adds to the jobs of this daemon what keeps their mirrors from the depot.
+func (s *share) problems(jobs []status.Job) []status.Job {
+	if s == nil {
+		return jobs
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := map[string]bool{}
+	for i := range jobs {
+		j := &jobs[i]
+		if have[j.Name] = true; s.stuck[j.Name] != "" {
+			j.Problems = append(slices.Clone(j.Problems), s.stuck[j.Name])
+		}
+	}
+	for name, what := range s.stuck {
+		if !have[name] { // the scheduler does not have it yet
+			jobs = append(jobs, status.Job{
+				Name:     name,
+				File:     name + scheduler.Suffix,
+				Health:   status.New,
+				Activity: status.Waiting,
+				Problems: []string{what},
+			})
+		}
+	}
+	slices.SortFunc(jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	return jobs
 }
 
 func kick(c chan<- struct{}) {
@@ -242,6 +288,7 @@ func (s *share) ran(name string) {
 			})
 			switch {
 			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or whoever has it now
+				s.say(name, "", nil)
 				return
 			case errors.Is(err, depot.ErrDiverged), errors.Is(err, depot.ErrOldToken):
 				s.log.Warn("another machine went on with a mirror: this run does not count", "job", name,
@@ -253,6 +300,7 @@ func (s *share) ran(name string) {
 				return
 			}
 			s.log.Error("a mirror does not get to the depot; tried again", "job", name, "err", err)
+			s.say(name, "what was run here does not get to the depot", err)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/status"
 	"mirrord/store"
 	"mirrord/store/storetest"
 )
@@ -162,6 +163,31 @@ func TestBroughtMirrorsStay(t *testing.T) {
 		if lost != tc.lost || err != nil {
 			t.Errorf("%s, %v: %v, %v", tc.name, tc.fail, lost, err)
 		}
+	}
+}
+
+// The status of a job says what keeps its mirror from the depot, also before the scheduler has it.
+func TestStatusOfTheDepot(t *testing.T) {
+	s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.depot = new(travels)
+	s.say("x", "it does not come", depot.ErrStranger)
+	s.say("y", "it does not get there", depot.ErrLost)
+	jobs := []status.Job{{Name: "y", Problems: []string{"another"}}, {Name: "z"}}
+	got := s.problems(jobs)
+	if len(got) != 3 || got[0].Name != "x" || len(got[0].Problems) != 1 || got[0].Activity != status.Waiting ||
+		got[1].Name != "y" || len(got[1].Problems) != 2 || len(got[2].Problems) != 0 {
+		t.Errorf("%+v", got)
+	}
+	s.say("y", "", nil)
+	s.has("x", false) // another node's now
+	if got := s.problems([]status.Job{{Name: "y"}}); len(got) != 1 || len(got[0].Problems) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := (*share)(nil).problems(jobs); len(got) != 2 {
+		t.Errorf("%+v", got)
 	}
 }
 

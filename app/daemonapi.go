@@ -69,6 +69,7 @@ func (d *Daemon) aboutItself(all *status.All) {
 	all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded = s.Ready, s.Ending, s.Reloaded
 	all.Daemon.Parked, all.Daemon.MaxParked, all.Daemon.Turns = s.Parked, s.MaxParked, s.Turns
 	all.Daemon.Hosts = hostsHeld(d.hosts.Snapshot())
+	all.Jobs = d.share.problems(all.Jobs)
 	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
 }
 

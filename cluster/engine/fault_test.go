@@ -103,7 +103,7 @@ func TestKeeperStarts(t *testing.T) {
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
 	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })
-	o.Keeper, o.Servers = nil, []string{"nats://" + k.Listen}
+	o.Keeper, o.Servers, o.Term.TTL = nil, []string{"nats://" + k.Listen}, 1500*time.Millisecond
 	start := func() *keeper.Server {
 		t.Helper()
 		s, err := keeper.Start(k)

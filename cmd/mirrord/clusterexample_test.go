@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"mirrord/internal/version"
 )
 
 // exampleProcess is a process of an example of a cluster, as its file says it.
@@ -46,7 +48,10 @@ func composed(t *testing.T) (nodes []exampleProcess) {
 				t.Errorf("service %s: there is no volume %s", name, from)
 			}
 		}
-		if strings.HasPrefix(s.Image, "mirrord:") {
+		if tag, ok := strings.CutPrefix(s.Image, "mirrord:"); ok {
+			if tag != version.Number {
+				t.Errorf("service %s has the image of version %s, and this is %s", name, tag, version.Number)
+			}
 			nodes = append(nodes, exampleProcess{name, strings.Fields(s.Command), s.Environment})
 		}
 	}
