@@ -37,7 +37,7 @@ type ExportRequest struct {
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
 
-	redirects []archive.Redirect // of the version, for forms that hold them; set by Export
+	redirects archive.FindRedirects // of the version, for forms that hold them; set by Export
 
 	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
 	Progress func(done, total int64)
@@ -123,6 +123,11 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Since != "" {
 		return exportDelta(ctx, a, st, name, o)
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if form.Leads && !o.Flatten {
+		o.redirects = o.leads(&beside, st, name)
+	}
 	damage, err := o.look(st, name, form)
 	if err != nil {
 		return nil, err
@@ -138,34 +143,46 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return nil, sayDamage(name, err)
 	}
 	out, err := exportVersion(ctx, tree, name, o, form, how)
-	if (o.Version == 0) && isDamage(err) && o.Out != "-" {
+	if (o.Version == 0) && isDamage(err) && (o.Out != "-" || form.Placed) {
 		return exportStored(ctx, a, st, name, o, form, how, err)
 	}
 	return out, sayDamage(name, err)
 }
 
-// look finds the redirects of the version for a form that holds them, and beside that looks at the published
-// tree, if that is what is exported. damage is what is wrong with the tree.
-func (o *ExportRequest) look(st *store.State, name string, form archive.Form) (damage, err error) {
-	var beside sync.WaitGroup
-	if version := o.Version; form.Leads && !o.Flatten {
-		beside.Go(func() { o.redirects, err = redirectsOf(st, name, version) })
+// leads begins to find the redirects of the version, and returns what waits for them.
+func (o *ExportRequest) leads(beside *sync.WaitGroup, st *store.State, name string) archive.FindRedirects {
+	var found []archive.Redirect
+	var err error
+	version, done := o.Version, make(chan struct{})
+	beside.Go(func() {
+		defer close(done)
+		found, err = redirectsOf(st, name, version)
+	})
+	return func() ([]archive.Redirect, error) {
+		<-done
+		return found, err
 	}
+}
+
+// look looks at the published tree, if that is what is exported. damage is what is wrong with it. Of a form
+// that is written to a file before anybody sees it, damaged files are found while they are packed.
+func (o *ExportRequest) look(st *store.State, name string, form archive.Form) (damage, err error) {
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
 	}
-	tree := error(nil)
-	if o.Version == 0 {
-		tree = checkTree(st, name)
+	if o.Version != 0 {
+		return nil, nil
 	}
-	if beside.Wait(); err != nil {
-		return nil, err
+	check := render.CheckTree
+	if form.Placed {
+		check = render.CheckMeta
 	}
-	if _, database := errors.AsType[*store.DatabaseError](tree); database {
-		return nil, tree // which says what to do
+	err = view(st, name, func(s *store.Site) error { return check(render.MaterialOf(st, s)) })
+	if _, database := errors.AsType[*store.DatabaseError](err); database {
+		return nil, err // which says what to do
 	}
-	if errors.Is(tree, store.ErrDamaged) {
-		damage = tree
+	if errors.Is(err, store.ErrDamaged) {
+		damage = err
 	}
 	return damage, nil
 }
@@ -240,11 +257,6 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 		name += "." + form.Name
 	}
 	return name
-}
-
-// checkTree looks at the published tree of a site.
-func checkTree(st *store.State, name string) error {
-	return view(st, name, func(s *store.Site) error { return render.CheckTree(render.MaterialOf(st, s)) })
 }
 
 // exportVersion writes a version, and closes its tree.

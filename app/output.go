@@ -27,7 +27,7 @@ func ExportTree(ctx context.Context, tree fs.FS, out string, form archive.Form) 
 }
 
 func exportTree(
-	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects []archive.Redirect,
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
 ) error {
 	if form.Folder() {
 		return syncDir(tree, out)
@@ -37,7 +37,7 @@ func exportTree(
 
 // packTo writes a tree as one file, which must come back under the limits.
 func packTo(
-	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects []archive.Redirect, l phm.Limits,
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects, l phm.Limits,
 ) error {
 	if err := replaceable(out, form); err != nil {
 		return err
@@ -59,7 +59,7 @@ func packTo(
 }
 
 // packing is how mirrors are packed: on all cores.
-func packing(name string, redirects []archive.Redirect) archive.Packing {
+func packing(name string, redirects archive.FindRedirects) archive.Packing {
 	return archive.Packing{Name: name, Crew: report.AllCores(), Redirects: redirects}
 }
 
@@ -137,17 +137,13 @@ func place(ctx context.Context, s *store.Site, out string) error {
 			return err
 		}
 		defer root.Close()
-		var redirects []archive.Redirect
-		if form.Leads {
+		return exportTree(ctx, root.FS(), out, form, func() ([]archive.Redirect, error) {
 			v, err := versionNumbered(s, 0)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if redirects, err = findRedirects(s, v); err != nil {
-				return err
-			}
-		}
-		return exportTree(ctx, root.FS(), out, form, redirects)
+			return findRedirects(s, v)
+		})
 	}
 	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
 	if err != nil {

@@ -85,8 +85,13 @@ type Packing struct {
 	Name string       // what a folder inside is called
 	Crew inorder.Crew // reads and compresses beside the caller; the tree must be safe for concurrent use then
 
-	Redirects []Redirect // what leads to files of the tree, for forms with Leads
+	// Redirects returns what leads to files of the tree, for forms with Leads, which call it once the table is
+	// read. Nil: there is none.
+	Redirects FindRedirects
 }
+
+// FindRedirects returns redirects, in an order that is always the same.
+type FindRedirects = func() ([]Redirect, error)
 
 // Redirect is an address without a file that leads to one.
 type Redirect = kiwix.Redirect

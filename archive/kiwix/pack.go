@@ -40,7 +40,9 @@ type Options struct {
 	Name string       // of the set, for people's collections
 	Crew inorder.Crew // works beside the caller; the tree must be safe for concurrent use then
 
-	Redirects []Redirect // of the site, in an order that is always the same
+	// Redirects returns those of the site, in an order that is always the same. It is called once the table is
+	// read. Nil: there are none.
+	Redirects func() ([]Redirect, error)
 }
 
 // A Redirect is an address without a file that leads to one. Both are mirror paths.
@@ -76,11 +78,17 @@ type packer struct {
 }
 
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
+	var redirects []Redirect
 	m, err := p.copy(o.Crew, func(m *phm.Meta) (err error) {
+		if o.Redirects != nil {
+			if redirects, err = o.Redirects(); err != nil {
+				return err
+			}
+		}
 		p.icon.host = m.Primary
 		p.again.settle()
 		p.zim, err = zim.NewWriter(f, zim.Options{
-			UUID:     uuidOf(m, o.Redirects),
+			UUID:     uuidOf(m, redirects),
 			Types:    p.allTypes(),
 			MainPage: m.Entry,
 			Go:       o.Crew.Go,
@@ -91,7 +99,7 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 		return nil, err
 	}
 	if err == nil {
-		err = p.redirect(o.Redirects)
+		err = p.redirect(redirects)
 	}
 	if err == nil {
 		err = p.describe(m, o.Name)

@@ -208,9 +208,11 @@ func TestOpenKeptWhole(t *testing.T) {
 // Redirects lead to files. There is none in the place of a file, to nothing, or twice.
 func TestRedirects(t *testing.T) {
 	tree := nasty(t)
-	name := pack(t, tree, Options{Redirects: []Redirect{
-		{"old.html", "docs/a b.html"}, {"LICENSE", "index.html"}, {"dead.html", "none.html"},
-		{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
+	name := pack(t, tree, Options{Redirects: func() ([]Redirect, error) {
+		return []Redirect{
+			{"old.html", "docs/a b.html"}, {"LICENSE", "index.html"}, {"dead.html", "none.html"},
+			{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
+		}, nil
 	}})
 	data := read(t, name)
 	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})

@@ -62,35 +62,53 @@ func hasDigest(r io.Reader, want string) bool {
 // CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is
 // store.ErrDamaged.
 func CheckTree(m Material) error {
-	vs, err := m.Versions.List()
-	if err != nil {
-		return err
-	}
-	if len(vs) == 0 {
-		return fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
-	}
-	live := &vs[len(vs)-1]
-	tree, err := m.Tree.Current()
-	if errors.Is(err, store.ErrNoVersion) {
-		return fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
-	}
+	tree, live, err := liveTree(m)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	meta := MetaOf(live)
-	raw, err := tree.ReadFile(phm.MetaName)
-	other := (meta != nil) && !bytes.Equal(raw, live.Meta)
-	if err != nil || other {
-		return fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
-	}
 	l := store.NewTreeLooker(tree)
 	defer l.Close()
-	return ScanTable(tree, meta, func(f *phm.File) error {
+	return ScanTable(tree, MetaOf(live), func(f *phm.File) error {
 		st, err := LookAt(tree, l, f, live, false)
 		if (err == nil) && !st.Good {
 			err = fmt.Errorf("%s: %w", f.Path, store.ErrDamaged)
 		}
 		return err
 	})
+}
+
+// CheckMeta is CheckTree of what the tree says of itself, and of no file: whoever reads these checks them.
+func CheckMeta(m Material) error {
+	tree, _, err := liveTree(m)
+	if err == nil {
+		tree.Close() // read only
+	}
+	return err
+}
+
+// liveTree opens the published tree and returns its version, which its phm.json must be that of.
+func liveTree(m Material) (tree *os.Root, live *store.Version, err error) {
+	vs, err := m.Versions.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(vs) == 0 {
+		return nil, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
+	}
+	live = &vs[len(vs)-1]
+	tree, err = m.Tree.Current()
+	if errors.Is(err, store.ErrNoVersion) {
+		return nil, nil, fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := tree.ReadFile(phm.MetaName)
+	other := (MetaOf(live) != nil) && !bytes.Equal(raw, live.Meta)
+	if err != nil || other {
+		tree.Close()
+		return nil, nil, fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
+	}
+	return tree, live, nil
 }
