@@ -128,7 +128,11 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if form.Leads && !o.Flatten {
 		o.redirects = o.leads(&beside, st, name)
 	}
-	damage, err := o.look(st, name, form)
+	check := render.CheckTree
+	if form.Placed { // nobody sees the file before it is whole: what is damaged is found while it is packed
+		check = render.CheckMeta
+	}
+	damage, err := o.look(st, name, check)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +147,17 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		return nil, sayDamage(name, err)
 	}
 	out, err := exportVersion(ctx, tree, name, o, form, how)
-	if (o.Version == 0) && isDamage(err) && (o.Out != "-" || form.Placed) {
-		return exportStored(ctx, a, st, name, o, form, how, err)
+	if (err == nil) || o.Version != 0 || ctx.Err() != nil || (o.Out == "-" && !form.Placed) {
+		return out, sayDamage(name, err)
+	}
+	why := err
+	if form.Placed {
+		if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
+			why = damage // such as a file that is missing
+		}
+	}
+	if isDamage(why) {
+		return exportStored(ctx, a, st, name, o, form, how, why)
 	}
 	return out, sayDamage(name, err)
 }
@@ -164,18 +177,15 @@ func (o *ExportRequest) leads(beside *sync.WaitGroup, st *store.State, name stri
 	}
 }
 
-// look looks at the published tree, if that is what is exported. damage is what is wrong with it. Of a form
-// that is written to a file before anybody sees it, damaged files are found while they are packed.
-func (o *ExportRequest) look(st *store.State, name string, form archive.Form) (damage, err error) {
+// look looks at the published tree, if that is what is exported. damage is what is wrong with it.
+func (o *ExportRequest) look(
+	st *store.State, name string, check func(render.Material) error,
+) (damage, err error) {
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
 	}
 	if o.Version != 0 {
 		return nil, nil
-	}
-	check := render.CheckTree
-	if form.Placed {
-		check = render.CheckMeta
 	}
 	err = view(st, name, func(s *store.Site) error { return check(render.MaterialOf(st, s)) })
 	if _, database := errors.AsType[*store.DatabaseError](err); database {

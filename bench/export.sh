@@ -17,6 +17,7 @@ mkdir -p "$work/jobs"
 url=$(url_of "$corpus" plain)
 printf 'url = "%s"\nobey_nofollow = false\n[polite]\nconnections = 16\ndelay = "0s"\nfactor = 0\n' "$url" >"$work/jobs/site.toml"
 own="--jobs $work/jobs --state $work/state"
+export TMPDIR=$work # a ZIM file is made there before it goes to standard output
 
 # timed NAME COMMAND… adds "NAME wall processor" to the results.
 timed() {
