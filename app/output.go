@@ -37,7 +37,8 @@ func exportTree(
 
 // packTo writes a tree as one file, which must come back under the limits.
 func packTo(
-	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects, l phm.Limits,
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
+	l phm.Limits,
 ) error {
 	if err := replaceable(out, form); err != nil {
 		return err
