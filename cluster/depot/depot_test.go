@@ -385,3 +385,27 @@ func TestNoDepot(t *testing.T) {
 	_, err = depot.Open(t.Context(), depot.Options{Store: s, Create: true})
 	check(t, "open", err, errAny)
 }
+
+// BenchmarkCheckin brings a site to a folder after a run that changed a page, and looks before the run whether
+// the depot has something newer: what a run of a cluster costs at the depot.
+func BenchmarkCheckin(b *testing.B) {
+	m := newMachine(b)
+	m.Run()
+	s := folder(b)
+	mustCheckin(b, s, m.Dir)
+	d := openDepot(b, s)
+	st := openState(b, m.Dir)
+	defer st.Close()
+	for n := 0; b.Loop(); n++ {
+		b.StopTimer()
+		m.change(n)
+		b.StartTimer()
+		if _, err := d.Checkin(b.Context(), st, "test", depot.In{}); err != nil {
+			b.Fatal(err)
+		}
+		out, err := d.Checkout(b.Context(), st, "test", depot.Out{})
+		if err != nil || !out.Unchanged {
+			b.Fatalf("%+v, %v", out, err)
+		}
+	}
+}

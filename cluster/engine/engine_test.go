@@ -20,10 +20,10 @@ import (
 )
 
 // keepers starts a number of keepers in this process and returns how nodes reach them.
-func keepers(t *testing.T, n int) engine.Options { return keepersWith(t, n, nil) }
+func keepers(t testing.TB, n int) engine.Options { return keepersWith(t, n, nil) }
 
 // keepersWith is keepers, each changed before it starts; change may be nil.
-func keepersWith(t *testing.T, n int, change func(*keeper.Options)) engine.Options {
+func keepersWith(t testing.TB, n int, change func(*keeper.Options)) engine.Options {
 	t.Helper()
 	o := engine.Options{
 		Secret:   "xyzzy",
@@ -65,7 +65,7 @@ func keepersWith(t *testing.T, n int, change func(*keeper.Options)) engine.Optio
 	return o
 }
 
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +76,7 @@ func freePort(t *testing.T) string {
 }
 
 // node joins a cluster until the test ends.
-func node(t *testing.T, o engine.Options) *engine.Engine {
+func node(t testing.TB, o engine.Options) *engine.Engine {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

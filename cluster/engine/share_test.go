@@ -367,3 +367,24 @@ func (l *lockedBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// BenchmarkAcquire takes and gives back the lease of a site of a host that the node has: what a run costs at
+// the keepers.
+func BenchmarkAcquire(b *testing.B) {
+	o := keepers(b, 1)
+	o.Node, o.Term = "a", engine.DefaultTerm()
+	e := node(b, o)
+	e.Want(map[string]string{"site": "host.example"}, nil, "")
+	for len(e.Shared()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for b.Loop() {
+		l, err := e.Acquire("site")
+		if err == nil {
+			err = l.Release()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
