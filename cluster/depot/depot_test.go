@@ -386,8 +386,8 @@ func TestNoDepot(t *testing.T) {
 	check(t, "open", err, errAny)
 }
 
-// BenchmarkCheckin brings a site to a folder after a run that changed a page, and looks before the run whether
-// the depot has something newer: what a run of a cluster costs at the depot.
+// BenchmarkCheckin brings a site to a folder after a run that changed a page, and looks whether the depot has
+// something newer: what a run of a cluster costs at the depot.
 func BenchmarkCheckin(b *testing.B) {
 	m := newMachine(b)
 	m.Run()
