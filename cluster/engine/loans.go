@@ -309,7 +309,7 @@ func (l *loans) turn(
 		unused.Unused, b.turn = true, ""
 	}
 	switch {
-	case b.asked > 0 && steady-b.since > term.TTL:
+	case b.asked > 0 && steady-b.since > 2*term.TTL: // by then another node has the host, were this one dead
 		return nil, unused, now.Add(tooLong)
 	case now.Before(b.again):
 		return nil, unused, b.again

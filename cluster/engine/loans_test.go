@@ -10,7 +10,7 @@ import (
 )
 
 // What a node does that borrows turns: it asks once, uses a turn once and in time, gives back what it does
-// not use, and leaves a host for the next run when the other node is silent for a term.
+// not use, and leaves a host for the next run when the other node is silent for two terms.
 func TestBorrowed(t *testing.T) {
 	term := lease.Term{TTL: 30 * time.Second}
 	now := time.Now()
@@ -78,7 +78,10 @@ func TestBorrowed(t *testing.T) {
 	if _, unused, wait := ask(13 * time.Second); unused == nil || unused.Turn != "t4" || wait == 0 {
 		t.Errorf("a turn that has lapsed: %+v, %v", unused, wait)
 	}
-	if _, _, wait := ask(44 * time.Second); wait != tooLong {
+	if _, _, wait := ask(44 * time.Second); wait != loanPoll {
+		t.Errorf("a node that may be dead is given up after a term: %v", wait)
+	}
+	if _, _, wait := ask(75 * time.Second); wait != tooLong {
 		t.Errorf("a node that is silent is waited for: %v", wait)
 	}
 	if unused := l.lapsed(time.Hour, term); len(unused) != 0 || len(l.borrowed) != 0 {
