@@ -109,7 +109,7 @@ func (a *Ahead) Came(rec *store.Resource, targets []uint32) {
 	if a.ended {
 		return
 	}
-	if rec.ID > 2*mostForeseen { // a large site needs the memory, and its end is a small part of its time
+	if a.o.Table.Len() > mostForeseen { // a large site needs the memory
 		a.ending()
 		return
 	}

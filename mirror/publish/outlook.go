@@ -13,7 +13,7 @@ import (
 
 // mostForeseen bounds the numbers of which an outlook says something, and the links to URLs without a number:
 // with what an Ahead keeps of a file, it takes 200 bytes of each.
-const mostForeseen = 1 << 13
+const mostForeseen = 1 << 14
 
 // outlook is the table of a run as it will most likely be when all URLs are answered, of those of which the
 // answer is known: what it once said of a number it says for good. Afterwards wrong compares. It is that of a
