@@ -170,6 +170,14 @@ func TestClusterFacts(t *testing.T) {
 		t.Errorf("%d sites were visited by readers", n-before)
 	}
 
+	if out, err := on("a", "token", "add", "ci"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	wait("a token on another node", func() bool {
+		out, err := on("c", "token", "list")
+		return err == nil && strings.Contains(out, "ci")
+	})
+
 	edit := func(name, job, text string) {
 		t.Helper()
 		f, err := os.OpenFile(filepath.Join(dir, "jobs-"+name, job+".toml"), os.O_APPEND|os.O_WRONLY, 0)

@@ -280,6 +280,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { d.FollowShare(ctx) })
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
+		wg.Go(func() { (&app.ClusterUsers{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
 		if f.node.follow {
 			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
 		}
