@@ -158,17 +158,16 @@ func (w *FrameWriter) pack() []byte {
 		seal(w.buf)
 		return w.buf
 	case w.quick:
-		return w.packS2(quickMagic)
+		return w.packS2(quickMagic, w.buf[frameHeader:])
 	}
 	w.letGo()
 	w.out = w.full.encode(w.out[:0], w.buf[frameHeader:])
 	return w.out
 }
 
-// packS2 returns a frame of the payload that is in buf, in S2.
-func (w *FrameWriter) packS2(magic string) []byte {
+// packS2 returns a frame of a payload, in S2.
+func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
 	w.letGo()
-	payload := w.buf[frameHeader:]
 	w.out = slices.Grow(w.out[:0], frameHeader+s2.MaxEncodedLen(len(payload)))[:frameHeader]
 	copy(w.out, magic)
 	packed := s2.Encode(w.out[frameHeader:cap(w.out)], payload)

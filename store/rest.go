@@ -49,7 +49,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 		end = s.To
 	}
 	w.buf = b
-	return w.packS2(restMagic)
+	return w.packS2(restMagic, w.buf[frameHeader:])
 }
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to.

@@ -152,6 +152,7 @@ func (r *Rests) Settle() error {
 		frames: NewFrameReader(),
 		writer: &FrameWriter{quick: true},
 	}
+	w.frames.Aside = true // what is left is large
 	for _, b := range recordBuckets() {
 		for next := []byte{}; next != nil; {
 			err := r.update("move documents", func(tx *transaction) (err error) {
@@ -193,6 +194,7 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	if !s.came[at.Pack] {
 		return at, false, nil
 	}
+	defer s.frames.Release()
 	payload, err := s.packs.payload(s.frames, at)
 	if errors.Is(err, ErrDamaged) {
 		return at, false, nil // the run that wants to read it finds that out
@@ -200,8 +202,7 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	if err != nil {
 		return at, false, err
 	}
-	s.writer.buf = append(append(s.writer.buf[:0], make([]byte, frameHeader)...), payload...)
-	if to, err = s.packs.append(s.writer.packS2(quickMagic)); err == nil {
+	if to, err = s.packs.append(s.writer.packS2(quickMagic, payload)); err == nil {
 		s.moved[at] = to
 	}
 	return to, true, err
