@@ -378,7 +378,7 @@ func TestGetOtherURLs(t *testing.T) {
 	}
 }
 
-// A mirror of another host in the same place begins anew, also when somebody has removed the one that was
+// A mirror of another host in the same place starts afresh, also when somebody has removed the one that was
 // there: nothing of that is left to compare with.
 func TestGetOtherHost(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")

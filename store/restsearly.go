@@ -12,7 +12,7 @@ import (
 )
 
 // earlyName is the file of early rests. It becomes a pack of rests at the first call of Add or KeepEarly; one
-// that a killed run has left is removed then, or written anew.
+// that a killed run has left is removed then, or written again.
 const earlyName = "early.rests"
 
 // earlyRests are rests that are written while documents are still appended to the packs.

@@ -226,7 +226,7 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		ctx:  r.Context(),
 		nc:   c.nc,
 		node: c.node,
-		came: make(chan *nats.Msg, 2), // each waits for its acknowledgement; and that nobody is there
+		came: make(chan *nats.Msg, 2), // each waits for its acknowledgement; one more says that no node answers
 	}
 	var err error
 	if b.sub, err = c.nc.ChanSubscribe(m.Reply, b.came); err != nil {

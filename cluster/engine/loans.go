@@ -358,7 +358,7 @@ func (l *loans) answered(
 	return nil, false
 }
 
-// over is what the node is told of a turn that has ended.
+// over returns the message that tells the node that a turn has ended.
 func (b *borrowing) over(host, turn string) *turnAsked {
 	return &turnAsked{Node: b.node, Host: host, Turn: turn}
 }

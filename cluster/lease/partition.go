@@ -81,7 +81,7 @@ func comparePoints(a, b point) int {
 	return cmp.Compare(a.member.Name, b.member.Name)
 }
 
-// NewShares returns the shares of hosts as long as nobody is there.
+// NewShares returns the shares of hosts while there is no node.
 func NewShares(hosts []Load) *Shares {
 	s := &Shares{homed: map[string][]Load{}, members: map[string]*member{}}
 	for _, h := range hosts {

@@ -360,7 +360,7 @@ func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.D
 	return d, modeOf(d), nil
 }
 
-// modeOf says of a cluster that its sites lie in a depot.
+// modeOf returns the mode of a cluster whose sites lie in a depot.
 func modeOf(d *depot.Depot) string { return "depot " + d.Cluster }
 
 // on reports whether the daemon is to be part of a cluster.

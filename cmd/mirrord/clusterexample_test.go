@@ -114,7 +114,7 @@ func TestClusterExamples(t *testing.T) {
 		}
 		for _, url := range f.servers {
 			if !keepers[url] {
-				t.Errorf("%s: nobody is a keeper at %s", file, url)
+				t.Errorf("%s: no keeper is at %s", file, url)
 			}
 		}
 		for _, address := range f.keeper.peers {

@@ -25,9 +25,7 @@ import (
 // paused from each of them; files that are edited on two machines stay, and the command that status names
 // brings them together again.
 func TestClusterFacts(t *testing.T) {
-	if os.Getenv("MIRRORD_LONG") == "" {
-		t.Skip("it takes a minute: set MIRRORD_LONG=1")
-	}
+	long(t, "a minute")
 	dir := t.TempDir()
 	seen := &visits{last: map[string]visit{}, count: map[string]int{}}
 	names := []string{"a", "b", "c"}

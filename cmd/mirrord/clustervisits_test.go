@@ -252,7 +252,7 @@ func (c *commits) longest(from time.Time) (d time.Duration, n int) {
 	return d, n - 1
 }
 
-// forget begins anew, for a depot that is made again.
+// forget drops all that was seen, for a depot that is made again.
 func (c *commits) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -290,6 +290,31 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// When a file cannot be made ahead, as on a full disk, the version is made as if nothing had been placed.
+func TestAheadFails(t *testing.T) {
+	c := newCame(t)
+	for _, name := range []string{"", "a.html", "b/c.html"} {
+		c.admit(name)
+	}
+	c.answer(found(""), `<a href="a.html">a</a> <a href="b/c.html">c</a>`)
+	c.answer(found("a.html"), `<a href="/">start</a>`)
+	if made := c.settle(); made != 1 {
+		t.Fatalf("%d files placed ahead, want 1", made)
+	}
+	if err := c.ahead.tree.Root.WriteFile("b", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.answer(found("b/c.html"), `c`)
+	c.settle()
+	c.ahead.Stop()
+	if c.ahead.err == nil {
+		t.Error("a file was made below a file")
+	}
+	if stay := c.finish(); stay != 0 {
+		t.Errorf("%d files stay", stay)
+	}
+}
+
 const entryPage = `<a href="a.html">a</a> <a href="http://h.example/b.html">b</a>`
 
 // Random answers in random orders make the same version with an Ahead and without.
