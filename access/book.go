@@ -80,6 +80,13 @@ func (b *Book) find(look func() bool) error {
 	return nil
 }
 
+// Forget lets the next question read what is stored, because it was changed.
+func (b *Book) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read = time.Time{}
+}
+
 // load reads the facts. The caller holds the lock.
 func (b *Book) load(now time.Time) error {
 	tokens, err := b.facts.Tokens()

@@ -12,19 +12,35 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"mirrord/store"
 )
 
-// ClusterUsers keeps the users and tokens of a node those of its cluster: each node has all of them in its
-// own mirror.db, where commands change them and from where logins are checked, also when no keeper is
-// reached.
+// ClusterUsers keeps the users, tokens and sessions of a node those of its cluster: each node has all of them
+// in its own mirror.db, where commands change them and from where logins are checked, also when no keeper is
+// reached. It is safe for concurrent use.
 type ClusterUsers struct {
-	State *store.State
-	Facts Facts
-	Log   *slog.Logger
+	state *store.State
+	facts Facts
+	log   *slog.Logger
+	wake  chan struct{} // size 1: there is a reason for a round
+
+	mu     sync.Mutex
+	asked  chan struct{} // is closed after the next round; nil: nobody waits for it
+	failed bool          // the last round
+}
+
+// NewClusterUsers returns those of a state. Follow exchanges them.
+func NewClusterUsers(st *store.State, facts Facts, log *slog.Logger) *ClusterUsers {
+	return &ClusterUsers{
+		state: st,
+		facts: facts,
+		log:   log,
+		wake:  make(chan struct{}, 1),
+	}
 }
 
 // Kinds of facts about the facts.
@@ -40,25 +56,73 @@ const usersEvery = 2 * time.Second
 // usersAgain is how often they are compared with those of the cluster, whatever nobody said.
 const usersAgain = 10 * time.Minute
 
+// exchangeWithin is how long somebody waits for an exchange, who logs in or out.
+const exchangeWithin = time.Second
+
+// Exchange hands in what was changed here before it was called, and brings what was changed elsewhere. It
+// waits for that, but not for long, and not while the keepers cannot be reached: then it happens later.
+func (c *ClusterUsers) Exchange(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	c.mu.Lock()
+	done, failed := c.asked, c.failed
+	if done == nil {
+		done = make(chan struct{})
+		c.asked = done
+	}
+	c.mu.Unlock()
+	kick(c.wake)
+	if failed {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-done:
+	}
+}
+
+// begins takes whom a round is for that begins now.
+func (c *ClusterUsers) begins() (done chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, c.asked = c.asked, nil
+	return done
+}
+
+// ended notes how a round went.
+func (c *ClusterUsers) ended(done chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = err != nil && !errors.Is(err, errMoved)
+	if done != nil {
+		close(done)
+	}
+}
+
 // Follow exchanges them until ctx ends.
 func (c *ClusterUsers) Follow(ctx context.Context) {
 	var changed atomic.Bool // in the cluster
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		c.Facts.Watch(ctx, func() { changed.Store(true) }, store.AccessKinds()...)
+		c.facts.Watch(ctx, func() {
+			changed.Store(true)
+			kick(c.wake)
+		}, store.AccessKinds()...)
 	}()
 	defer func() { <-watched }()
 	said, last, at := "", "", time.Time{}
 	for {
+		done := c.begins()
 		now, err := c.local()
-		if err == nil && (changed.Swap(false) || now != last || time.Since(at) > usersAgain) {
+		if err == nil && (done != nil || changed.Swap(false) || now != last || time.Since(at) > usersAgain) {
 			if err = c.settle(); err == nil {
 				last, at = now, time.Now() // what was written here meanwhile is compared once more
 			} else {
 				changed.Store(true)
 			}
 		}
+		c.ended(done, err)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -67,23 +131,25 @@ func (c *ClusterUsers) Follow(ctx context.Context) {
 		case errors.Is(err, errMoved):
 		case said != err.Error():
 			said = err.Error()
-			c.Log.Warn("users and tokens are not exchanged with the cluster; tried again", "err", err)
+			c.log.Warn("users, tokens and sessions are not exchanged with the cluster; tried again", "err", err)
 		}
 		t := time.NewTimer(usersEvery)
 		select {
 		case <-ctx.Done():
 			t.Stop()
 			return
+		case <-c.wake:
+			t.Stop()
 		case <-t.C:
 		}
 	}
 }
 
-// local tells whether users and tokens have changed here.
+// local tells whether users, tokens and sessions have changed here.
 func (c *ClusterUsers) local() (string, error) {
 	h := sha256.New()
 	for _, kind := range store.AccessKinds() {
-		all, err := store.SharedOf(c.State).All(kind)
+		all, err := store.SharedOf(c.state).All(kind)
 		if err != nil {
 			return "", err
 		}
@@ -109,7 +175,7 @@ func digestOfFact(v []byte) string {
 // settle exchanges once.
 func (c *ClusterUsers) settle() error {
 	id := ""
-	err := c.Facts.Change(kindCluster, clusterID, func(was []byte) ([]byte, error) {
+	err := c.facts.Change(kindCluster, clusterID, func(was []byte) ([]byte, error) {
 		if id = string(was); id == "" {
 			id = rand.Text()
 		}
@@ -118,17 +184,18 @@ func (c *ClusterUsers) settle() error {
 	if err != nil {
 		return err
 	}
-	here, synced := store.SharedOf(c.State), kindSynced+id
+	here, synced := store.SharedOf(c.state), kindSynced+id
 	base, err := here.All(synced)
 	if err != nil {
 		return err
 	}
+	var moved error
 	for _, kind := range store.AccessKinds() {
 		local, err := here.All(kind)
 		if err != nil {
 			return err
 		}
-		cluster, err := c.Facts.All(kind)
+		cluster, err := c.facts.All(kind)
 		if err != nil {
 			return err
 		}
@@ -146,23 +213,30 @@ func (c *ClusterUsers) settle() error {
 		}
 		for key := range keys {
 			note := kind + "/" + key
-			if d := string(base[note]); digestOfFact(local[key]) == d && digestOfFact(cluster[key]) == d {
-				continue
+			last := string(base[note])
+			now, err := c.one(kind, key, local[key], cluster[key], last)
+			if err == nil && now != last {
+				err = here.Change(synced, note, func([]byte) ([]byte, error) {
+					if now == "" {
+						return nil, nil
+					}
+					return []byte(now), nil
+				})
 			}
-			err := c.one(kind, key, local[key], cluster[key], string(base[note]))
-			if err == nil {
-				err = c.note(synced, note, string(base[note]), kind, key)
-			}
-			if err != nil {
+			switch {
+			case errors.Is(err, errMoved):
+				moved = fmt.Errorf("%s %q: %w", kind, key, err)
+			case err != nil:
 				return fmt.Errorf("%s %q: %w", kind, key, err)
 			}
 		}
 	}
-	return nil
+	return moved
 }
 
-// one makes a value the same here and in the cluster. base is the digest of what it last was in both.
-func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string) error {
+// one makes a value the same here and in the cluster. base is the digest of what it last was in both; now of
+// what it is.
+func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string) (now string, err error) {
 	l, r := digestOfFact(local), digestOfFact(cluster)
 	set := func(s store.Shared, was string, now []byte) error {
 		return s.Change(kind, key, func(v []byte) ([]byte, error) {
@@ -174,35 +248,12 @@ func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string)
 	}
 	switch {
 	case l == r:
-		return nil
+		return l, nil
 	case r == base: // changed, made or removed here only
-		return set(c.Facts, r, local)
+		return l, set(c.facts, r, local)
 	case l != base:
-		c.Log.Warn("a user or token was changed on two nodes: that of the cluster counts", "kind", kind, "name",
+		c.log.Warn("a user or token was changed on two nodes: that of the cluster counts", "kind", kind, "name",
 			key)
 	}
-	return set(store.SharedOf(c.State), l, cluster)
-}
-
-// note writes down what is the same here and in the cluster now.
-func (c *ClusterUsers) note(synced, note, was, kind, key string) error {
-	here := store.SharedOf(c.State)
-	all, err := here.All(kind)
-	if err != nil {
-		return err
-	}
-	now := digestOfFact(all[key])
-	if now == was {
-		return nil
-	}
-	there, err := c.Facts.All(kind)
-	if err != nil || digestOfFact(there[key]) != now {
-		return err // the next time
-	}
-	return here.Change(synced, note, func([]byte) ([]byte, error) {
-		if now == "" {
-			return nil, nil
-		}
-		return []byte(now), nil
-	})
+	return r, set(store.SharedOf(c.state), l, cluster)
 }

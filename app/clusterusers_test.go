@@ -31,11 +31,11 @@ func TestClusterUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { st.Close() })
-		nodes = append(nodes, &ClusterUsers{State: st, Facts: first, Log: slog.New(slog.DiscardHandler)})
+		nodes = append(nodes, NewClusterUsers(st, first, slog.New(slog.DiscardHandler)))
 	}
 	user := func(n int, name, role string) {
 		t.Helper()
-		err := store.NewConsoleFacts(nodes[n].State).ChangeUser(name,
+		err := store.NewConsoleFacts(nodes[n].state).ChangeUser(name,
 			func(*store.UserFact) (*store.UserFact, error) {
 				if role == "" {
 					return nil, nil
@@ -59,7 +59,7 @@ func TestClusterUsers(t *testing.T) {
 	has := func(want string) {
 		t.Helper()
 		for i, n := range nodes {
-			users, err := store.NewConsoleFacts(n.State).Users()
+			users, err := store.NewConsoleFacts(n.state).Users()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestClusterUsers(t *testing.T) {
 	has("ann=read eve=read")
 	second := facts()
 	for _, n := range nodes {
-		n.Facts = second
+		n.facts = second
 	}
 	settle()
 	has("ann=read eve=read")
@@ -105,11 +105,11 @@ func TestClusterUsers(t *testing.T) {
 		t.Errorf("the cluster has %d users, %v", len(n), err)
 	}
 	token := func(*store.TokenFact) (*store.TokenFact, error) { return &store.TokenFact{Role: "read"}, nil }
-	if err := store.NewConsoleFacts(nodes[1].State).ChangeToken("ci", token); err != nil {
+	if err := store.NewConsoleFacts(nodes[1].state).ChangeToken("ci", token); err != nil {
 		t.Fatal(err)
 	}
 	settle()
-	if tokens, err := store.NewConsoleFacts(nodes[0].State).Tokens(); err != nil || tokens["ci"].Role != "read" {
+	if tokens, err := store.NewConsoleFacts(nodes[0].state).Tokens(); err != nil || tokens["ci"].Role != "read" {
 		t.Errorf("tokens %v, %v", tokens, err)
 	}
 }

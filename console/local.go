@@ -29,6 +29,12 @@ const (
 	nameBurst   = 10
 )
 
+// How often other nodes are asked for a session that is not known here.
+const (
+	askEvery = time.Second // from one address, after askBurst
+	askBurst = 10
+)
+
 // viaPassword marks sessions of users with passwords: they end with the user and with the password.
 const viaPassword = "password"
 

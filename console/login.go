@@ -4,6 +4,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +32,14 @@ const (
 type logins struct {
 	facts Facts
 	now   func() time.Time
+	// hands in what was changed here, and brings what was changed on other nodes; nil: there are none
+	exchange func(context.Context)
 
 	mu       sync.Mutex
 	links    map[string]store.SessionFact // by digest
 	sessions map[string]store.SessionFact
+	unkept   map[string]bool  // of sessions: those that could not be stored
+	read     time.Time        // when sessions were read
 	tries    map[string]tries // wrong links, by address
 }
 
@@ -44,7 +49,7 @@ type tries struct {
 }
 
 // newLogins takes over the sessions of the process before.
-func newLogins(facts Facts, now func() time.Time) (*logins, error) {
+func newLogins(facts Facts, now func() time.Time, exchange func(context.Context)) (*logins, error) {
 	kept, err := facts.Sessions()
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -52,10 +57,46 @@ func newLogins(facts Facts, now func() time.Time) (*logins, error) {
 	return &logins{
 		facts:    facts,
 		now:      now,
+		exchange: exchange,
 		links:    map[string]store.SessionFact{},
 		sessions: kept,
+		unkept:   map[string]bool{},
+		read:     now(),
 		tries:    map[string]tries{},
 	}, nil
+}
+
+// readEvery is how old what is known of the sessions of other nodes may be.
+const readEvery = time.Second
+
+// refresh reads the sessions again when there are other nodes, which change them too. The caller holds the
+// lock.
+func (l *logins) refresh(most time.Duration) {
+	now := l.now()
+	if age := now.Sub(l.read); l.exchange == nil || (age >= 0 && age < most) {
+		return
+	}
+	kept, err := l.facts.Sessions()
+	if err != nil {
+		return // what was known counts; the next one tries again
+	}
+	for digest := range l.unkept {
+		if f, ok := l.sessions[digest]; ok {
+			kept[digest] = f
+		}
+	}
+	l.sessions, l.read = kept, now
+}
+
+// share lets other nodes have what was changed here, and brings what was changed there.
+func (l *logins) share(ctx context.Context) {
+	if l.exchange == nil {
+		return
+	}
+	l.exchange(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refresh(0)
 }
 
 // link makes a token that logs in once.
@@ -103,13 +144,24 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 // start makes a session.
 func (l *logins) start(f store.SessionFact) (session string) {
 	session = access.NewSecret()
+	digest := access.Digest(session)
 	f.Expires = l.now().Add(sessionFor)
+	l.prune()
 	l.mu.Lock()
+	l.refresh(0)
 	gone := makeRoom(l.sessions, mostOpen)
-	l.sessions[access.Digest(session)] = f
+	l.sessions[digest] = f
+	l.unkept[digest] = true
+	for _, digest := range gone {
+		delete(l.unkept, digest)
+	}
 	l.mu.Unlock()
 	// Not stored, it ends with the process: no reason to refuse it.
-	_ = l.facts.SaveSession(access.Digest(session), &f)
+	if l.facts.SaveSession(digest, &f) == nil {
+		l.mu.Lock()
+		delete(l.unkept, digest)
+		l.mu.Unlock()
+	}
 	for _, digest := range gone {
 		_ = l.facts.SaveSession(digest, nil)
 	}
@@ -139,6 +191,7 @@ func accountOf(f store.SessionFact) account {
 func (l *logins) session(token string) (store.SessionFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.refresh(readEvery)
 	f, ok := l.sessions[access.Digest(token)]
 	return f, ok && !l.now().After(f.Expires)
 }
@@ -147,8 +200,10 @@ func (l *logins) session(token string) (store.SessionFact, bool) {
 func (l *logins) end(token string) {
 	digest := access.Digest(token)
 	l.mu.Lock()
+	l.refresh(0)
 	_, ok := l.sessions[digest]
 	delete(l.sessions, digest)
+	delete(l.unkept, digest)
 	l.mu.Unlock()
 	if ok {
 		_ = l.facts.SaveSession(digest, nil) // it expires anyway
@@ -163,6 +218,7 @@ func (l *logins) prune() {
 	for digest, f := range l.sessions {
 		if now.After(f.Expires) {
 			delete(l.sessions, digest)
+			delete(l.unkept, digest)
 			gone = append(gone, digest)
 		}
 	}
@@ -177,6 +233,7 @@ func (l *logins) users() (out []userRow) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.refresh(readEvery)
 	for _, f := range l.sessions {
 		if now.After(f.Expires) {
 			continue
@@ -201,10 +258,12 @@ func (l *logins) users() (out []userRow) {
 // endUser ends all sessions of a user.
 func (l *logins) endUser(name string) (n int) {
 	l.mu.Lock()
+	l.refresh(0)
 	var gone []string
 	for digest, f := range l.sessions {
 		if f.User == name {
 			delete(l.sessions, digest)
+			delete(l.unkept, digest)
 			gone = append(gone, digest)
 		}
 	}

@@ -152,11 +152,34 @@ func (s *Server) account(r *http.Request) account {
 		}
 	}
 	if c, err := r.Cookie(cookieName(r)); err == nil {
-		if f, ok := s.logins.session(c.Value); ok {
-			return s.accountNow(f)
+		who, ok := s.bySession(c.Value)
+		if !ok && s.o.Exchange != nil && s.asking.Allow(s.clientOf(r), s.o.Now()) {
+			s.share(r) // the login, or a new password, may be known to another node only
+			who, ok = s.bySession(c.Value)
+		}
+		if ok {
+			return who
 		}
 	}
 	return s.feedReader(r)
+}
+
+// share lets the other nodes of a cluster have what was changed here of users and sessions, and brings what
+// was changed there. What is read next is what is stored.
+func (s *Server) share(r *http.Request) {
+	s.logins.share(r.Context())
+	if s.o.Passwords != nil {
+		s.o.Passwords.Book.Forget()
+	}
+}
+
+// bySession is whose a token is.
+func (s *Server) bySession(token string) (who account, ok bool) {
+	f, ok := s.logins.session(token)
+	if ok {
+		who = s.accountNow(f)
+	}
+	return who, ok && who.Role > Nobody
 }
 
 // cookieName has the port in it: browsers send the cookies of a host to all of its ports.
@@ -250,6 +273,7 @@ func (v *visit) loggedIn(who account, session string) {
 	if old, err := v.r.Cookie(cookieName(v.r)); err == nil {
 		v.logins.end(old.Value)
 	}
+	v.share(v.r) // the next request may come to another node
 	v.setCookie(session, int(sessionFor.Seconds()))
 }
 
@@ -275,6 +299,7 @@ func overTLS(r *http.Request) bool {
 func logout(v *visit) error {
 	if c, err := v.r.Cookie(cookieName(v.r)); err == nil {
 		v.logins.end(c.Value)
+		v.share(v.r)
 		v.setCookie("", -1)
 	}
 	if v.who.Role > Nobody {

@@ -4,6 +4,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -52,10 +53,13 @@ type Options struct {
 	API     http.Handler   // answers below /v1/; nil: there is none
 	// users with passwords; nil: there are none
 	Passwords *Passwords
-	OIDC      *access.OIDC     // the provider that logs users in; nil: none
-	Keep      time.Duration    // how old the list of all jobs may be
-	Now       func() time.Time // default: time.Now
-	Log       *slog.Logger     // default: nobody
+	OIDC      *access.OIDC // the provider that logs users in; nil: none
+	// hands in what was changed here of users and sessions, and brings what was changed on the other nodes of a
+	// cluster; it does not wait for long. nil: there are none
+	Exchange func(context.Context)
+	Keep     time.Duration    // how old the list of all jobs may be
+	Now      func() time.Time // default: time.Now
+	Log      *slog.Logger     // default: nobody
 }
 
 // Server is the http.Handler of the console.
@@ -71,6 +75,7 @@ type Server struct {
 	live    *streams
 	clients *access.Limit // passwords, by address
 	names   *access.Limit // passwords, by user
+	asking  *access.Limit // other nodes for sessions that are unknown here, by address
 	titles  *app.PageTitles
 	exports chan struct{} // a place for each export that may be made at a time
 	handler http.Handler  // all of it
@@ -87,7 +92,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLogins(o.Facts, o.Now)
+	l, err := newLogins(o.Facts, o.Now, o.Exchange)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +111,7 @@ func New(o Options) (*Server, error) {
 
 		clients: access.NewLimit(clientEvery, clientBurst),
 		names:   access.NewLimit(nameEvery, nameBurst),
+		asking:  access.NewLimit(askEvery, askBurst),
 	}
 	for _, r := range routes() {
 		s.mux.HandleFunc(r.pattern, s.guarded(r))

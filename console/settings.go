@@ -151,7 +151,9 @@ func usersPage(v *visit) error {
 // logoutUser ends the sessions of a user.
 func logoutUser(v *visit) error {
 	name := v.r.PostFormValue("user")
+	v.share(v.r) // also sessions that have just begun elsewhere
 	n := v.logins.endUser(name)
+	v.share(v.r)
 	return v.done(act{what: "log a user out", about: fmt.Sprintf("%s: %d sessions", name, n)}, nil,
 		"/users?said=out")
 }

@@ -11,8 +11,9 @@ const (
 	kindUsers  = "users"  // name -> UserFact as JSON
 )
 
-// AccessKinds are the kinds of Shared that nodes of a cluster have in common: users and tokens.
-func AccessKinds() []string { return []string{kindUsers, kindTokens} }
+// AccessKinds are the kinds of Shared that nodes of a cluster have in common: users, tokens and sessions of
+// the console. A session comes after its user.
+func AccessKinds() []string { return []string{kindUsers, kindTokens, kindSessions} }
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
 // digest only, or a key with which the calls of a webhook are signed, which is needed to check them.

@@ -111,6 +111,7 @@ type consoleDoor struct {
 	flags  consoleFlags
 	log    *slog.Logger
 	own    *orders.Orders
+	users  *app.ClusterUsers // those of all nodes; nil: this is no node of a cluster
 	say    func(format string, args ...any)
 
 	mu     sync.Mutex
@@ -163,6 +164,10 @@ func (d *consoleDoor) open() error {
 		Now:    d.st.Now,
 		Log:    d.log,
 	})
+	var exchange func(context.Context)
+	if d.users != nil {
+		exchange = d.users.Exchange
+	}
 	d.server, err = console.New(console.Options{
 		Daemon: d.Face,
 		App:    d.app,
@@ -173,15 +178,16 @@ func (d *consoleDoor) open() error {
 			Hasher: access.NewHasher(0),
 			Change: facts.ChangeUser,
 		},
-		OIDC:    provider,
-		Proxy:   proxy,
-		Orders:  d.own,
-		Texts:   app.IndexOf(d.daemon),
-		Hosts:   d.flags.names(),
-		Mirrors: d.flags.mirrors,
-		Keep:    time.Second,
-		Now:     d.st.Now,
-		Log:     d.log,
+		OIDC:     provider,
+		Proxy:    proxy,
+		Exchange: exchange,
+		Orders:   d.own,
+		Texts:    app.IndexOf(d.daemon),
+		Hosts:    d.flags.names(),
+		Mirrors:  d.flags.mirrors,
+		Keep:     time.Second,
+		Now:      d.st.Now,
+		Log:      d.log,
 	})
 	if err != nil {
 		l.Close()

@@ -247,6 +247,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		own:    own,
 		say:    a.printf,
 	}
+	if n != nil {
+		door.users = app.NewClusterUsers(st, n.jobs.Facts, log)
+	}
 	servers, err := daemonServers(a, door, log, f, given, socket, fs.FileMode(mode))
 	if err == nil {
 		err = door.start()
@@ -280,7 +283,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { d.FollowShare(ctx) })
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
-		wg.Go(func() { (&app.ClusterUsers{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
+		wg.Go(func() { door.users.Follow(ctx) })
 		if f.node.follow {
 			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
 		}
