@@ -224,7 +224,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 		}
 		u := a.order[g.next]
 		r := a.reason(u)
-		r.Worth = g.worth * float32(a.factors.of(u))
+		r.Worth = g.worth * float32(dearness(a, u))
 		switch r.Why = Rate; {
 		case g.hits > 0:
 			r.Why = Group
@@ -268,7 +268,7 @@ func (a *adaptive) price() float64 {
 	if a.o.Own > 0 {
 		least = max(least, scarcity(a.o.Own, a.o.Budget-a.asked))
 	}
-	p := least / insight
+	p := least / taught(a.m)
 	if a.o.Without != Rising {
 		p *= 1 + float64(a.found)/plenty
 	}
@@ -278,7 +278,21 @@ func (a *adaptive) price() float64 {
 	case a.quiet.now:
 		p *= silentPrice
 	}
-	return p * min(1, (1+float64(a.m.runs)/youngRuns)/2)
+	return p
+}
+
+// taught is how much more a request is worth than the changes that it is expected to find.
+func taught(m *Model) float64 { return insight / min(1, (1+float64(m.runs)/youngRuns)/2) }
+
+// dearness is how many times the price of a request a unit has to be worth: because of its bytes, and because
+// a listing that tells of others teaches nothing beyond what it finds. How often these change by themselves
+// is not learned from it, and they are requested in the same run.
+func dearness(a *adaptive, u ID) float64 {
+	x := a.factors.of(u)
+	if a.lists.tells(a.m, u) {
+		x *= taught(a.m)
+	}
+	return x
 }
 
 func (a *adaptive) Tell(o Outcome) {
@@ -364,7 +378,7 @@ func (a *adaptive) reason(u ID) Reason {
 	return Reason{
 		Expected: float32(p),
 		Worth:    float32(p),
-		Price:    float32(max(0, a.price()*a.factors.of(u))),
+		Price:    float32(max(0, a.price()*dearness(a, u))),
 		Runs:     a.m.runs + 1 - int(a.m.last(u)),
 		Silent:   ruledRuns(a, a.m.dir[u]),
 	}

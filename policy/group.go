@@ -270,7 +270,7 @@ func (a *adaptive) value(i uint32) {
 			p *= a.m.stagger(u)
 		}
 	}
-	g.worth = float32(p / a.factors.of(u))
+	g.worth = float32(p / dearness(a, u))
 }
 
 // promote puts a unit first in its group.

@@ -156,3 +156,31 @@ func TestListingsWithinMaxSkip(t *testing.T) {
 		t.Errorf("%d of %d listings came due in one run", most, dirs)
 	}
 }
+
+// What a listing that tells of others is expected to find comes to the price, after few runs and after many.
+// Those of the same history differ by a half from one another, so that they do not all come in one run.
+func TestListingsAreWorthTheirPrice(t *testing.T) {
+	const dirs, files = 100, 20
+	for _, weeks := range []int{3, 30} {
+		f := shelves(t, dirs, files, weeks)
+		f.o.Now = (f.week + 3) * weekSeconds
+		p, err := Standard().Plan(f.m, f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for b := p.NextListings(1); len(b) > 0; b = p.NextListings(1) {
+			n++
+			if why := b[0].Why; why.Why == Rate && (why.Expected < DefaultPrice/1.5 || why.Worth < why.Price) {
+				t.Errorf("after %d weeks, listing %d: %s (worth %v)", weeks, b[0].Unit, why, why.Worth)
+			}
+			p.Tell(Outcome{Unit: b[0].Unit})
+			for i := range ID(files) {
+				p.Tell(Outcome{Unit: b[0].Unit + 1 + i})
+			}
+		}
+		if n < 2 || n == dirs {
+			t.Errorf("after %d weeks: %d of %d listings", weeks, n, dirs)
+		}
+	}
+}
