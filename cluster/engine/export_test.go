@@ -6,6 +6,9 @@ import (
 	"context"
 
 	"mirrord/cluster/lease"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Lose ends the session as another node does that saw this one silent for a term, and lets this one notice.
@@ -32,3 +35,8 @@ func (e *Engine) Unanswered(name string) {
 	e.t.mu.Unlock()
 	e.t.owe(session, name)
 }
+
+// Connection and Bucket are those of the engine, for what tests compare it with.
+func (e *Engine) Connection() *nats.Conn { return e.nc }
+
+func (e *Engine) Bucket() jetstream.KeyValue { return e.kv }

@@ -19,14 +19,16 @@ import (
 // A host that another node has is requested in turns of that node: each request asks it for one, makes the
 // request itself, and says how it went. The node that has the host so decides over all requests to it, and no
 // body goes through it. While turns are lent the host has one connection, so that its gap counts from the end
-// of a request that another node makes.
+// of a request that another node makes. A question waits there for its turn, so that there are three messages
+// for a request, however many ask (BenchmarkForeignHost).
 //
 // A turn that is not begun at once lapses. The node that lends it is alive then, or was a moment ago: whoever
 // takes the host over from it waits for a term and a gap.
 const (
 	subjectTurn = "mirrord.turn." // NODE
 
-	loanPoll = 20 * time.Millisecond // how often a request looks whether its turn has come
+	loanPoll = 10 * time.Millisecond // how often a request looks whether its turn has come
+	loanHeld = time.Second           // how long a question waits where it is asked
 	loanAsk  = 2 * time.Second       // after which a question is asked again
 	loanMost = time.Minute           // after which a turn counts as over that nobody gives back
 )
@@ -56,6 +58,7 @@ type turnAnswer struct {
 	Host   string        `json:"host"`
 	Number int           `json:"number"`
 	Turn   string        `json:"turn,omitempty"` // it is given
+	Held   time.Duration `json:"held,omitempty"` // how long the question has waited
 	Wait   time.Duration `json:"wait,omitempty"` // ask again then
 	Away   bool          `json:"away,omitempty"` // the node does not have the host
 }
@@ -65,8 +68,19 @@ type loans struct {
 	mu       sync.Mutex
 	inbox    string // of answers; "": nothing is borrowed
 	number   int
+	waiting  map[asker]*question
 	lent     map[string]*lent      // by turn
 	borrowed map[string]*borrowing // by host
+}
+
+// asker is who asks for turns of a host. It has one question at a time.
+type asker struct{ node, host string }
+
+// question waits for the turn that it asks for.
+type question struct {
+	turnAsked
+	m    *nats.Msg
+	came time.Time
 }
 
 // lent is a turn that another node has.
@@ -101,16 +115,16 @@ type turns struct {
 // until stop is called.
 func (e *turns) Lend(l *fetch.Hosts) (stop func(), err error) {
 	inbox := e.nc.NewInbox()
-	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
-	if err != nil {
-		return nil, fmt.Errorf("lend turns of hosts: %w", err)
-	}
 	answers, err := e.nc.Subscribe(inbox, e.turnAnswered)
 	if err != nil {
-		_ = asked.Unsubscribe() // an error: the connection has ended
 		return nil, fmt.Errorf("borrow turns of hosts: %w", err)
 	}
 	e.loans.open(inbox)
+	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
+	if err != nil {
+		_ = answers.Unsubscribe() // an error: the connection has ended
+		return nil, fmt.Errorf("lend turns of hosts: %w", err)
+	}
 	return func() {
 		_ = asked.Unsubscribe() // likewise
 		_ = answers.Unsubscribe()
@@ -131,28 +145,49 @@ func (e *turns) lendTurn(l *fetch.Hosts, m *nats.Msg) {
 		e.giveTurnBack(l, a.Turn, a.observation())
 		return
 	}
-	answer := turnAnswer{Node: e.o.Node, Host: a.Host, Number: a.Number}
-	domain, now := site.RegistrableDomain(a.Host), time.Now()
-	switch p := a.politeness(); {
+	q := &question{turnAsked: a, m: m, came: time.Now()}
+	e.loans.wait(q)
+	e.answerTurn(l, q)
+}
+
+// answerTurn answers a question once the host's turn has come, or when that takes too long. A question that
+// was asked again meanwhile is not answered.
+func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
+	if !e.loans.waits(q) {
+		return
+	}
+	domain, now := site.RegistrableDomain(q.Host), time.Now()
+	answer := turnAnswer{
+		Node:   e.o.Node,
+		Host:   q.Host,
+		Number: q.Number,
+		Held:   now.Sub(q.came),
+	}
+	switch p := q.politeness(); {
 	case !e.t.lend(domain, 1):
 		answer.Away = true
 	default:
-		ok, again := l.Acquire(a.Host, p, now)
-		if !ok {
-			e.t.lend(domain, -1)
-			answer.Wait = max(again.Sub(now), loanPoll)
+		ok, again := l.Acquire(q.Host, p, now)
+		if ok {
+			answer.Turn = e.loans.lend(&lent{host: q.Host, domain: domain, p: p}, func(turn string) {
+				e.giveTurnBack(l, turn, fetch.Observation{})
+			})
 			break
 		}
-		answer.Turn = e.loans.lend(&lent{host: a.Host, domain: domain, p: p}, func(turn string) {
-			e.giveTurnBack(l, turn, fetch.Observation{})
-		})
+		e.t.lend(domain, -1)
+		if again.Sub(q.came) < loanHeld {
+			time.AfterFunc(again.Sub(now), func() { e.answerTurn(l, q) })
+			return
+		}
+		answer.Wait = max(again.Sub(now), loanPoll)
 	}
+	e.loans.answer(q)
 	value, err := json.Marshal(answer)
 	if err == nil {
-		err = m.Respond(value)
+		err = q.m.Respond(value)
 	}
 	if err != nil {
-		e.o.Log.Debug("a turn was not lent", "host", a.Host, "err", err)
+		e.o.Log.Debug("a turn was not lent", "host", q.Host, "err", err)
 	}
 }
 
@@ -245,7 +280,8 @@ func (e *turns) tellTurn(a *turnAsked, answers string) {
 func (l *loans) open(inbox string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inbox, l.lent, l.borrowed = inbox, map[string]*lent{}, map[string]*borrowing{}
+	l.inbox, l.waiting = inbox, map[asker]*question{}
+	l.lent, l.borrowed = map[string]*lent{}, map[string]*borrowing{}
 }
 
 // close returns the turns that are lent.
@@ -253,6 +289,7 @@ func (l *loans) close() (turns []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inbox = ""
+	clear(l.waiting)
 	for turn := range l.lent {
 		turns = append(turns, turn)
 	}
@@ -263,6 +300,29 @@ func (l *loans) answers() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inbox
+}
+
+// wait notes a question, in place of an earlier one of the same node.
+func (l *loans) wait(q *question) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[asker{q.Node, q.Host}] = q
+}
+
+// waits reports whether a question is still to be answered.
+func (l *loans) waits(q *question) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting[asker{q.Node, q.Host}] == q
+}
+
+// answer takes out a question.
+func (l *loans) answer(q *question) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := (asker{q.Node, q.Host}); l.waiting[k] == q {
+		delete(l.waiting, k)
+	}
 }
 
 // lend notes a turn that a node is given.
@@ -351,7 +411,7 @@ func (l *loans) answered(
 		}
 		return nil, true
 	case a.Turn != "":
-		b.turn, b.lapses, b.again = a.Turn, b.sent+term.Renew()/2, time.Time{}
+		b.turn, b.lapses, b.again = a.Turn, b.sent+a.Held+term.Renew()/2, time.Time{}
 	default:
 		b.again = now.Add(a.Wait)
 	}

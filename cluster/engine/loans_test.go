@@ -97,3 +97,45 @@ func TestBorrowed(t *testing.T) {
 		t.Error("a node that does not have the host is asked again")
 	}
 }
+
+// A node has one question at a time: one that is asked again waits in place of the first.
+func TestQuestions(t *testing.T) {
+	var l loans
+	l.open("inbox")
+	first := &question{turnAsked: turnAsked{Node: "b", Host: "h", Number: 1}}
+	again := &question{turnAsked: turnAsked{Node: "b", Host: "h", Number: 2}}
+	other := &question{turnAsked: turnAsked{Node: "c", Host: "h", Number: 1}}
+	l.wait(first)
+	l.wait(other)
+	l.wait(again)
+	if l.waits(first) || !l.waits(again) || !l.waits(other) {
+		t.Error("a question that was asked again waits")
+	}
+	l.answer(first)
+	if !l.waits(again) {
+		t.Error("the answer to a question took out the next one")
+	}
+	l.answer(again)
+	l.close()
+	if l.waits(again) || l.waits(other) {
+		t.Error("a question waits that was answered, or of a node that lends nothing")
+	}
+}
+
+// A turn for which a question has waited may be used as long as one that came at once.
+func TestHeld(t *testing.T) {
+	var l loans
+	l.open("inbox")
+	term, now := lease.Term{TTL: 30 * time.Second}, time.Now()
+	ask, _, _ := l.turn("h", "a", time.Second, now, term)
+	l.answered(turnAnswer{
+		Node:   "a",
+		Host:   "h",
+		Number: ask.Number,
+		Turn:   "t",
+		Held:   loanHeld,
+	}, 2*time.Second, now, term)
+	if _, _, again := l.turn("h", "a", time.Second+term.Renew()/2, now, term); !again.IsZero() {
+		t.Error("the turn has lapsed")
+	}
+}
