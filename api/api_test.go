@@ -53,6 +53,9 @@ func TestCalls(t *testing.T) {
 	c.want(403, "role", read, "POST", equivalents, `{"at":"https://good.test/"}`)
 	c.want(200, `"changes"`, operate, "POST", "/v1/reload", "")
 	c.want(200, `"what":"reload"`, operate, "GET", "/v1/audit?limit=2", "")
+	if missing := c.do(operate, "GET", "/v1/audit", "").Header.Get("Mirrord-Missing"); missing != "b" {
+		t.Errorf("the acts of node b are missing, and the answer names %q", missing)
+	}
 	want := []string{"run full=true accept=false docs", "run full=false accept=false docs",
 		"run full=false accept=false docs", "cancel docs", "pause docs", "resume docs",
 		"register https://good.test/ docs", "reload"}

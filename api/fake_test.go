@@ -137,12 +137,16 @@ func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
 	return nil
 }
 
-func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
+// Acts is app.Daemon.Acts on node a of a cluster, whose node b is away.
+func (f *fakeFacts) Acts(_ context.Context, n int) (out app.Acts, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.audit) - 1; i >= 0 && len(out) < n; i-- {
-		out = append(out, f.audit[i])
+	for i := len(f.audit) - 1; i >= 0 && len(out.Entries) < n; i-- {
+		e := f.audit[i]
+		e.Node = "a"
+		out.Entries = append(out.Entries, e)
 	}
+	out.Away = []status.NodeSaid{{Name: "b", Away: "the node does not answer"}}
 	return out, nil
 }
 
@@ -212,6 +216,7 @@ func newClient(t *testing.T, now func() time.Time) *client {
 		Daemon: c.daemon,
 		App:    a,
 		Facts:  c.facts,
+		Acts:   c.facts.Acts,
 		Book:   access.NewBook(c.facts, now),
 		Save:   func(e app.JobEdit) error { return app.SaveEdit(a, e) },
 		Now:    now,
@@ -279,9 +284,10 @@ func (c *client) want(code int, text, token, method, path, body string, headers 
 
 // lastAct is the newest entry of the audit log.
 func (c *client) lastAct() store.AuditEntry {
-	all, _ := c.facts.Audit(1)
-	if len(all) == 0 {
+	c.facts.mu.Lock()
+	defer c.facts.mu.Unlock()
+	if len(c.facts.audit) == 0 {
 		return store.AuditEntry{}
 	}
-	return all[0]
+	return c.facts.audit[len(c.facts.audit)-1]
 }

@@ -11,12 +11,14 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/control"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 // openAPI describes the API.
@@ -223,11 +225,18 @@ func listAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.o.Facts.Audit(n)
+	all, err := c.o.Acts(c.r.Context(), n)
 	if err != nil {
 		return err
 	}
-	c.send(http.StatusOK, append(all[:0:0], all...))
+	var away []string
+	for _, node := range all.Away {
+		away = append(away, node.Name)
+	}
+	if away != nil {
+		c.w.Header().Set("Mirrord-Missing", strings.Join(away, ","))
+	}
+	c.send(http.StatusOK, append([]store.AuditEntry{}, all.Entries...))
 	return nil
 }
 

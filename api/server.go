@@ -4,6 +4,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -31,7 +32,6 @@ type Daemon interface {
 // has it. Its methods may be called from several goroutines.
 type Facts interface {
 	AddAudit(store.AuditEntry) error
-	Audit(n int) ([]store.AuditEntry, error) // the newest n, newest first
 	ChangeHook(job string, change func(*store.HookFact) (*store.HookFact, error)) error
 	Hooks() (map[string]store.HookFact, error)
 }
@@ -41,6 +41,7 @@ type Options struct {
 	Daemon Daemon
 	App    *app.App
 	Facts  Facts
+	Acts   func(ctx context.Context, n int) (app.Acts, error) // the newest n of the audit log
 	Book   *access.Book
 	Texts  TextFinder
 	Orders *orders.Orders          // nil: nobody can order

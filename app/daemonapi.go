@@ -320,3 +320,9 @@ func (d *Daemon) Register(ctx context.Context, name, at string) (any, error) {
 }
 
 var _ control.Registrar = (*Daemon)(nil)
+
+// Acts returns the last n entries of the audit log of this machine.
+func (d *Daemon) Acts(_ context.Context, n int) (Acts, error) {
+	all, err := store.NewConsoleFacts(d.st).Audit(n)
+	return Acts{Entries: all}, err
+}

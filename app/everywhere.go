@@ -42,6 +42,8 @@ type Face interface {
 	Titles(names []string) map[string]MirrorTitle
 	// Fronts is what front pages of mirror sites show, by name.
 	Fronts() []web.Front
+	// Acts returns the last n entries of the audit log.
+	Acts(ctx context.Context, n int) (Acts, error)
 	wanted() scheduler.Config
 }
 
@@ -79,13 +81,10 @@ const (
 // Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
 func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 	s := control.NewServer(nodeFace{d}, d.log)
-	stop, err := nodes.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/v1/") {
-			http.NotFound(w, r)
-			return
-		}
-		s.ServeHTTP(w, r)
-	}))
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", s)
+	mux.HandleFunc("GET "+nodeActs, nodeFace{d}.serveActs)
+	stop, err := nodes.Answer(mux)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +225,7 @@ func (c *Everywhere) ask() []asked {
 		}
 		switch {
 		case !slices.Contains(members, name):
-			a.Away = "it is not part of the cluster now"
+			a.Away = errNoMember.Error()
 		case s.err != nil:
 			a.Away = s.err.Error()
 		}
@@ -242,6 +241,16 @@ func (c *Everywhere) ask() []asked {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return out
+}
+
+// heardOf returns the nodes that this daemon has asked.
+func (c *Everywhere) heardOf() (names []string) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	for name := range c.said {
+		names = append(names, name)
+	}
+	return names
 }
 
 // elsewhere is what another node answers about a job that this one does not have. A job that no node has at

@@ -59,7 +59,7 @@ func (v *visit) command(what string, do func(string) error) error {
 
 // auditPage shows who did what.
 func auditPage(v *visit) error {
-	all, err := v.o.Facts.Audit(auditShown)
+	all, err := v.o.Daemon.Acts(v.r.Context(), auditShown)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,10 @@ type fakeDaemon struct {
 	runs   []status.Run
 	titles map[string]app.MirrorTitle
 	did    []string
-	looks  int // calls of Status
-	asked  int // titles that were read
+	facts  *fakeFacts
+	away   []status.NodeSaid // whose acts are missing
+	looks  int               // calls of Status
+	asked  int               // titles that were read
 }
 
 func (d *fakeDaemon) Status() status.All {
@@ -63,6 +65,10 @@ func (d *fakeDaemon) Titles(names []string) map[string]app.MirrorTitle {
 	defer d.mu.Unlock()
 	d.asked += len(names)
 	return d.titles
+}
+
+func (d *fakeDaemon) Acts(_ context.Context, n int) (app.Acts, error) {
+	return app.Acts{Entries: d.facts.acts(n), Away: d.away}, nil
 }
 
 func (d *fakeDaemon) Cancel(name string) error { return d.do("cancel " + name) }
@@ -119,13 +125,14 @@ func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
 	return nil
 }
 
-func (f *fakeFacts) Audit(n int) (out []store.AuditEntry, _ error) {
+// acts is app.Daemon.Acts.
+func (f *fakeFacts) acts(n int) (out []store.AuditEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := len(f.audit) - 1; i >= 0 && len(out) < n; i-- {
 		out = append(out, f.audit[i])
 	}
-	return out, nil
+	return out
 }
 
 func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
@@ -165,11 +172,11 @@ type browser struct {
 func newBrowser(t testing.TB, with func(*Options)) *browser {
 	t.Helper()
 	b := &browser{
-		TB:     t,
-		daemon: &fakeDaemon{},
-		facts:  &fakeFacts{sessions: map[string]store.SessionFact{}},
-		now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		TB:    t,
+		facts: &fakeFacts{sessions: map[string]store.SessionFact{}},
+		now:   time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
+	b.daemon = &fakeDaemon{facts: b.facts}
 	b.start(with)
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"mirrord/access"
 	"mirrord/app"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -195,4 +197,17 @@ func TestPasswordsOfNodes(t *testing.T) {
 	if who := b.srv.accountNow(current); who.Role != Nobody {
 		t.Errorf("a user who was removed is %v", who)
 	}
+}
+
+// The audit log has the node of each act, and names the nodes whose acts are missing.
+func TestAuditOfNodes(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.login(Operate)
+	if page := b.want(http.StatusOK, "login", "/audit", nil); strings.Contains(page, "On node") {
+		t.Error("one machine is shown as a node")
+	}
+	b.facts.audit = append(b.facts.audit, store.AuditEntry{Who: "eve", What: "pause", Node: "north"})
+	b.daemon.away = []status.NodeSaid{{Name: "south", Away: "the node does not answer"}}
+	b.want(http.StatusOK, "<td>north</td>", "/audit", nil)
+	b.want(http.StatusOK, "done on node south is missing here: the node does not answer", "/audit", nil)
 }

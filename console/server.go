@@ -29,13 +29,14 @@ type Daemon interface {
 	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
 	Titles(names []string) map[string]app.MirrorTitle
+	// Acts returns the last n entries of the audit log, newest first.
+	Acts(ctx context.Context, n int) (app.Acts, error)
 }
 
 // Facts keeps sessions and the audit log; both outlive the process. store.ConsoleFacts has it. Its methods
 // may be called from several goroutines.
 type Facts interface {
 	AddAudit(store.AuditEntry) error
-	Audit(n int) ([]store.AuditEntry, error) // the newest n, newest first
 	SaveSession(digest string, f *store.SessionFact) error
 	Sessions() (map[string]store.SessionFact, error)
 }

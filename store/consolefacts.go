@@ -33,6 +33,7 @@ type AuditEntry struct {
 	Job   string    `json:"job,omitempty"`
 	About string    `json:"about,omitempty"` // in words
 	Error string    `json:"error,omitempty"` // why it was not done
+	Node  string    `json:"node,omitempty"`  // of a cluster, on which it was done; not stored
 }
 
 // AddAudit appends to the audit log, which forgets the oldest entries.

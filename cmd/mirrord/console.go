@@ -157,6 +157,7 @@ func (d *consoleDoor) open() error {
 		Daemon: app.Remote{Face: d.Face},
 		App:    d.app,
 		Facts:  facts,
+		Acts:   d.Acts,
 		Book:   book,
 		Texts:  app.IndexOf(d.daemon),
 		Orders: d.own,
