@@ -45,6 +45,7 @@ type group struct {
 	kind     Kind
 	class    class
 	listed   bool // the listing of the directory tells of it
+	given    given
 }
 
 // take hands out the next unit.
@@ -186,30 +187,50 @@ func (a *adaptive) quota(u ID, g *group) float64 {
 }
 
 // chance is the chance that a unit differs from what the mirror has, after all that was told.
-func (a *adaptive) chance(u ID, g *group) float64 {
-	p, alone := a.parts(u, g)
-	return a.shown.left(u, a.names.raise(1-(1-p)*(1-alone), a.m.name[u]))
+func (a *adaptive) chance(u ID, g *group) float64 { return either(a, u, a.parts(u, g)) }
+
+// either is the chance that a unit changed with others or by itself.
+func either(a *adaptive, u ID, x parts) float64 {
+	return a.shown.left(u, a.names.raise(1-(1-x.with)*(1-x.alone), a.m.name[u]))
 }
 
-// parts are the chances that a unit changed with others, and by itself. While all hubs are silent that cover
-// the site, what earlier runs may have missed of the changes with others waits for a run in which something
-// happens: it is late already, and in silent runs most looks for it are in vain.
-func (a *adaptive) parts(u ID, g *group) (p, alone float64) {
+// parts are the chances that a unit changed with others, and by itself.
+type parts struct{ with, alone float64 }
+
+// parts returns them. While all hubs are silent that cover the site, what earlier runs may have missed of the
+// changes with others waits for a run in which something happens: it is late already, and in silent runs most
+// looks for it are in vain.
+func (a *adaptive) parts(u ID, g *group) parts {
 	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
 }
 
-// partsWith are those chances, with what earlier runs may have missed of the changes with others or without.
-func partsWith(a *adaptive, u ID, g *group, missed bool) (p, alone float64) {
-	q := a.quota(u, g)
-	p = q * a.activeNow(g)
-	if a.quiet.now {
-		p = a.quiet.chance(a, u, g)
+// given is what the model says of a unit, which no outcome of the run changes but the silence of the hubs.
+type given struct {
+	of    uint32 // one plus the unit; 0: nothing is kept
+	quiet bool   // see silence.now
+	late  bool   // the last run did not observe it
+	quota float64
+	same  float64 // chance that the runs which did not observe it missed no change with others
+	alone float64
+}
+
+// givenOf is what the model says of a unit; of the one that is next in its group it is kept.
+func givenOf(a *adaptive, u ID, g *group) given {
+	next := g.next < g.to && a.order[g.next] == u
+	if next && g.given.of == uint32(u)+1 && g.given.quiet == a.quiet.now {
+		return g.given
 	}
-	// What changed before the last run and was not seen.
 	m := a.m
 	x, last := &m.dirs[g.dir], m.last(u)
 	steps := m.clock.at[m.seen] - m.clock.at[last]
-	if steps > 0 && missed {
+	is := given{
+		of:    uint32(u) + 1,
+		quiet: a.quiet.now,
+		late:  steps > 0,
+		quota: a.quota(u, g),
+		alone: a.alone.chance(a, u, g, steps),
+	}
+	if is.late {
 		known := 0.0
 		if x.run > last {
 			known = float64(ones(x.recent, x.run-last))
@@ -219,19 +240,37 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) (p, alone float64) {
 			may = 0
 		}
 		// may is the mean of a number of runs, so what they leave as it was is that of Poisson's law.
-		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*known-q*may)
+		is.same = math.Exp(math.Log1p(-is.quota)*known - is.quota*may)
+	}
+	if next {
+		g.given = is
+	}
+	return is
+}
+
+// partsWith are those chances, with what earlier runs may have missed of the changes with others or without.
+func partsWith(a *adaptive, u ID, g *group, missed bool) parts {
+	is := givenOf(a, u, g)
+	p := is.quota * a.activeNow(g)
+	if a.quiet.now {
+		p = a.quiet.chance(a, u, g, is.quota)
+	}
+	if is.late && missed {
+		p = 1 - (1-p)*is.same
 	}
 	if g.outcomes > 0 {
 		p = g.expect(p)
 	} else {
 		p = a.kin.chance(g, p)
 	}
-	return p, a.alone.chance(a, u, g, steps)
+	return parts{p, is.alone}
 }
 
 // expected is how many changes a request for a unit is expected to find.
-func (a *adaptive) expected(u ID, g *group) float64 {
-	p := a.chance(u, g)
+func (a *adaptive) expected(u ID, g *group) float64 { return brings(a, u, g, a.chance(u, g)) }
+
+// brings is how many changes a request is expected to find for a unit that has changed with a chance.
+func brings(a *adaptive, u ID, g *group, p float64) float64 {
 	switch x := &a.m.dirs[g.dir]; {
 	case g.kind == Listing && x.times > 0:
 		// Each page that came costs a request of its own.
@@ -257,11 +296,11 @@ func (a *adaptive) value(i uint32) {
 		return
 	}
 	u := a.order[g.next]
-	p := a.expected(u, g)
+	x := a.parts(u, g)
+	p := brings(a, u, g, either(a, u, x))
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
 		a.o.Without != Probing {
-		with, _ := a.parts(u, g)
-		with = a.shown.left(u, with)
+		with := a.shown.left(u, x.with)
 		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}

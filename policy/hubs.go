@@ -159,7 +159,7 @@ func (q *silence) learn(a *adaptive) {
 				continue
 			}
 			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves(u), u))) / size
-			usual[c] += float64(mathbits.OnesCount64(looks)) * q.prior(a, u, g) / size
+			usual[c] += float64(mathbits.OnesCount64(looks)) * (a.nodes[g.dir].before * a.quota(u, g)) / size
 			n, l := m.alone(u, m.calm(g.dir)&q.runs)
 			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
 		}
@@ -184,11 +184,6 @@ func classOf(m *Model, u ID, size int) class {
 	return together
 }
 
-// prior is the chance that a unit changes in a run, before anything is told.
-func (q *silence) prior(a *adaptive, u ID, g *group) float64 {
-	return a.nodes[g.dir].before * a.quota(u, g)
-}
-
 // tell takes an outcome. It reports whether silence began or ended with it.
 func (q *silence) tell(u ID, hit bool) bool {
 	q.broken = q.broken || hit
@@ -201,10 +196,10 @@ func (q *silence) tell(u ID, hit bool) bool {
 }
 
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
-func (q *silence) chance(a *adaptive, u ID, g *group) float64 {
+func (q *silence) chance(a *adaptive, u ID, g *group, quota float64) float64 {
 	n := float64(mathbits.OnesCount64(a.m.at(a.m.exposure(u).looks, u) & q.runs))
-	usual := q.part[g.class] * q.prior(a, u, g)
 	x := &a.nodes[g.dir]
+	usual := q.part[g.class] * (x.before * quota)
 	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
 	return usual * silentShrink / (n + silentShrink) * math.Sqrt(min(1, x.act/max(x.before, 1e-9)))
 }
@@ -215,9 +210,9 @@ func (q *silence) missed(a *adaptive, u ID, g *group) bool {
 	if a.m.last(u) >= a.m.seen {
 		return false
 	}
-	p, alone := partsWith(a, u, g, true)
-	now := q.chance(a, u, g)
-	return 2*now < 1-(1-p)*(1-alone)
+	x := partsWith(a, u, g, true)
+	now := q.chance(a, u, g, a.quota(u, g))
+	return 2*now < 1-(1-x.with)*(1-x.alone)
 }
 
 // unseen is in how many runs a unit's directory may have changed since the unit was last observed, so many

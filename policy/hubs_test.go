@@ -127,8 +127,8 @@ func TestMissedChangesWaitWhileHubsAreSilent(t *testing.T) {
 			p.Tell(Outcome{Unit: u})
 		}
 		g := &a.gs[a.groupOf(50)]
-		now, _ := a.parts(50, g)
-		all, _ := partsWith(a, 50, g, true)
+		now := a.parts(50, g).with
+		all := partsWith(a, 50, g, true).with
 		if !a.quiet.now || a.quiet.covers != covers || covers != (now < all/4) {
 			t.Errorf("covered %v: silent %v, covered %v; expected %g, with what was missed %g", covers, a.quiet.now,
 				a.quiet.covers, now, all)
