@@ -107,18 +107,22 @@ func (w *getWork) remove() error {
 
 // usable reports whether a run can go on from what the folder holds: there is nothing yet, or an unfinished
 // first run, or the version that lies at out, or one that was not moved there yet. With a site of another
-// host it belongs to another mirror.
+// host, or other URLs, it belongs to another mirror.
 func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 	sites, err := w.st.Sites()
 	if (err != nil) || !slices.Equal(sites, []string{w.site}) {
 		return false, err
 	}
 	live, err := w.live()
-	if (err != nil) || live == nil {
-		return err == nil, err
-	}
-	if was, err := rememberedURLs(w.s); err != nil || !was.are(typed) {
+	if err != nil {
 		return false, err
+	}
+	was, err := rememberedURLs(w.s)
+	switch none := live == nil && was.Typed == nil; {
+	case err != nil, !none && !was.are(typed):
+		return false, err
+	case live == nil:
+		return true, nil
 	}
 	if whole, err := w.hasTree(live); err != nil || whole {
 		return whole, err
