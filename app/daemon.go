@@ -70,6 +70,8 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			return nil, err
 		}
 		kept = sharedRecords{records{kept: st, log: a.Log}, d.share}
+	} else if err := forgetElsewhere(st.Dir); err != nil {
+		return nil, err
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner: &runner{

@@ -294,7 +294,9 @@ type apiErr struct {
 func (e apiErr) Unwrap() []error { return []error{e.error, e.code} }
 
 // Registry is the registry by the jobs in force.
-func (d *Daemon) Registry() (any, error) {
+func (d *Daemon) Registry() (any, error) { return registryOf(d) }
+
+func registryOf(d *Daemon) (*Registry, error) {
 	var jobs []*job.Job
 	for _, e := range d.sched.Config() {
 		if e.Job != nil {
@@ -319,10 +321,21 @@ func (d *Daemon) Register(ctx context.Context, name, at string) (any, error) {
 	return p, nil
 }
 
-var _ control.Registrar = (*Daemon)(nil)
-
 // Acts returns the last n entries of the audit log of this machine.
 func (d *Daemon) Acts(_ context.Context, n int) (Acts, error) {
 	all, err := store.NewConsoleFacts(d.st).Audit(n)
 	return Acts{Entries: all}, err
 }
+
+// Gather implements control.Gatherer: a daemon by itself has no other nodes, if it ever had.
+func (d *Daemon) Gather(context.Context) error {
+	if d.share != nil {
+		return nil
+	}
+	return forgetElsewhere(d.st.Dir)
+}
+
+var (
+	_ control.Registrar = (*Daemon)(nil)
+	_ control.Gatherer  = (*Daemon)(nil)
+)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ type Nodes interface {
 type Face interface {
 	control.API
 	control.Registrar
+	control.Gatherer
 	// Glance is Status without a look at each published file.
 	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
@@ -56,6 +59,9 @@ type Everywhere struct {
 	stop  func()
 	waits time.Duration // for a job that no node has
 	live  sync.Map      // jobs whose runs elsewhere somebody here waits for: *status.Job
+
+	gathers    chan struct{} // size 1: one Gather at a time
+	registries saidRegistries
 
 	asking sync.Mutex // one round of questions at a time; guards what follows
 	said   map[string]saidNode
@@ -80,10 +86,14 @@ const (
 
 // Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
 func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
+	if err := os.MkdirAll(filepath.Join(d.st.Dir, elsewhereFolder), 0o755); err != nil {
+		return nil, err
+	}
 	s := control.NewServer(nodeFace{d}, d.log)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", s)
 	mux.HandleFunc("GET "+nodeActs, nodeFace{d}.serveActs)
+	sayReplicas(d, mux)
 	stop, err := nodes.Answer(mux)
 	if err != nil {
 		return nil, err
@@ -94,7 +104,7 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Everywhere{
+	c := &Everywhere{
 		Daemon: d,
 		nodes:  nodes,
 		ctx:    ctx,
@@ -103,9 +113,12 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 			keep()
 			stop()
 		},
-		waits: doesWithin,
-		said:  map[string]saidNode{},
-	}, nil
+		waits:   doesWithin,
+		said:    map[string]saidNode{},
+		gathers: make(chan struct{}, 1),
+	}
+	d.texts.gather = c.Gather
+	return c, nil
 }
 
 // Close ends what Join began. Runs go on.

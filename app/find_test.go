@@ -172,7 +172,7 @@ func TestReplicasAreFoundAgain(t *testing.T) {
 	k := newKeptIndex(a, st)
 	old := func(after time.Duration, want bool) {
 		t.Helper()
-		if got := k.replicasAreOld(time.Now().Add(after)); got != want {
+		if got := k.replicasAreOld(t.Context(), time.Now().Add(after)); got != want {
 			t.Errorf("after %v: old %v", after, got)
 		}
 	}

@@ -27,6 +27,8 @@ type KeptIndex struct {
 	app *App
 	st  *store.State
 	due chan struct{} // something may be new; one is enough, because all that is new is looked at
+	// gather asks the other nodes of a cluster what the pages of their mirrors say; nil: there are none
+	gather func(context.Context) error
 }
 
 func newKeptIndex(a *App, st *store.State) *KeptIndex {
@@ -56,7 +58,7 @@ func (k *KeptIndex) Keep(ctx context.Context) {
 			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
 		}
-		if now := k.app.now(); now.Sub(tried) >= replicasEvery && k.replicasAreOld(now) {
+		if now := k.app.now(); now.Sub(tried) >= replicasEvery && k.replicasAreOld(ctx, now) {
 			tried = now
 			if err := k.findReplicas(ctx); err != nil && ctx.Err() == nil {
 				k.app.Log.Error("replicas are not found again", "err", err)
@@ -102,12 +104,17 @@ const (
 )
 
 // replicasAreOld reports whether somebody wanted to know of replicas, and mirrors have other versions by now.
-func (k *KeptIndex) replicasAreOld(now time.Time) bool {
+func (k *KeptIndex) replicasAreOld(ctx context.Context, now time.Time) bool {
 	known, err := loadReplicas(k.st.Dir)
 	if err != nil || now.Sub(known.Made) < replicasEvery {
 		return false // nobody ever asked; or what is damaged is reported where it is shown
 	}
-	versions, err := publishedVersions(k.st)
+	if k.gather != nil {
+		if err := k.gather(ctx); err != nil {
+			k.app.Log.Warn("what other nodes know of replicas is not known", "err", err)
+		}
+	}
+	versions, err := comparedVersions(k.st)
 	return err == nil && !maps.Equal(versions, known.Versions)
 }
 

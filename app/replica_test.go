@@ -136,7 +136,7 @@ func TestRegistryByTheClock(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if reg, err := CurrentRegistry(a); err != nil || !reg.Made.Equal(at) {
+	if reg, err := CurrentRegistry(t.Context(), a); err != nil || !reg.Made.Equal(at) {
 		t.Errorf("%+v, %v", reg, err)
 	}
 }

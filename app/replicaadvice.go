@@ -223,6 +223,11 @@ func countWords(
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			if p.file.said != nil {
+				f.compared++
+				f.words += int(p.file.said.Words)
+				continue
+			}
 			body, err := p.file.read()
 			if err != nil {
 				return err

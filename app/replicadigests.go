@@ -28,10 +28,10 @@ type replicaPage struct {
 // the site is open only as long as that takes, so that no run waits for it.
 const replicaBatch = 4096
 
-// digests gives the digest of every page to f; a page that cannot be read is said and left out. Of a site,
+// digests gives every page with its digest to f; a page that cannot be read is said and left out. Of a site,
 // pages are read only when their digests are not kept, and then these are kept.
 func (r *replicaPages) digests(
-	ctx context.Context, f func(collections.Address, text.ContentDigest) error,
+	ctx context.Context, f func(*replicaPage) error,
 ) error {
 	sketcher := text.NewSketcher(text.SketchOptions{})
 	for _, t := range r.trees {
@@ -43,8 +43,7 @@ func (r *replicaPages) digests(
 }
 
 func (r *replicaPages) treeDigests(
-	ctx context.Context, t replicaTree, sketcher *text.Sketcher,
-	f func(collections.Address, text.ContentDigest) error,
+	ctx context.Context, t replicaTree, sketcher *text.Sketcher, f func(*replicaPage) error,
 ) (err error) {
 	kept, err := openKept(r.state, t)
 	if err != nil {
@@ -69,7 +68,7 @@ func (r *replicaPages) treeDigests(
 			if r.pages++; r.pages%1000 == 0 {
 				r.note(fmt.Sprintf("%d pages read", r.pages))
 			}
-			if err := f(p.at, p.digest.Digest); err != nil {
+			if err := f(p); err != nil {
 				return err
 			}
 		}
@@ -83,7 +82,7 @@ func (r *replicaPages) treeDigests(
 		}
 		return nil
 	}
-	if err := r.readDir(ctx, t.root.FS()); err != nil {
+	if err := r.readTree(ctx, t); err != nil {
 		return err
 	}
 	return flush()
@@ -91,6 +90,10 @@ func (r *replicaPages) treeDigests(
 
 // makeDigest reads a page. It counts what is none.
 func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool {
+	if p.file.said != nil {
+		p.digest.Digest, p.known = *p.file.said, true
+		return true
+	}
 	body, err := p.file.read()
 	if err != nil {
 		r.bad++

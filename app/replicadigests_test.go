@@ -116,7 +116,7 @@ func publishedTree(t *testing.T, st *store.State, name string) replicaTree {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	return replicaTree{"site " + name, root, name}
+	return replicaTree{name: "site " + name, root: root, site: name}
 }
 
 // digestsIn reads the digests of trees.
@@ -131,9 +131,10 @@ func digestsIn(
 		warn:  func(s string) { t.Error(s) },
 	}
 	out := map[collections.Address]text.ContentDigest{}
-	err := r.digests(t.Context(), func(a collections.Address, d text.ContentDigest) error {
+	err := r.digests(t.Context(), func(p *replicaPage) error {
+		d := p.digest.Digest
 		d.Site = 0
-		out[a] = d
+		out[p.at] = d
 		return nil
 	})
 	if err != nil {

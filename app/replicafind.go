@@ -17,7 +17,6 @@ import (
 	"mirrord/job"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
-	"mirrord/replica/text"
 	"mirrord/store"
 )
 
@@ -31,6 +30,8 @@ type Replicas struct {
 	Clusters []ReplicaCollection `json:"clusters"`
 	Related  []RelatedCopies     `json:"related"`
 	Joined   []JoinedPages       `json:"joined"`
+	// Elsewhere is what other nodes of the cluster have said: their mirrors are compared too, by digests
+	Elsewhere []ReplicaNode `json:"elsewhere,omitempty"`
 
 	all []collections.DirCluster
 }
@@ -47,6 +48,8 @@ type ReplicaHosts struct {
 	Tests      []string `json:"tests"`
 	Equal      []string `json:"equal"` // paths of the tests whose pages have the same bytes or words
 	Suggestion string   `json:"suggestion"`
+	// ByDigests says that another node has one of the hosts: the tests compare digests of pages
+	ByDigests bool `json:"by_digests,omitempty"`
 }
 
 // ReplicaCollection is a collection and its copies.
@@ -102,8 +105,12 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		return nil, err
 	}
 	var versions map[string]int
+	var others []ReplicaNode
 	if r.state != nil {
-		if versions, err = publishedVersions(r.state); err != nil {
+		if others, err = r.addElsewhere(); err != nil {
+			return nil, err
+		}
+		if versions, err = comparedVersions(r.state); err != nil {
 			return nil, err
 		}
 	}
@@ -125,9 +132,9 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	f := collections.NewFinder(&fileSpill{root: root}, options)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	v := hosts.NewInventory(o.ofPages())
-	err = r.digests(ctx, func(at collections.Address, d text.ContentDigest) error {
-		v.Add([]byte(at.Host), []byte(at.Path))
-		return f.Add(at, d)
+	err = r.digests(ctx, func(p *replicaPage) error {
+		v.Add([]byte(p.at.Host), []byte(p.at.Path))
+		return f.Add(p.at, p.digest.Digest)
 	})
 	if err != nil {
 		return nil, err
@@ -146,6 +153,8 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		Related:  []RelatedCopies{},
 		Joined:   []JoinedPages{},
 		all:      collections.Clusters(found.Copies),
+
+		Elsewhere: others,
 	}
 	if err := r.hostLevels(ctx, v, o, out); err != nil {
 		return nil, err
@@ -276,12 +285,20 @@ func (r *replicaPages) hostLevels(
 				return err
 			}
 			tests, needed := planOf(samples[p.Host1], samples[p.Host2])
+			known := [2]int{samples[p.Host1].URLs, samples[p.Host2].URLs}
+			if saidOnly(needed, files) {
+				if h, ok, err := hostsByDigests(p, tests, files, known); err != nil {
+					return err
+				} else if ok {
+					report.Hosts = append(report.Hosts, h)
+				}
+				continue
+			}
 			verdict, err := testHosts(tests, needed, files, o.Paper)
 			if err != nil {
 				return err
 			}
 			if verdict.Level.Mirrors() {
-				known := [2]int{samples[p.Host1].URLs, samples[p.Host2].URLs}
 				report.Hosts = append(report.Hosts, hostsOf(p, &verdict, known))
 			}
 		}

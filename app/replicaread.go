@@ -42,14 +42,16 @@ type replicaPages struct {
 type replicaTree struct {
 	name string
 	root *store.HeldTree
-	site string // of the state, whose published tree it is; "" for any other
+	site string   // of the state, whose published tree it is; "" for any other
+	said *os.File // instead of the root: the digests of a mirror that another node has
 }
 
 type replicaFile struct {
 	fsys fs.FS
 	name string
 	html bool
-	url  string // as the file table has it; "" without one
+	url  string              // as the file table has it; "" without one
+	said *text.ContentDigest // all that is known of a page of another node; nil: it can be read
 
 	modified time.Time // as the server said; zero when it did not
 }
@@ -57,17 +59,39 @@ type replicaFile struct {
 // read takes all pages of all trees, in the same order every time.
 func (r *replicaPages) read(ctx context.Context) error {
 	for _, t := range r.trees {
-		if err := r.readDir(ctx, t.root.FS()); err != nil {
+		if err := r.readTree(ctx, t); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
 	return nil
 }
 
+// readTree takes all pages of a tree.
+func (r *replicaPages) readTree(ctx context.Context, t replicaTree) error {
+	if t.said == nil {
+		return r.readDir(ctx, t.root.FS())
+	}
+	if _, err := t.said.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := readSiteDigests(t.said, func(p *pageSaid) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		digest := p.digest
+		return r.take(p.at, replicaFile{said: &digest, modified: p.modified})
+	})
+	return err
+}
+
 func (r *replicaPages) close() error {
 	var errs []error
 	for _, t := range r.trees {
-		errs = append(errs, t.root.Close())
+		if t.said != nil {
+			errs = append(errs, t.said.Close())
+		} else {
+			errs = append(errs, t.root.Close())
+		}
 	}
 	if r.state != nil {
 		errs = append(errs, r.state.Close())
@@ -206,7 +230,7 @@ func (r *replicaPages) openMirrors(st *store.State) error {
 			r.warn(fmt.Sprintf("site %s: %v", name, err))
 			continue
 		}
-		r.trees = append(r.trees, replicaTree{"site " + name, root, name})
+		r.trees = append(r.trees, replicaTree{name: "site " + name, root: root, site: name})
 	}
 	return nil
 }

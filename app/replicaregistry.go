@@ -3,9 +3,12 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +20,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/scheduler"
 	"mirrord/site"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -32,6 +36,15 @@ type Registry struct {
 	Pairs   []store.PairRecord `json:"pairs"`
 	// Problems are mirrors that are left out because they cannot be read.
 	Problems []RegistryProblem `json:"problems,omitempty"`
+	// Nodes are the other nodes of the cluster, whose mirrors are listed too.
+	Nodes []RegistryNode `json:"nodes,omitempty"`
+}
+
+// RegistryNode is a node that was asked for its mirrors.
+type RegistryNode struct {
+	Node string     `json:"node"`
+	AsOf *time.Time `json:"as_of,omitempty"` // when it last said which it has
+	Away string     `json:"away,omitempty"`  // why it does not answer now
 }
 
 type RegistryProblem struct {
@@ -43,8 +56,9 @@ type RegistryProblem struct {
 type RegistryMirror struct {
 	Prefixes  []string  `json:"prefixes"` // of the URLs that it has
 	Job       string    `json:"job"`
-	Tree      string    `json:"tree"`  // directory of the published version
-	Table     string    `json:"table"` // JSON lines: which URL lies at which path
+	Node      string    `json:"node,omitempty"` // of a cluster, that has it
+	Tree      string    `json:"tree"`           // directory of the published version, on that machine
+	Table     string    `json:"table"`          // JSON lines: which URL lies at which path
 	Primary   string    `json:"primary"`
 	Entry     string    `json:"entry"` // path of the first page
 	Version   int       `json:"version"`
@@ -110,6 +124,41 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 	}
 	out.link(pairs)
 	return out, nil
+}
+
+// merge adds the mirrors and pairs of other nodes: of each job that of the first node that has it, of each
+// pair the last test.
+func (reg *Registry) merge(others []*Registry) {
+	have := map[string]bool{}
+	for i := range reg.Mirrors {
+		have[reg.Mirrors[i].Job] = true
+	}
+	pairs := map[[2]string]store.PairRecord{}
+	for _, p := range reg.Pairs {
+		pairs[[2]string{p.Base1, p.Base2}] = p
+	}
+	for _, o := range others {
+		for i := range o.Mirrors {
+			if m := o.Mirrors[i]; !have[m.Job] {
+				have[m.Job] = true
+				reg.Mirrors = append(reg.Mirrors, m)
+			}
+		}
+		for _, p := range o.Pairs {
+			if had, ok := pairs[[2]string{p.Base1, p.Base2}]; !ok || p.Tested.After(had.Tested) {
+				pairs[[2]string{p.Base1, p.Base2}] = p
+			}
+		}
+		reg.Problems = append(reg.Problems, o.Problems...)
+	}
+	slices.SortFunc(reg.Mirrors, func(a, b RegistryMirror) int { return strings.Compare(a.Job, b.Job) })
+	reg.Pairs = slices.SortedFunc(maps.Values(pairs), func(a, b store.PairRecord) int {
+		return cmp.Or(strings.Compare(a.Base1, b.Base1), strings.Compare(a.Base2, b.Base2))
+	})
+	for i := range reg.Mirrors {
+		reg.Mirrors[i].Equivalents = nil
+	}
+	reg.link(reg.Pairs)
 }
 
 // link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many
@@ -245,8 +294,29 @@ func prefixesOf(j *job.Job) (out []string) {
 	return out
 }
 
-// CurrentRegistry is the registry of the state, by the jobs of the jobs directory.
-func CurrentRegistry(a *App) (_ *Registry, err error) {
+// Known says what is known of the mirrors of a node.
+func (n *RegistryNode) Known() string {
+	if n.AsOf == nil {
+		return "are not known"
+	}
+	return "are listed as of " + status.TimeText(n.AsOf.Local())
+}
+
+// CurrentRegistry is the registry of a cluster when a daemon of the state is one of its nodes, else that of
+// the state, by the jobs of the jobs directory.
+func CurrentRegistry(ctx context.Context, a *App) (*Registry, error) {
+	if c := clusterDaemon(a); c != nil {
+		reg := new(Registry)
+		err := c.Registry(ctx, reg)
+		if err == nil {
+			return reg, nil
+		}
+		a.warn(fmt.Sprintf("the daemon was not asked for the mirrors of other nodes: %v", err))
+	}
+	return ownRegistry(a)
+}
+
+func ownRegistry(a *App) (_ *Registry, err error) {
 	st, err := a.MustState()
 	if err != nil {
 		return nil, err

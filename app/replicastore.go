@@ -44,6 +44,22 @@ func publishedVersions(st *store.State) (map[string]int, error) {
 	return out, nil
 }
 
+// comparedVersions are those of all mirrors that are compared: of this machine, and of other nodes.
+func comparedVersions(st *store.State) (map[string]int, error) {
+	out, err := publishedVersions(st)
+	if err != nil {
+		return nil, err
+	}
+	e, err := loadElsewhere(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for name, s := range e.replace(st) {
+		out[name] = s.Kept.Version
+	}
+	return out, nil
+}
+
 // saveReplicas keeps what was found among all mirrors of a state, for the pages of the console and for
 // searches.
 func saveReplicas(dir string, now time.Time, r *Replicas, versions map[string]int) error {

@@ -115,6 +115,17 @@ func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	return r, c.call(ctx, http.MethodPost, "reload", nil, &r)
 }
 
+// Gather lets the daemon bring what other nodes of its cluster know of the pages of their mirrors.
+func (c *Client) Gather(ctx context.Context) error {
+	var none struct{}
+	return c.call(ctx, http.MethodPost, "replicas", nil, &none)
+}
+
+// Registry asks for the registry.
+func (c *Client) Registry(ctx context.Context, out any) error {
+	return c.call(ctx, http.MethodGet, "registry", nil, out)
+}
+
 // ErrGone says that the daemon went away before the run had ended. The run goes on when it comes back.
 var ErrGone = errors.New("the daemon went away; the run goes on when it starts again")
 

@@ -42,6 +42,12 @@ type Registrar interface {
 	Register(ctx context.Context, job, at string) (any, error)
 }
 
+// Gatherer is an API that brings to this machine what the other nodes of its cluster know of the pages of
+// their mirrors.
+type Gatherer interface {
+	Gather(ctx context.Context) error
+}
+
 // Owning is an API that answers for other daemons too.
 type Owning interface {
 	Own() API // what concerns this one: metrics, health
@@ -109,6 +115,11 @@ func NewServer(api API, log *slog.Logger) *Server {
 			}
 			v, err := r.Register(req.Context(), req.PathValue("name"), what.At)
 			s.answer(w, v, err)
+		})
+	}
+	if g, ok := api.(Gatherer); ok {
+		s.mux.HandleFunc("POST /v1/replicas", func(w http.ResponseWriter, r *http.Request) {
+			s.answer(w, struct{}{}, g.Gather(r.Context()))
 		})
 	}
 	if o, ok := api.(Opener); ok {

@@ -76,7 +76,7 @@ candidates are tested. Details: docs/replicas.md.`,
 			case o.registry && len(args) > 0:
 				return app.Usagef("--registry takes no arguments")
 			case o.registry:
-				return replicaRegistry(a)
+				return replicaRegistry(cmd.Context(), a)
 			}
 			if o.urls {
 				if o.plot != "" || o.graph != "" {
@@ -117,6 +117,9 @@ candidates are tested. Details: docs/replicas.md.`,
 func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) error {
 	x, done := a.appWithNote()
 	defer done()
+	if len(dirs) == 0 {
+		app.GatherReplicas(ctx, x)
+	}
 	found, err := app.FindReplicas(ctx, x, dirs, o.ReplicaOptions)
 	if err != nil {
 		return err
@@ -147,6 +150,9 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 func printReplicas(a *cli, r *app.Replicas) {
 	a.printf("%d pages, of which %d were read again; %d files are not pages, %d could not be read\n", r.Pages,
 		r.Pages-r.Kept, r.Skipped, r.Bad)
+	for _, n := range r.Elsewhere {
+		a.printf("%s\n", n.Line())
+	}
 	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other",
 		"pairs of hosts that mirror each other"))
 	for _, h := range r.Hosts {

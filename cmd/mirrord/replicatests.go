@@ -65,8 +65,8 @@ func printPair(a *cli, p app.ReplicaPair) {
 }
 
 // replicaRegistry prints the registry.
-func replicaRegistry(a *cli) error {
-	reg, err := app.CurrentRegistry(a.app())
+func replicaRegistry(ctx context.Context, a *cli) error {
+	reg, err := app.CurrentRegistry(ctx, a.app())
 	if err != nil {
 		return err
 	}
@@ -76,12 +76,21 @@ func replicaRegistry(a *cli) error {
 	for _, p := range reg.Problems {
 		fmt.Fprintf(a.stderr, "mirrord: the mirror of %s is left out: %s\n", p.Job, p.Problem)
 	}
+	for _, n := range reg.Nodes {
+		if n.Away != "" {
+			fmt.Fprintf(a.stderr, "mirrord: node %s: %s; its mirrors %s\n", n.Node, n.Away, n.Known())
+		}
+	}
 	if len(reg.Mirrors) == 0 {
 		a.printf("no mirror is published yet\n")
 	}
 	for _, m := range reg.Mirrors {
+		where := m.Tree
+		if m.Node != "" {
+			where = m.Node + ":" + m.Tree
+		}
 		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version,
-			timeText(&m.Retrieved), m.Tree)
+			timeText(&m.Retrieved), where)
 		for _, e := range m.Equivalents {
 			use := "in part"
 			if e.Interchangeable {

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"strings"
+	"time"
+
+	"mirrord/replica/collections"
+	"mirrord/replica/text"
+	"mirrord/store"
+)
+
+// What the pages of a mirror say, for machines that do not have it: addresses and digests, and no contents.
+//
+//	head   "mSd1", and the form of the digests (text.DigestForm) 4 bytes
+//	pages  in the order of the file table. Address: how many bytes it begins with like the one before, uvarint,
+//	       and the rest, uvarint and bytes; Last-Modified in seconds, uvarint, 0 for none; then
+//	       text.ContentDigest: Text 8, Words 4, Sketch 128
+//	end    0, 0, the number of pages, uvarint; CRC-32C of all before, 4
+//
+// Integers are little endian. A page takes some 160 bytes.
+const (
+	siteDigestsMagic = "mSd1"
+	siteDigestsHead  = 8
+	siteDigestBytes  = 8 + 4 + text.Bins
+	maxSaidAddress   = 64 << 10
+)
+
+// errOtherDigests says that digests were made by another version, or are none.
+var errOtherDigests = errors.New("the node has digests of another form: its mirrord is of another version")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// pageSaid is a page of which only the digest is known.
+type pageSaid struct {
+	at       collections.Address
+	modified time.Time // zero: not known
+	digest   text.ContentDigest
+}
+
+// siteDigestWriter writes what the pages of a mirror say.
+type siteDigestWriter struct {
+	w    *bufio.Writer
+	sum  hash.Hash32
+	last string
+	n    uint64
+	buf  []byte
+}
+
+func newSiteDigestWriter(w io.Writer) *siteDigestWriter {
+	s := &siteDigestWriter{sum: crc32.New(castagnoli)}
+	s.w = bufio.NewWriterSize(io.MultiWriter(w, s.sum), 64<<10)
+	s.w.WriteString(siteDigestsMagic) // the first error stays in w
+	s.w.Write(binary.LittleEndian.AppendUint32(nil, text.DigestForm))
+	return s
+}
+
+func (s *siteDigestWriter) add(at collections.Address, modified time.Time, d *text.ContentDigest) error {
+	address := at.Host + at.Path
+	if address == "" || len(address) > maxSaidAddress {
+		return nil // no page that can be named
+	}
+	same := 0
+	for same < min(len(address), len(s.last)) && address[same] == s.last[same] {
+		same++
+	}
+	b := binary.AppendUvarint(s.buf[:0], uint64(same))
+	b = binary.AppendUvarint(b, uint64(len(address)-same))
+	b = append(b, address[same:]...)
+	b = binary.AppendUvarint(b, uint64(max(0, modified.Unix())))
+	b = binary.LittleEndian.AppendUint64(b, d.Text)
+	b = binary.LittleEndian.AppendUint32(b, d.Words)
+	b = append(b, d.Sketch[:]...)
+	s.buf, s.last = b, address
+	s.n++
+	_, err := s.w.Write(b)
+	return err
+}
+
+func (s *siteDigestWriter) end() error {
+	b := binary.AppendUvarint([]byte{0, 0}, s.n)
+	if _, err := s.w.Write(b); err != nil {
+		return err
+	}
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	s.w.Write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
+	return s.w.Flush()
+}
+
+// writeSiteDigests writes what the pages of a published mirror say. Pages whose digests are not kept are
+// read.
+func writeSiteDigests(ctx context.Context, w io.Writer, st *store.State, name string) error {
+	root, err := OpenTree(st, name)
+	if err != nil {
+		return err
+	}
+	r := &replicaPages{
+		trees: []replicaTree{{name: "site " + name, root: root, site: name}},
+		note:  func(string) {},
+		warn:  func(string) {},
+		state: st,
+	}
+	s := newSiteDigestWriter(w)
+	err = r.digests(ctx, func(p *replicaPage) error {
+		return s.add(p.at, p.file.modified, &p.digest.Digest)
+	})
+	r.state = nil // the caller's
+	if err = errors.Join(err, r.close()); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// summed reads and keeps the checksum of what was read.
+type summed struct {
+	r   *bufio.Reader
+	sum uint32
+	one [1]byte
+}
+
+// ReadByte implements io.ByteReader.
+func (s *summed) ReadByte() (byte, error) {
+	b, err := s.r.ReadByte()
+	if err == nil {
+		s.one[0] = b
+		s.sum = crc32.Update(s.sum, castagnoli, s.one[:])
+	}
+	return b, err
+}
+
+func (s *summed) full(b []byte) error {
+	_, err := io.ReadFull(s.r, b)
+	s.sum = crc32.Update(s.sum, castagnoli, b)
+	return err
+}
+
+// readSiteDigests reads what writeSiteDigests wrote, and gives each page to f, which must not keep it.
+func readSiteDigests(from io.Reader, f func(*pageSaid) error) (pages int, err error) {
+	in := &summed{r: bufio.NewReaderSize(from, 64<<10)}
+	head := make([]byte, siteDigestsHead)
+	if err := in.full(head); err != nil {
+		return 0, cutDigests(err)
+	}
+	if string(head[:4]) != siteDigestsMagic || binary.LittleEndian.Uint32(head[4:]) != text.DigestForm {
+		return 0, errOtherDigests
+	}
+	var address []byte
+	said := make([]byte, siteDigestBytes)
+	var p pageSaid
+	for n := uint64(0); ; n++ {
+		same, err := binary.ReadUvarint(in)
+		if err != nil {
+			return 0, cutDigests(err)
+		}
+		rest, err := binary.ReadUvarint(in)
+		if err != nil {
+			return 0, cutDigests(err)
+		}
+		if same == 0 && rest == 0 {
+			return int(n), in.end(n)
+		}
+		if same > uint64(len(address)) || rest > maxSaidAddress-same {
+			return 0, errors.New("digests of pages: an address is none")
+		}
+		address = append(address[:same], make([]byte, rest)...)
+		if err := in.full(address[same:]); err != nil {
+			return 0, cutDigests(err)
+		}
+		host, path, ok := strings.Cut(string(address), "/")
+		if !ok {
+			return 0, errors.New("digests of pages: an address is none")
+		}
+		p = pageSaid{at: collections.Address{Host: host, Path: "/" + path}}
+		modified, err := binary.ReadUvarint(in)
+		if err == nil {
+			err = in.full(said)
+		}
+		if err != nil {
+			return 0, cutDigests(err)
+		}
+		if modified > 0 {
+			p.modified = time.Unix(int64(modified), 0).UTC()
+		}
+		p.digest.Text, p.digest.Words = binary.LittleEndian.Uint64(said), binary.LittleEndian.Uint32(said[8:])
+		copy(p.digest.Sketch[:], said[12:])
+		if err := f(&p); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// end checks what follows n pages.
+func (s *summed) end(n uint64) error {
+	said, err := binary.ReadUvarint(s)
+	if err != nil {
+		return cutDigests(err)
+	}
+	want, sum := s.sum, make([]byte, 4)
+	if _, err := io.ReadFull(s.r, sum); err != nil {
+		return cutDigests(err)
+	}
+	if said != n || binary.LittleEndian.Uint32(sum) != want {
+		return errors.New("digests of pages: they are damaged")
+	}
+	return nil
+}
+
+// cutDigests is the error of digests that end before their end.
+func cutDigests(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("digests of pages: %w", err)
+}
