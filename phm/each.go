@@ -6,39 +6,26 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
-	"mirrord/internal/inorder"
 )
 
-// Visitor takes the files of a tree; see Visit. What its functions return as errors ends the visit.
-type Visitor[T any] struct {
-	Crew inorder.Crew // reads beside the caller; the tree must be safe for concurrent use then
-
-	// Look receives each line of the table, and then Begin what the set says of itself, before the first file is
-	// read. Both may be nil.
+// Visitor takes what a tree holds; see Visit. What its functions return as errors ends the visit.
+type Visitor struct {
+	// Look receives each line of the table, and then Begin what the set says of itself, before the first File.
+	// Both may be nil.
 	Look  func(*File)
 	Begin func(*Meta) error
 
-	// Small reports whether a file is read into memory as a whole.
-	Small func(*File) bool
+	// File receives each file in the order of the table, to read it with ReadFile or CopyFile.
+	File func(*File) error
 
-	// Buffer returns memory for such a file, nil for none. Workers call it.
-	Buffer func() []byte
-
-	// Work makes something of such a file. body, which may lie in what Buffer returned, is Work's.
-	Work func(worker int, f *File, body []byte) (T, error)
-
-	// Take receives what Work made, in the order of the table.
-	Take func(T) error
-
-	// Large begins any other file, and at the end phm.files and phm.json, for which f is nil. Its content is
-	// written to what it returns, which is closed after it.
-	Large func(path string, size int64, f *File) (io.WriteCloser, error)
+	// Own begins phm.files and phm.json at the end. Their content is written to what it returns, which is closed
+	// after it.
+	Own func(path string, size int64) (io.WriteCloser, error)
 }
 
-// Visit reads all files of a tree in the order of the table, then phm.files and phm.json, each checked
-// against the table. Nothing is read when the table is not right.
-func Visit[T any](fsys fs.FS, v Visitor[T]) (*Meta, error) {
+// Visit goes through the files of a tree in the order of the table, then phm.files and phm.json. Nothing is
+// read when the table is not right.
+func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 	m, err := checkTable(fsys, v.Look)
 	if (err == nil) && v.Begin != nil {
 		err = v.Begin(m)
@@ -52,43 +39,14 @@ func Visit[T any](fsys fs.FS, v Visitor[T]) (*Meta, error) {
 	return m, nil
 }
 
-func (v *Visitor[T]) visit(fsys fs.FS, m *Meta) error {
-	files := inorder.New(v.Crew, packAhead, func(made T, err error) error {
-		if err != nil {
-			return err
-		}
-		return v.Take(made)
-	})
-	defer files.Close()
-	copies := sinkFunc(v.Large)
-	buf := make([]byte, 64<<10)
+func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 	for f, err := range tableOf(fsys) {
-		if err != nil {
-			return err
-		}
-		it := item{
-			fsys: fsys,
-			path: f.Path,
-			size: f.Size,
-			sum:  f.SHA256,
-		}
-		if v.Small(f) {
-			err = files.Add(f.Size, func(worker int) (made T, err error) {
-				body, err := it.read(v.Buffer())
-				if err != nil {
-					return made, err
-				}
-				return v.Work(worker, f, body)
-			})
-		} else if err = files.Flush(); err == nil {
-			err = copies.copy(it, f, buf)
+		if err == nil {
+			err = v.File(f)
 		}
 		if err != nil {
 			return err
 		}
-	}
-	if err := files.Flush(); err != nil {
-		return err
 	}
 	for _, name := range []string{FilesName, MetaName} {
 		info, err := fs.Stat(fsys, name)
@@ -99,22 +57,39 @@ func (v *Visitor[T]) visit(fsys fs.FS, m *Meta) error {
 		if name == FilesName {
 			it.sum = m.TableSum
 		}
-		if err := copies.copy(it, nil, buf); err != nil {
+		w, err := v.Own(name, it.size)
+		if err == nil {
+			err = it.copyInto(w)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sinkFunc begins a file.
-type sinkFunc func(path string, size int64, f *File) (io.WriteCloser, error)
-
-func (begin sinkFunc) copy(it item, f *File, buf []byte) error {
-	w, err := begin(it.path, it.size, f)
-	if err != nil {
-		return fmt.Errorf("create %q: %w", it.path, err)
+func itemOf(fsys fs.FS, f *File) item {
+	return item{
+		fsys: fsys,
+		path: f.Path,
+		size: f.Size,
+		sum:  f.SHA256,
 	}
-	if err := it.copyTo(w, buf); err != nil {
+}
+
+// ReadFile reads a file of a tree and checks it against the table. It uses room when that has one byte more
+// than the file.
+func ReadFile(fsys fs.FS, f *File, room []byte) ([]byte, error) {
+	return itemOf(fsys, f).read(room)
+}
+
+// CopyFile copies a file of a tree to w, checks it against the table, and closes w.
+func CopyFile(fsys fs.FS, f *File, w io.WriteCloser) error {
+	return itemOf(fsys, f).copyInto(w)
+}
+
+func (it item) copyInto(w io.WriteCloser) error {
+	if err := it.copyTo(w, make([]byte, 64<<10)); err != nil {
 		w.Close()
 		return err
 	}

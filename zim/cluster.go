@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -20,20 +21,80 @@ const (
 	headRoom = 1 + 8*(maxBlobs+1) // for the info byte and the offsets of a cluster
 )
 
-// openCluster takes blobs.
-type openCluster struct {
-	id    uint32 // see Writer.open
-	data  []byte // room for what stands before the blobs, and the blobs
-	sizes []int
+// Cluster takes the blobs of entries and compresses them, beside other clusters and what its Writer does. It is
+// not safe for concurrent use.
+type Cluster struct {
+	w       *Writer
+	id      uint32 // see Writer.open
+	pack    bool   // it is compressed
+	data    []byte // room for what stands before the blobs, and the blobs
+	sizes   []int
+	entries []Entry // by blob, of those that came by Cluster.Add
+	err     error   // of Cluster.Add
+
+	bytes []byte        // of all of it as it is written, in data or in packed
+	out   []byte        // where it was compressed to
+	done  chan struct{} // closed when it is packed
 }
 
-func (c *openCluster) add(blob []byte) {
-	c.data = append(c.data, blob...)
+// NewCluster begins a cluster, which is not compressed when it is plain. It is safe for concurrent use.
+func (w *Writer) NewCluster(plain bool) *Cluster {
+	data := w.blobs.take()
+	if data == nil {
+		data = make([]byte, 0, headRoom+w.o.Cluster+w.o.Cluster/16)
+	}
+	return &Cluster{
+		w:    w,
+		pack: !plain,
+		data: data[:headRoom],
+		done: make(chan struct{}),
+	}
+}
+
+// Room returns memory for n bytes: a blob that is made there is added without a copy.
+func (c *Cluster) Room(n int) []byte {
+	c.data = slices.Grow(c.data, n)
+	return c.data[len(c.data) : len(c.data)+n]
+}
+
+// Add adds an entry with its blob, which stays in this cluster: Plain and Same of the entry are not looked at.
+// What is wrong with it Take says.
+func (c *Cluster) Add(e Entry, blob []byte) {
+	if len(c.sizes) >= maxBlobs {
+		c.err = fmt.Errorf("%q: %w: one blob too many in a cluster", e.Path, ErrEntry)
+		return
+	}
+	c.entries = append(c.entries, e)
+	c.add(blob)
+}
+
+func (c *Cluster) add(blob []byte) {
+	n := len(c.data)
+	if room := c.data[n:cap(c.data)]; len(room) > 0 && len(blob) > 0 && &room[0] == &blob[0] {
+		c.data = c.data[:n+len(blob)]
+	} else {
+		c.data = append(c.data, blob...)
+	}
 	c.sizes = append(c.sizes, len(blob))
 }
 
+// Pack ends the cluster: it is compressed, unless it does not shrink, or too well.
+func (c *Cluster) Pack() {
+	defer close(c.done)
+	if c.bytes = c.plain(); !c.pack {
+		return
+	}
+	c.out = append(c.w.packs.take()[:0], c.bytes[0]-plainCluster+zstdCluster)
+	c.out = c.w.zstd.EncodeAll(c.bytes[1:], c.out)
+	if len(c.out) < len(c.bytes) && len(c.bytes) <= packRatio*len(c.out) {
+		c.bytes = c.out
+		c.w.reuse(c.w.blobs, c.data)
+		c.data = nil
+	}
+}
+
 // plain returns the cluster without compression, which lies in data.
-func (c *openCluster) plain() []byte {
+func (c *Cluster) plain() []byte {
 	width, info := 4, byte(plainCluster)
 	if uint64(len(c.data))+uint64(width*(len(c.sizes)+1)) > math.MaxUint32 {
 		width, info = 8, plainCluster|wideOffsets
@@ -50,65 +111,70 @@ func (c *openCluster) plain() []byte {
 	return all
 }
 
-// job is a cluster on its way into the file.
-type job struct {
-	id    uint32
-	bytes []byte        // with the info byte
-	bufs  [2][]byte     // where bytes may lie: that of the blobs, and one for what is compressed
-	done  chan struct{} // closed when bytes is right
+// Take adds a cluster that is packed, with its entries.
+func (w *Writer) Take(c *Cluster) error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.note(w.take(c))
 }
 
-// seal ends a cluster and begins to compress it. The next blob opens another.
-func (w *Writer) seal(c *openCluster, pack bool) error {
-	if len(c.sizes) == 0 {
+func (w *Writer) take(c *Cluster) error {
+	if c.err != nil {
+		return c.err
+	}
+	c.id = w.open()
+	for i, e := range c.entries {
+		rec, err := w.record(e)
+		if err != nil {
+			return err
+		}
+		rec.cluster, rec.blob = c.id, uint32(i)
+		w.keep(e, rec)
+	}
+	c.entries = nil
+	w.pending = append(w.pending, c)
+	return w.flush(ahead)
+}
+
+// seal ends a cluster that Writer.Add filled and begins to compress it.
+func (w *Writer) seal(at **Cluster) error {
+	c := *at
+	if c == nil {
 		return nil
 	}
-	j := &job{id: c.id, bytes: c.plain(), done: make(chan struct{})}
-	j.bufs[0] = c.data
-	c.data, c.sizes = nil, c.sizes[:0]
-	w.pending = append(w.pending, j)
-	if !pack {
-		close(j.done)
-		return w.flush(ahead)
-	}
-	j.bufs[1] = w.buffer(1)
-	work := func() {
-		j.compress(w.zstd)
-		close(j.done)
-	}
-	if w.o.Go == nil {
-		work()
+	*at = nil
+	w.pending = append(w.pending, c)
+	if c.pack && w.o.Go != nil {
+		w.o.Go(c.Pack)
 	} else {
-		w.o.Go(work)
+		c.Pack()
 	}
 	return w.flush(ahead)
 }
 
-// compress compresses a plain cluster, unless it does not shrink, or too well.
-func (j *job) compress(z *zstd.Encoder) {
-	plain := j.bytes
-	out := z.EncodeAll(plain[1:], append(j.bufs[1][:0], plain[0]-plainCluster+zstdCluster))
-	j.bufs[1] = out
-	if len(out) < len(plain) && len(plain) <= packRatio*len(out) {
-		j.bytes = out
+// buffers are memory that is used again.
+type buffers chan []byte
+
+// take returns some, or nil.
+func (free buffers) take() []byte {
+	select {
+	case b := <-free:
+		return b
+	default:
+		return nil
 	}
 }
 
-// begin opens a cluster.
-func (w *Writer) begin(c *openCluster) {
-	c.id = w.open()
-	if c.data = w.buffer(0); c.data == nil {
-		c.data = make([]byte, 0, headRoom+w.o.Cluster)
+// reuse gives back what take returned, unless it has grown.
+func (w *Writer) reuse(free buffers, b []byte) {
+	if b == nil || cap(b) > headRoom+2*w.o.Cluster {
+		return
 	}
-	c.data = c.data[:headRoom]
-}
-
-// buffer returns one of a kind that is used again, or nil.
-func (w *Writer) buffer(kind int) (b []byte) {
-	if k := len(w.free[kind]) - 1; k >= 0 {
-		b, w.free[kind] = w.free[kind][k], w.free[kind][:k]
+	select {
+	case free <- b:
+	default:
 	}
-	return b
 }
 
 func appendOffset(dst []byte, width int, at uint64) []byte {
@@ -121,21 +187,18 @@ func appendOffset(dst []byte, width int, at uint64) []byte {
 // flush writes sealed clusters, oldest first, until at most so many are on their way.
 func (w *Writer) flush(most int) error {
 	for len(w.pending) > most {
-		j := w.pending[0]
+		c := w.pending[0]
 		w.pending = w.pending[1:]
-		<-j.done
+		<-c.done
 		if w.err != nil {
 			continue // wait for all: nothing may run when Close has returned
 		}
-		w.place(j.id)
-		if _, err := w.out.Write(j.bytes); err != nil {
+		w.place(c.id)
+		if _, err := w.out.Write(c.bytes); err != nil {
 			return err
 		}
-		for kind, b := range j.bufs {
-			if b != nil && cap(b) <= headRoom+2*w.o.Cluster {
-				w.free[kind] = append(w.free[kind], b)
-			}
-		}
+		w.reuse(w.blobs, c.data)
+		w.reuse(w.packs, c.out)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ func (w *Writer) Close() error {
 	if w.err == nil {
 		_ = w.note(w.finish())
 	}
-	for _, j := range w.pending {
-		<-j.done
+	for _, c := range w.pending {
+		<-c.done
 	}
 	w.pending = nil
 	return w.err
@@ -35,11 +35,8 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
-	for _, c := range []struct {
-		*openCluster
-		pack bool
-	}{{&w.packed, true}, {&w.plain, false}} {
-		if err := w.seal(c.openCluster, c.pack); err != nil {
+	for _, c := range []**Cluster{&w.packed, &w.plain} {
+		if err := w.seal(c); err != nil {
 			return err
 		}
 	}

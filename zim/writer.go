@@ -58,13 +58,14 @@ type Writer struct {
 
 	types   []string
 	typeOf  map[string]uint16
-	packed  openCluster // for what is compressed
-	plain   openCluster
+	packed  *Cluster // for what is compressed; nil when it is not begun
+	plain   *Cluster
 	opened  uint32
-	sealed  []uint32    // number of a cluster by the order in which it was opened
-	offsets []uint64    // where clusters begin, by number
-	pending []*job      // compressed now, oldest first
-	free    [2][][]byte // buffers of clusters that are written, see job.bufs
+	sealed  []uint32   // number of a cluster by the order in which it was opened
+	offsets []uint64   // where clusters begin, by number
+	pending []*Cluster // compressed now, oldest first
+	blobs   buffers    // see Cluster.data
+	packs   buffers    // see Cluster.out
 	zstd    *zstd.Encoder
 
 	entries   []entry
@@ -114,6 +115,8 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		typeOf:    map[string]uint16{},
 		redirects: map[uint32]string{},
 		shared:    map[[16]byte]blobRef{},
+		blobs:     make(buffers, 2*ahead),
+		packs:     make(buffers, 2*ahead),
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
@@ -162,18 +165,20 @@ func (w *Writer) add(e Entry, blob []byte) error {
 		w.keep(e, rec)
 		return nil
 	}
-	c := &w.packed
+	at := &w.packed
 	if e.Plain {
-		c = &w.plain
+		at = &w.plain
 	}
-	if len(c.sizes) > 0 && (len(c.data)-headRoom+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
-		if err := w.seal(c, !e.Plain); err != nil {
+	if c := *at; c != nil && (len(c.data)-headRoom+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
+		if err := w.seal(at); err != nil {
 			return err
 		}
 	}
-	if len(c.sizes) == 0 {
-		w.begin(c)
+	if *at == nil {
+		*at = w.NewCluster(e.Plain)
+		(*at).id = w.open()
 	}
+	c := *at
 	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
 	c.add(blob)
 	w.keep(e, rec)

@@ -28,11 +28,12 @@ const (
 	jsonType    = "application/json"
 	tableType   = "application/jsonl"
 
-	inMemory  = 8 << 20   // bytes of a file up to which it is packed by way of memory
-	maxPage   = 64 << 20  // the same of a page; the links of larger ones stay as they are
-	keepUpTo  = 256 << 10 // bytes of a buffer that is used again
-	keepMost  = 64        // of them
-	mostTypes = 1000      // that are named; a hostile site could send one for each file
+	inMemory  = 8 << 20  // bytes of a file up to which it is packed by way of memory
+	maxPage   = 64 << 20 // the same of a page; the links of larger ones stay as they are
+	together  = 2 << 20  // bytes of files that share a cluster
+	mostFiles = 2048     // in a cluster
+	onTheWay  = 16 << 20 // bytes of files that are packed on their way
+	mostTypes = 1000     // that are named; a hostile site could send one for each file
 )
 
 // Options are the choices of Pack.
@@ -55,7 +56,6 @@ func Pack(f zim.File, fsys fs.FS, o Options) (*phm.Meta, error) {
 		fsys:  fsys,
 		types: map[string]bool{},
 		paths: map[uint64]struct{}{},
-		free:  make(chan []byte, keepMost),
 	}
 	m, err := p.pack(f, o)
 	if err != nil {
@@ -74,7 +74,21 @@ type packer struct {
 	icon  iconFinder
 
 	fixers []linkFixer // by worker
-	free   chan []byte
+	lane   *inorder.Lane[made]
+	open   map[bool]*group // by whether it is not compressed
+}
+
+// group is files that share a cluster.
+type group struct {
+	files []*phm.File
+	size  int64
+}
+
+// made is what a worker made of files: a cluster, or one file that may share its blob with another.
+type made struct {
+	cluster *zim.Cluster
+	file    *packed
+	icon    image.Image // that one of them is, if it was looked for
 }
 
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
@@ -159,20 +173,103 @@ func (p *packer) allTypes() (out []string) {
 
 // copy packs all files. begin makes the writer.
 func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta, error) {
-	p.fixers = make([]linkFixer, max(crew.Size, 1))
+	p.lane = inorder.New(crew, onTheWay, p.take)
+	defer p.lane.Close()
+	p.fixers = make([]linkFixer, p.lane.Workers())
 	for i := range p.fixers {
 		p.fixers[i].exists = p.exists
 	}
-	return phm.Visit(p.fsys, phm.Visitor[*packed]{
-		Crew:   crew,
-		Look:   p.look,
-		Begin:  begin,
-		Small:  func(f *phm.File) bool { return f.Size <= inMemory || (isPage(f) && f.Size <= maxPage) },
-		Buffer: p.buffer,
-		Work:   p.prepare,
-		Take:   p.add,
-		Large:  p.large,
+	p.open = map[bool]*group{}
+	return phm.Visit(p.fsys, phm.Visitor{
+		Look:  p.look,
+		Begin: begin,
+		File:  p.file,
+		Own:   p.own,
 	})
+}
+
+// file packs a file. Those that lie in one cluster are read and compressed by one worker. A file whose bytes
+// the set may have again is handed on, so that a blob that came before can stand for it.
+func (p *packer) file(f *phm.File) error {
+	plain := incompressible(f)
+	switch g := p.open[plain]; {
+	case f.Size > inMemory && (!isPage(f) || f.Size > maxPage):
+		if err := p.flush(); err != nil {
+			return err
+		}
+		w, err := p.zim.Stream(p.entry(f), f.Size)
+		if err != nil {
+			return err
+		}
+		return phm.CopyFile(p.fsys, f, w)
+	case p.again.digest(f) != [16]byte{}:
+		return p.lane.Add(f.Size, func(worker int) (made, error) {
+			body, err := phm.ReadFile(p.fsys, f, nil)
+			if err != nil {
+				return made{}, err
+			}
+			return made{file: p.alone(worker, f, body), icon: p.icon.read(f, body)}, nil
+		})
+	case g == nil:
+		p.open[plain] = &group{[]*phm.File{f}, f.Size}
+	case g.size+f.Size > together, len(g.files) >= mostFiles:
+		p.open[plain] = &group{[]*phm.File{f}, f.Size}
+		return p.cluster(g, plain)
+	default:
+		g.files, g.size = append(g.files, f), g.size+f.Size
+	}
+	return nil
+}
+
+// cluster begins to pack a group.
+func (p *packer) cluster(g *group, plain bool) error {
+	return p.lane.Add(g.size, func(worker int) (out made, err error) {
+		c := p.zim.NewCluster(plain)
+		for _, f := range g.files {
+			body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
+			if err != nil {
+				return made{}, err
+			}
+			if icon := p.icon.read(f, body); icon != nil {
+				out.icon = icon
+			}
+			file := p.prepare(worker, f, body)
+			c.Add(file.entry, file.shown)
+			if file.undo != nil {
+				c.Add(undoing(f.Path), file.undo)
+			}
+		}
+		c.Pack()
+		out.cluster = c
+		return out, nil
+	})
+}
+
+// flush packs what is open, and waits for all that is on its way.
+func (p *packer) flush() error {
+	for _, plain := range []bool{false, true} {
+		if g := p.open[plain]; g != nil {
+			p.open[plain] = nil
+			if err := p.cluster(g, plain); err != nil {
+				return err
+			}
+		}
+	}
+	return p.lane.Flush()
+}
+
+// take adds what a worker made.
+func (p *packer) take(m made, err error) error {
+	if err != nil {
+		return err
+	}
+	if m.icon != nil {
+		p.icon.img = m.icon
+	}
+	if m.cluster != nil {
+		return p.zim.Take(m.cluster)
+	}
+	return p.add(m.file)
 }
 
 // redirect adds redirects. Where a file lies, and where another redirect is, there is none.
@@ -191,10 +288,10 @@ func (p *packer) redirect(all []Redirect) error {
 
 func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }
 
-// large begins a file that is not held in memory, or a file of the set itself.
-func (p *packer) large(path string, size int64, f *phm.File) (io.WriteCloser, error) {
-	if f != nil {
-		return p.zim.Stream(p.entry(f), size)
+// own begins a file of the set itself.
+func (p *packer) own(path string, size int64) (io.WriteCloser, error) {
+	if err := p.flush(); err != nil {
+		return nil, err
 	}
 	e := zim.Entry{Namespace: zim.Index, Path: kept + path, Type: tableType}
 	if path == phm.MetaName {
@@ -217,12 +314,14 @@ type blob struct {
 
 func (b *blob) Close() error { return b.zim.Add(b.entry, b.Bytes()) }
 
+func incompressible(f *phm.File) bool { return !phm.Compressible(f.Type, f.Path) }
+
 func (p *packer) entry(f *phm.File) zim.Entry {
 	e := zim.Entry{
 		Namespace: zim.Content,
 		Path:      f.Path,
 		Type:      cleanType(f.Type),
-		Plain:     !phm.Compressible(f.Type, f.Path),
+		Plain:     incompressible(f),
 	}
 	if !p.types[e.Type] {
 		e.Type = unknownType
@@ -234,60 +333,46 @@ func (p *packer) entry(f *phm.File) zim.Entry {
 type packed struct {
 	entry zim.Entry
 	shown []byte
-	undo  []byte      // how it comes back of that, nil when it is shown as it is
-	icon  image.Image // that it is, if it was looked for
+	undo  []byte // how it comes back of that, nil when it is shown as it is
 }
 
-// buffer returns one that is used again, or nil.
-func (p *packer) buffer() []byte {
-	select {
-	case b := <-p.free:
-		return b
-	default:
-		return nil
-	}
-}
-
-// prepare makes an entry of a file. It runs in a worker.
-func (p *packer) prepare(worker int, f *phm.File, body []byte) (*packed, error) {
-	out := &packed{entry: p.entry(f), icon: p.icon.read(f, body), shown: body}
+// prepare makes an entry of a file. It runs in a worker, and what it returns is right until the worker's next
+// call.
+func (p *packer) prepare(worker int, f *phm.File, body []byte) packed {
+	out := packed{entry: p.entry(f), shown: body}
 	switch e := &out.entry; {
 	case len(body) == 0:
 		out.shown, out.undo = []byte("\n"), appendUndo(nil, 0, 1, nil)
 	case e.Type == htmlType:
 		e.Front, e.Title = true, titleOf(body)
-		fixer := &p.fixers[worker]
-		shown, undo := fixer.fix(f, body)
-		if undo != nil {
-			out.shown, out.undo, fixer.out = shown, bytes.Clone(undo), body
-		}
+		out.shown, out.undo = p.fixers[worker].fix(f, body)
 	case (f.Type == "") && charset.IsText(body):
 		e.Type = plainType
 	}
+	return out
+}
+
+// alone makes an entry of a file whose bytes the set may have again.
+func (p *packer) alone(worker int, f *phm.File, body []byte) *packed {
+	out := p.prepare(worker, f, body)
 	if out.undo == nil {
 		out.entry.Same = p.again.digest(f)
+	} else {
+		out.shown, out.undo = bytes.Clone(out.shown), bytes.Clone(out.undo)
 	}
-	return out, nil
+	return &out
 }
 
 // add adds it, with what is to be undone in an entry of its own.
 func (p *packer) add(f *packed) error {
-	if f.icon != nil {
-		p.icon.img = f.icon
-	}
 	err := p.zim.Add(f.entry, f.shown)
-	if cap(f.shown) <= keepUpTo {
-		select {
-		case p.free <- f.shown:
-		default:
-		}
-	}
 	if err != nil || f.undo == nil {
 		return err
 	}
-	return p.zim.Add(zim.Entry{
-		Namespace: zim.Index,
-		Path:      undone + f.entry.Path,
-		Type:      unknownType,
-	}, f.undo)
+	return p.zim.Add(undoing(f.entry.Path), f.undo)
+}
+
+// undoing is the entry that says how a file comes back.
+func undoing(path string) zim.Entry {
+	return zim.Entry{Namespace: zim.Index, Path: undone + path, Type: unknownType}
 }
