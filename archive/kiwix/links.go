@@ -4,7 +4,9 @@ package kiwix
 
 import (
 	"bytes"
+	"encoding/binary"
 	stdhtml "html"
+	"math/bits"
 	"net/url"
 	"slices"
 	"strings"
@@ -47,15 +49,14 @@ type find struct {
 	start, end int // of the value; end is -1 when the quote is not closed
 }
 
-// nextFind returns the first such place from a byte on. All of them have an "=", which is rarer than a blank.
+// nextFind returns the first such place from a byte on.
 func nextFind(page []byte, from int) (f find, ok bool) {
 	for p := from; p < len(page); {
-		i := bytes.IndexByte(page[p:], '=')
-		if i < 0 {
+		end := nextEqual(page, p) // of the name
+		if end < 0 {
 			break
 		}
-		end := p + i // of the name
-		p += i + 1
+		p = end + 1
 		for end > from && page[end-1] == ' ' {
 			end--
 		}
@@ -86,6 +87,34 @@ func nextFind(page []byte, from int) (f find, ok bool) {
 		return f, true
 	}
 	return find{}, false
+}
+
+// nextEqual returns where the next "=" stands, or -1. It passes over those that do not stand behind an "f", a "c"
+// or a blank. Eight bytes are looked at side by side: a call for each "=" would take longer than all else.
+func nextEqual(page []byte, p int) int {
+	const (
+		ones   = 0x0101010101010101
+		highs  = 0x80 * ones
+		others = 0x47 * ones // bits in which these three differ
+	)
+	for p = max(p, 1); p+8 <= len(page); p += 8 {
+		equal := binary.LittleEndian.Uint64(page[p:]) ^ '='*ones
+		before := binary.LittleEndian.Uint64(page[p-1:])&^others ^ ' '*ones
+		// bytes that are zero have their highest bit set here; so may one above such a byte
+		both := (equal - ones) &^ equal & (before - ones) &^ before & highs
+		if both == 0 {
+			continue
+		}
+		i := p + bits.TrailingZeros64(both)/8
+		if page[i] == '=' {
+			return i
+		}
+		p = i + 1 - 8
+	}
+	if i := bytes.IndexByte(page[min(p, len(page)):], '='); i >= 0 {
+		return p + i
+	}
+	return -1
 }
 
 func skipBlanks(page []byte, p int) int {

@@ -4,6 +4,7 @@ package kiwix
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -131,4 +132,30 @@ func FuzzRestore(f *testing.F) {
 			t.Errorf("%d bytes of %d and %d", len(raw), len(shown), len(undo))
 		}
 	})
+}
+
+// nextEqual finds what a search for each "=" finds, wherever it lies.
+func TestNextEqual(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const letters = "==<<<> fcab\x00\x80\xbd"
+	for range 20_000 {
+		page := make([]byte, random.IntN(40))
+		for i := range page {
+			page[i] = letters[random.IntN(len(letters))]
+		}
+		from := random.IntN(len(page) + 1)
+		want := -1
+		for i := from; i < len(page) && want < 0; i++ {
+			if i > 0 && page[i] == '=' && strings.IndexByte("fc ", page[i-1]) >= 0 {
+				want = i
+			}
+		}
+		got := nextEqual(page, from)
+		for got >= 0 && got != want && page[got] == '=' { // others may be found, too
+			got = nextEqual(page, got+1)
+		}
+		if got != want {
+			t.Fatalf("%q from %d: %d, want %d", page, from, got, want)
+		}
+	}
 }
