@@ -15,16 +15,15 @@ type Visitor struct {
 	Look  func(*File)
 	Begin func(*Meta) error
 
+	// Own begins phm.files and phm.json. Their content is written to what it returns, which is closed after it.
+	Own func(path string, size int64) (io.WriteCloser, error)
+
 	// File receives each file in the order of the table, to read it with ReadFile or CopyFile.
 	File func(*File) error
-
-	// Own begins phm.files and phm.json at the end. Their content is written to what it returns, which is closed
-	// after it.
-	Own func(path string, size int64) (io.WriteCloser, error)
 }
 
-// Visit goes through the files of a tree in the order of the table, then phm.files and phm.json. Nothing is
-// read when the table is not right.
+// Visit goes through phm.files and phm.json of a tree, then through its files in the order of the table.
+// Nothing is read when the table is not right.
 func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 	m, err := checkTable(fsys, v.Look)
 	if (err == nil) && v.Begin != nil {
@@ -40,14 +39,6 @@ func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 }
 
 func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
-	for f, err := range tableOf(fsys) {
-		if err == nil {
-			err = v.File(f)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	for _, name := range []string{FilesName, MetaName} {
 		info, err := fs.Stat(fsys, name)
 		if err != nil {
@@ -60,6 +51,14 @@ func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 		w, err := v.Own(name, it.size)
 		if err == nil {
 			err = it.copyInto(w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for f, err := range tableOf(fsys) {
+		if err == nil {
+			err = v.File(f)
 		}
 		if err != nil {
 			return err

@@ -21,29 +21,30 @@ const (
 	headRoom = 1 + 8*(maxBlobs+1) // for the info byte and the offsets of a cluster
 )
 
-// Cluster takes the blobs of entries and compresses them, beside other clusters and what its Writer does. It is
+// OpenCluster takes the blobs of entries and compresses them, beside others and what its Writer does. It is
 // not safe for concurrent use.
-type Cluster struct {
+type OpenCluster struct {
 	w       *Writer
 	id      uint32 // see Writer.open
 	pack    bool   // it is compressed
 	data    []byte // room for what stands before the blobs, and the blobs
 	sizes   []int
-	entries []Entry // by blob, of those that came by Cluster.Add
-	err     error   // of Cluster.Add
+	entries []Entry // by blob, of those that came by OpenCluster.Add
+	err     error   // of OpenCluster.Add
 
-	bytes []byte        // of all of it as it is written, in data or in packed
+	size  int           // once it is packed: of all of it before
+	bytes []byte        // all of it as it is written, which lies in data or in out
 	out   []byte        // where it was compressed to
 	done  chan struct{} // closed when it is packed
 }
 
 // NewCluster begins a cluster, which is not compressed when it is plain. It is safe for concurrent use.
-func (w *Writer) NewCluster(plain bool) *Cluster {
+func (w *Writer) NewCluster(plain bool) *OpenCluster {
 	data := w.blobs.take()
 	if data == nil {
 		data = make([]byte, 0, headRoom+w.o.Cluster+w.o.Cluster/16)
 	}
-	return &Cluster{
+	return &OpenCluster{
 		w:    w,
 		pack: !plain,
 		data: data[:headRoom],
@@ -52,14 +53,14 @@ func (w *Writer) NewCluster(plain bool) *Cluster {
 }
 
 // Room returns memory for n bytes: a blob that is made there is added without a copy.
-func (c *Cluster) Room(n int) []byte {
+func (c *OpenCluster) Room(n int) []byte {
 	c.data = slices.Grow(c.data, n)
 	return c.data[len(c.data) : len(c.data)+n]
 }
 
-// Add adds an entry with its blob, which stays in this cluster: Plain and Same of the entry are not looked at.
-// What is wrong with it Take says.
-func (c *Cluster) Add(e Entry, blob []byte) {
+// Add adds an entry with its blob, which stays in this cluster: Plain and Same of the entry say nothing here.
+// Take and Keep say what is wrong with it.
+func (c *OpenCluster) Add(e Entry, blob []byte) {
 	if len(c.sizes) >= maxBlobs {
 		c.err = fmt.Errorf("%q: %w: one blob too many in a cluster", e.Path, ErrEntry)
 		return
@@ -68,7 +69,7 @@ func (c *Cluster) Add(e Entry, blob []byte) {
 	c.add(blob)
 }
 
-func (c *Cluster) add(blob []byte) {
+func (c *OpenCluster) add(blob []byte) {
 	n := len(c.data)
 	if room := c.data[n:cap(c.data)]; len(room) > 0 && len(blob) > 0 && &room[0] == &blob[0] {
 		c.data = c.data[:n+len(blob)]
@@ -79,9 +80,11 @@ func (c *Cluster) add(blob []byte) {
 }
 
 // Pack ends the cluster: it is compressed, unless it does not shrink, or too well.
-func (c *Cluster) Pack() {
+func (c *OpenCluster) Pack() {
 	defer close(c.done)
-	if c.bytes = c.plain(); !c.pack {
+	c.bytes = c.plain()
+	c.size = len(c.bytes)
+	if !c.pack {
 		return
 	}
 	c.out = append(c.w.packs.take()[:0], c.bytes[0]-plainCluster+zstdCluster)
@@ -94,7 +97,7 @@ func (c *Cluster) Pack() {
 }
 
 // plain returns the cluster without compression, which lies in data.
-func (c *Cluster) plain() []byte {
+func (c *OpenCluster) plain() []byte {
 	width, info := 4, byte(plainCluster)
 	if uint64(len(c.data))+uint64(width*(len(c.sizes)+1)) > math.MaxUint32 {
 		width, info = 8, plainCluster|wideOffsets
@@ -112,14 +115,28 @@ func (c *Cluster) plain() []byte {
 }
 
 // Take adds a cluster that is packed, with its entries.
-func (w *Writer) Take(c *Cluster) error {
+func (w *Writer) Take(c *OpenCluster) error {
 	if w.err != nil {
 		return w.err
 	}
-	return w.note(w.take(c))
+	w.pending = append(w.pending, c)
+	if err := w.takeEntries(c); err != nil {
+		return w.note(err)
+	}
+	return w.note(w.flush(ahead))
 }
 
-func (w *Writer) take(c *Cluster) error {
+// Keep adds a cluster that is not packed yet, with its entries. Close packs what was kept while the MD5 of
+// all else is made, so that a few of these, which stay in memory until then, use a core that would be idle.
+func (w *Writer) Keep(c *OpenCluster) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.kept = append(w.kept, c)
+	return w.note(w.takeEntries(c))
+}
+
+func (w *Writer) takeEntries(c *OpenCluster) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -133,12 +150,11 @@ func (w *Writer) take(c *Cluster) error {
 		w.keep(e, rec)
 	}
 	c.entries = nil
-	w.pending = append(w.pending, c)
-	return w.flush(ahead)
+	return nil
 }
 
 // seal ends a cluster that Writer.Add filled and begins to compress it.
-func (w *Writer) seal(at **Cluster) error {
+func (w *Writer) seal(at **OpenCluster) error {
 	c := *at
 	if c == nil {
 		return nil
@@ -193,13 +209,48 @@ func (w *Writer) flush(most int) error {
 		if w.err != nil {
 			continue // wait for all: nothing may run when Close has returned
 		}
-		w.place(c.id)
-		if _, err := w.out.Write(c.bytes); err != nil {
+		if err := w.write(c); err != nil {
 			return err
 		}
 		w.reuse(w.blobs, c.data)
 		w.reuse(w.packs, c.out)
 	}
+	return nil
+}
+
+// write writes a packed cluster.
+func (w *Writer) write(c *OpenCluster) error {
+	if c.pack {
+		w.plainSize += uint64(c.size)
+		w.packedSize += uint64(len(c.bytes))
+	}
+	w.place(c.id)
+	_, err := w.out.Write(c.bytes)
+	return err
+}
+
+// keptRoom returns the room that kept clusters will probably take: an eighth more than others came to.
+func (w *Writer) keptRoom() (n uint64) {
+	for _, c := range w.kept {
+		n += uint64(len(c.data))
+	}
+	if w.packedSize < w.plainSize {
+		n = uint64(float64(n) * float64(w.packedSize) / float64(w.plainSize))
+	}
+	return n + n/8
+}
+
+// writeKept packs and writes the kept clusters. more is called after each.
+func (w *Writer) writeKept(more func()) error {
+	for i, c := range w.kept {
+		c.Pack()
+		if err := w.write(c); err != nil {
+			return err
+		}
+		w.kept[i] = nil
+		more()
+	}
+	w.kept = nil
 	return nil
 }
 

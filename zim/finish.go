@@ -35,7 +35,7 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
-	for _, c := range []**Cluster{&w.packed, &w.plain} {
+	for _, c := range []**OpenCluster{&w.packed, &w.plain} {
 		if err := w.seal(c); err != nil {
 			return err
 		}
@@ -47,25 +47,39 @@ func (w *Writer) finish() error {
 		if err != nil {
 			return err
 		}
-		rec.cluster, rec.blob = lists, uint32(i)
+		rec.cluster, rec.blob = lists, uint32(i+1)
 		w.keep(e, rec)
 	}
-	order, err := w.order() // beside the compression of the last clusters
-	if err != nil {
-		return err
-	}
-	titles, fronts := w.byTitle(order)
 	if err := w.flush(0); err != nil {
 		return err
 	}
-	w.place(lists)
-	h := w.header(order, fronts)
-	sum := w.sumOf(h)
-	err = w.writeListings(titles, order)
+	end := w.out.n + w.keptRoom()
+	sum := w.sumOf(w.header(end))
+	err := w.writeKept(func() { sum.more(w.out.n) })
+	if err == nil && w.out.n > end { // they took more
+		if err := sum.end(w, false); err != nil {
+			return err
+		}
+		end = w.out.n
+		sum = w.sumOf(w.header(end))
+	}
 	if err == nil {
-		err = w.writeIndex(order)
+		err = w.writeRest(lists, end)
 	}
 	return errors.Join(err, sum.end(w, err == nil))
+}
+
+// writeRest writes what follows the clusters of content: the listings, dirents and pointers.
+func (w *Writer) writeRest(lists uint32, end uint64) error {
+	order, err := w.order()
+	if err != nil {
+		return err
+	}
+	w.place(lists)
+	if err := w.writeListings(w.byTitle(order), order, end); err != nil {
+		return err
+	}
+	return w.writeIndex(order)
 }
 
 // counter is the metadata that counts content by type.
@@ -124,9 +138,9 @@ func (w *Writer) find(order []uint32, path string) (uint32, error) {
 	return uint32(k), nil
 }
 
-// byTitle returns the entries by namespace and title, and how many are pages.
-func (w *Writer) byTitle(order []uint32) (titles []uint32, fronts int) {
-	titles = make([]uint32, len(order)) // indexes
+// byTitle returns the indexes of all entries by namespace and title.
+func (w *Writer) byTitle(order []uint32) []uint32 {
+	titles := make([]uint32, len(order))
 	for k := range titles {
 		titles[k] = uint32(k)
 	}
@@ -135,56 +149,67 @@ func (w *Writer) byTitle(order []uint32) (titles []uint32, fronts int) {
 		return cmp.Or(cmp.Compare(w.entries[i].namespace, w.entries[j].namespace),
 			bytes.Compare(w.title(i), w.title(j)), cmp.Compare(a, b))
 	})
-	for i := range w.entries {
-		if w.entries[i].front {
-			fronts++
-		}
-	}
-	return titles, fronts
+	return titles
 }
 
-// listingsAt is where the first listing begins in its cluster: behind the info byte and three offsets.
-const listingsAt = 1 + 3*8
+// listingsAt is where the first listing begins in its cluster when nothing stands before it: behind the info
+// byte and four offsets.
+const listingsAt = 1 + 4*8
 
-// header says where everything will be that follows the clusters: the listings, which are written next,
-// dirents, pointers and MD5.
-func (w *Writer) header(order []uint32, fronts int) *header {
+// header says where everything will be when the clusters of content end at a byte: the listings, dirents,
+// pointers and MD5.
+func (w *Writer) header(end uint64) *header {
+	clusters := len(w.offsets) + len(w.kept) + 1
 	h := &header{
 		Magic:     magic,
 		Major:     6,
 		Minor:     1,
 		UUID:      w.o.UUID,
-		Entries:   uint32(len(order)),
-		Clusters:  uint32(len(w.offsets)),
-		TitlePtrs: w.out.n + listingsAt,
+		Entries:   uint32(len(w.entries)),
+		Clusters:  uint32(clusters),
+		TitlePtrs: end + listingsAt,
 		Types:     headerSize,
 		MainPage:  noIndex,
 		Layout:    noIndex,
 	}
-	dirents := h.TitlePtrs + 4*uint64(len(order)+fronts)
-	h.PathPtrs = dirents + uint64(direntSize*len(order)-(direntSize-redirectSize)*len(w.redirects)+len(w.names))
-	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(order))
-	h.Sum = h.ClusterPtrs + 8*uint64(len(w.offsets))
-	for k, i := range order {
-		if w.entries[i].namespace == WellKnown && string(w.path(i)) == mainPage {
-			h.MainPage = uint32(k)
+	listed, before := len(w.entries), uint32(0)
+	for i := range w.entries {
+		e := &w.entries[i]
+		if e.front {
+			listed++
+		}
+		if e.namespace < WellKnown || (e.namespace == WellKnown && string(w.path(uint32(i))) < mainPage) {
+			before++
 		}
 	}
+	if w.o.MainPage != "" {
+		h.MainPage = before
+	}
+	dirents := h.TitlePtrs + 4*uint64(listed)
+	fixed := direntSize*len(w.entries) - (direntSize-redirectSize)*len(w.redirects)
+	h.PathPtrs = dirents + uint64(fixed+len(w.names))
+	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(w.entries))
+	h.Sum = h.ClusterPtrs + 8*uint64(clusters)
 	return h
 }
 
-// writeListings writes the cluster of both listings.
-func (w *Writer) writeListings(titles, order []uint32) error {
+// writeListings writes the cluster of both listings. Its first blob, which no entry has, fills the room that
+// the clusters before it left up to end: only zeros.
+func (w *Writer) writeListings(titles, order []uint32, end uint64) error {
 	fronts := slices.DeleteFunc(slices.Clone(titles), func(k uint32) bool { return !w.entries[order[k]].front })
+	room := end - w.out.n
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	head := []byte{plainCluster | wideOffsets}
 	at := uint64(listingsAt - len(head))
-	head = appendOffset(head, 8, at)
-	for _, list := range [][]uint32{titles, fronts} {
-		at += 4 * uint64(len(list))
+	for _, size := range []uint64{0, room, 4 * uint64(len(titles)), 4 * uint64(len(fronts))} {
+		at += size
 		head = appendOffset(head, 8, at)
 	}
 	out.Write(head) // bufio keeps the error for Flush
+	for zeros := make([]byte, 4<<10); room > 0; {
+		n, _ := out.Write(zeros[:min(room, uint64(len(zeros)))])
+		room -= uint64(n)
+	}
 	for _, k := range slices.Concat(titles, fronts) {
 		out.Write(binary.LittleEndian.AppendUint32(head[:0], k))
 	}

@@ -11,11 +11,12 @@ import (
 )
 
 // fileSum is the MD5 of a file that is being written. The header is the first that it is of, and known when
-// all clusters are written: so those are read beside the caller, who writes what follows.
+// nearly all clusters are written: so those are read beside the caller, who writes what follows.
 type fileSum struct {
 	head []byte
 	md5  hash.Hash
 	n    uint64        // bytes of the file that are in md5
+	ends chan uint64   // up to where the file is written
 	done chan struct{} // closed when what follows is set
 	err  error
 }
@@ -27,23 +28,33 @@ func (w *Writer) sumOf(h *header) *fileSum {
 		head: head.Bytes(),
 		md5:  md5.New(),
 		n:    headerSize,
+		ends: make(chan uint64, 1),
 		done: make(chan struct{}),
 		err:  err,
 	}
 	s.md5.Write(s.head)
-	end := w.out.n
-	work := func() {
-		if s.err == nil {
-			s.err = s.upTo(w.out.File, end)
+	if w.o.Go == nil {
+		close(s.done)
+		return s
+	}
+	s.ends <- w.out.n
+	w.o.Go(func() {
+		for end := range s.ends {
+			if s.err == nil {
+				s.err = s.upTo(w.out.File, end)
+			}
 		}
 		close(s.done)
-	}
-	if w.o.Go == nil {
-		work()
-	} else {
-		w.o.Go(work)
-	}
+	})
 	return s
+}
+
+// more says that more is written.
+func (s *fileSum) more(end uint64) {
+	select {
+	case s.ends <- end:
+	default: // it has enough to do
+	}
 }
 
 // upTo reads what is written, up to an offset.
@@ -59,6 +70,7 @@ func (s *fileSum) upTo(f io.ReaderAt, end uint64) error {
 
 // end waits for what runs beside the caller. If all is written, header and MD5 are, too.
 func (s *fileSum) end(w *Writer, whole bool) error {
+	close(s.ends)
 	<-s.done
 	if s.err != nil || !whole {
 		return s.err

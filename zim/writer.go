@@ -58,15 +58,18 @@ type Writer struct {
 
 	types   []string
 	typeOf  map[string]uint16
-	packed  *Cluster // for what is compressed; nil when it is not begun
-	plain   *Cluster
+	packed  *OpenCluster // for what is compressed; nil when it is not begun
+	plain   *OpenCluster
 	opened  uint32
-	sealed  []uint32   // number of a cluster by the order in which it was opened
-	offsets []uint64   // where clusters begin, by number
-	pending []*Cluster // compressed now, oldest first
-	blobs   buffers    // see Cluster.data
-	packs   buffers    // see Cluster.out
+	sealed  []uint32       // number of a cluster by the order in which it was opened
+	offsets []uint64       // where clusters begin, by number
+	pending []*OpenCluster // compressed now, oldest first
+	kept    []*OpenCluster // compressed by Close
+	blobs   buffers        // see OpenCluster.data
+	packs   buffers        // see OpenCluster.out
 	zstd    *zstd.Encoder
+
+	plainSize, packedSize uint64 // of the clusters that were to be compressed
 
 	entries   []entry
 	names     []byte // path, NUL, title, NUL of each entry

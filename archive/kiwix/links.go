@@ -89,8 +89,8 @@ func nextFind(page []byte, from int) (f find, ok bool) {
 	return find{}, false
 }
 
-// nextEqual returns where the next "=" stands, or -1. It passes over those that do not stand behind an "f", a "c"
-// or a blank. Eight bytes are looked at side by side: a call for each "=" would take longer than all else.
+// nextEqual returns where the next "=" stands, or -1. It passes over those that do not stand behind an "f",
+// a "c" or a blank. Eight bytes are looked at side by side: a call for each "=" would take most of the time.
 func nextEqual(page []byte, p int) int {
 	const (
 		ones   = 0x0101010101010101

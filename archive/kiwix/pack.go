@@ -4,6 +4,7 @@ package kiwix
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"image"
@@ -33,6 +34,7 @@ const (
 	together  = 2 << 20  // bytes of files that share a cluster
 	mostFiles = 2048     // in a cluster
 	onTheWay  = 16 << 20 // bytes of files that are packed on their way
+	mostKept  = 8        // clusters that are packed at the end, beside the MD5
 	mostTypes = 1000     // that are named; a hostile site could send one for each file
 )
 
@@ -44,6 +46,8 @@ type Options struct {
 	// Redirects returns those of the site, in an order that is always the same. It is called once the table is
 	// read. Nil: there are none.
 	Redirects func() ([]Redirect, error)
+
+	together int64 // bytes of files that share a cluster; 0 is 2 MiB
 }
 
 // A Redirect is an address without a file that leads to one. Both are mirror paths.
@@ -56,6 +60,8 @@ func Pack(f zim.File, fsys fs.FS, o Options) (*phm.Meta, error) {
 		fsys:  fsys,
 		types: map[string]bool{},
 		paths: map[uint64]struct{}{},
+
+		together: cmp.Or(o.together, together),
 	}
 	m, err := p.pack(f, o)
 	if err != nil {
@@ -76,6 +82,11 @@ type packer struct {
 	fixers []linkFixer // by worker
 	lane   *inorder.Lane[made]
 	open   map[bool]*group // by whether it is not compressed
+
+	together int64 // see Options
+	begun    int   // groups
+	every    int   // which of them are packed at the end; 0 for none
+	kept     int   // of them
 }
 
 // group is files that share a cluster.
@@ -86,7 +97,8 @@ type group struct {
 
 // made is what a worker made of files: a cluster, or one file that may share its blob with another.
 type made struct {
-	cluster *zim.Cluster
+	cluster *zim.OpenCluster
+	keep    bool // it is packed at the end
 	file    *packed
 	icon    image.Image // that one of them is, if it was looked for
 }
@@ -98,6 +110,9 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 			if redirects, err = o.Redirects(); err != nil {
 				return err
 			}
+		}
+		if n := m.Bytes / p.together / mostKept; n > 3 { // else the MD5 takes no time
+			p.every = int(n)
 		}
 		p.icon.host = m.Primary
 		p.again.settle()
@@ -180,12 +195,16 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 		p.fixers[i].exists = p.exists
 	}
 	p.open = map[bool]*group{}
-	return phm.Visit(p.fsys, phm.Visitor{
+	m, err := phm.Visit(p.fsys, phm.Visitor{
 		Look:  p.look,
 		Begin: begin,
-		File:  p.file,
 		Own:   p.own,
+		File:  p.file,
 	})
+	if err == nil {
+		err = p.flush()
+	}
+	return m, err
 }
 
 // file packs a file. Those that lie in one cluster are read and compressed by one worker. A file whose bytes
@@ -212,7 +231,7 @@ func (p *packer) file(f *phm.File) error {
 		})
 	case g == nil:
 		p.open[plain] = &group{[]*phm.File{f}, f.Size}
-	case g.size+f.Size > together, len(g.files) >= mostFiles:
+	case g.size+f.Size > p.together, len(g.files) >= mostFiles:
 		p.open[plain] = &group{[]*phm.File{f}, f.Size}
 		return p.cluster(g, plain)
 	default:
@@ -221,8 +240,14 @@ func (p *packer) file(f *phm.File) error {
 	return nil
 }
 
-// cluster begins to pack a group.
+// cluster begins to pack a group. Those that are packed at the end lie all over the set, so that they come to
+// about as much as the others.
 func (p *packer) cluster(g *group, plain bool) error {
+	keep := !plain && g.size <= p.together && p.every > 0 && p.begun%p.every == p.every/2 && p.kept < mostKept
+	p.begun++
+	if keep {
+		p.kept++
+	}
 	return p.lane.Add(g.size, func(worker int) (out made, err error) {
 		c := p.zim.NewCluster(plain)
 		for _, f := range g.files {
@@ -239,8 +264,10 @@ func (p *packer) cluster(g *group, plain bool) error {
 				c.Add(undoing(f.Path), file.undo)
 			}
 		}
-		c.Pack()
-		out.cluster = c
+		if !keep {
+			c.Pack()
+		}
+		out.cluster, out.keep = c, keep
 		return out, nil
 	})
 }
@@ -266,7 +293,10 @@ func (p *packer) take(m made, err error) error {
 	if m.icon != nil {
 		p.icon.img = m.icon
 	}
-	if m.cluster != nil {
+	switch {
+	case m.keep:
+		return p.zim.Keep(m.cluster)
+	case m.cluster != nil:
 		return p.zim.Take(m.cluster)
 	}
 	return p.add(m.file)
@@ -290,9 +320,6 @@ func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }
 
 // own begins a file of the set itself.
 func (p *packer) own(path string, size int64) (io.WriteCloser, error) {
-	if err := p.flush(); err != nil {
-		return nil, err
-	}
 	e := zim.Entry{Namespace: zim.Index, Path: kept + path, Type: tableType}
 	if path == phm.MetaName {
 		e.Type = jsonType

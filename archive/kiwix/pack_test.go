@@ -74,10 +74,23 @@ func read(t testing.TB, name string) []byte {
 func TestPack(t *testing.T) {
 	tree := nasty(t)
 	data := read(t, pack(t, tree, Options{Name: "nasty"}))
+	testPacked(t, tree, data)
 	crew := inorder.Crew{Go: func(f func()) { go f() }, Size: 3}
 	if again := read(t, pack(t, tree, Options{Name: "nasty", Crew: crew})); !bytes.Equal(data, again) {
 		t.Error("two files of one tree differ")
 	}
+	// small clusters, so that some are packed at the end
+	data = read(t, pack(t, tree, Options{Name: "nasty", together: 100_000}))
+	testPacked(t, tree, data)
+	again := read(t, pack(t, tree, Options{Name: "nasty", together: 100_000, Crew: crew}))
+	if !bytes.Equal(data, again) {
+		t.Error("two files of small clusters differ")
+	}
+}
+
+// testPacked looks at what the nasty tree was packed to.
+func testPacked(t *testing.T, tree fstest.MapFS, data []byte) {
+	t.Helper()
 	got, err := Open(bytes.NewReader(data), int64(len(data)), phm.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +144,7 @@ func TestPack(t *testing.T) {
 
 // TestZimcheck: the checker of the people who made the format has nothing to say.
 func TestZimcheck(t *testing.T) {
-	oracle.Zimcheck(t, pack(t, nasty(t), Options{Name: "nasty"}))
+	oracle.Zimcheck(t, pack(t, nasty(t), Options{Name: "nasty", together: 100_000}))
 }
 
 // Files that are none of ours, are damaged, or would unpack to too much are refused.
