@@ -25,6 +25,8 @@ type DepotRequest struct {
 	Again bool     // Push: whatever the depot has is replaced
 	// Discard makes Pull replace what has changed here since it was last in the depot.
 	Discard bool
+	// Keepers reaches those of the cluster, if the depot has its pointers there; nil: nothing does.
+	Keepers Keepers
 }
 
 // Requests is what a depot's store was asked for.
@@ -83,9 +85,14 @@ type PulledSite struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// openDepot opens a depot. One that is to be written is tested, and made where there is none.
+// Keepers reaches the keepers of a cluster, and returns what nodes share there; nil when it is not said where
+// they are. done, which is never nil, ends that.
+type Keepers func(ctx context.Context) (shared store.Shared, done func(), err error)
+
+// openDepot opens a depot. One that is to be written is tested, and made where there is none; a node of a
+// cluster can do without what the store lacks.
 func openDepot(
-	ctx context.Context, a *App, address string, write bool,
+	ctx context.Context, a *App, address string, write, node bool,
 ) (*depot.Depot, *objects.Retry, error) {
 	if address == "" {
 		return nil, nil, Usagef("name the depot: s3://BUCKET/PREFIX or file:///DIR")
@@ -95,23 +102,41 @@ func openDepot(
 		return nil, nil, Usagef("%w", err)
 	}
 	r := &objects.Retry{Store: made}
-	if write {
-		if err := objects.CheckConditions(ctx, r, ""); err != nil {
-			return nil, nil, err
-		}
-	}
 	machine, err := os.Hostname()
 	if err != nil {
 		machine = "unknown"
 	}
-	d, err := depot.Open(ctx, depot.Options{
+	o := depot.Options{
 		Store:   r,
 		Machine: machine,
 		Note:    a.note,
 		Now:     a.now,
-		Create:  write,
-	})
+	}
+	d, err := depot.Open(ctx, o)
+	if lacking := errors.Is(err, depot.ErrNoDepot); write && (lacking || (err == nil && !d.AtKeepers())) {
+		cannot := objects.CheckConditions(ctx, r, "")
+		if cannot != nil && !(lacking && node && errors.Is(cannot, objects.ErrLacks)) {
+			return nil, nil, cannot
+		}
+		if lacking {
+			o.Create, o.CreateKept = true, cannot != nil
+			d, err = depot.Open(ctx, o)
+		}
+	}
 	return d, r, err
+}
+
+// reachKeepers lets a depot have its pointers where they lie with the keepers of a cluster. done is called in
+// the end.
+func reachKeepers(ctx context.Context, d *depot.Depot, keepers Keepers) (done func(), err error) {
+	if !d.AtKeepers() || keepers == nil {
+		return func() {}, nil
+	}
+	shared, done, err := keepers(ctx)
+	if err == nil && shared != nil {
+		d.Keep(shared)
+	}
+	return done, err
 }
 
 // validJobs are names of jobs, also of their files.
@@ -137,7 +162,12 @@ func Push(ctx context.Context, a *App, r DepotRequest) (*Pushed, error) {
 		return nil, err
 	}
 	defer st.Close()
-	d, counted, err := openDepot(ctx, a, r.Depot, true)
+	d, counted, err := openDepot(ctx, a, r.Depot, true, false)
+	if err != nil {
+		return nil, err
+	}
+	done, err := reachKeepers(ctx, d, r.Keepers)
+	defer done()
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +232,12 @@ func Pull(ctx context.Context, a *App, r DepotRequest) (*Pulled, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, counted, err := openDepot(ctx, a, r.Depot, false)
+	d, counted, err := openDepot(ctx, a, r.Depot, false, false)
+	if err != nil {
+		return nil, err
+	}
+	done, err := reachKeepers(ctx, d, r.Keepers)
+	defer done()
 	if err != nil {
 		return nil, err
 	}
@@ -265,13 +300,13 @@ func madeWhole(ctx context.Context, st *store.State, aside string) (err error) {
 
 // OpenDepot opens a depot for a daemon, and tests it first.
 func OpenDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
-	d, _, err := openDepot(ctx, a, address, true)
+	d, _, err := openDepot(ctx, a, address, true, true)
 	return d, err
 }
 
 // ReadDepot opens a depot to which nothing is brought.
 func ReadDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
-	d, _, err := openDepot(ctx, a, address, false)
+	d, _, err := openDepot(ctx, a, address, false, false)
 	return d, err
 }
 
@@ -300,7 +335,7 @@ type InDepot struct {
 
 // LookAtDepot lists what a depot has. check reads all of it.
 func LookAtDepot(ctx context.Context, a *App, address string, check bool) (*InDepot, error) {
-	d, counted, err := openDepot(ctx, a, address, false)
+	d, counted, err := openDepot(ctx, a, address, false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -322,8 +357,15 @@ func LookAtDepot(ctx context.Context, a *App, address string, check bool) (*InDe
 }
 
 // CollectDepot removes from a depot what nothing refers to.
-func CollectDepot(ctx context.Context, a *App, address string, dry bool) (*depot.DepotCollection, error) {
-	d, _, err := openDepot(ctx, a, address, false)
+func CollectDepot(
+	ctx context.Context, a *App, address string, keepers Keepers, dry bool,
+) (*depot.DepotCollection, error) {
+	d, _, err := openDepot(ctx, a, address, false, false)
+	if err != nil {
+		return nil, err
+	}
+	done, err := reachKeepers(ctx, d, keepers)
+	defer done()
 	if err != nil {
 		return nil, err
 	}

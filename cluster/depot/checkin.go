@@ -109,6 +109,9 @@ func plainState(st *store.State) (*store.State, error) {
 
 // checkin puts a unit.
 func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, error) {
+	if err := d.writable(); err != nil {
+		return nil, err
+	}
 	p, revision, base, err := d.before(ctx, u, again)
 	if err != nil {
 		return nil, err

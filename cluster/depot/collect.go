@@ -72,6 +72,9 @@ func relies(m *Manifest, names map[string]bool) bool {
 // may run beside everything else. With dry it only says what it would do. A manifest that cannot be read ends
 // it: nobody knows what it refers to.
 func (d *Depot) Collect(ctx context.Context, dry bool) (*DepotCollection, error) {
+	if err := d.writable(); err != nil && !dry {
+		return nil, err
+	}
 	e, revision, err := d.epoch(ctx)
 	if err != nil {
 		return nil, err

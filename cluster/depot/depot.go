@@ -13,7 +13,8 @@
 //	bodies/large/D.SIZE.TIME a large body by its digest
 //	epoch.json               which objects a collection has found unused, see Collect
 //
-// An object is never changed but for pointers and epoch.json, which are moved by compare-and-swap. A check-in
+// An object is never changed but for pointers and epoch.json, which are moved by compare-and-swap: of the
+// store, or with the keepers of a cluster where the store has none. A check-in
 // puts chunks and bodies first, then the manifest, then moves the pointer: whatever ends it before leaves the
 // old state, and objects that the next collection finds. What the files of a site have is known by digests of
 // chunks, so that only what is new is put, and only what is missing is fetched; nothing that comes is used
@@ -33,17 +34,20 @@ import (
 	"time"
 
 	"mirrord/cluster/objects"
+	"mirrord/store"
 )
 
 // Options say how a depot is used. Store is required.
 type Options struct {
 	Store    objects.Store
-	Pointers PointerStore     // nil: objects of the store
+	Pointers PointerStore     // nil: objects of the store; or see Keep
 	Machine  string           // a name of this machine, for people who look at pointers
 	Note     func(string)     // receives progress; nil discards it
 	Now      func() time.Time // nil: time.Now
 	// Create makes the depot where there is none. Without it that is ErrNoDepot.
 	Create bool
+	// CreateKept makes it one whose pointers lie with the keepers of a cluster: its store lacks conditions.
+	CreateKept bool
 	// Epoch is the shortest time between two collections; default one hour. No check-in takes longer between its
 	// last look at the epoch and its end than a third of it.
 	Epoch time.Duration
@@ -53,6 +57,7 @@ type Options struct {
 type Depot struct {
 	Options
 	Cluster string // by which clusters are told from one another
+	kept    bool   // pointers lie with the keepers of a cluster
 
 	mu     sync.Mutex
 	bodies *Bodies
@@ -74,14 +79,20 @@ var (
 	ErrSetBack  = fmt.Errorf("%w: the depot was set back", ErrDiverged)
 )
 
-// Version of what is put into depots. A newer one is refused.
-const Version = 1
+// Version of what is put into depots. A newer one is refused. A depot itself has keptVersion when its
+// pointers lie elsewhere than a program of version 1 believes.
+const (
+	Version     = 1
+	keptVersion = 2
+)
 
 // identity is depot.json.
 type identity struct {
 	Format  int       `json:"format"`
 	Cluster string    `json:"cluster"`
 	Made    time.Time `json:"made"`
+	// Pointers says where they lie: "" in the store, or AtKeepers.
+	Pointers string `json:"pointers,omitempty"`
 }
 
 const identityName = "depot.json"
@@ -100,16 +111,19 @@ func Open(ctx context.Context, o Options) (*Depot, error) {
 	if o.Pointers == nil {
 		o.Pointers = objectPointers{o.Store}
 	}
-	d := &Depot{Options: o}
+	d := &Depot{Options: o, kept: o.Create && o.CreateKept}
 	id, err := d.identify(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if id.Format > Version {
+	if id.Format > keptVersion || (id.Pointers != "" && id.Pointers != AtKeepers) {
 		return nil, fmt.Errorf("%s was written by a newer mirrord (format %d; this knows %d): use the newer one",
-			o.Store, id.Format, Version)
+			o.Store, id.Format, keptVersion)
 	}
-	d.Cluster = id.Cluster
+	d.Cluster, d.kept = id.Cluster, id.Pointers == AtKeepers
+	if d.kept {
+		d.Pointers = copies{objectPointers{o.Store}}
+	}
 	return d, nil
 }
 
@@ -130,10 +144,13 @@ func (d *Depot) identify(ctx context.Context) (id identity, err error) {
 			return id, fmt.Errorf("%s: %w: it is empty, or the address is wrong", d.Store, ErrNoDepot)
 		}
 		id = identity{Format: Version, Cluster: objects.RandomName(), Made: d.Now().UTC()}
+		if d.kept {
+			id.Format, id.Pointers = keptVersion, AtKeepers
+		}
 		if b, err = json.Marshal(id); err != nil {
 			return id, err
 		}
-		_, err = d.Store.Put(ctx, identityName, objects.Bytes(b), objects.Condition{New: true})
+		_, err = d.Store.Put(ctx, identityName, objects.Bytes(b), d.condition(objects.Condition{New: true}))
 		if err != nil && !errors.Is(err, objects.ErrCondition) {
 			return id, err
 		}
@@ -163,7 +180,7 @@ func (d *Depot) UseFor(ctx context.Context, cluster string, takeOver bool) error
 	if err != nil {
 		return err
 	}
-	if !takeOver {
+	if !takeOver && !d.kept {
 		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{New: true})
 		if !errors.Is(err, objects.ErrCondition) {
 			return err
@@ -173,18 +190,45 @@ func (d *Depot) UseFor(ctx context.Context, cluster string, takeOver bool) error
 	is, info, err := d.Store.Get(ctx, usedByName, 0, objects.MaxGet)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{New: true})
+		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), d.condition(objects.Condition{New: true}))
 		return err
 	case err != nil:
 		return err
 	case json.Unmarshal(is, &now) == nil && now.Cluster == cluster:
 		return nil
 	case takeOver:
-		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), objects.Condition{ETag: info.ETag})
+		_, err = d.Store.Put(ctx, usedByName, objects.Bytes(b), d.condition(objects.Condition{ETag: info.ETag}))
 		return err
 	}
 	return fmt.Errorf("%s: %w, whose nodes use it since %s (%s); if its keepers are gone for good: mirrord "+
 		"cluster adopt", d.Store, ErrForeign, now.Time.Format(time.RFC3339), now.Machine)
+}
+
+// AtKeepers reports whether the pointers of the depot lie with the keepers of a cluster.
+func (d *Depot) AtKeepers() bool { return d.kept }
+
+// Keep lets a depot whose pointers lie with keepers have them; for others it does nothing. It comes before
+// all use of sites.
+func (d *Depot) Keep(shared store.Shared) {
+	if d.kept {
+		d.Pointers = keeperPointers{shared, copies{objectPointers{d.Store}}}
+	}
+}
+
+// writable is ErrKeepers when pointers cannot be moved.
+func (d *Depot) writable() error {
+	if _, no := d.Pointers.(copies); no {
+		return fmt.Errorf("%s: %w", d.Store, ErrKeepers)
+	}
+	return nil
+}
+
+// condition is what a store is asked to put on, where it can.
+func (d *Depot) condition(c objects.Condition) objects.Condition {
+	if d.kept {
+		return objects.Condition{}
+	}
+	return c
 }
 
 // bodiesIn returns what is known of bodies in an epoch. What was known in an earlier one may have been

@@ -84,13 +84,17 @@ func ReadAll(ctx context.Context, s Store, name string) ([]byte, Info, error) {
 // RandomName returns a name that no other object has.
 func RandomName() string { return strings.ToLower(rand.Text()) }
 
+// ErrLacks says that a store cannot put on a condition.
+var ErrLacks = errors.New("it cannot put on a condition")
+
 // CheckConditions puts a small object several times and says what the store lacks that keeping a pointer in
 // it needs; nil when it has all. The object is removed again.
 func CheckConditions(ctx context.Context, s Store, prefix string) (err error) {
 	name := prefix + "probe-" + RandomName()
 	lacks := func(what string) error {
-		return fmt.Errorf("%s: %s, so two machines could each overwrite what the other one has stored; "+
-			"use a store that can, such as a folder (file:///DIR) or an S3 server with conditional writes", s, what)
+		return fmt.Errorf("%s: %s: %w, so two machines could each overwrite what the other one has stored; "+
+			"use a store that can, such as a folder (file:///DIR) or an S3 server with conditional writes", s, what,
+			ErrLacks)
 	}
 	put := func(text string, c Condition) (string, error) { return s.Put(ctx, name, Bytes([]byte(text)), c) }
 	etag, err := put("one", Condition{New: true})

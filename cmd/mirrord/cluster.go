@@ -423,6 +423,9 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	if err == nil {
 		facts, err = n.Facts(ctx)
 	}
+	if err == nil && n.depot != nil {
+		n.depot.Keep(facts)
+	}
 	if err == nil {
 		n.robots, err = engine.OpenRobots(ctx, n.Engine)
 	}

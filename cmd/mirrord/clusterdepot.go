@@ -12,6 +12,8 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/depot"
+	"mirrord/cluster/engine"
+	"mirrord/store"
 )
 
 // depotFlag adds the flag that names a depot.
@@ -42,7 +44,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
   mirrord cluster push samba --depot s3://backup/mirrord`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot = args, depotAddress(a, r.Depot)
+			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
 			env, done := a.appWithNote()
 			p, err := app.Push(cmd.Context(), env, r)
 			done()
@@ -110,7 +112,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
   mirrord cluster pull samba --depot s3://backup/mirrord`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot = args, depotAddress(a, r.Depot)
+			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
 			env, done := a.appWithNote()
 			p, err := app.Pull(cmd.Context(), env, r)
 			done()
@@ -234,7 +236,7 @@ wait; call it daily.`,
 }
 
 func collectDepot(ctx context.Context, a *cli, address string, dry bool) error {
-	c, err := app.CollectDepot(ctx, a.app(), address, dry)
+	c, err := app.CollectDepot(ctx, a.app(), address, keepersOf(a), dry)
 	if err != nil {
 		return err
 	}
@@ -253,4 +255,28 @@ func printCollectedDepot(a *cli, c *depot.DepotCollection, dry bool) {
 	a.printf("%s of %d %sremoved, %s of %s %sfreed; %d unused (%s), which a later call removes\n",
 		plural(c.Removed, "object", "objects"), c.Total, would, bytesText(c.Freed), bytesText(c.Bytes), would,
 		c.Condemned, bytesText(c.Pending))
+}
+
+// keepersOf reaches those that the environment names.
+func keepersOf(a *cli) app.Keepers {
+	return func(ctx context.Context) (store.Shared, func(), error) {
+		none := func() {}
+		o, err := new(clusterFlags).engineOptions(a)
+		if err != nil || len(o.Servers) == 0 {
+			return nil, none, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, reachWithin)
+		defer cancel()
+		o.Log = a.log()
+		e, err := engine.Open(ctx, o)
+		if err != nil {
+			return nil, none, err
+		}
+		f, err := e.Facts(ctx)
+		if err != nil {
+			e.Close()
+			return nil, none, err
+		}
+		return f, e.Close, nil
+	}
 }
