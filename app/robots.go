@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -16,6 +17,14 @@ type KeptRobots interface {
 	LoadHost(origin string) (f store.HostFact, ok bool, err error)
 	// SaveHost keeps it, in the place of what was known.
 	SaveHost(origin string, f store.HostFact) error
+}
+
+// SharedRobots are robots.txt of several machines, of which one at a time asks a host.
+type SharedRobots interface {
+	KeptRobots
+	// ClaimHost waits while another machine asks an origin; what that one got can be loaded then. It returns at
+	// the latest after some seconds; done says that the caller asks no more.
+	ClaimHost(ctx context.Context, origin string) (done func())
 }
 
 // hostFacts is where a run looks for robots.txt before it asks a host.
@@ -34,9 +43,10 @@ func hostFacts(a *App, st *store.State) KeptRobots {
 // sharedRobots are robots.txt of this machine and of all: what one has fetched the others do not ask for.
 // Without the others, as long as they cannot be reached, each asks for itself.
 type sharedRobots struct {
-	own, all KeptRobots
-	now      func() time.Time
-	log      *slog.Logger
+	own KeptRobots
+	all SharedRobots
+	now func() time.Time
+	log *slog.Logger
 }
 
 // robotsFresh is how long robots.txt may be used (RFC 9309, 2.4). What is younger here is not looked for
@@ -65,4 +75,9 @@ func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
 		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)
 	}
 	return r.own.SaveHost(origin, f)
+}
+
+// ClaimHost is that of all machines.
+func (r sharedRobots) ClaimHost(ctx context.Context, origin string) (done func()) {
+	return r.all.ClaimHost(ctx, origin)
 }

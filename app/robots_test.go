@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -30,6 +31,9 @@ func (f *factsOf) SaveHost(origin string, fact store.HostFact) error {
 	}
 	return f.err
 }
+
+// ClaimHost implements SharedRobots.
+func (f *factsOf) ClaimHost(context.Context, string) func() { return func() {} }
 
 // robots.txt that one machine has fetched is not fetched by others for a day; without them each goes on with
 // what it has.

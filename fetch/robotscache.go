@@ -75,6 +75,13 @@ type RobotsStore interface {
 	SaveRobots(r RobotsRecord) error
 }
 
+// A RobotsClaimer is a RobotsStore that others read and write too, of whom one at a time asks an origin.
+type RobotsClaimer interface {
+	// ClaimRobots waits while somebody else asks an origin; what that one stored is there then. It never waits
+	// long. Whoever called it may ask, and calls done afterwards.
+	ClaimRobots(ctx context.Context, origin string) (done func())
+}
+
 // Robots is what binds us on one origin at a time. It is immutable.
 type Robots struct {
 	*robots.Rules
@@ -185,17 +192,13 @@ func (r *RobotsCache) prune() {
 // refresh looks into the store and then asks the host.
 func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) {
 	origin, log := u.Origin(), r.c.o.Log
-	var known RobotsRecord
-	have := false
-	if r.o.Store != nil {
-		var err error
-		if known, have, err = r.o.Store.LoadRobots(origin); err != nil {
-			log.Warn("robots not loaded", "host", origin, "err", err)
-			have = false
-		}
-		if now := r.c.o.Now(); have && now.Sub(known.Fetched) < r.o.TTL && !known.Fetched.After(now) {
-			return r.rules(u, known), nil
-		}
+	known, have, fresh := r.load(origin)
+	if claims, ok := r.o.Store.(RobotsClaimer); ok && !fresh {
+		defer claims.ClaimRobots(ctx, origin)()
+		known, have, fresh = r.load(origin)
+	}
+	if fresh {
+		return r.rules(u, known), nil
 	}
 	got, wait, err := r.ask(ctx, u, known)
 	if ctx.Err() != nil {
@@ -229,6 +232,20 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 		Expires: expires,
 		Err:     err,
 	}, nil
+}
+
+// load looks into the store.
+func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool) {
+	if r.o.Store == nil {
+		return known, false, false
+	}
+	known, have, err := r.o.Store.LoadRobots(origin)
+	if err != nil {
+		r.c.o.Log.Warn("robots not loaded", "host", origin, "err", err)
+		return known, false, false
+	}
+	now := r.c.o.Now()
+	return known, have, have && now.Sub(known.Fetched) < r.o.TTL && !known.Fetched.After(now)
 }
 
 func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {

@@ -40,3 +40,9 @@ func (e *Engine) Unanswered(name string) {
 func (e *Engine) Connection() *nats.Conn { return e.nc }
 
 func (e *Engine) Bucket() jetstream.KeyValue { return e.kv }
+
+// Acting reports whether the node has a session.
+func (e *Engine) Acting() bool {
+	_, _, live := e.t.live()
+	return live
+}

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"mirrord/cluster/lease"
 	"mirrord/store"
 )
 
@@ -21,8 +23,39 @@ const (
 	robotsWithin = 3 * time.Second // then a node does without the others
 )
 
+// A node that is about to ask an origin claims it, by a write at the revision that it has read: one asks, and
+// the others wait for what it got. A claim ends with that, with the session of its node, or when it has been
+// waited for so long.
+const claimMost = 20 * time.Second
+
+// Pauses between two looks at a claim of somebody else.
+const (
+	claimLook  = 50 * time.Millisecond
+	claimLooks = 500 * time.Millisecond // most
+)
+
 // Robots keeps robots.txt of hosts for all nodes, with their times. Safe for concurrent use.
-type Robots struct{ kv jetstream.KeyValue }
+type Robots struct {
+	kv jetstream.KeyValue
+	e  *Engine
+
+	mu     sync.Mutex
+	number int
+	claims map[string]robotsClaim // of this node, by origin, until there is an answer
+}
+
+// robotsValue is what stands in the bucket. Nodes of older versions see the fact alone.
+type robotsValue struct {
+	store.HostFact
+	Claim robotsClaim `json:"claim,omitzero"`
+}
+
+// robotsClaim says who asks an origin.
+type robotsClaim struct {
+	Node    string `json:"node"`
+	Session string `json:"session"`
+	Number  int    `json:"number"` // several jobs of a node may want to ask
+}
 
 // OpenRobots opens what the nodes know of robots.txt. It waits for the keepers until ctx ends.
 func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
@@ -45,7 +78,7 @@ func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
 		}
 		cancel()
 		if err == nil {
-			return &Robots{kv}, nil
+			return &Robots{kv: kv, e: e, claims: map[string]robotsClaim{}}, nil
 		}
 		if !pause(ctx, retryOpen) {
 			return nil, fmt.Errorf("open what the nodes know of robots.txt: %w", err)
@@ -57,8 +90,8 @@ func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
 func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
-	f, revision, err := get[store.HostFact](ctx, r.kv, escape(origin))
-	return f, revision > 0, err
+	v, _, err := get[robotsValue](ctx, r.kv, escape(origin))
+	return v.HostFact, !v.Fetched.IsZero(), err
 }
 
 // SaveHost keeps it, in the place of what was known.
@@ -72,5 +105,114 @@ func (r *Robots) SaveHost(origin string, f store.HostFact) error {
 	if err != nil {
 		return fmt.Errorf("share robots.txt of %s: %w", origin, err)
 	}
+	r.answered(origin, nil) // the claim is gone with what was there
 	return nil
+}
+
+// ClaimHost waits while another node, or another job of this one, asks an origin for its robots.txt. When the
+// answer has come, or nobody asks any more, or the other one does not end, it returns: the caller looks once
+// more and may ask then. done says that it asks no more. Without keepers each asks for itself.
+func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
+	ctx, cancel := context.WithTimeout(ctx, claimMost+robotsWithin)
+	defer cancel()
+	none := func() {}
+	session, _, live := r.e.t.live()
+	if !live {
+		return none
+	}
+	key, wait := escape(origin), claimLook
+	var first time.Time // what was known when the wait began
+	var other robotsClaim
+	var until time.Duration // by which the other one is to end
+	for waited := false; ; waited = true {
+		v, revision, err := get[robotsValue](ctx, r.kv, key)
+		switch now := r.e.o.Now(); {
+		case err != nil:
+			return none
+		case !waited:
+			first = v.Fetched
+		case v.Claim == robotsClaim{} && v.Fetched.After(first):
+			return none // the answer
+		case v.Claim != other:
+			until = 0
+		case now >= until:
+			v.Claim = robotsClaim{}
+		}
+		if v.Claim != (robotsClaim{}) && r.asks(ctx, v.Claim) {
+			if until == 0 {
+				other, until = v.Claim, r.e.o.Now()+claimMost
+			}
+			if !pause(ctx, wait) {
+				return none
+			}
+			wait = min(2*wait, claimLooks)
+			continue
+		}
+		v.Claim = r.next(session)
+		if _, err = put(ctx, r.kv, key, v, revision); err == nil {
+			r.claimed(origin, v.Claim)
+			return func() { r.disclaim(origin, v.Claim) }
+		}
+		if !errors.Is(err, errOther) || !pause(ctx, claimLook) {
+			return none
+		}
+	}
+}
+
+// asks reports whether whoever claimed an origin may still be asking it.
+func (r *Robots) asks(ctx context.Context, c robotsClaim) bool {
+	if session, _, live := r.e.t.live(); c.Node == r.e.o.Node {
+		return live && c.Session == session
+	}
+	b, _, err := get[lease.Beat](ctx, r.e.kv, keyBeat+escape(c.Node))
+	return err != nil || (b.Session == c.Session && !b.Ended)
+}
+
+// next is a claim that differs from all others.
+func (r *Robots) next(session string) robotsClaim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.number++
+	return robotsClaim{Node: r.e.o.Node, Session: session, Number: r.number}
+}
+
+// claimed notes a claim that stands.
+func (r *Robots) claimed(origin string, c robotsClaim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claims[origin] = c
+}
+
+// answered forgets a claim, or whatever claim there is, and reports whether it was there.
+func (r *Robots) answered(origin string, c *robotsClaim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, ok := r.claims[origin]
+	if !ok || (c != nil && was != *c) {
+		return false
+	}
+	delete(r.claims, origin)
+	return true
+}
+
+// disclaim takes a claim back that came to no answer. One that stays ends with the session, or after
+// claimMost.
+func (r *Robots) disclaim(origin string, c robotsClaim) {
+	if !r.answered(origin, &c) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
+	defer cancel()
+	v, revision, err := get[robotsValue](ctx, r.kv, escape(origin))
+	if err != nil || v.Claim != c {
+		return
+	}
+	if v.Claim = (robotsClaim{}); v.Fetched.IsZero() {
+		err = r.kv.Delete(ctx, escape(origin), jetstream.LastRevision(revision))
+	} else {
+		_, err = put(ctx, r.kv, escape(origin), v, revision)
+	}
+	if err != nil {
+		r.e.o.Log.Debug("robots.txt stays claimed for a moment", "host", origin, "err", err)
+	}
 }
