@@ -45,7 +45,9 @@ type share struct {
 	st      *store.State
 	depot   Travels // nil: sites stay on the machine that has them
 	log     *slog.Logger
-	whole   atomic.Pointer[scheduler.Config] // the jobs of all
+	// brings what other nodes have just been told of jobs; nil: there are none
+	exchange func(context.Context) bool
+	whole    atomic.Pointer[scheduler.Config] // the jobs of all
 
 	came chan struct{} // size 1: one look is enough
 	// size 1: receives after the jobs directory was read
@@ -196,7 +198,10 @@ func (s *share) come(name string) {
 			_, err = s.depot.Checkout(s.ends, s.st, name, o)
 		}
 		if errors.Is(err, depot.ErrUnknown) {
-			return nil // a first run, or a mirror that this machine brings in
+			err = nil // a first run, or a mirror that this machine brings in
+		}
+		if err == nil && s.exchange != nil {
+			s.exchange(s.ends) // it may have been paused a moment ago
 		}
 		return err
 	})
@@ -367,6 +372,15 @@ type sharedRecords struct {
 	share *share
 }
 
+// LoadRecords implements scheduler.Store.
+func (r sharedRecords) LoadRecords() (map[string]scheduler.Record, error) {
+	recs, err := r.records.LoadRecords()
+	if err == nil {
+		heed(r.share.st, recs, r.log)
+	}
+	return recs, err
+}
+
 // SaveRecords implements scheduler.Store.
 func (r sharedRecords) SaveRecords(recs map[string]*scheduler.Record) error {
 	all := r.share.whole.Load()
@@ -377,7 +391,7 @@ func (r sharedRecords) SaveRecords(recs map[string]*scheduler.Record) error {
 		}
 		out[name] = rec
 	}
-	return r.records.SaveRecords(out)
+	return errors.Join(r.records.SaveRecords(out), forgetPauses(r.share.st, out))
 }
 
 // digestOf is a digest of job files, in which machines with the same ones agree.

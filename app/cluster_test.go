@@ -194,7 +194,12 @@ func TestStatusOfTheDepot(t *testing.T) {
 // Records of jobs that another machine runs stay.
 func TestSharedRecords(t *testing.T) {
 	facts := new(storetest.Facts)
-	s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, nil, nil, slog.New(slog.DiscardHandler))
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := newShare(&twoPeers{Owner: new(storetest.Owner)}, st, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"mirrord/store"
 )
 
-// ClusterUsers keeps the users, tokens and sessions of a node those of its cluster: each node has all of them
-// in its own mirror.db, where commands change them and from where logins are checked, also when no keeper is
-// reached. It is safe for concurrent use.
+// ClusterUsers keeps what a node knows of users that of its cluster: users, tokens, sessions and pauses of
+// jobs. Each node has all of them in its own mirror.db, where commands change them and from where logins are
+// checked, also when no keeper is reached. It is safe for concurrent use.
 type ClusterUsers struct {
 	state *store.State
 	facts Facts
@@ -29,8 +29,14 @@ type ClusterUsers struct {
 	wake  chan struct{} // size 1: there is a reason for a round
 
 	mu     sync.Mutex
-	asked  chan struct{} // is closed after the next round; nil: nobody waits for it
-	failed bool          // the last round
+	asked  *round // the next round; nil: nobody waits for it
+	failed bool   // the last round
+}
+
+// round is an exchange that somebody waits for.
+type round struct {
+	done chan struct{} // is closed after it
+	ok   bool          // it did all; set before
 }
 
 // NewClusterUsers returns those of a state. Follow exchanges them.
@@ -60,47 +66,51 @@ const usersAgain = 10 * time.Minute
 const exchangeWithin = time.Second
 
 // Exchange hands in what was changed here before it was called, and brings what was changed elsewhere. It
-// waits for that, but not for long, and not while the keepers cannot be reached: then it happens later.
-func (c *ClusterUsers) Exchange(ctx context.Context) {
+// waits for that, but not for long, and not while the keepers cannot be reached: then it happens later, and
+// the result is false.
+func (c *ClusterUsers) Exchange(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
 	c.mu.Lock()
-	done, failed := c.asked, c.failed
-	if done == nil {
-		done = make(chan struct{})
-		c.asked = done
+	x, failed := c.asked, c.failed
+	if x == nil {
+		x = &round{done: make(chan struct{})}
+		c.asked = x
 	}
 	c.mu.Unlock()
 	kick(c.wake)
 	if failed {
-		return
+		return false
 	}
 	select {
 	case <-ctx.Done():
-	case <-done:
+		return false
+	case <-x.done:
+		return x.ok
 	}
 }
 
 // begins takes whom a round is for that begins now.
-func (c *ClusterUsers) begins() (done chan struct{}) {
+func (c *ClusterUsers) begins() (x *round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	done, c.asked = c.asked, nil
-	return done
+	x, c.asked = c.asked, nil
+	return x
 }
 
 // ended notes how a round went.
-func (c *ClusterUsers) ended(done chan struct{}, err error) {
+func (c *ClusterUsers) ended(x *round, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = err != nil && !errors.Is(err, errMoved)
-	if done != nil {
-		close(done)
+	if x != nil {
+		x.ok = err == nil
+		close(x.done)
 	}
 }
 
-// Follow exchanges them until ctx ends.
-func (c *ClusterUsers) Follow(ctx context.Context) {
+// Follow exchanges them until ctx ends, and calls after each exchange that did all.
+func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 	var changed atomic.Bool // in the cluster
 	watched := make(chan struct{})
 	go func() {
@@ -108,21 +118,22 @@ func (c *ClusterUsers) Follow(ctx context.Context) {
 		c.facts.Watch(ctx, func() {
 			changed.Store(true)
 			kick(c.wake)
-		}, store.AccessKinds()...)
+		}, store.CommonKinds()...)
 	}()
 	defer func() { <-watched }()
 	said, last, at := "", "", time.Time{}
 	for {
-		done := c.begins()
+		asked := c.begins()
 		now, err := c.local()
-		if err == nil && (done != nil || changed.Swap(false) || now != last || time.Since(at) > usersAgain) {
+		if err == nil && (asked != nil || changed.Swap(false) || now != last || time.Since(at) > usersAgain) {
 			if err = c.settle(); err == nil {
 				last, at = now, time.Now() // what was written here meanwhile is compared once more
+				after()
 			} else {
 				changed.Store(true)
 			}
 		}
-		c.ended(done, err)
+		c.ended(asked, err)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -131,7 +142,8 @@ func (c *ClusterUsers) Follow(ctx context.Context) {
 		case errors.Is(err, errMoved):
 		case said != err.Error():
 			said = err.Error()
-			c.log.Warn("users, tokens and sessions are not exchanged with the cluster; tried again", "err", err)
+			c.log.Warn("users, tokens, sessions and pauses are not exchanged with the cluster; tried again", "err",
+				err)
 		}
 		t := time.NewTimer(usersEvery)
 		select {
@@ -145,10 +157,10 @@ func (c *ClusterUsers) Follow(ctx context.Context) {
 	}
 }
 
-// local tells whether users, tokens and sessions have changed here.
+// local tells whether something has changed here.
 func (c *ClusterUsers) local() (string, error) {
 	h := sha256.New()
-	for _, kind := range store.AccessKinds() {
+	for _, kind := range store.CommonKinds() {
 		all, err := store.SharedOf(c.state).All(kind)
 		if err != nil {
 			return "", err
@@ -190,7 +202,7 @@ func (c *ClusterUsers) settle() error {
 		return err
 	}
 	var moved error
-	for _, kind := range store.AccessKinds() {
+	for _, kind := range store.CommonKinds() {
 		local, err := here.All(kind)
 		if err != nil {
 			return err
@@ -252,8 +264,7 @@ func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string)
 	case r == base: // changed, made or removed here only
 		return l, set(c.facts, r, local)
 	case l != base:
-		c.log.Warn("a user or token was changed on two nodes: that of the cluster counts", "kind", kind, "name",
-			key)
+		c.log.Warn("it was changed on two nodes: that of the cluster counts", "kind", kind, "name", key)
 	}
 	return r, set(store.SharedOf(c.state), l, cluster)
 }

@@ -12,18 +12,21 @@ import (
 	"mirrord/store"
 )
 
+// emptyFacts makes facts with nothing in them.
+func emptyFacts(t *testing.T) Facts {
+	t.Helper()
+	shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shared.Close() })
+	return localFacts{store.SharedOf(shared)}
+}
+
 // Users and tokens that are made, changed or removed on one node are so on all. A cluster whose keepers lost
 // everything takes nothing from anybody.
 func TestClusterUsers(t *testing.T) {
-	facts := func() Facts {
-		shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { shared.Close() })
-		return localFacts{store.SharedOf(shared)}
-	}
-	first := facts()
+	first := emptyFacts(t)
 	var nodes []*ClusterUsers
 	for range 3 {
 		st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
@@ -87,7 +90,7 @@ func TestClusterUsers(t *testing.T) {
 	user(1, "eve", "read")
 	settle()
 	has("ann=read eve=read")
-	second := facts()
+	second := emptyFacts(t)
 	for _, n := range nodes {
 		n.facts = second
 	}

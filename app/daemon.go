@@ -29,6 +29,7 @@ type DaemonOptions struct {
 	Space      string        // of jobs that name none; "": of none
 	Cluster    Peers         // of which the daemon is a part; nil: of none
 	Depot      Travels       // where a cluster has its sites between runs; nil: on the disks of its machines
+	Users      *ClusterUsers // what its users want; nil: this is of no cluster
 	Notify     NotifyOptions
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
@@ -68,6 +69,9 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		d.hosts.Beyond = o.Cluster
 		if d.share, err = newShare(o.Cluster, st, o.Depot, a.Log); err != nil {
 			return nil, err
+		}
+		if o.Users != nil {
+			d.share.exchange = o.Users.Exchange
 		}
 		kept = sharedRecords{records{kept: st, log: a.Log}, d.share}
 	} else if err := forgetElsewhere(st.Dir); err != nil {

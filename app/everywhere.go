@@ -57,6 +57,7 @@ type Everywhere struct {
 	nodes Nodes
 	ctx   context.Context // of runs elsewhere that somebody here waits for
 	stop  func()
+	users *ClusterUsers // nil: nothing is exchanged
 	waits time.Duration // for a job that no node has
 	live  sync.Map      // jobs whose runs elsewhere somebody here waits for: *status.Job
 
@@ -85,7 +86,7 @@ const (
 )
 
 // Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
-func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
+func Join(d *Daemon, nodes Nodes, users *ClusterUsers) (*Everywhere, error) {
 	if err := os.MkdirAll(filepath.Join(d.st.Dir, elsewhereFolder), 0o755); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,7 @@ func Join(d *Daemon, nodes Nodes) (*Everywhere, error) {
 			keep()
 			stop()
 		},
+		users:   users,
 		waits:   doesWithin,
 		said:    map[string]saidNode{},
 		gathers: make(chan struct{}, 1),
@@ -373,11 +375,11 @@ func (c *Everywhere) Runs(name string, n int) ([]status.Run, error) {
 		func(ctx context.Context, to far) ([]status.Run, error) { return to.Runs(ctx, name, n) })
 }
 
+// nodeOrder does something with a job of another node.
+type nodeOrder func(*control.Client, context.Context, string) (status.Job, error)
+
 // order does something with a job.
-func (c *Everywhere) order(
-	name string, here func(string) error,
-	there func(*control.Client, context.Context, string) (status.Job, error),
-) error {
+func (c *Everywhere) order(name string, here func(string) error, there nodeOrder) error {
 	_, err := elsewhere(c, name, c.waits,
 		func() (status.Job, error) { return status.Job{}, here(name) },
 		func(ctx context.Context, to far) (status.Job, error) { return there(to.Client, ctx, name) })
@@ -391,12 +393,12 @@ func (c *Everywhere) Cancel(name string) error {
 
 // Pause ends the run of a job and starts none until Resume.
 func (c *Everywhere) Pause(name string) error {
-	return c.order(name, c.Daemon.Pause, (*control.Client).Pause)
+	return c.pause(name, true, c.Daemon.Pause, (*control.Client).Pause)
 }
 
 // Resume takes Pause back.
 func (c *Everywhere) Resume(name string) error {
-	return c.order(name, c.Daemon.Resume, (*control.Client).Resume)
+	return c.pause(name, false, c.Daemon.Resume, (*control.Client).Resume)
 }
 
 // NotifyTest sends a test to everybody whom a job names, from the node that has it.

@@ -26,6 +26,8 @@ type fakeNodes struct {
 	mu    sync.Mutex
 	sites map[string]string       // nodes, by site
 	nodes map[string]http.Handler // that answer
+	facts Facts                   // that they share; nil: none
+	peers map[string]*twoPeers    // by node
 }
 
 // oneNode is one node's way to the others.
@@ -117,7 +119,7 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 		hosts[node][l.Addr().(*net.TCPAddr).IP.String()] = true
 	}
 	out := map[string]*Everywhere{}
-	nodes.nodes = map[string]http.Handler{}
+	nodes.nodes, nodes.peers = map[string]http.Handler{}, map[string]*twoPeers{}
 	for _, name := range names {
 		a := testApp(t.TempDir())
 		a.Jobs = t.TempDir()
@@ -130,11 +132,16 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 		}
 		peers, has := &twoPeers{Owner: new(storetest.Owner)}, hosts[name]
 		peers.has.Store(&has)
-		d, err := NewDaemon(a, st, DaemonOptions{Cluster: peers, Spread: -1})
+		nodes.peers[name] = peers
+		var users *ClusterUsers
+		if nodes.facts != nil {
+			users = NewClusterUsers(st, nodes.facts, a.Log)
+		}
+		d, err := NewDaemon(a, st, DaemonOptions{Cluster: peers, Users: users, Spread: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Join(d, oneNode{nodes, name})
+		all, err := Join(d, oneNode{nodes, name}, users)
 		if err == nil {
 			_, err = d.Reload()
 		}
@@ -144,9 +151,14 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error)
 		go func() { done <- d.Schedule(ctx) }()
+		var wg sync.WaitGroup
+		if users != nil {
+			wg.Go(func() { users.Follow(ctx, func() { HeedPauses(d) }) })
+		}
 		t.Cleanup(func() {
 			all.Close()
 			stop()
+			wg.Wait()
 			if err := errors.Join(<-done, st.Close()); err != nil {
 				t.Error(err)
 			}

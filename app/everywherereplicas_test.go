@@ -185,7 +185,7 @@ func (n *replicaNodes) join(t *testing.T, node string, has map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Join(d, oneNode{n.fakeNodes, node})
+	all, err := Join(d, oneNode{n.fakeNodes, node}, nil)
 	if err == nil {
 		_, err = d.Reload()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"mirrord/scheduler"
+	"mirrord/store"
 )
 
 // SetPaused says for the next daemon whether a job is paused; a daemon that runs is told through its socket.
@@ -29,5 +30,12 @@ func SetPaused(a *App, name string, paused bool) error {
 		return fmt.Errorf("%s is %s already", name, map[bool]string{true: "paused", false: "not paused"}[paused])
 	}
 	rec.Paused = paused
-	return kept.SaveRecords(map[string]*scheduler.Record{name: &rec})
+	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
+		return err
+	}
+	all, err := store.Pauses(store.SharedOf(st))
+	if _, shared := all[name]; err == nil && shared { // else the daemon of a node writes it down
+		_, err = notePause(st, name, paused, a.now())
+	}
+	return err
 }

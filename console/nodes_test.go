@@ -83,11 +83,11 @@ func consoleNodes(t *testing.T, n int) (nodes []*consoleNode, away *atomic.Bool)
 	for range n {
 		st := open()
 		users := app.NewClusterUsers(st, facts, slog.New(slog.DiscardHandler))
-		wg.Go(func() { users.Follow(ctx) })
+		wg.Go(func() { users.Follow(ctx, func() {}) })
 		own := store.NewConsoleFacts(st)
 		b := newBrowser(t, func(o *Options) {
 			o.Facts = own
-			o.Exchange = users.Exchange
+			o.Exchange = func(ctx context.Context) { users.Exchange(ctx) }
 			o.Now = time.Now
 			o.Passwords = &Passwords{
 				Book:   access.NewBook(own, time.Now),

@@ -11,9 +11,9 @@ const (
 	kindUsers  = "users"  // name -> UserFact as JSON
 )
 
-// AccessKinds are the kinds of Shared that nodes of a cluster have in common: users, tokens and sessions of
-// the console. A session comes after its user.
-func AccessKinds() []string { return []string{kindUsers, kindTokens, kindSessions} }
+// CommonKinds are the kinds of Shared that nodes of a cluster have in common: users, tokens, sessions of the
+// console and pauses of jobs. A session comes after its user.
+func CommonKinds() []string { return []string{kindUsers, kindTokens, kindSessions, kindPauses} }
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
 // digest only, or a key with which the calls of a webhook are signed, which is needed to check them.

@@ -167,7 +167,7 @@ func (d *consoleDoor) open() error {
 	})
 	var exchange func(context.Context)
 	if d.users != nil {
-		exchange = d.users.Exchange
+		exchange = func(ctx context.Context) { d.users.Exchange(ctx) }
 	}
 	d.server, err = console.New(console.Options{
 		Daemon: d.Face,

@@ -186,6 +186,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	var n *node
 	var cluster app.Peers
 	var sites app.Travels
+	var users *app.ClusterUsers
 	if f.node.on(a) {
 		n, err = f.node.join(ctx, a, x, st, f.maxRuns)
 		if err != nil {
@@ -199,6 +200,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		}
 		defer own.Close()
 		st, cluster = own, n
+		users = app.NewClusterUsers(st, n.jobs.Facts, log)
 		if n.depot != nil {
 			sites = n.depot
 		}
@@ -217,6 +219,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		Space:      f.space,
 		Cluster:    cluster,
 		Depot:      sites,
+		Users:      users,
 		Notify:     tell,
 		About:      about,
 	})
@@ -225,7 +228,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	var face app.Face = d
 	if n != nil {
-		all, err := app.Join(d, n)
+		all, err := app.Join(d, n, users)
 		if err != nil {
 			return err
 		}
@@ -245,10 +248,8 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		flags:  f.console,
 		log:    log,
 		own:    own,
+		users:  users,
 		say:    a.printf,
-	}
-	if n != nil {
-		door.users = app.NewClusterUsers(st, n.jobs.Facts, log)
 	}
 	servers, err := daemonServers(a, door, log, f, given, socket, fs.FileMode(mode))
 	if err == nil {
@@ -283,7 +284,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { d.FollowShare(ctx) })
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
-		wg.Go(func() { door.users.Follow(ctx) })
+		wg.Go(func() { users.Follow(ctx, func() { app.HeedPauses(d) }) })
 		if f.node.follow {
 			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
 		}
