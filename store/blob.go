@@ -21,8 +21,10 @@ import (
 type Blobs struct {
 	dir     *folder
 	spool   *Spool
-	durable bool             // Sync has something to do
-	dirs    [256]atomic.Bool // two-digit folders known to exist
+	durable bool // Sync has something to do
+	// away says where a depot has a body that is not here; fs.ErrNotExist when none is known to have it
+	away func([32]byte) (*awaySite, *AwayBody, error)
+	dirs [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
 	fresh   map[string]struct{} // names put since the last sync
@@ -84,16 +86,34 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 }
 
 // Stat implements Bodies. A body that another process may not have synced yet is covered by the next Sync.
+// One that a depot has for this machine is there.
 func (b *Blobs) Stat(d [32]byte) (FileStat, error) {
-	name := blobName(d)
-	fi, err := b.dir.root.Lstat(name)
+	fi, err := b.look(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, body, err := b.away(d); err == nil {
+			return FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true}, nil
+		}
+	}
 	if err != nil {
 		return FileStat{}, err
 	}
-	if b.durable && changedWithin(fi, syncedAfter) {
+	return FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
+}
+
+// Here reports whether a body lies on this machine.
+func (b *Blobs) Here(d [32]byte) bool {
+	_, err := b.look(d)
+	return err == nil
+}
+
+// look looks at the file of a body.
+func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
+	name := blobName(d)
+	fi, err := b.dir.root.Lstat(name)
+	if err == nil && b.durable && changedWithin(fi, syncedAfter) {
 		b.settled(name)
 	}
-	return FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
+	return fi, err
 }
 
 // syncedAfter is how long after its making a blob may still wait for the sync of the batch that brought it.
@@ -228,15 +248,26 @@ func (r *fileRange) Read(p []byte) (int, error) {
 	return n, lostBytes(err)
 }
 
-// AsFile implements BodyFiler.
-func (b *Blobs) AsFile(d [32]byte) (*os.File, error) {
-	f, err := b.dir.root.Open(blobName(d))
+// AsFile implements BodyFiler. A body that lies in a depot comes first.
+func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
+	f, err = b.dir.root.Open(blobName(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = b.bring(d, err); err == nil {
+			f, err = b.dir.root.Open(blobName(d))
+		}
+	}
 	return f, Unreadable(err)
 }
 
-// LinkTo implements BodyLinker.
+// LinkTo implements BodyLinker. A body that lies in a depot comes first.
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
-	return linkat(b.dir.fd, blobName(d), dir, name)
+	err := linkat(b.dir.fd, blobName(d), dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = b.bring(d, err); err == nil {
+			err = linkat(b.dir.fd, blobName(d), dir, name)
+		}
+	}
+	return err
 }
 
 // Delete implements Bodies.

@@ -85,6 +85,9 @@ func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
+	if errors.Is(err, ErrAway) {
+		return false, err
+	}
 	if err == nil {
 		right, err := hasDigest(f, digest)
 		f.Close()

@@ -91,7 +91,7 @@ func (s *SiteNotes) FormatStep() (f FormatStep, err error) {
 	if err != nil {
 		return f, err
 	}
-	f = FormatStep{From: int(format), To: FormatVersion}
+	f = FormatStep{From: int(format), To: max(int(format), FormatVersion)}
 	f.Copy = filepath.Join(s.dir, fmt.Sprint(formatCopyPrefix, format))
 	if fi, serr := s.db.file.Stat(); serr == nil {
 		f.Room, f.Stays = 3*fi.Size(), fi.Size()

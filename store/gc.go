@@ -144,6 +144,11 @@ type compactor struct {
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
+	if s.packs.away != nil && s.erase == nil {
+		if may, err := s.mayFree(ctx); err != nil || !may {
+			return c, err
+		}
+	}
 	uses, deltas, err := s.packUses(ctx)
 	if err != nil {
 		return c, err

@@ -203,6 +203,9 @@ func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
 	if at.Off < 0 || at.Len < frameHeader || at.Off > st.Size()-int64(at.Len) {
 		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, ErrDamaged)
 	}
+	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
+		return raw, err
+	}
 	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		return raw, readErr("read pack", err)

@@ -232,16 +232,17 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	return b, err
 }
 
-// good reports whether the body of a record is there, and has its digest.
+// good reports whether the body of a record is there, and has its digest. One that lies in a depot, and does
+// not come, is not damaged.
 func (w *healer) good(r *Resource) bool {
 	switch r.Body {
 	case PackBody:
 		_, err := w.frame(r)
-		return err == nil
+		return err == nil || errors.Is(err, ErrAway)
 	case BlobBody:
 		f, err := w.kept.kept.Open(r.Digest, 0, -1)
 		if err != nil {
-			return false
+			return errors.Is(err, ErrAway)
 		}
 		defer f.Close()
 		right, err := hasDigest(f, r.Digest)

@@ -89,7 +89,14 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	if err != nil {
 		return nil, errors.Join(diskErr("open packs", err), st.letGo())
 	}
-	st.packs = openPacks(pr)
+	away, err := s.aways.in(st.root, AwayName, name)
+	if err != nil {
+		return nil, errors.Join(err, pr.Close(), st.letGo())
+	}
+	st.packs = openPacks(pr, away)
+	if s.opt.PackSize > 0 {
+		st.packs.max = s.opt.PackSize
+	}
 	st.makeParts()
 	if !st.readOnly {
 		if err := st.spool.hold(); err != nil {
@@ -210,9 +217,9 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	}
 	if v := m.Get(kFormat); len(v) != 4 {
 		return db.damaged(errors.New("it has no format version"))
-	} else if be32(v) > FormatVersion {
+	} else if be32(v) > awayFormat {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			ErrNewerFormat, FormatVersion)
+			ErrNewerFormat, awayFormat)
 	} else if (be32(v) >= sealedFormat) && !tx.sealed {
 		return db.damaged(errors.New("its checksums are missing"))
 	}
@@ -246,8 +253,12 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if err := f.checkFormat(tx); err != nil {
 		return err
 	}
-	if m := tx.Bucket(bMeta); tx.sealed && (be32(m.Get(kFormat)) < FormatVersion) {
-		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+	format := uint32(FormatVersion)
+	if _, err := f.root.Lstat(AwayName); !errors.Is(err, fs.ErrNotExist) {
+		format = awayFormat
+	}
+	if m := tx.Bucket(bMeta); tx.sealed && (be32(m.Get(kFormat)) < format) {
+		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, format)); err != nil {
 			return err
 		}
 	}
@@ -313,14 +324,23 @@ func (s *State) Documents(name string) (*Documents, error) {
 	if !ValidName(name) {
 		return nil, fmt.Errorf("%q cannot name a site", name)
 	}
-	r, err := s.root.OpenRoot("sites/" + name + "/packs")
+	dir, err := s.root.OpenRoot("sites/" + name)
+	var r *os.Root
+	if err == nil {
+		defer dir.Close()
+		r, err = dir.OpenRoot("packs")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
 	}
 	if err != nil {
 		return nil, diskErr("open packs", err)
 	}
-	return &Documents{openPacks(r)}, nil
+	away, err := s.aways.in(dir, AwayName, name)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return &Documents{openPacks(r, away)}, nil
 }
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this

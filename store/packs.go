@@ -19,6 +19,7 @@ type packs struct {
 
 	unpacked unpackedBundles
 
+	away     *awaySite                // what of them a check-out has left in a depot; nil for nothing
 	tree     func() (*os.Root, error) // the published one, of which rests are
 	volatile bool                     // nothing is synced
 
@@ -50,8 +51,13 @@ func packNumber(name string) (n uint32) {
 	return n
 }
 
-func openPacks(root *os.Root) *packs {
-	return &packs{root: root, files: map[uint32]*os.File{}, max: maxPack}
+func openPacks(root *os.Root, away *awaySite) *packs {
+	return &packs{
+		root:  root,
+		away:  away,
+		files: map[uint32]*os.File{},
+		max:   maxPack,
+	}
 }
 
 // begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One
@@ -60,6 +66,9 @@ func openPacks(root *os.Root) *packs {
 func (p *packs) begin(num uint32, size int64) error {
 	if num == 0 {
 		num = 1
+	}
+	if p.away.lists(num) { // what comes of it takes its own places
+		return p.begin(num+1, 0)
 	}
 	f, err := p.root.OpenFile(packName(num), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -241,7 +250,7 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 	return raw, nil
 }
 
-// open returns the pack that a place is in.
+// open returns the pack that a place is in, of which a depot may have had that part.
 func (p *packs) open(at Place) (*os.File, error) {
 	f, err := p.file(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -252,6 +261,9 @@ func (p *packs) open(at Place) (*os.File, error) {
 	}
 	if err := at.check(f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
+		return nil, err
 	}
 	return f, nil
 }

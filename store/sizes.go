@@ -39,7 +39,9 @@ func Measure(s *Site) (z Sizes, err error) {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == BlobBody && !seen[key] {
 			seen[key] = true
-			z.Bodies += r.Size
+			if !s.packs.away.hasOnly(r.Digest, s.kept.kept) {
+				z.Bodies += r.Size
+			}
 		}
 		return nil
 	}
@@ -55,7 +57,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		return z, err
 	}
 	for _, dir := range []string{".", "packs", partsDir, redoFolder} {
-		if err := z.addFiles(s.root, dir); err != nil {
+		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
 			return z, diskErr("list files", err)
 		}
 	}
@@ -78,8 +80,9 @@ func publishedDocuments(s *Site) (sum int64, err error) {
 	return max(sum, 0), err
 }
 
-// addFiles adds the files of a folder of the site, but not those below it.
-func (z *Sizes) addFiles(root *os.Root, dir string) error {
+// addFiles adds the files of a folder of the site, but not those below it. Packs of which parts lie in a
+// depot have holes.
+func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil {
 		return ignoreGone(err)
@@ -92,6 +95,8 @@ func (z *Sizes) addFiles(root *os.Root, dir string) error {
 		case !fi.Mode().IsRegular():
 		case strings.HasPrefix(e.Name(), siteDB), dir == redoFolder:
 			z.Database += onDisk(fi)
+		case away.lists(packNumber(e.Name())):
+			z.Documents += onDisk(fi)
 		default:
 			z.Documents += fi.Size()
 		}

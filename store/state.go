@@ -30,7 +30,12 @@ import (
 //	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to
 //	   6 are read as they are
 //	8  site.db is sealed, see sealed.go. Formats 1 to 7 are read as they are, and sealed by the first run
+//	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so is
+//	   of it, and stays so. All others are of format 8
 const FormatVersion = 8
+
+// awayFormat is the format of a site whose packs may have holes.
+const awayFormat = FormatVersion + 1
 
 // sealedFormat is the first format in which values have checksums.
 const sealedFormat = 8
@@ -48,11 +53,15 @@ type Options struct {
 	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.
 	// Default: a folder of the state.
 	Bodies Bodies
+	// Away brings what check-outs have left in depots. Default: reading that is ErrAway.
+	Away Bringer
 	// Owner decides who may write a site, before the lock of its database does. Default: nobody, the lock alone
 	// decides.
 	Owner Owner
 	// Now is the clock of what is noted on the disk and of how long something counts. Default: time.Now.
 	Now func() time.Time
+	// PackSize is how many bytes a pack has before a new one is begun. Default: 256 MiB.
+	PackSize int64
 	// Log is told when a damaged mirror.db was made again. Default: nobody.
 	Log *slog.Logger
 }
@@ -62,10 +71,12 @@ type State struct {
 	Dir    string
 	Bodies Bodies // Blobs, or those of the options
 	Blobs  *Blobs
-	Spool  *Spool // of the blobs
+	Spool  *Spool  // of the blobs
+	Away   Bringer // of the options
 	opt    Options
 	root   *os.Root
 
+	aways   aways
 	checked checked
 	names   PublicNames
 }
@@ -116,6 +127,7 @@ func OpenState(dir string, opt Options) (*State, error) {
 		opt:    opt,
 		root:   root,
 		Bodies: opt.Bodies,
+		Away:   opt.Away,
 	}
 	s.Spool = &Spool{dir: bf}
 	s.Blobs = &Blobs{dir: bf, spool: s.Spool, durable: !opt.Volatile}
@@ -123,6 +135,8 @@ func OpenState(dir string, opt Options) (*State, error) {
 		s.Bodies = s.Blobs
 	}
 	s.Spool.kept = s.Bodies
+	s.aways.fetch = opt.Away
+	s.Blobs.away = func(d [32]byte) (*awaySite, *AwayBody, error) { return s.aways.body(s, d) }
 	s.names.state, s.checked.now = s, opt.Now
 	return s, nil
 }

@@ -21,7 +21,7 @@ const DepotNotes = "depots.json"
 // the log are made again; what is left of older formats, and what was set aside, is of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes:
+	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName:
 		return false
 	}
 	return name[0] != '.' && !strings.HasPrefix(name, siteDB+".")

@@ -53,6 +53,7 @@ type Stats struct {
 	Heads    int   `json:"heads"` // of answers, each time that a record refers to one
 	Bytes    int64 `json:"bytes"` // of bodies that were read
 	Versions int   `json:"versions"`
+	Away     int   `json:"away,omitempty"` // frames and blobs that were not looked at: a depot has them
 	Problems int   `json:"problems"`
 
 	// what the power cost of the log; no problem, because the database is whole

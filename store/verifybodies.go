@@ -58,8 +58,16 @@ func (v *verifier) documents() {
 // document checks a stored document.
 func (v *verifier) document(d *stored) {
 	v.st.Frames++
+	if v.s.packs.isAway(d.at) {
+		v.st.Away++
+		return
+	}
 	v.spend(min(int64(d.at.Len), d.size+frameHeader)) // of a frame of many, which is mostly read already
 	f, err := v.s.Frames.ReadFrame(v.frames, d.at)
+	if errors.Is(err, ErrAway) { // what it is over
+		v.st.Away++
+		return
+	}
 	if err != nil {
 		v.problem(BadFrame, d.url, "%v", err)
 		return
@@ -99,6 +107,10 @@ func (v *verifier) blob(r *Resource) {
 		return
 	case !fi.Regular || fi.Size != r.Size:
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
+		return
+	}
+	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.kept) {
+		v.st.Away++
 		return
 	}
 	if !v.deep {

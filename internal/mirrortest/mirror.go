@@ -62,6 +62,9 @@ type Mirror struct {
 	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.
 	Confirm time.Duration
 
+	Away     store.Bringer // of the state
+	PackSize int64         // of the state
+
 	Durable bool // documents are stored as a daemon does it, packed and synced
 	Damaged bool // the test has damaged the state: what Verify finds is no error
 
@@ -145,6 +148,8 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 		Volatile: !m.Durable,
 		Wait:     10 * time.Second,
 		Bodies:   m.Bodies,
+		Away:     m.Away,
+		PackSize: m.PackSize,
 		Owner:    m.Owner,
 		Now:      m.Now,
 	})
@@ -206,6 +211,7 @@ func (m *Mirror) Site(f func(*store.Site)) {
 		Volatile: true,
 		Wait:     10 * time.Second,
 		Bodies:   m.Bodies,
+		Away:     m.Away,
 		Now:      m.Now,
 	})
 	if err != nil {

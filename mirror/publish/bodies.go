@@ -4,6 +4,7 @@ package publish
 
 import (
 	"crypto/sha256"
+	"errors"
 
 	"mirrord/mirror/render"
 	"mirrord/site"
@@ -52,6 +53,9 @@ func (b *SiteBodies) damaged(rec *store.Resource) (bool, error) {
 		return store.DiscardBody(b.Blobs, rec.Digest)
 	}
 	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	if errors.Is(err, store.ErrAway) {
+		return false, err
+	}
 	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
 }
 

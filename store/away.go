@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
+// as it was, with holes. The file AwayName of the site's folder says which parts may be holes, which bodies
+// may be missing, and where the depot has them. Nothing changes the file; the next check-out replaces it, and
+// BringAll removes it. Whether a part has come is told by its digest alone: so a kill at any point, and two
+// processes that bring the same part, do no harm. No frame is appended to a pack that the file names.
+
+// AwayName is the file of a site's folder that says what lies in a depot only. It stays on its machine.
+const AwayName = "away.json"
+
+// AwayVersion is the version of that file.
+const AwayVersion = 1
+
+// SHA256 is a SHA-256, as hexadecimal digits in JSON.
+type SHA256 [32]byte
+
+// String returns the hexadecimal digits.
+func (d SHA256) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d SHA256) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *SHA256) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(d) {
+		return fmt.Errorf("%q is no digest", text)
+	}
+	*d = SHA256(b)
+	return nil
+}
+
+// Away is what a check-out has left in a depot.
+type Away struct {
+	Format   int        `json:"format"`
+	Depot    string     `json:"depot"`    // its address
+	Cluster  string     `json:"cluster"`  // by which depots are told from one another
+	Sequence uint64     `json:"sequence"` // of the check-in
+	Segments []string   `json:"objects"`
+	Packs    []AwayPack `json:"packs,omitempty"`
+	Bodies   []AwayBody `json:"bodies,omitempty"`
+}
+
+// AwayPack is a pack of which parts may be holes, by where they begin.
+type AwayPack struct {
+	Number uint32     `json:"number"`
+	Parts  []AwayPart `json:"parts"`
+}
+
+// AwayPart is a part of a pack, or a body, and where the depot has it: as it is, or as a zstd frame when
+// Stored is smaller.
+type AwayPart struct {
+	From    int64  `json:"from,omitempty"` // in the pack
+	Size    int64  `json:"n"`
+	SHA256  SHA256 `json:"d"`
+	Segment int    `json:"o"` // number in Away.Segments
+	At      int64  `json:"at"`
+	Stored  int64  `json:"s"`
+}
+
+// AwayBody is a body that is published as it came.
+type AwayBody struct {
+	AwayPart
+	Modified int64 `json:"m"` // Unix nanoseconds
+}
+
+// Bringer brings what check-outs have left in depots.
+type Bringer interface {
+	// FetchParts calls use with the bytes of each part, which have its digest, from several goroutines.
+	FetchParts(from *Away, parts []AwayPart, use func(p *AwayPart, raw []byte) error) error
+	// FetchBody opens a body. Its bytes may not have its digest.
+	FetchBody(from *Away, p *AwayBody) (io.ReadCloser, error)
+}
+
+// ErrAway says that something lies in a depot, and does not come. It is not damaged.
+var ErrAway = errors.New("it lies in the depot only")
+
+// awaySite is what a site has in a depot.
+type awaySite struct {
+	Away
+	site   string
+	info   fs.FileInfo // of the file that says so
+	fetch  Bringer     // nil: nobody can
+	packs  map[uint32]*awayPack
+	bodies map[[32]byte]*AwayBody
+
+	mu sync.Mutex // held while something is brought
+}
+
+// awayPack is an AwayPack, and which parts are known to be here.
+type awayPack struct {
+	parts []AwayPart
+	here  []atomic.Bool
+}
+
+// aways is what the sites of a state have in depots, as far as somebody has asked.
+type aways struct {
+	fetch Bringer
+
+	mu    sync.Mutex
+	sites map[string]*awaySite
+}
+
+// in reads what a site has in a depot, from a file of a folder; nil for nothing.
+func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
+	fi, err := root.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diskErr("look at "+AwayName, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.sites[site]; s != nil && os.SameFile(s.info, fi) && s.info.ModTime().Equal(fi.ModTime()) {
+		return s, nil
+	}
+	b, err := root.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, readErr("read "+AwayName, err)
+	}
+	s := &awaySite{site: site, info: fi, fetch: a.fetch}
+	if err := json.Unmarshal(b, &s.Away); err != nil {
+		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out brings the mirror again", site, AwayName,
+			ErrDamaged, err)
+	}
+	if s.Format > AwayVersion {
+		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, ErrNewerFormat)
+	}
+	if err := s.index(); err != nil {
+		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, ErrDamaged, err)
+	}
+	if a.sites == nil {
+		a.sites = map[string]*awaySite{}
+	}
+	a.sites[site] = s
+	return s, nil
+}
+
+// index makes what is looked up, and checks what is relied on.
+func (a *awaySite) index() error {
+	a.packs, a.bodies = map[uint32]*awayPack{}, map[[32]byte]*AwayBody{}
+	good := func(p *AwayPart) bool {
+		return p.Segment >= 0 && p.Segment < len(a.Segments) && p.From >= 0 && p.Size >= 0 && p.At >= 0 &&
+			p.Stored >= 0 && p.Stored <= p.Size
+	}
+	for i := range a.Packs {
+		p := &a.Packs[i]
+		end := int64(0)
+		for k := range p.Parts {
+			if part := &p.Parts[k]; !good(part) || part.From < end || part.Size == 0 {
+				return fmt.Errorf("pack %d: a part lies nowhere", p.Number)
+			}
+			end = p.Parts[k].From + p.Parts[k].Size
+		}
+		a.packs[p.Number] = &awayPack{parts: p.Parts, here: make([]atomic.Bool, len(p.Parts))}
+	}
+	for i := range a.Bodies {
+		b := &a.Bodies[i]
+		if !good(&b.AwayPart) {
+			return fmt.Errorf("body %s lies nowhere", b.SHA256)
+		}
+		a.bodies[b.SHA256] = b
+	}
+	return nil
+}
+
+// failed is an error of reading what does not come.
+func (a *awaySite) failed(what string, err error) error {
+	if err == nil {
+		err = errors.New("this command does not read depots")
+	}
+	return fmt.Errorf("%s of %s: %w, %s (check-in %d): %v; it comes when that can be read, at this address or "+
+		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, ErrAway, a.Depot, a.Sequence,
+		err)
+}
+
+// lists reports whether parts of a pack may be holes.
+func (a *awaySite) lists(num uint32) bool { return a != nil && a.packs[num] != nil }
+
+// missing lists the parts of a range that are not known to be here.
+func (p *awayPack) missing(from, to int64) (nums []int) {
+	i := sort.Search(len(p.parts), func(i int) bool { return p.parts[i].From+p.parts[i].Size > from })
+	for ; i < len(p.parts) && p.parts[i].From < to; i++ {
+		if !p.here[i].Load() {
+			nums = append(nums, i)
+		}
+	}
+	return nums
+}
+
+// look reads parts, and returns those that have not come.
+func (p *awayPack) look(f *os.File, nums []int) (missing []int) {
+	for _, i := range nums {
+		part := &p.parts[i]
+		raw := make([]byte, part.Size)
+		if _, err := f.ReadAt(raw, part.From); err == nil && sha256.Sum256(raw) == part.SHA256 {
+			p.here[i].Store(true)
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// bring makes a range of a pack be here.
+func (p *packs) bring(num uint32, from, to int64) error {
+	if !p.away.lists(num) {
+		return nil
+	}
+	pack := p.away.packs[num]
+	nums := pack.missing(from, to)
+	if len(nums) == 0 {
+		return nil
+	}
+	p.away.mu.Lock()
+	defer p.away.mu.Unlock()
+	name := packName(num)
+	f, err := p.root.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // what is here can be read
+		f, err = p.root.Open(name)
+	}
+	if err != nil {
+		return readErr("read pack", err)
+	}
+	err = p.away.fill(f, pack, pack.look(f, nums))
+	return errors.Join(err, diskErr("write pack", f.Close()))
+}
+
+// fill writes parts that have not come into their pack.
+func (a *awaySite) fill(f *os.File, pack *awayPack, nums []int) error {
+	parts, number := make([]AwayPart, len(nums)), make(map[int64]int, len(nums))
+	for k, i := range nums {
+		parts[k] = pack.parts[i]
+		number[parts[k].From] = i
+	}
+	return a.parts("parts of the packs", parts, func(p *AwayPart, raw []byte) error {
+		if _, err := f.WriteAt(raw, p.From); err != nil {
+			return diskErr("write pack", err)
+		}
+		pack.here[number[p.From]].Store(true)
+		return nil
+	})
+}
+
+// parts brings parts, and has them used. An error of use is returned as it is.
+func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []byte) error) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	if a.fetch == nil {
+		return a.failed(what, nil)
+	}
+	var own atomic.Pointer[error]
+	err := a.fetch.FetchParts(&a.Away, parts, func(p *AwayPart, raw []byte) error {
+		err := use(p, raw)
+		if err != nil {
+			own.Store(&err)
+		}
+		return err
+	})
+	if failed := own.Load(); failed != nil {
+		return *failed
+	}
+	if err != nil {
+		return a.failed(what, err)
+	}
+	return nil
+}
+
+// isAway reports whether a part of a frame has not come.
+func (p *packs) isAway(at Place) bool {
+	if !p.away.lists(at.Pack) {
+		return false
+	}
+	pack := p.away.packs[at.Pack]
+	nums := pack.missing(at.Off, at.Off+int64(at.Len))
+	if len(nums) == 0 {
+		return false
+	}
+	f, err := p.root.Open(packName(at.Pack))
+	if err != nil {
+		return false // whoever reads it is told
+	}
+	defer f.Close()
+	return len(pack.look(f, nums)) > 0
+}
+
+// body returns what says of a body where a depot has it; fs.ErrNotExist when nothing does.
+func (a *aways) body(s *State, d [32]byte) (*awaySite, *AwayBody, error) {
+	names, err := siteFolders(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		left, err := a.in(s.root, "sites/"+name+"/"+AwayName, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if left != nil && left.bodies[d] != nil {
+			return left, left.bodies[d], nil
+		}
+	}
+	return nil, nil, fs.ErrNotExist
+}
+
+// bring makes a body be here that lies in a depot; missing is the error when none is known to have it.
+func (b *Blobs) bring(d [32]byte, missing error) error {
+	a, body, err := b.away(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	if a.fetch == nil {
+		return a.failed("a body", nil)
+	}
+	if err := b.spool.hold(); err != nil {
+		return err
+	}
+	defer b.spool.unhold()
+	from, err := a.fetch.FetchBody(&a.Away, body)
+	if err != nil {
+		return a.failed("a body", err)
+	}
+	defer from.Close()
+	w, err := b.spool.Create()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, awayReader{from, a}); err != nil {
+		w.Abort()
+		return err
+	}
+	if w.Digest() != d {
+		w.Abort()
+		return a.failed("a body", errors.New("it has other bytes there"))
+	}
+	_, _, err = w.Commit(time.Unix(0, body.Modified))
+	return err
+}
+
+// awayReader reads a body that a depot has: its errors are those of the depot.
+type awayReader struct {
+	r io.Reader
+	a *awaySite
+}
+
+func (r awayReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = r.a.failed("a body", err)
+	}
+	return n, err
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Needed is what of a site must be here at once: for its published tree, and for the next run.
+type Needed struct {
+	LastPack uint32 // to which frames are appended
+	Places   []Place
+	Bodies   map[[32]byte]bool // that are published as they came
+}
+
+// NeededNow finds what the records that are part of the mirror, and the unfinished run, refer to. What that
+// is over, if it is a delta, only who reads it knows.
+func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
+	n := &Needed{Bodies: map[[32]byte]bool{}}
+	add := func(r *Resource) error {
+		switch r.Body {
+		case PackBody:
+			n.Places = append(n.Places, r.At)
+		case BlobBody:
+			n.Bodies[r.Digest] = true
+		}
+		return ctx.Err()
+	}
+	err := s.Records.Resources(func(r *Resource) error {
+		if !r.InSet {
+			return nil
+		}
+		return add(r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Records.Replay(func(uint32, NewURL) error { return ctx.Err() },
+		func(r *Resource, _ []byte, _ bool) error { return add(r) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(n.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
+	})
+	return n, s.db.View(func(tx *transaction) error {
+		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
+			n.LastPack = be32(v)
+		}
+		return nil
+	})
+}
+
+// PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.
+func PackNumber(file string) uint32 {
+	name, _ := strings.CutPrefix(file, "packs/")
+	return packNumber(name)
+}
+
+// LeftAway reports whether a check-out left a part of a file in the depot, with those bytes: they count,
+// whatever lies here.
+func (t *Travelling) LeftAway(file string, from, size int64, digest SHA256) bool {
+	a := t.packs.away
+	num := PackNumber(file)
+	if num == 0 || !a.lists(num) {
+		return false
+	}
+	parts := a.packs[num].parts
+	i := sort.Search(len(parts), func(i int) bool { return parts[i].From >= from })
+	return i < len(parts) && parts[i].From == from && parts[i].Size == size && parts[i].SHA256 == digest
+}
+
+// Bring makes a range of a file be here.
+func (t *Travelling) Bring(file string, from, to int64) error {
+	if num := PackNumber(file); num > 0 {
+		return t.packs.bring(num, from, to)
+	}
+	return nil
+}
+
+// BringAll brings what a check-out has left in the depot, of packs and of the bodies that the site refers to.
+// It returns how many bytes that was. A site that a process has open for writing is ErrLocked in the end.
+func BringAll(ctx context.Context, s *State, name string) (bytes int64, err error) {
+	a, err := s.aways.in(s.root, "sites/"+name+"/"+AwayName, name)
+	if a == nil || err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("bring all of %s: %w", name, err)
+		}
+	}()
+	if bytes, err = bringAll(ctx, s, name); err != nil {
+		return bytes, err
+	}
+	h, err := HoldSite(s, name)
+	if err != nil {
+		return bytes, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	file := "sites/" + name + "/" + AwayName
+	fi, err := s.root.Lstat(file)
+	if err != nil || !os.SameFile(fi, a.info) {
+		return bytes, diskErr("bring all", ignoreGone(err)) // another check-out came between
+	}
+	d, err := s.root.Open("sites")
+	if err == nil {
+		err = errors.Join(syncFS(int(d.Fd())), d.Close())
+	}
+	if err == nil {
+		err = s.root.Remove(file)
+	}
+	return bytes, diskErr("bring all", err)
+}
+
+// bringAll is BringAll but for the file that says what was left.
+func bringAll(ctx context.Context, s *State, name string) (bytes int64, err error) {
+	view, err := s.ViewSite(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	if view.packs.away == nil {
+		return 0, nil
+	}
+	for i := range view.packs.away.Packs {
+		p := &view.packs.away.Packs[i]
+		if err := ctx.Err(); err != nil {
+			return bytes, err
+		}
+		pack := view.packs.away.packs[p.Number]
+		f, err := view.packs.file(p.Number)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a collection has removed it
+		}
+		if err != nil {
+			return bytes, readErr("read pack", err)
+		}
+		for _, i := range pack.look(f, pack.missing(0, math.MaxInt64)) {
+			bytes += pack.parts[i].Size
+		}
+		if err := view.packs.bring(p.Number, 0, math.MaxInt64); err != nil {
+			return bytes, err
+		}
+	}
+	var small []AwayPart
+	err = UsedBodies(ctx, view, func(d [32]byte) error {
+		body := view.packs.away.bodies[d]
+		if body == nil || s.Blobs.Here(d) {
+			return nil
+		}
+		if bytes += body.Size; body.Size < togetherBelow {
+			small = append(small, body.AwayPart)
+			return nil
+		}
+		return s.Blobs.bring(d, fs.ErrNotExist)
+	})
+	if err == nil {
+		err = s.Blobs.bringSmall(view.packs.away, small)
+	}
+	if err != nil {
+		return bytes, err
+	}
+	return bytes, s.Blobs.Sync()
+}
+
+// togetherBelow is the size from which on bodies are brought one by one.
+const togetherBelow = 1 << 20
+
+// bringSmall brings small bodies.
+func (b *Blobs) bringSmall(a *awaySite, parts []AwayPart) error {
+	if err := b.spool.hold(); err != nil {
+		return err
+	}
+	defer b.spool.unhold()
+	return a.parts("bodies", parts, func(p *AwayPart, raw []byte) error {
+		return b.Put(p.SHA256, raw, time.Unix(0, a.bodies[p.SHA256].Modified))
+	})
+}
+
+// hasOnly reports whether a body lies in a depot, and not here.
+func (a *awaySite) hasOnly(d [32]byte, kept Bodies) bool {
+	if a == nil || a.bodies[d] == nil {
+		return false
+	}
+	b, ok := kept.(*Blobs)
+	return ok && !b.Here(d)
+}
+
+// mayFree reports whether some pack may be worth emptying, by the records alone: which frames are deltas, and
+// what they are over, is known only to who reads them, and brings them for that. A frame of many documents
+// counts as in use when one of them is.
+func (s *compactor) mayFree(ctx context.Context) (bool, error) {
+	type frame struct {
+		pack uint32
+		off  int64
+	}
+	used, live := map[frame]bool{}, map[uint32]int64{}
+	pinned := map[uint32]bool{}
+	err := s.records.bodied(ctx, func(r *Resource, held bool) error {
+		if r.Body != PackBody {
+			return nil
+		}
+		pinned[r.At.Pack] = pinned[r.At.Pack] || held
+		if f := (frame{r.At.Pack, r.At.Off}); !used[f] {
+			used[f] = true
+			live[f.pack] += int64(r.At.Len)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	last, err := s.lastPack()
+	if err != nil {
+		return false, err
+	}
+	names, err := fs.ReadDir(s.packs.root.FS(), ".")
+	for _, e := range names {
+		num := packNumber(e.Name())
+		if num == 0 || num > last || pinned[num] {
+			continue
+		}
+		fi, ierr := e.Info()
+		if err = errors.Join(err, ignoreGone(ierr)); ierr != nil {
+			continue
+		}
+		few := float64(live[num]) < liveShare*float64(fi.Size())
+		if few && (num < last || fi.Size()-live[num] >= minHoles) {
+			return true, err
+		}
+	}
+	return false, diskErr("list packs", err)
+}
