@@ -111,6 +111,7 @@ func openDepot(
 		Machine: machine,
 		Note:    a.note,
 		Now:     a.now,
+		Address: address,
 	}
 	d, err := depot.Open(ctx, o)
 	if lacking := errors.Is(err, depot.ErrNoDepot); write && (lacking || (err == nil && !d.AtKeepers())) {
@@ -298,15 +299,22 @@ func madeWhole(ctx context.Context, st *store.State, aside string) (err error) {
 	return err
 }
 
-// OpenDepot opens a depot for a daemon, and tests it first.
-func OpenDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
+// OpenDepot opens a depot for a daemon, and tests it first. Check-outs leave there what only older versions
+// need, if onDemand says so.
+func OpenDepot(ctx context.Context, a *App, address string, onDemand bool) (*depot.Depot, error) {
 	d, _, err := openDepot(ctx, a, address, true, true)
+	if err == nil {
+		d.OnDemand = onDemand
+	}
 	return d, err
 }
 
-// ReadDepot opens a depot to which nothing is brought.
-func ReadDepot(ctx context.Context, a *App, address string) (*depot.Depot, error) {
+// ReadDepot opens a depot to which nothing is brought. onDemand is that of OpenDepot.
+func ReadDepot(ctx context.Context, a *App, address string, onDemand bool) (*depot.Depot, error) {
 	d, _, err := openDepot(ctx, a, address, false, false)
+	if err == nil {
+		d.OnDemand = onDemand
+	}
 	return d, err
 }
 

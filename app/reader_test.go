@@ -62,7 +62,7 @@ func TestReader(t *testing.T) {
 	claimed := map[string]int{}
 	r := &Reader{
 		State: st,
-		Open:  func(ctx context.Context) (*depot.Depot, error) { return ReadDepot(ctx, here, at) },
+		Open:  func(ctx context.Context) (*depot.Depot, error) { return ReadDepot(ctx, here, at, false) },
 		Claim: func(name string) (func(), bool) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -125,7 +125,7 @@ func TestReader(t *testing.T) {
 	away := &Reader{
 		State: st,
 		Open: func(ctx context.Context) (*depot.Depot, error) {
-			return ReadDepot(ctx, here, "file://"+t.TempDir()+"/none")
+			return ReadDepot(ctx, here, "file://"+t.TempDir()+"/none", false)
 		},
 		Log: slog.New(slog.DiscardHandler),
 	}

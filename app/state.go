@@ -28,7 +28,7 @@ func (a *App) OpenState() (st *store.State, ok bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "sites")); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	st, err = store.OpenState(dir, store.Options{Log: a.Log, Now: a.now})
+	st, err = store.OpenState(dir, store.Options{Away: leftBehind(a), Log: a.Log, Now: a.now})
 	return st, err == nil, err
 }
 
@@ -85,6 +85,7 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 		return nil, err
 	}
 	return store.OpenState(dir, store.Options{
+		Away:  leftBehind(a),
 		Wait:  lookWait,
 		Owner: a.Owner,
 		Log:   a.Log,

@@ -45,6 +45,7 @@ type unit struct {
 	// bodies calls its argument for each body that the unit refers to; nil: there are none
 	bodies func(ctx context.Context, f func([32]byte) error) error
 	local  store.Bodies
+	from   *store.Travelling // nil: nothing of the files can lie in a depot
 	known  *note             // of this machine
 	note   func(*note) error // replaces it
 }
@@ -53,7 +54,7 @@ type unit struct {
 // reads or writes the site. The state must be that of a machine that checked the site out, or made it: else
 // it is ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
 func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In) (*CheckedIn, error) {
-	plain, err := plainState(st)
+	plain, err := d.plainState(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +70,7 @@ func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In
 		tx:    t.Tx,
 		files: t.Files,
 		local: plain.Bodies,
+		from:  t,
 		bodies: func(ctx context.Context, f func([32]byte) error) error {
 			return store.UsedBodies(ctx, t.Site, f)
 		},
@@ -103,8 +105,8 @@ func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In
 
 // plainState opens the state once more, without an owner above: whoever checks a site in or out has its
 // lease, or needs none.
-func plainState(st *store.State) (*store.State, error) {
-	return store.OpenState(st.Dir, store.Options{Now: st.Now})
+func (d *Depot) plainState(ctx context.Context, st *store.State) (*store.State, error) {
+	return store.OpenState(st.Dir, store.Options{Now: st.Now, Away: &fetcher{ctx, d, st.Away}})
 }
 
 // checkin puts a unit.

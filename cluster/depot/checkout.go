@@ -5,7 +5,6 @@ package depot
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ type CheckedOut struct {
 // A site that the depot does not know is ErrUnknown, and what is here stays. When only the site here has
 // changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
 func (d *Depot) Checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
-	plain, err := plainState(st)
+	plain, err := d.plainState(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,10 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 		}
 		if stays {
 			out.Unchanged, out.Ahead = tx == known.Tx, tx != known.Tx
-			return out, nil
+			if !d.OnDemand {
+				out.Received, err = store.BringAll(ctx, st, site)
+			}
+			return out, err
 		}
 	}
 	m, err := d.manifest(ctx, p)
@@ -117,8 +119,17 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 		pointer: p,
 		out:     out,
 	}
+	if d.OnDemand {
+		r.left = newLeaving(d, p)
+	}
 	if err := r.receive(ctx, m); err != nil {
 		return nil, err
+	}
+	if err := r.left.write(a.Root); err != nil {
+		return nil, err
+	}
+	if o.Ready == nil && r.left.any() {
+		o.Ready = opened
 	}
 	if o.Ready != nil {
 		if err := o.Ready(ctx, st, a.Aside); err != nil {
@@ -154,6 +165,7 @@ type receiver struct {
 	arrival *store.Arrival
 	pointer *Pointer
 	out     *CheckedOut
+	left    *leaving // nil: nothing is left in the depot
 
 	runs   [][]byte
 	job    []byte
@@ -186,21 +198,40 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 			}
 			continue
 		}
+		if r.left != nil && store.PackNumber(f.Name) > 0 {
+			r.left.packs = append(r.left.packs, f)
+			continue
+		}
 		if pieces, err = r.file(ctx, m, f, pieces); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	for i := range pieces {
-		r.out.Received += pieces[i].stored
-	}
-	r.depot.Note(fmt.Sprintf("%s: fetching %d pieces of files", r.out.Site, len(pieces)))
-	if err := r.depot.fetch(ctx, pieces); err != nil {
+	if err := r.fetch(ctx, pieces); err != nil {
 		return err
 	}
 	if err := r.takeRecords(noted.Bytes()); err != nil {
 		return err
 	}
-	return r.bodies(ctx, m)
+	s, err := r.state.ViewSite(r.arrival.Aside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r.left != nil {
+		if err := r.packs(ctx, m, s); err != nil {
+			return err
+		}
+	}
+	return r.bodies(ctx, m, s)
+}
+
+// fetch brings pieces of files.
+func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
+	for i := range pieces {
+		r.out.Received += pieces[i].stored
+	}
+	r.depot.Note(fmt.Sprintf("%s: fetching %d pieces of files", r.out.Site, len(pieces)))
+	return r.depot.fetch(ctx, pieces)
 }
 
 // inMemory fetches a small file into memory.
@@ -366,100 +397,6 @@ func fileMode(f *File) fs.FileMode {
 		mode = 0o640
 	}
 	return mode | 0o600
-}
-
-// takeRecords notes what the depot has of the job's runs.
-func (r *receiver) takeRecords(raw []byte) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	var noted records
-	if err := json.Unmarshal(raw, &noted); err != nil {
-		return fmt.Errorf("%s: %w: %w", recordsName, ErrDamaged, err)
-	}
-	for _, run := range noted.Runs {
-		r.runs = append(r.runs, run)
-	}
-	r.job = noted.Job
-	return nil
-}
-
-// bodies fetches the bodies that the site refers to and this machine lacks.
-func (r *receiver) bodies(ctx context.Context, m *Manifest) (err error) {
-	b := NewBodies(ctx, r.depot.Store)
-	if err := b.load(ctx, m.Bodies); err != nil {
-		return err
-	}
-	s, err := r.state.ViewSite(r.arrival.Aside)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	var pieces []piece
-	err = store.UsedBodies(ctx, s, func(digest [32]byte) error {
-		if _, err := r.state.Bodies.Stat(digest); err == nil {
-			return nil
-		}
-		p := b.place(digest)
-		if p == nil {
-			r.out.Lacks++ // verify says which
-			return nil
-		}
-		r.out.Bodies++
-		r.out.Received += p.stored
-		if p.size >= largeBody {
-			return r.largeBody(b, digest, p)
-		}
-		modified := p.modified
-		put := func(raw []byte) error { return r.state.Bodies.Put(digest, raw, modified) }
-		if p.size == 0 {
-			return put(nil)
-		}
-		pieces = append(pieces, piece{
-			object: p.object,
-			at:     p.at,
-			stored: p.stored,
-			size:   p.size,
-			digest: digest,
-			use:    put,
-		})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	r.depot.Note(fmt.Sprintf("%s: fetching %d bodies", r.out.Site, len(pieces)))
-	if err := r.depot.fetch(ctx, pieces); err != nil {
-		return err
-	}
-	if y, ok := r.state.Bodies.(store.BodySyncer); ok {
-		return y.Sync()
-	}
-	return nil
-}
-
-// largeBody fetches a body range by range.
-func (r *receiver) largeBody(b *Bodies, digest [32]byte, p *bodyPlace) error {
-	r.depot.Note(fmt.Sprintf("%s: fetching a body of %d MB", r.out.Site, p.size/1e6))
-	body, err := b.Open(digest, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	w, err := r.state.Spool.Create()
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, body); err != nil {
-		w.Abort()
-		return err
-	}
-	if w.Digest() != digest {
-		w.Abort()
-		return fmt.Errorf("%s: %w", p.object, ErrDamaged)
-	}
-	_, _, err = w.Commit(p.modified)
-	return err
 }
 
 // finish puts the site in its place, with a note of what it is.

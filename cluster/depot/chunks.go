@@ -99,7 +99,7 @@ func (c *checkin) putChunks(ctx context.Context, f *store.TravelFile, out *File)
 			if at+w.Size > f.Size() {
 				break
 			}
-			if untouched && c.keeps(w) {
+			if (untouched && c.keeps(w)) || c.isAway(f, at, w) {
 				out.Chunks = append(out.Chunks, c.keep(w))
 			} else if err := c.putChunk(ctx, f, at, w.Size, w, out); err != nil {
 				return err
@@ -133,6 +133,13 @@ func (c *checkin) keeps(w *Chunk) bool {
 	return !c.thin[w.Segment] && !c.condemned[c.base.Segments[w.Segment].Name]
 }
 
+// isAway reports whether a chunk is one that a check-out has left in the depot, and that stays where it lies,
+// however little of its object is in use. One that a collection will remove is brought, and put again.
+func (c *checkin) isAway(f *store.TravelFile, at int64, w *Chunk) bool {
+	return c.unit.from != nil && c.unit.from.LeftAway(f.Name, at, w.Size, w.SHA256) &&
+		!c.condemned[c.base.Segments[w.Segment].Name]
+}
+
 // keep returns a chunk of the manifest before as one of the new manifest.
 func (c *checkin) keep(w *Chunk) Chunk {
 	o := c.base.Segments[w.Segment]
@@ -160,6 +167,11 @@ func (c *checkin) putChunk(
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if c.unit.from != nil {
+		if err := c.unit.from.Bring(f.Name, at, at+n); err != nil {
+			return err
+		}
 	}
 	raw := make([]byte, n)
 	k, err := f.ReadAt(raw, at)

@@ -24,7 +24,6 @@ package depot
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +50,10 @@ type Options struct {
 	// Epoch is the shortest time between two collections; default one hour. No check-in takes longer between its
 	// last look at the epoch and its end than a third of it.
 	Epoch time.Duration
+	// OnDemand has check-outs leave in the depot what only older versions need: it comes when it is read. The
+	// depot is then the only one that has it.
+	OnDemand bool
+	Address  string // of the store, for who reads later what was left; default: the name of the store
 }
 
 // Depot is an open depot. Its methods may be called from several goroutines, for different sites.
@@ -107,6 +110,9 @@ func Open(ctx context.Context, o Options) (*Depot, error) {
 	}
 	if o.Epoch == 0 {
 		o.Epoch = time.Hour
+	}
+	if o.Address == "" {
+		o.Address = o.Store.String()
 	}
 	if o.Pointers == nil {
 		o.Pointers = objectPointers{o.Store}
@@ -251,25 +257,9 @@ func (d *Depot) loaded(name string) bool {
 }
 
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.
-type SHA256 [32]byte
+type SHA256 = store.SHA256
 
 func digestOf(b []byte) SHA256 { return sha256.Sum256(b) }
-
-// String returns the hexadecimal digits.
-func (d SHA256) String() string { return hex.EncodeToString(d[:]) }
-
-// MarshalText implements encoding.TextMarshaler.
-func (d SHA256) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *SHA256) UnmarshalText(text []byte) error {
-	b, err := hex.DecodeString(string(text))
-	if err != nil || len(b) != len(d) {
-		return fmt.Errorf("%q is no digest", text)
-	}
-	*d = SHA256(b)
-	return nil
-}
 
 // Sites lists the names of the sites that the depot has, with what their pointers say.
 func (d *Depot) Sites(ctx context.Context) ([]Pointer, error) {

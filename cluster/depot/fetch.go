@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/cluster/objects"
+	"mirrord/store"
 )
 
 // piece is a part of an object that is to be fetched.
@@ -100,3 +101,6 @@ func (d *Depot) fetchRun(ctx context.Context, dec *zstd.Decoder, run []piece) er
 	}
 	return nil
 }
+
+// Fetcher brings what check-outs have left in the depot. The context is that of all calls.
+func (d *Depot) Fetcher(ctx context.Context) store.Bringer { return &fetcher{ctx: ctx, depot: d} }

@@ -267,7 +267,7 @@ of the other cluster must not run any more: they would request the same hosts.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				d, err := app.OpenDepot(ctx, a.app(), depotAddress(a, address))
+				d, err := app.OpenDepot(ctx, a.app(), depotAddress(a, address), false)
 				if err != nil {
 					return err
 				}
@@ -298,7 +298,9 @@ type nodeFlags struct {
 	follow  bool   // it has the mirrors of other nodes too, to read
 	depot   string // address; "": each site stays on one node
 	keepers int
-	keeper  keeperFlags
+	// check-outs leave in the depot what only older versions need
+	onDemand bool
+	keeper   keeperFlags
 }
 
 // keeperFlags say that the daemon keeps what the cluster shares.
@@ -313,6 +315,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
+	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
 	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
 	fl.BoolVar(&f.follow, "follow", false, "have all mirrors of the depot, to read")
 	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
@@ -324,8 +327,8 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	// The help has to be short; manual pages and completions have them.
 	hide := func(hidden bool) {
 		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "keepers", "keeper",
-			"keeper-routes", "join", "keeper-cert", "keeper-key",
+			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "depot-on-demand", "keepers",
+			"keeper", "keeper-routes", "join", "keeper-cert", "keeper-key",
 		} {
 			fl.Lookup(name).Hidden = hidden
 		}
@@ -348,12 +351,11 @@ type node struct {
 
 // openDepot opens the depot of the cluster, and says where its sites lie.
 func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.Depot, string, error) {
-	env, _ := a.lookupEnv("MIRRORD_DEPOT")
-	address := cmp.Or(f.depot, env)
+	address := depotAddress(a, f.depot)
 	if address == "" {
 		return nil, "the disks of its nodes", nil
 	}
-	d, err := app.OpenDepot(ctx, x, address)
+	d, err := app.OpenDepot(ctx, x, address, f.onDemand)
 	if err != nil {
 		return nil, "", err
 	}

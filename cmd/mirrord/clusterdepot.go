@@ -24,7 +24,7 @@ func depotFlag(cmd *cobra.Command, address *string) {
 
 // depotAddress is what the flag says, else the environment.
 func depotAddress(a *cli, flag string) string {
-	env, _ := a.lookupEnv("MIRRORD_DEPOT")
+	env, _ := a.lookupEnv(app.DepotEnv)
 	return cmp.Or(flag, env)
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"mirrord/cluster/objects/objectstest"
 	"mirrord/internal/badnet"
+	"mirrord/store"
 )
 
 // TestClusterCutOff cuts a node off from the keeper, in both directions and in each.
@@ -325,6 +326,7 @@ func TestClusterMoved(t *testing.T) {
 	w := newClusterWorld(t, 3, 1, "", envCA+"="+cert)
 	w.servers = strings.ReplaceAll(w.servers, "nats://", "tls://")
 	w.args["a"] = append(w.args["a"], "--keeper-cert", cert, "--keeper-key", key)
+	w.args["b"] = []string{"--depot-on-demand"}
 	here := func(name string, args ...string) string {
 		t.Helper()
 		args = append(args, "--state", filepath.Join(w.dir, name), "--jobs", filepath.Join(w.dir, "jobs"))
@@ -373,6 +375,23 @@ func TestClusterMoved(t *testing.T) {
 		if runs := here("after", "status", name, "--runs", "9"); strings.Count(runs, "complete") < 3 {
 			t.Errorf("%s: runs are missing:\n%s", name, runs)
 		}
+	}
+	// The node that leaves older versions in the depot becomes a machine by itself as well.
+	here("b", "cluster", "pull", "--depot", w.depot)
+	if err := os.Rename(filepath.Join(w.dir, "depot"), filepath.Join(w.dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.sites {
+		name := fmt.Sprintf("s%d", i)
+		here("b", "verify", name)
+		here("b", "export", name, "--format", "wacz", "--all-versions", "-o", filepath.Join(w.dir, name+".wacz"))
+		left := filepath.Join(w.dir, "b", "sites", name, store.AwayName)
+		if _, err := os.Lstat(left); err == nil {
+			t.Errorf("there is %s still", left)
+		}
+	}
+	if err := os.Rename(filepath.Join(w.dir, "gone"), filepath.Join(w.dir, "depot")); err != nil {
+		t.Fatal(err)
 	}
 	if tokens := here("after", "token", "list"); !strings.Contains(tokens, "program") {
 		t.Errorf("no token: %s", tokens)

@@ -13,10 +13,14 @@ import (
 )
 
 // TestClusterKilled has three nodes, each a keeper too, over one depot, and kills, stops and starts them. No
-// host is requested by two of them within the gap, all sites go on, and the depot is whole.
+// host is requested by two of them within the gap, all sites go on, and the depot is whole. Two of the nodes
+// leave older versions there.
 func TestClusterKilled(t *testing.T) {
 	long(t, "ten minutes")
 	w := newClusterWorld(t, 6, 3, "")
+	for _, name := range []string{"b", "c"} {
+		w.args[name] = append(w.args[name], "--depot-on-demand")
+	}
 	w.start("a", "b", "c")
 	w.allRun("at first")
 	w.signal(syscall.SIGKILL, "a")

@@ -38,6 +38,7 @@ type serveFlags struct {
 	gateway      string // order of its sources; "": there is none
 	allowPrivate bool
 	depot        string // that is followed; "": mirrors come in another way
+	onDemand     bool   // older versions come from there when they are read
 }
 
 func serveCommand(a *cli) *cobra.Command {
@@ -46,10 +47,10 @@ func serveCommand(a *cli) *cobra.Command {
 		Use:   "serve [JOB… | FILE…]",
 		Short: "Serve mirrors over HTTP",
 		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory, a
-ZIM file or a web archive: it is served as it is, without being imported.
+ZIM file or a web archive: it is served as it is.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
-queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
+queries. Below /NAME/ it is sandboxed. What is not mirrored redirects to the origin. Older versions
 are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward
@@ -72,6 +73,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
 	fl.Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
 	fl.StringVar(&f.depot, "depot", "", "follow the depot `ADDRESS`")
+	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
 	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
 	return cmd
 }
@@ -164,8 +166,10 @@ func (f *serveFlags) follow(
 	env := a.app()
 	r := &app.Reader{
 		State: st,
-		Open:  func(ctx context.Context) (*depot.Depot, error) { return app.ReadDepot(ctx, env, f.depot) },
-		Log:   a.log(),
+		Open: func(ctx context.Context) (*depot.Depot, error) {
+			return app.ReadDepot(ctx, env, f.depot, f.onDemand)
+		},
+		Log: a.log(),
 	}
 	if len(names) > 0 {
 		r.Only = map[string]bool{}

@@ -127,6 +127,10 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 	if k := report.Kept; (k != nil) && k.TornLog != "" && !a.json {
 		a.printf("%s: note: %s\n", what, k.TornLog)
 	}
+	if k := report.Kept; (k != nil) && k.Away > 0 && !a.json {
+		a.printf("%s: note: %d stored bodies lie in the depot only and were not read; "+
+			"mirrord cluster pull %s brings them\n", what, k.Away, what)
+	}
 	return nil
 }
 
@@ -140,7 +144,8 @@ func verifySummary(r *app.Verified) string {
 			mirror.Bytes(x.Read), r.Files)
 	}
 	if r.Kept != nil {
-		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records, r.Kept.Frames+r.Kept.Blobs)
+		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records,
+			r.Kept.Frames+r.Kept.Blobs-r.Kept.Away)
 	}
 	if r.Running {
 		s += "a run is in progress, and what it committed since was not checked; "

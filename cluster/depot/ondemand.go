@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package depot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+
+	"mirrord/store"
+)
+
+// leaving gathers what a check-out leaves in the depot, because only older versions need it: chunks of all
+// packs but the last one, and bodies.
+type leaving struct {
+	away   store.Away
+	object map[string]int // numbers of Away.Segments
+	packs  []*File        // that wait for the database, which says what of them is needed
+	need   *store.Needed
+	old    map[uint32][]store.AwayPart // what the site that is here has left
+}
+
+func newLeaving(d *Depot, p *Pointer) *leaving {
+	return &leaving{
+		away: store.Away{
+			Format:   store.AwayVersion,
+			Depot:    d.Address,
+			Cluster:  d.Cluster,
+			Sequence: p.Sequence,
+			Segments: []string{},
+		},
+		object: map[string]int{},
+	}
+}
+
+// number is the number of an object.
+func (l *leaving) number(object string) int {
+	n, ok := l.object[object]
+	if !ok {
+		n = len(l.away.Segments)
+		l.object[object] = n
+		l.away.Segments = append(l.away.Segments, object)
+	}
+	return n
+}
+
+// body leaves a body, unless it is needed. A nil l leaves nothing.
+func (l *leaving) body(digest [32]byte, p *bodyPlace) bool {
+	if l == nil || l.need.Bodies[digest] || p.size == 0 {
+		return false
+	}
+	l.away.Bodies = append(l.away.Bodies, store.AwayBody{
+		AwayPart: store.AwayPart{
+			Size:    p.size,
+			SHA256:  digest,
+			Segment: l.number(p.object),
+			At:      p.at,
+			Stored:  p.stored,
+		},
+		Modified: p.modified.UnixNano(),
+	})
+	return true
+}
+
+// any reports whether something was left.
+func (l *leaving) any() bool { return l != nil && len(l.away.Packs)+len(l.away.Bodies) > 0 }
+
+// write notes what was left in the folder of a site.
+func (l *leaving) write(root *os.Root) error {
+	if !l.any() {
+		return nil
+	}
+	b, err := json.Marshal(&l.away)
+	if err != nil {
+		return err
+	}
+	return root.WriteFile(store.AwayName, b, 0o644)
+}
+
+// remember reads what the site that is here has left. What cannot be read is nothing.
+func (l *leaving) remember(old *os.Root) {
+	l.old = map[uint32][]store.AwayPart{}
+	if old == nil {
+		return
+	}
+	var a store.Away
+	if b, err := old.ReadFile(store.AwayName); err == nil && json.Unmarshal(b, &a) == nil {
+		for _, p := range a.Packs {
+			l.old[p.Number] = p.Parts
+		}
+	}
+}
+
+// leftBefore reports whether the site that is here has left a chunk too.
+func (l *leaving) leftBefore(num uint32, at int64, c *Chunk) bool {
+	parts := l.old[num]
+	i := sort.Search(len(parts), func(i int) bool { return parts[i].From >= at })
+	return i < len(parts) && parts[i].From == at && parts[i].Size == c.Size && parts[i].SHA256 == c.SHA256
+}
+
+// opened makes the format of a site's database that of one that has left something: programs that do not know
+// of it would take holes for damage.
+func opened(_ context.Context, st *store.State, aside string) error {
+	s, err := st.OpenSite(aside)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// packs brings what is needed of the packs, and the last one whole.
+func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error {
+	need, err := store.NeededNow(ctx, s)
+	if err != nil {
+		return err
+	}
+	r.left.need = need
+	r.left.remember(r.arrival.Old)
+	ranges := rangesOf(need.Places)
+	var pieces []piece
+	for _, f := range r.left.packs {
+		num := store.PackNumber(f.Name)
+		if num >= need.LastPack {
+			pieces, err = r.file(ctx, m, f, pieces)
+		} else {
+			pieces, err = r.pack(ctx, m, f, ranges[num], pieces)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return r.fetch(ctx, pieces)
+}
+
+// span is a range of a pack.
+type span struct{ from, to int64 }
+
+// rangesOf are the ranges of each pack that places cover, in order.
+func rangesOf(places []store.Place) map[uint32][]span {
+	out := map[uint32][]span{}
+	for _, at := range places { // sorted
+		is := span{at.Off, at.Off + int64(at.Len)}
+		if all := out[at.Pack]; len(all) > 0 && all[len(all)-1].to >= is.from {
+			all[len(all)-1].to = max(all[len(all)-1].to, is.to)
+		} else {
+			out[at.Pack] = append(all, is)
+		}
+	}
+	return out
+}
+
+// covers reports whether some range has a part of the one from at on.
+func covers(all []span, at, size int64) bool {
+	i, _ := slices.BinarySearchFunc(all, at, func(s span, at int64) int { return cmp.Compare(s.to, at+1) })
+	return i < len(all) && all[i].from < at+size
+}
+
+// pack makes a pack of what is here, appends what is needed of it, and leaves the rest. One of which the site
+// that is here has left the same becomes another name of that: what is brought of it is the same in both.
+func (r *receiver) pack(
+	ctx context.Context, m *Manifest, f *File, need []span, pieces []piece,
+) ([]piece, error) {
+	if err := r.arrival.Root.MkdirAll("packs", 0o755); err != nil {
+		return nil, err
+	}
+	old, err := openIn(r.arrival.Old, f.Name)
+	if err != nil {
+		return nil, err
+	}
+	num := store.PackNumber(f.Name)
+	here := make([]bool, len(f.Chunks))
+	same := false
+	if old != nil {
+		defer old.Close()
+		fi, err := old.Stat()
+		if err != nil {
+			return nil, err
+		}
+		same = fi.Size() == f.Size
+		at := int64(0)
+		for i := range f.Chunks {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			c := &f.Chunks[i]
+			here[i] = readChunk(old, at, c) != nil
+			same = same && (here[i] || r.left.leftBefore(num, at, c))
+			at += c.Size
+		}
+	}
+	var file *os.File
+	if same && r.link(f.Name) == nil {
+		file, err = r.arrival.Root.OpenFile(f.Name, os.O_RDWR, 0)
+	} else {
+		same = false
+		file, err = ownFile(r.arrival.Root, f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.opened = append(r.opened, file)
+	left := store.AwayPack{Number: num}
+	at := int64(0)
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		off := at
+		at += c.Size
+		switch {
+		case same && here[i], !same && readChunk(file, off, c) != nil:
+		case here[i]:
+			if _, err := file.WriteAt(readChunk(old, off, c), off); err != nil {
+				return nil, err
+			}
+		case covers(need, off, c.Size):
+			pieces = append(pieces, c.piece(m, func(raw []byte) error {
+				_, err := file.WriteAt(raw, off)
+				return err
+			}))
+		default:
+			left.Parts = append(left.Parts, store.AwayPart{
+				From:    off,
+				Size:    c.Size,
+				SHA256:  c.SHA256,
+				Segment: r.left.number(m.Segments[c.Segment].Name),
+				At:      c.At,
+				Stored:  c.Stored,
+			})
+		}
+	}
+	if len(left.Parts) > 0 {
+		r.left.away.Packs = append(r.left.away.Packs, left)
+	}
+	return pieces, nil
+}
+
+// fetcher brings what check-outs have left in a depot, or has another one bring what they left elsewhere.
+type fetcher struct {
+	ctx   context.Context
+	depot *Depot
+	other store.Bringer // nil: there is none
+}
+
+// errElsewhere says that something was left in another depot.
+var errElsewhere = errors.New("that is another depot than this one")
+
+// FetchParts implements store.Bringer.
+func (f *fetcher) FetchParts(
+	from *store.Away, parts []store.AwayPart, use func(*store.AwayPart, []byte) error,
+) error {
+	if from.Cluster != f.depot.Cluster {
+		if f.other == nil {
+			return errElsewhere
+		}
+		return f.other.FetchParts(from, parts, use)
+	}
+	pieces := make([]piece, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		pieces[i] = piece{
+			object: from.Segments[p.Segment],
+			at:     p.At,
+			stored: p.Stored,
+			size:   p.Size,
+			digest: p.SHA256,
+			use:    func(raw []byte) error { return use(p, raw) },
+		}
+	}
+	return f.depot.fetch(f.ctx, pieces)
+}
+
+// FetchBody implements store.Bringer.
+func (f *fetcher) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser, error) {
+	switch {
+	case from.Cluster != f.depot.Cluster && f.other == nil:
+		return nil, errElsewhere
+	case from.Cluster != f.depot.Cluster:
+		return f.other.FetchBody(from, b)
+	case b.Size >= largeBody:
+		return &largeReader{
+			b:      &Bodies{ctx: f.ctx, store: f.depot.Store},
+			object: from.Segments[b.Segment],
+			end:    b.Size,
+		}, nil
+	}
+	var body []byte
+	err := f.FetchParts(from, []store.AwayPart{b.AwayPart}, func(_ *store.AwayPart, raw []byte) error {
+		body = bytes.Clone(raw)
+		return nil
+	})
+	return io.NopCloser(bytes.NewReader(body)), err
+}
