@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,10 +51,14 @@ func TestClusterFacts(t *testing.T) {
 	}
 	keeper, depot := loopback(t), "file://"+filepath.Join(dir, "depot")
 	var logs [3]bytes.Buffer
+	consoles, processes := map[string]string{}, map[string]*os.Process{}
+	killed := ""
 	for i, name := range names {
+		consoles[name] = loopback(t)
 		args := []string{
 			"daemon", "--jobs", filepath.Join(dir, "jobs-"+name), "--state", filepath.Join(dir, name), "--spread", "0",
 			"--poll", "1s", "--node", name, "--depot", depot,
+			"--console", consoles[name],
 		}
 		if name == "c" {
 			args = append(args, "--follow")
@@ -68,9 +73,10 @@ func TestClusterFacts(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		processes[name] = cmd.Process
 		defer func() {
 			cmd.Process.Signal(os.Interrupt)
-			if err := cmd.Wait(); err != nil {
+			if err := cmd.Wait(); err != nil && name != killed {
 				t.Errorf("%s: %v", name, err)
 			}
 			if t.Failed() {
@@ -176,6 +182,56 @@ func TestClusterFacts(t *testing.T) {
 		return err == nil && strings.Contains(out, "ci")
 	})
 
+	// a browser whose requests a load balancer sends to one node or another
+	var cookies []*http.Cookie
+	browse := func(name, method, path string) (int, string) {
+		req, err := http.NewRequest(method, "http://"+consoles[name]+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = consoles["a"]
+		for _, c := range cookies {
+			req.AddCookie(c)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if cookies == nil {
+			cookies = resp.Cookies()
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	link, err := on("a", "open")
+	_, path, ok := strings.Cut(strings.TrimSpace(link), consoles["a"])
+	if err != nil || !ok {
+		t.Fatalf("%v: %s", err, link)
+	}
+	browse("a", http.MethodGet, path)
+	for _, name := range []string{"b", "c", "a"} {
+		if code, page := browse(name, http.MethodGet, "/"); code != http.StatusOK {
+			t.Errorf("logged in on a, on %s: %d\n%s", name, code, page)
+		}
+		code, page := browse(name, http.MethodGet, "/audit")
+		if code != http.StatusOK || !strings.Contains(page, "<td>a</td>") || strings.Contains(page, "is missing") {
+			t.Errorf("the audit log on %s: %d\n%s", name, code, page)
+		}
+	}
+	if code, page := browse("c", http.MethodPost, "/logout"); code != http.StatusSeeOther {
+		t.Errorf("logout: %d\n%s", code, page)
+	}
+	for _, name := range names {
+		wait("logged out on c, on "+name, func() bool {
+			code, _ := browse(name, http.MethodGet, "/")
+			return code == http.StatusUnauthorized
+		})
+	}
+
 	edit := func(name, job, text string) {
 		t.Helper()
 		f, err := os.OpenFile(filepath.Join(dir, "jobs-"+name, job+".toml"), os.O_APPEND|os.O_WRONLY, 0)
@@ -215,5 +271,29 @@ func TestClusterFacts(t *testing.T) {
 	wait("no node differs", func() bool {
 		out, err := on("c", "cluster", "status")
 		return err == nil && !strings.Contains(out, "edited") && strings.Contains(out, "6 job files, of node b")
+	})
+
+	job := ""
+	for _, j := range list("a") {
+		if j.Node != "a" { // which is the keeper
+			job, killed = j.Name, j.Node
+		}
+	}
+	if job == "" {
+		t.Fatal("node a has all jobs")
+	}
+	if out, err := on("a", "pause", job); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := processes[killed].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait("a job that was paused on a node that was killed is paused on another one", func() bool {
+		for _, j := range list("a") {
+			if j.Name == job && j.Node != killed && j.Node != "" {
+				return j.Activity == status.Paused
+			}
+		}
+		return false
 	})
 }
