@@ -118,6 +118,14 @@ func NewModel() *Model {
 	}
 }
 
+// NewReordered returns a model with another order of units that nothing else distinguishes. What plans come
+// to is to depend on it as little as can be.
+func NewReordered(order uint32) *Model {
+	m := NewModel()
+	m.dirs[Root].key = order
+	return m
+}
+
 // AddDir adds a directory without a name below a known one.
 func (m *Model) AddDir(parent Dir) (Dir, error) { return m.AddDirNamed(parent, "") }
 

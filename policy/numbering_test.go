@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -172,5 +173,31 @@ func TestNumbersDecideNothing(t *testing.T) {
 				t.Errorf("seed %d, %+v: %d requests", seed, o, len(want))
 			}
 		}
+	}
+}
+
+// Another order of equals is another one for pages and for directories.
+func TestReordered(t *testing.T) {
+	order := func(n uint32) (units []ID, dirs []Dir) {
+		m := NewReordered(n)
+		for i := range 20 {
+			d, err := m.AddDirNamed(Root, fmt.Sprint("dir", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, err := m.AddNamed(1, Page, fmt.Sprint("page", i), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			units, dirs = append(units, u), append(dirs, d)
+		}
+		slices.SortFunc(units, m.ByKey)
+		slices.SortFunc(dirs, func(a, b Dir) int { return cmp.Compare(m.DirKey(a), m.DirKey(b)) })
+		return units, dirs
+	}
+	units, dirs := order(0)
+	moreUnits, moreDirs := order(0x9e3779b9)
+	if slices.Equal(units, moreUnits) || slices.Equal(dirs, moreDirs) {
+		t.Errorf("%v and %v, %v and %v", units, moreUnits, dirs, moreDirs)
 	}
 }

@@ -48,7 +48,7 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 	d := &driver{
 		h:    h,
 		o:    o,
-		m:    policy.NewModel(),
+		m:    policy.NewReordered(o.Order),
 		page: make([]policy.ID, h.Pages()),
 		list: make([]policy.ID, h.Dirs()),
 	}

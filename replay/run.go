@@ -46,6 +46,8 @@ type Options struct {
 	// keeps some in flight.
 	Batch int
 
+	Order uint32 // draws another order of units that nothing else distinguishes; for measuring
+
 	// After is called after each measured step, before the next one.
 	After func(w *World)
 }
