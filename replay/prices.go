@@ -32,7 +32,15 @@ type Priced struct {
 	Early   Stretch `json:"early"`    // the first half of them
 	Late    Stretch `json:"late"`     // the other
 	Total   Total   `json:"-"`        // of all steps, as the drawings show it
+
+	facts []stepFacts // of all steps
 }
+
+// early are the steps of Early.
+func (p *Priced) early() []stepFacts { return p.facts[:(len(p.facts)+1)/2] }
+
+// whole are all steps.
+func (p *Priced) whole() []stepFacts { return p.facts }
 
 // Prices are the usual prices, those of the drawings.
 func Prices() []float64 { return []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1} }
@@ -47,15 +55,22 @@ type stepFacts struct {
 	until                                 time.Duration // to the step after it
 }
 
+// lateness is for how many hours pages of the mirror were wrong after steps, and how many changes there were.
+func lateness(steps []stepFacts) (wrong float64, changes int) {
+	for _, f := range steps {
+		wrong, changes = wrong+float64(f.stale)*f.until.Hours(), changes+f.changes
+	}
+	return wrong, changes
+}
+
 func stretchOf(steps []stepFacts) (s Stretch) {
-	var full, changes, found int
-	var wrong float64
+	var full, found int
+	wrong, changes := lateness(steps)
 	var bytes, fullBytes int64
 	for _, f := range steps {
 		s.Requests += float64(f.requests)
-		full, changes, found = full+f.full, changes+f.changes, found+f.found
+		full, found = full+f.full, found+f.found
 		bytes, fullBytes = bytes+f.bytes, fullBytes+f.fullBytes
-		wrong += float64(f.stale) * f.until.Hours()
 		s.Lost = f.stale
 	}
 	s.Steps, s.Found = len(steps), ratio(found, changes)
@@ -100,15 +115,15 @@ func AtPrice(h *History, o Options, price float64) (Priced, error) {
 	if err != nil {
 		return Priced{}, err
 	}
-	half := (len(facts) + 1) / 2
-	return Priced{
+	p := Priced{
 		Price:   price,
 		PriceMB: o.PriceMB,
 		Whole:   stretchOf(facts),
-		Early:   stretchOf(facts[:half]),
-		Late:    stretchOf(facts[half:]),
 		Total:   r.Total,
-	}, nil
+		facts:   facts,
+	}
+	p.Early, p.Late = stretchOf(p.early()), stretchOf(facts[len(p.early()):])
+	return p, nil
 }
 
 // Goal is what a price is tuned for: at most so many requests a run, or that a change is found at most so
@@ -116,6 +131,27 @@ func AtPrice(h *History, o Options, price float64) (Priced, error) {
 type Goal struct {
 	Requests float64       `json:"requests,omitzero"`
 	Late     time.Duration `json:"-"`
+}
+
+// lateParts is in how many parts of the steps a lateness has to be kept to: it is mostly that of the few
+// changes which were missed for long, so a mean that was kept to once says little.
+const lateParts = 3
+
+// fits reports whether steps keep to the goal. A part in which little changed counts as half of a usual one
+// at least, so that one change that was missed in it does not decide. Parts that fit make a whole that does.
+func (g Goal) fits(steps []stepFacts) bool {
+	if g.Requests > 0 {
+		return stretchOf(steps).Requests <= g.Requests
+	}
+	n, most := len(steps), g.Late.Hours()
+	_, all := lateness(steps)
+	for i := range lateParts {
+		wrong, changes := lateness(steps[n*i/lateParts : n*(i+1)/lateParts])
+		if wrong > most*(float64(changes)+float64(all)/lateParts)/2 {
+			return false
+		}
+	}
+	return true
 }
 
 // Tuned is a price that fits a goal. What it comes to is with the limit of requests.
@@ -151,34 +187,25 @@ func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
 		goOn: goOn,
 		h:    h,
 		o:    o,
-		goal: g,
 		seen: map[int]Priced{},
 	}
-	limit := int(math.Ceil(g.Requests))
-	p, met, err := t.find(func(p *Priced) *Stretch { return &p.Whole })
-	if err == nil {
-		p, err = t.limited(p, limit)
-	}
+	p, met, err := t.find(g, (*Priced).whole)
+	tuned := Tuned{Priced: p, Met: met, MaxRequests: g.limit()}
 	if err != nil || p.Whole.Steps < leastTrial {
-		return Tuned{Priced: p, Met: met, MaxRequests: limit}, err
+		return tuned, err
 	}
-	trial, _, err := t.find(func(p *Priced) *Stretch { return &p.Early })
-	if err == nil {
-		trial, err = t.limited(trial, limit)
-	}
-	return Tuned{
-		Priced:      p,
-		Met:         met,
-		MaxRequests: limit,
-		Trial:       &trial,
-	}, err
+	trial, _, err := t.find(g, (*Priced).early)
+	tuned.Trial = &trial
+	return tuned, err
 }
+
+// limit is the limit of requests that belongs to a goal; 0: none.
+func (g Goal) limit() int { return int(math.Ceil(g.Requests)) }
 
 type tuner struct {
 	goOn func() error
 	h    *History
 	o    Options
-	goal Goal
 	seen map[int]Priced // by step of the scale
 }
 
@@ -197,24 +224,23 @@ func (t *tuner) at(step int) (Priced, error) {
 	return p, nil
 }
 
-// limited is what a price comes to with a limit of requests; 0: as it is.
-func (t *tuner) limited(p Priced, most int) (Priced, error) {
-	if most == 0 {
+// limited is what a price comes to with the limit of requests that belongs to a goal.
+func (t *tuner) limited(p Priced, g Goal) (Priced, error) {
+	o := t.o
+	if o.MaxRequests = g.limit(); o.MaxRequests == 0 {
 		return p, nil
 	}
 	if err := t.goOn(); err != nil {
 		return p, err
 	}
-	o := t.o
-	o.MaxRequests = most
 	return AtPrice(t.h, o, p.Price)
 }
 
-// find bisects the scale of prices, on which requests fall and lateness rises.
-func (t *tuner) find(part func(*Priced) *Stretch) (best Priced, met bool, err error) {
-	steps := int(math.Log(mostPrice/leastPrice)/math.Log(stepRatio)) + 1
-	lo, hi := 0, steps-1 // the price that fits best lies between them
-	frugal := t.goal.Requests > 0
+// find bisects the scale of prices, on which requests fall and lateness rises, for the one that fits a goal
+// best in some steps. What it comes to is with the limit that belongs to the goal.
+func (t *tuner) find(g Goal, steps func(*Priced) []stepFacts) (best Priced, met bool, err error) {
+	lo, hi := 0, int(math.Log(mostPrice/leastPrice)/math.Log(stepRatio)) // the price that fits best lies between
+	frugal := g.Requests > 0
 	for lo < hi {
 		mid := (lo + hi) / 2
 		if !frugal {
@@ -224,7 +250,7 @@ func (t *tuner) find(part func(*Priced) *Stretch) (best Priced, met bool, err er
 		if err != nil {
 			return p, false, err
 		}
-		switch fits := t.fits(part(&p)); {
+		switch fits := g.fits(steps(&p)); {
 		case frugal && fits:
 			hi = mid
 		case frugal:
@@ -235,15 +261,12 @@ func (t *tuner) find(part func(*Priced) *Stretch) (best Priced, met bool, err er
 			hi = mid - 1
 		}
 	}
-	best, err = t.at(lo)
-	return best, err == nil && t.fits(part(&best)), err
-}
-
-func (t *tuner) fits(s *Stretch) bool {
-	if t.goal.Requests > 0 {
-		return s.Requests <= t.goal.Requests
+	if best, err = t.at(lo); err != nil {
+		return best, false, err
 	}
-	return s.Late == nil || *s.Late <= t.goal.Late.Hours()
+	met = g.fits(steps(&best))
+	best, err = t.limited(best, g)
+	return best, met, err
 }
 
 // PriceCurves are what prices come to, for Plot, beside full syncs: the requests that prices of a request

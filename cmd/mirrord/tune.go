@@ -23,9 +23,9 @@ func tuneCommand(a *cli) *cobra.Command {
 		Use:   "tune JOB (--requests N | --late TIME)",
 		Short: "Propose a price for a job",
 		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
-which a change would have been found at most so late, both in the mean over the runs that the job has made. A site may
-begin to change more, so N is proposed as limits.max_requests too. The price that fits the first half of the runs is
-tried on the other, so that you see how far to trust it.
+which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late no
+third of these runs may be much worse than that. A site may begin to change more, so N is proposed as limits.max_requests
+too. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
 
 No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
 shows what other prices would have come to. Guide: docs/evolution.md.`,
