@@ -348,8 +348,8 @@ func EquivalentsOf(a *App, name string) (_ *RegistryMirror, err error) {
 	switch {
 	case none && j == nil:
 		return nil, fmt.Errorf("%s: %w", name, store.ErrNoSite)
-	case none:
-		return &RegistryMirror{Job: name}, nil
+	case none: // another node of a cluster may have it
+		m = &RegistryMirror{Job: name, Prefixes: prefixesOf(j)}
 	case err != nil:
 		return nil, err
 	}

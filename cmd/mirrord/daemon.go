@@ -285,6 +285,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
 		wg.Go(func() { users.Follow(ctx, func() { app.HeedPauses(d) }) })
+		wg.Go(func() { (&app.ClusterPairs{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
 		if f.node.follow {
 			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
 		}
