@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -139,6 +140,37 @@ func TestClusterTurns(t *testing.T) {
 		}
 		t.Logf("site %d: %v, requests at least %v apart", i, s.by, s.least)
 		s.mu.Unlock()
+	}
+	// each node knows what the pages of the other one say, and which mirrors it has
+	for began := time.Now(); ; time.Sleep(time.Second) {
+		said := ""
+		for _, name := range []string{"a", "b"} {
+			for _, what := range []string{"", "--registry"} {
+				args := []string{"replicas", "--json", "--state", filepath.Join(w.dir, name), "--jobs",
+					filepath.Join(w.dir, "jobs")}
+				if what != "" {
+					args = append(args, what)
+				}
+				out, err := w.command(args...)
+				var found struct {
+					Pages   int              `json:"pages"`
+					Mirrors []map[string]any `json:"mirrors"`
+				}
+				if err == nil {
+					err = json.Unmarshal(out, &found)
+				}
+				if err != nil || found.Pages+len(found.Mirrors) != len(sites) {
+					said += fmt.Sprintf("%s %s: %v\n%s\n", name, what, err, out)
+				}
+			}
+		}
+		if said == "" {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Errorf("mirrors of the other node:\n%s", said)
+			break
+		}
 	}
 	w.stop("a", "b")
 }
