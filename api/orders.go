@@ -69,15 +69,18 @@ func (c *call) shown(o orders.Ordered) order {
 }
 
 func (c *call) user() orders.User {
-	scheme := "http"
+	return orders.User{Name: c.who, Operator: c.as >= access.Operate, Base: c.base()}
+}
+
+// base is where the client reached the API.
+func (c *call) base() string {
+	if g := access.GuestOf(c.r); g != nil {
+		return g.Base
+	}
 	if c.r.TLS != nil || c.r.Header.Get("X-Forwarded-Proto") == "https" {
-		scheme = "https"
+		return "https://" + c.r.Host
 	}
-	return orders.User{
-		Name:     c.who,
-		Operator: c.as >= access.Operate,
-		Base:     scheme + "://" + c.r.Host,
-	}
+	return "http://" + c.r.Host
 }
 
 // draftOrder has an order looked at. It is placed by another call.

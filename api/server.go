@@ -36,7 +36,7 @@ type Facts interface {
 	Hooks() (map[string]store.HookFact, error)
 }
 
-// Options are the choices of an API. All but Orders and Log are required.
+// Options are the choices of an API. All but Orders, Others and Log are required.
 type Options struct {
 	Daemon Daemon
 	App    *app.App
@@ -45,6 +45,7 @@ type Options struct {
 	Book   *access.Book
 	Texts  TextFinder
 	Orders *orders.Orders          // nil: nobody can order
+	Others app.OtherNodes          // the other nodes of a cluster; nil: there are none
 	Save   func(app.JobEdit) error // puts a new text of a job file in its place
 	Now    func() time.Time
 	Log    *slog.Logger // default: nobody
@@ -102,7 +103,8 @@ type call struct {
 	as  access.Role
 	job string // of the path; "" without one
 
-	about string // what it concerns besides a job, for the audit log
+	about  string // what it concerns besides a job, for the audit log
+	passed bool   // another node has answered, and has written that down
 }
 
 // The codes of errors that the socket does not have.
@@ -111,6 +113,7 @@ const (
 	forbidden    control.Code = "forbidden"    // the role of the token does not allow it
 	tooMany      control.Code = "too_many"     // calls in a short time
 	tooLarge     control.Code = "too_large"    // the body of the request
+	away         control.Code = "away"         // the node of a cluster that has it does not answer
 	precondition control.Code = "precondition" // If-Match is missing, or the file was changed meanwhile
 )
 
@@ -139,14 +142,15 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		err := c.admit(rt)
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
-			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders"))
+			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders")) ||
+			(access.GuestOf(r) != nil && !passable(rt.pattern))
 		if err == nil && bad {
 			err = errNoCall
 		}
 		if err == nil {
 			err = rt.handle(c)
 		}
-		if rt.act != "" && c.who != "" {
+		if rt.act != "" && c.who != "" && !c.passed {
 			c.audit(rt.act, c.about, err)
 		}
 		if err != nil {
@@ -158,6 +162,12 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 // admit finds out who calls, and whether he may.
 func (c *call) admit(rt route) error {
 	if rt.need == access.Nobody {
+		return nil
+	}
+	if g := access.GuestOf(c.r); g != nil { // who has a token, as the other node has found
+		if c.who, c.as = g.Name, g.Role; c.as < rt.need {
+			return errRole
+		}
 		return nil
 	}
 	secret, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
@@ -245,10 +255,13 @@ func codeOf(err error) (control.Code, int) {
 	usage, isUsage := errors.AsType[*app.Error](err)
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	_, bad := errors.AsType[*problemsError](err)
+	_, isAway := errors.AsType[*access.AwayError](err)
 	_, inFile := errors.AsType[job.Errors](err)
 	switch {
 	case errors.Is(err, errToken), errors.Is(err, errUnsigned):
 		return unauthorized, http.StatusUnauthorized
+	case isAway:
+		return away, http.StatusBadGateway
 	case errors.Is(err, errRole):
 		return forbidden, http.StatusForbidden
 	case errors.Is(err, errTooMany), errors.Is(err, errCallsHere):

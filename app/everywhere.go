@@ -54,12 +54,15 @@ type Face interface {
 // goes there. It is safe for concurrent use.
 type Everywhere struct {
 	*Daemon
+	Follows bool // it has the mirrors of other nodes too, to read; set before anything is asked
+
 	nodes Nodes
 	ctx   context.Context // of runs elsewhere that somebody here waits for
 	stop  func()
-	users *ClusterUsers // nil: nothing is exchanged
-	waits time.Duration // for a job that no node has
-	live  sync.Map      // jobs whose runs elsewhere somebody here waits for: *status.Job
+	calls *http.ServeMux // of other nodes
+	users *ClusterUsers  // nil: nothing is exchanged
+	waits time.Duration  // for a job that no node has
+	live  sync.Map       // jobs whose runs elsewhere somebody here waits for: *status.Job
 
 	gathers    chan struct{} // size 1: one Gather at a time
 	registries saidRegistries
@@ -114,6 +117,7 @@ func Join(d *Daemon, nodes Nodes, users *ClusterUsers) (*Everywhere, error) {
 			keep()
 			stop()
 		},
+		calls:   mux,
 		users:   users,
 		waits:   doesWithin,
 		said:    map[string]saidNode{},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/status"
 )
@@ -44,6 +45,9 @@ type atomLink struct {
 
 // base is the address of the console as the client wrote it. The host was checked.
 func (v *visit) base() string {
+	if g := access.GuestOf(v.r); g != nil {
+		return g.Base
+	}
 	scheme := "http"
 	if v.r.TLS != nil || (v.who.via == "proxy" && v.r.Header.Get("X-Forwarded-Proto") == "https") {
 		scheme = "https"

@@ -160,6 +160,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	usage, isUsage := errors.AsType[*app.Error](err)
 	_, isProvider := errors.AsType[oidcError](err)
+	_, away := errors.AsType[*access.AwayError](err)
 	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="mirrord feeds: a token as the password"`)
 	}
@@ -183,6 +184,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		code, what = http.StatusForbidden, "Go to /login and begin again."
 	case isProvider:
 		code, what = http.StatusBadGateway, "Try again; an operator finds more in the audit log."
+	case away:
+		code = http.StatusBadGateway
+		what = "Try again in a minute. If the node is gone for good, mirrord cluster remove says so."
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound

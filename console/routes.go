@@ -36,17 +36,17 @@ func routes() []route {
 		{"GET /jobs/{job}", Read, jobPage},
 		{"GET /jobs/{job}/live", Read, liveJob},
 		{"GET /jobs/{job}/over", Read, overPage},
-		{"GET /jobs/{job}/feed.atom", Read, jobFeed},
-		{"GET /jobs/{job}/versions", Read, versionsPage},
-		{"GET /jobs/{job}/diff", Read, diffPage},
-		{"GET /jobs/{job}/view", Read, viewPage},
-		{"GET /jobs/{job}/beside", Read, besidePage},
-		{"GET /jobs/{job}/step", Read, stepPage},
-		{"GET /jobs/{job}/search", Read, searchPage},
-		{"GET /jobs/{job}/changes", Read, heatPage},
-		{"GET /jobs/{job}/explain", Read, explainPage},
-		{"GET /jobs/{job}/plan", Read, planPage},
-		{"POST /jobs/{job}/rollback", Operate, bringBack},
+		{"GET /jobs/{job}/feed.atom", Read, ofMirror(jobFeed)},
+		{"GET /jobs/{job}/versions", Read, ofMirror(versionsPage)},
+		{"GET /jobs/{job}/diff", Read, ofMirror(diffPage)},
+		{"GET /jobs/{job}/view", Read, ofMirror(viewPage)},
+		{"GET /jobs/{job}/beside", Read, ofMirror(besidePage)},
+		{"GET /jobs/{job}/step", Read, ofMirror(stepPage)},
+		{"GET /jobs/{job}/search", Read, ofMirror(searchPage)},
+		{"GET /jobs/{job}/changes", Read, ofMirror(heatPage)},
+		{"GET /jobs/{job}/explain", Read, ofMirror(explainPage)},
+		{"GET /jobs/{job}/plan", Read, ofMirror(planPage)},
+		{"POST /jobs/{job}/rollback", Operate, ofMirror(bringBack)},
 		{"POST /jobs/{job}/run", Operate, runJob},
 		{"POST /jobs/{job}/accept", Operate, acceptHeld},
 		{"POST /jobs/{job}/cancel", Operate, cancelRun},
@@ -65,11 +65,11 @@ func routes() []route {
 		{"POST /orders/{n}/judge", Operate, judgeOrder},
 		{"POST /orders/{n}/keep", Order, keepOrder},
 		{"GET /orders/{n}/files/{name}", Order, orderFile},
-		{"GET /jobs/{job}/gc", Operate, gcPage},
-		{"POST /jobs/{job}/gc", Operate, gcJob},
-		{"GET /jobs/{job}/equivalents", Operate, equivalentsPage},
-		{"POST /jobs/{job}/equivalents", Operate, registerPlace},
-		{"GET /jobs/{job}/export", Order, exportJob},
+		{"GET /jobs/{job}/gc", Operate, ofMirror(gcPage)},
+		{"POST /jobs/{job}/gc", Operate, ofMirror(gcJob)},
+		{"GET /jobs/{job}/equivalents", Operate, ofMirror(equivalentsPage)},
+		{"POST /jobs/{job}/equivalents", Operate, ofMirror(registerPlace)},
+		{"GET /jobs/{job}/export", Order, ofMirror(exportJob)},
 		{"GET /find", Read, findPage},
 		{"POST /find", Operate, beginFind},
 		{"GET /replicas", Read, replicasPage},
@@ -116,6 +116,8 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			err = errNoPage
 		case s.o.Orders == nil && strings.Contains(rt.pattern, " /order"):
 			err = errNoPage
+		case access.GuestOf(r) != nil && !passable(rt.pattern):
+			err = errNoPage
 		case v.job != "" && !job.ValidName(v.job):
 			err = errNoPage
 		default:
@@ -143,9 +145,12 @@ func formOf(r *http.Request) error {
 	return err
 }
 
-// account is whoever makes a request: a user of the proxy, else of a session, else a feed reader; the zero
-// value is nobody.
+// account is whoever makes a request: for whom another node passes it on, else a user of the proxy, else of a
+// session, else a feed reader; the zero value is nobody.
 func (s *Server) account(r *http.Request) account {
+	if g := access.GuestOf(r); g != nil {
+		return account{g.Name, g.Role, g.Via}
+	}
 	if s.o.Proxy.trusts(r.RemoteAddr) {
 		if who, ok := s.o.Proxy.account(r.Header.Values(s.o.Proxy.Header)); ok {
 			return who

@@ -52,6 +52,7 @@ type Options struct {
 	Hosts   []string       // names by which browsers reach it, besides localhost and addresses
 	Mirrors string         // base URL of mirrord serve, for links into mirrors; "" shows none
 	API     http.Handler   // answers below /v1/; nil: there is none
+	Others  app.OtherNodes // the other nodes of a cluster; nil: there are none
 	// users with passwords; nil: there are none
 	Passwords *Passwords
 	OIDC      *access.OIDC // the provider that logs users in; nil: none
@@ -152,6 +153,19 @@ func (s *Server) SaveJob(e app.JobEdit) error { return s.saver.save(s.o.App, e) 
 func (s *Server) Close() { s.live.close() }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Passed answers what other nodes of a cluster pass on, for whomever they say. They have checked the origin.
+func (s *Server) Passed() http.Handler {
+	return access.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isolate(w.Header())
+		if s.o.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
+			s.o.API.ServeHTTP(w, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
+		s.mux.ServeHTTP(w, r)
+	}))
+}
 
 // most is how many bytes the body of a request may have: a job file and its form.
 const most = 1 << 20

@@ -35,6 +35,27 @@ const (
 	callsMost  = 256              // that a node answers at a time
 )
 
+// The header fields that go along with a request, and with its answer. Cookies and passwords do not.
+func fieldsThere() []string {
+	return []string{"Accept", "Accept-Encoding", "Content-Type", "Hx-Request", "If-Modified-Since",
+		"If-None-Match", "If-Range", "Mirrord-Guest", "Range"}
+}
+
+func fieldsBack() []string {
+	return []string{"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding",
+		"Content-Length", "Content-Range", "Content-Security-Policy", "Content-Type", "Etag", "Hx-Redirect",
+		"Hx-Refresh", "Last-Modified", "Location", "Mirrord-Took", "Retry-After", "Vary", "X-Accel-Buffering"}
+}
+
+// copyFields copies those of the named fields that are there.
+func copyFields(names []string, from, to http.Header) {
+	for _, name := range names {
+		if v := from.Get(name); v != "" {
+			to.Set(name, v)
+		}
+	}
+}
+
 // ErrNoNode says that a node of the cluster does not answer.
 var ErrNoNode = errors.New("the node does not answer")
 
@@ -100,6 +121,8 @@ func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
 		w.end(err.Error())
 		return
 	}
+	copyFields(fieldsThere(), http.Header(m.Header), r.Header)
+	w.noBody = r.Method == http.MethodHead
 	done := make(chan struct{})
 	var alive sync.WaitGroup
 	alive.Go(func() {
@@ -114,10 +137,21 @@ func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
 			}
 		}
 	})
-	h.ServeHTTP(w, r)
+	wrong := served(h, w, r)
 	close(done)
 	alive.Wait()
-	w.end("")
+	w.end(wrong)
+}
+
+// served lets h answer. As in a server of net/http, a handler that panics breaks off its own answer only.
+func served(h http.Handler, w http.ResponseWriter, r *http.Request) (wrong string) {
+	defer func() {
+		if p := recover(); p != nil {
+			wrong = fmt.Sprintf("the answer breaks off: %v", p)
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return ""
 }
 
 // answering is the http.ResponseWriter of a call. Safe for concurrent use.
@@ -125,12 +159,14 @@ type answering struct {
 	nc     *nats.Conn
 	to     string
 	cancel context.CancelFunc
+	noBody bool        // HEAD
+	header http.Header // the handler's, until it says the code
 
-	mu     sync.Mutex
-	header http.Header
-	code   int // 0: not known yet
-	buf    []byte
-	err    error
+	mu   sync.Mutex
+	code int         // 0: not known yet
+	head nats.Header // of the first message with the code; nil: it is sent, or not known yet
+	buf  []byte
+	err  error
 }
 
 // Header implements http.ResponseWriter.
@@ -140,8 +176,14 @@ func (w *answering) Header() http.Header { return w.header }
 func (w *answering) WriteHeader(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.began(code)
+}
+
+// began keeps the code and the fields of the answer. The caller holds the lock.
+func (w *answering) began(code int) {
 	if w.code == 0 {
-		w.code = code
+		w.code, w.head = code, nats.Header{}
+		copyFields(fieldsBack(), w.header, http.Header(w.head))
 	}
 }
 
@@ -149,8 +191,9 @@ func (w *answering) WriteHeader(code int) {
 func (w *answering) Write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.code == 0 {
-		w.code = http.StatusOK
+	w.began(http.StatusOK)
+	if w.noBody {
+		return len(p), w.err
 	}
 	for n < len(p) && w.err == nil {
 		more := min(len(p)-n, callPart-len(w.buf))
@@ -175,9 +218,7 @@ func (w *answering) FlushError() error {
 func (w *answering) end(wrong string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.began(http.StatusOK)
 	w.send(&wrong)
 }
 
@@ -188,9 +229,9 @@ func (w *answering) send(end *string) {
 	}
 	m := nats.NewMsg(w.to)
 	m.Data = w.buf
-	if w.code != 0 {
+	if w.head != nil {
+		m.Header, w.head = w.head, nil
 		m.Header.Set(headCode, strconv.Itoa(w.code))
-		m.Header.Set("Content-Type", w.header.Get("Content-Type"))
 	}
 	if end != nil {
 		m.Header.Set(headEnd, *end)
@@ -215,6 +256,7 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.Reply = c.nc.NewInbox()
 	m.Header.Set(headMethod, r.Method)
 	m.Header.Set(headPath, r.URL.RequestURI())
+	copyFields(fieldsThere(), r.Header, http.Header(m.Header))
 	if r.Body != nil {
 		defer r.Body.Close()
 		var err error
@@ -247,15 +289,21 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		b.Close()
 		return nil, fmt.Errorf("node %s: answer: %w", c.node, err)
 	}
+	header := http.Header{}
+	copyFields(fieldsBack(), http.Header(b.head), header)
+	length, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	if err != nil {
+		length = -1
+	}
 	return &http.Response{
 		Status:        strconv.Itoa(code) + " " + http.StatusText(code),
 		StatusCode:    code,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        http.Header{"Content-Type": {b.head.Get("Content-Type")}},
+		Header:        header,
 		Body:          b,
-		ContentLength: -1,
+		ContentLength: length,
 		Request:       r,
 	}, nil
 }

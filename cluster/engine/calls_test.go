@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"mirrord/access"
 	"mirrord/cluster/engine"
 )
 
@@ -76,6 +78,75 @@ func TestCalls(t *testing.T) {
 	}
 	if a.Me() != "a" || len(a.Members()) != 2 {
 		t.Errorf("%s of %q", a.Me(), a.Members())
+	}
+}
+
+// Some header fields go along, no cookie does; HEAD has no body; what breaks off there breaks off here.
+func TestFieldsOfCalls(t *testing.T) {
+	o := keepers(t, 1)
+	o.Node = "b"
+	b := node(t, o)
+	o.Node = "a"
+	a := node(t, o)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cookie") != "" || r.Header.Get(access.GuestField) != "name=ann" {
+			t.Errorf("with %v", r.Header)
+		}
+		w.Header().Set(access.TookField, "1")
+		w.Header().Set("Set-Cookie", "a=b")
+		w.Header().Set("Content-Disposition", `attachment; filename="f"`)
+		http.ServeContent(w, r, "f.txt", time.Unix(1e9, 0), strings.NewReader("0123456789"))
+	})
+	mux.HandleFunc("GET /breaks", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "begun")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	stop, err := b.Answer(mux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	for _, tc := range []struct {
+		method, asks string
+		code         int
+		body, length string
+	}{
+		{"GET", "", http.StatusOK, "0123456789", "10"},
+		{"GET", "bytes=2-4", http.StatusPartialContent, "234", "3"},
+		{"HEAD", "", http.StatusOK, "", "10"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tc.method, "http://mirrord/file", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Cookie", "a=b")
+		r.Header.Set(access.GuestField, "name=ann")
+		if tc.asks != "" {
+			r.Header.Set("Range", tc.asks)
+		}
+		resp, err := a.To("b").RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		h := resp.Header
+		if err != nil || resp.StatusCode != tc.code || string(body) != tc.body ||
+			h.Get("Content-Length") != tc.length || h.Get("Content-Disposition") == "" ||
+			h.Get("Last-Modified") == "" || h.Get(access.TookField) != "1" || h.Get("Set-Cookie") != "" {
+			t.Errorf("%s %q: %d, %q, %v, %v", tc.method, tc.asks, resp.StatusCode, body, h, err)
+		}
+	}
+	resp, err := (&http.Client{Transport: a.To("b")}).Get("http://mirrord/breaks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if string(body) != "begun" || err == nil || !strings.Contains(err.Error(), "breaks off") {
+		t.Errorf("%q, %v", body, err)
 	}
 }
 

@@ -112,12 +112,14 @@ type consoleDoor struct {
 	log    *slog.Logger
 	own    *orders.Orders
 	users  *app.ClusterUsers // those of all nodes; nil: this is no node of a cluster
+	others *app.Everywhere   // likewise
 	say    func(format string, args ...any)
 
 	mu     sync.Mutex
 	closed bool
-	server *console.Server
-	srv    *http.Server // nil until it is open
+	server *console.Server // nil until it is made
+	calls  *api.Server     // likewise
+	srv    *http.Server    // nil until it is open
 	at     net.Addr
 	served sync.WaitGroup
 }
@@ -134,65 +136,21 @@ func (d *consoleDoor) open() error {
 	if err != nil {
 		return err
 	}
-	facts := store.NewConsoleFacts(d.st)
-	book := access.NewBook(facts, d.st.Now)
-	has, err := book.HasUsers()
+	has, err := access.NewBook(store.NewConsoleFacts(d.st), d.st.Now).HasUsers()
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
-	provider, err := d.provider()
-	if err != nil {
-		return err
-	}
-	has = has || provider != nil
+	has = has || d.flags.oidc != ""
 	if !has && console.CheckAddress(cmp.Or(d.flags.listen, consoleAddress), proxy, false) != nil {
 		return fmt.Errorf("console: %s can be reached from other machines, and nobody can log in there: "+
 			"make a user first, with mirrord user add", d.flags.listen)
 	}
+	if err := d.make(proxy); err != nil {
+		return err
+	}
 	l, err := d.listen()
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
-	}
-	calls := api.New(api.Options{
-		Daemon: app.Remote{Face: d.Face},
-		App:    d.app,
-		Facts:  facts,
-		Acts:   d.Acts,
-		Book:   book,
-		Texts:  app.IndexOf(d.daemon),
-		Orders: d.own,
-		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
-		Now:    d.st.Now,
-		Log:    d.log,
-	})
-	var exchange func(context.Context)
-	if d.users != nil {
-		exchange = func(ctx context.Context) { d.users.Exchange(ctx) }
-	}
-	d.server, err = console.New(console.Options{
-		Daemon: d.Face,
-		App:    d.app,
-		Facts:  facts,
-		API:    calls,
-		Passwords: &console.Passwords{
-			Book:   book,
-			Hasher: access.NewHasher(0),
-			Change: facts.ChangeUser,
-		},
-		OIDC:     provider,
-		Proxy:    proxy,
-		Exchange: exchange,
-		Orders:   d.own,
-		Texts:    app.IndexOf(d.daemon),
-		Hosts:    d.flags.names(),
-		Mirrors:  d.flags.mirrors,
-		Keep:     time.Second,
-		Now:      d.st.Now,
-		Log:      d.log,
-	})
-	if err != nil {
-		l.Close()
-		return err
 	}
 	d.at = l.Addr()
 	d.srv = &http.Server{
@@ -214,7 +172,7 @@ func (d *consoleDoor) open() error {
 		}
 		l = tls.NewListener(l, cert.config())
 	}
-	d.served.Go(func() { calls.Run(d.ctx) })
+	d.served.Go(func() { d.calls.Run(d.ctx) })
 	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
 	if d.flags.greet != nil {
 		link, _ := d.server.LoginLink(d.flags.scheme()+reached(d.at), "you", console.Operate)
@@ -223,6 +181,63 @@ func (d *consoleDoor) open() error {
 	}
 	d.say("console at %s%s/: mirrord open logs you in\n", d.flags.scheme(), d.at)
 	return nil
+}
+
+// make makes the console, which needs no listener for what other nodes pass on. The caller holds the lock.
+func (d *consoleDoor) make(proxy console.Proxy) error {
+	if d.server != nil {
+		return nil
+	}
+	provider, err := d.provider()
+	if err != nil {
+		return err
+	}
+	facts := store.NewConsoleFacts(d.st)
+	book := access.NewBook(facts, d.st.Now)
+	var others app.OtherNodes
+	if d.others != nil {
+		others = d.others
+	}
+	d.calls = api.New(api.Options{
+		Daemon: app.Remote{Face: d.Face},
+		App:    d.app,
+		Facts:  facts,
+		Acts:   d.Acts,
+		Book:   book,
+		Texts:  app.IndexOf(d.daemon),
+		Orders: d.own,
+		Others: others,
+		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
+		Now:    d.st.Now,
+		Log:    d.log,
+	})
+	var exchange func(context.Context)
+	if d.users != nil {
+		exchange = func(ctx context.Context) { d.users.Exchange(ctx) }
+	}
+	d.server, err = console.New(console.Options{
+		Daemon: d.Face,
+		App:    d.app,
+		Facts:  facts,
+		API:    d.calls,
+		Others: others,
+		Passwords: &console.Passwords{
+			Book:   book,
+			Hasher: access.NewHasher(0),
+			Change: facts.ChangeUser,
+		},
+		OIDC:     provider,
+		Proxy:    proxy,
+		Exchange: exchange,
+		Orders:   d.own,
+		Texts:    app.IndexOf(d.daemon),
+		Hosts:    d.flags.names(),
+		Mirrors:  d.flags.mirrors,
+		Keep:     time.Second,
+		Now:      d.st.Now,
+		Log:      d.log,
+	})
+	return err
 }
 
 // provider logs users in; nil without one.
@@ -284,6 +299,20 @@ func (d *consoleDoor) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open()
+}
+
+// takePassed lets other nodes have requests answered here, with or without a listener.
+func (d *consoleDoor) takePassed() error {
+	proxy, err := d.flags.trusted()
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err = d.make(proxy); err == nil {
+		d.others.TakePassed(d.server.Passed())
+	}
+	return err
 }
 
 // close ends the console and waits for it.

@@ -227,13 +227,13 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		return err
 	}
 	var face app.Face = d
+	var all *app.Everywhere
 	if n != nil {
-		all, err := app.Join(d, n, users)
-		if err != nil {
+		if all, err = app.Join(d, n, users); err != nil {
 			return err
 		}
 		defer all.Close()
-		face = all
+		face, all.Follows = all, f.node.follow
 	}
 	own, err := openOrders(x, st, d, f.maxRuns)
 	if err != nil {
@@ -249,11 +249,15 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		log:    log,
 		own:    own,
 		users:  users,
+		others: all,
 		say:    a.printf,
 	}
 	servers, err := daemonServers(a, door, log, f, given, socket, fs.FileMode(mode))
 	if err == nil {
 		err = door.start()
+	}
+	if err == nil && n != nil {
+		err = door.takePassed()
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"strings"
+
+	"mirrord/access"
+)
+
+// ofMirror is a page about a mirror: the node of a cluster that has it answers.
+func ofMirror(page func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		if v.o.Others == nil {
+			return page(v)
+		}
+		node, err := v.o.Others.MirrorAt(v.r, v.job)
+		switch {
+		case err != nil:
+			return err
+		case node == "":
+			return page(v)
+		}
+		return passOn(v, node)
+	}
+}
+
+// passOn has another node answer.
+func passOn(v *visit, node string) error {
+	return access.PassOn(v.w, v.r, node, v.o.Others.To(node), access.Guest{
+		Name: v.who.Name,
+		Role: v.who.Role,
+		Via:  v.who.via,
+		From: v.r.RemoteAddr,
+		Base: v.base(),
+	})
+}
+
+// passable reports whether other nodes pass requests of a route on.
+func passable(pattern string) bool { return strings.Contains(pattern, " /jobs/{job}/") }
