@@ -77,7 +77,7 @@ func (e *AwayError) Error() string {
 func (e *AwayError) Unwrap() error { return e.Err }
 
 // errOlder says that a node is older than passing on.
-var errOlder = errors.New("its version of mirrord does not know the question")
+var errOlder = errors.New("its program is older and does not know the question")
 
 // passFor is how long an answer that is passed on may take.
 const passFor = 24 * time.Hour

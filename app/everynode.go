@@ -118,7 +118,7 @@ func getFrom(ctx context.Context, way http.RoundTripper, path string, into any) 
 	case http.StatusOK:
 		return json.NewDecoder(resp.Body).Decode(into)
 	case http.StatusNotFound:
-		return errors.New("its version of mirrord does not know the question")
+		return errors.New("its program is older and does not know the question")
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	return errors.Join(fmt.Errorf("it answers %d: %s", resp.StatusCode, strings.TrimSpace(string(text))), err)
