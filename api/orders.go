@@ -20,6 +20,7 @@ import (
 // order is one as it is sent.
 type order struct {
 	Number  uint64          `json:"number"`
+	Node    string          `json:"node,omitempty"` // of a cluster
 	By      string          `json:"by"`
 	State   orders.State    `json:"state"`
 	Why     string          `json:"why,omitempty"`
@@ -41,9 +42,13 @@ type order struct {
 	Keep   orders.Keeping `json:"keep,omitzero"`
 }
 
-func (c *call) shown(o orders.Ordered) order {
+func (c *call) shown(o orders.Ordered) order { return shownAt(o, c.o.Orders.Place(o.Number)) }
+
+// shownAt is an order as it is sent, with its place in the queue.
+func shownAt(o orders.Ordered, p orders.QueuePlace) order {
 	out := order{
 		Number:  o.Number,
+		Node:    o.Node,
 		By:      o.By,
 		State:   o.State,
 		Why:     o.Why,
@@ -62,7 +67,6 @@ func (c *call) shown(o orders.Ordered) order {
 		Keep:    o.Keep,
 	}
 	if o.State == orders.Waits {
-		p := c.o.Orders.Place(o.Number)
 		out.Ahead, out.Wait = &p.Ahead, p.Wait.Seconds()
 	}
 	return out
@@ -95,7 +99,7 @@ func draftOrder(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Location", "/v1/orders/"+strconv.FormatUint(o.Number, 10))
+	c.w.Header().Set("Location", "/v1/orders/"+o.Path())
 	c.send(http.StatusCreated, c.shown(o))
 	return nil
 }
@@ -121,21 +125,15 @@ func listOrders(c *call) error {
 	var before uint64
 	if text := c.r.URL.Query().Get("before"); text != "" {
 		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return fmt.Errorf("%w: before is the number of an order", control.ErrInvalid)
+			return fmt.Errorf("%w: before is a number: next of the page before", control.ErrInvalid)
 		}
 	}
-	out := orderList{Orders: []order{}}
-	for _, o := range c.o.Orders.List(c.user()) {
-		switch {
-		case before > 0 && o.Number >= before:
-		case len(out.Orders) == n:
-			out.Next = out.Orders[n-1].Number
-			c.send(http.StatusOK, out)
-			return nil
-		default:
-			out.Orders = append(out.Orders, c.shown(o))
-		}
+	page := orders.Newest(c.r.Context(), c.o.Orders, c.user(), before, n)
+	out := orderList{Orders: []order{}, Next: page.Next}
+	for _, o := range page.Orders {
+		out.Orders = append(out.Orders, shownAt(o.Ordered, o.Place))
 	}
+	c.missing(page.Away)
 	c.send(http.StatusOK, out)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mirrord/access"
+	"mirrord/app/orders"
 )
 
 // ofMirror is a call about a mirror: the node of a cluster that has it answers.
@@ -19,6 +20,17 @@ func ofMirror(answer func(*call) error) func(*call) error {
 		case err != nil:
 			return err
 		case node == "":
+			return answer(c)
+		}
+		return c.passOn(node)
+	}
+}
+
+// ofOrder is a call about an order: the node that it is on answers.
+func ofOrder(answer func(*call) error) func(*call) error {
+	return func(c *call) error {
+		node := orders.NodeOf(c.o.Orders, c.r.PathValue("n"))
+		if node == "" || access.GuestOf(c.r) != nil {
 			return answer(c)
 		}
 		return c.passOn(node)
@@ -39,4 +51,6 @@ func (c *call) passOn(node string) error {
 }
 
 // passable reports whether other nodes pass calls of a route on.
-func passable(pattern string) bool { return strings.Contains(pattern, " /v1/jobs/{job}/") }
+func passable(pattern string) bool {
+	return strings.Contains(pattern, " /v1/jobs/{job}/") || strings.Contains(pattern, " /v1/orders/{n}")
+}

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"mirrord/access"
+	"mirrord/app/orders"
+	"mirrord/app/orders/orderstest"
+	"mirrord/status"
 )
 
 // behind is the other node of a cluster, which has all mirrors.
@@ -63,4 +67,47 @@ func TestCallsOfOtherNodes(t *testing.T) {
 	north.door = nil
 	c.want(http.StatusBadGateway, `"code":"away","error":"node north has it`, c.token[access.Read], "GET",
 		"/v1/jobs/docs/versions", "")
+}
+
+// A call about an order of another node goes there, and a list names the nodes whose orders are missing.
+func TestOrdersOfOtherNodes(t *testing.T) {
+	c := newClient(t, time.Now)
+	c.spec = loadSpec(t)
+	site := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(site.Close)
+	has := func(node string) *orders.Orders {
+		return orderstest.From(t, site.Listener.Addr().String(), func(o *orders.Options) {
+			o.Node = node
+			o.Ask = func(context.Context, string) (map[string]orders.SaidOrders, []status.NodeSaid) {
+				return nil, []status.NodeSaid{{Name: "south"}, {Name: "west"}}
+			}
+		})
+	}
+	north := new(behind)
+	o := c.srv.o
+	there := has("north")
+	o.Others, o.Orders = north, there
+	c.srv = New(o)
+	north.door = access.Door(c.srv)
+	mine := c.token[access.Order]
+	resp := c.do(mine, "POST", "/v1/orders", `{"url":"http://site.example/"}`)
+	if got := resp.Header.Get("Location"); got != "/v1/orders/1@north" {
+		t.Errorf("it is at %q", got)
+	}
+	orderstest.Until(t, there, 1, orders.Draft)
+	if got := c.do(mine, "GET", "/v1/orders", "").Header.Get("Mirrord-Missing"); got != "south,west" {
+		t.Errorf("missing are the orders of %q", got)
+	}
+	o.Orders = has("here")
+	c.srv = New(o)
+	c.want(http.StatusOK, `"number":1,"node":"north"`, mine, "GET", "/v1/orders/1@north", "")
+	c.want(http.StatusNotFound, "no such order", mine, "GET", "/v1/orders/1", "")
+	c.want(http.StatusNotFound, "no such order", mine, "GET", "/v1/orders/2@north", "")
+	c.want(http.StatusForbidden, "role", mine, "POST", "/v1/orders/1@north/judge", `{"approve":true}`)
+	c.want(http.StatusOK, `"state":"cancelled"`, mine, "POST", "/v1/orders/1@north/cancel", "")
+	if e := c.lastAct(); e.What != "cancel an order" || e.About != "order 1@north" || e.From != c.from {
+		t.Errorf("the audit log has %+v", e)
+	}
+	north.door = nil
+	c.want(http.StatusBadGateway, "node north has it", mine, "GET", "/v1/orders/1@north", "")
 }

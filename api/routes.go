@@ -61,11 +61,11 @@ func routes() []route {
 		{"GET /v1/find", access.Read, "", findTexts},
 		{"GET /v1/orders", access.Order, "", listOrders},
 		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
-		{"GET /v1/orders/{n}", access.Order, "", ordering(showOrder)},
-		{"POST /v1/orders/{n}/place", access.Order, "place an order", ordering(placeOrder)},
-		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order", ordering(cancelOrder)},
-		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order", ordering(judgeOrder)},
-		{"GET /v1/orders/{n}/files/{name}", access.Order, "", orderFile},
+		{"GET /v1/orders/{n}", access.Order, "", ofOrder(ordering(showOrder))},
+		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(ordering(placeOrder))},
+		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order", ofOrder(ordering(cancelOrder))},
+		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order", ofOrder(ordering(judgeOrder))},
+		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orderFile)},
 		{"/", access.Nobody, "", func(*call) error { return errNoCall }},
 	}
 }
@@ -229,15 +229,20 @@ func listAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	var away []string
-	for _, node := range all.Away {
-		away = append(away, node.Name)
-	}
-	if away != nil {
-		c.w.Header().Set("Mirrord-Missing", strings.Join(away, ","))
-	}
+	c.missing(all.Away)
 	c.send(http.StatusOK, append([]store.AuditEntry{}, all.Entries...))
 	return nil
+}
+
+// missing names the nodes of a cluster whose part of an answer is missing.
+func (c *call) missing(away []status.NodeSaid) {
+	var names []string
+	for _, node := range away {
+		names = append(names, node.Name)
+	}
+	if names != nil {
+		c.w.Header().Set("Mirrord-Missing", strings.Join(names, ","))
+	}
 }
 
 // body decodes the body of a request into a value.

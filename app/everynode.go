@@ -35,7 +35,7 @@ func (c *Everywhere) Acts(ctx context.Context, n int) (Acts, error) {
 	for i := range out.Entries {
 		out.Entries[i].Node = c.nodes.Me()
 	}
-	said, away := askNodes[[]store.AuditEntry](ctx, c, nodeActs+"?n="+strconv.Itoa(n))
+	said, away := AskNodes[[]store.AuditEntry](ctx, c, nodeActs+"?n="+strconv.Itoa(n))
 	for node, all := range said {
 		for i := range all {
 			all[i].Node = node
@@ -63,9 +63,9 @@ func (f nodeFace) serveActs(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(all.Entries) // an error: who asked is gone
 }
 
-// askNodes asks all other nodes for what lies at a path, all at a time. Those that this daemon has heard of
+// AskNodes asks all other nodes for what lies at a path, all at a time. Those that this daemon has heard of
 // and that do not answer are away.
-func askNodes[T any](ctx context.Context, c *Everywhere, path string) (map[string]T, []status.NodeSaid) {
+func AskNodes[T any](ctx context.Context, c *Everywhere, path string) (map[string]T, []status.NodeSaid) {
 	ctx, cancel := context.WithTimeout(ctx, saysWithin)
 	defer cancel()
 	type answer struct {

@@ -23,8 +23,11 @@ type OtherNodes interface {
 // To returns what carries requests to a node.
 func (c *Everywhere) To(node string) http.RoundTripper { return c.nodes.To(node) }
 
-// TakePassed lets h, which a console makes, answer what other nodes pass on.
-func (c *Everywhere) TakePassed(h http.Handler) { c.calls.Handle(access.Below+"/", h) }
+// Me is the name of this node.
+func (c *Everywhere) Me() string { return c.nodes.Me() }
+
+// Take lets h answer what other nodes ask below a path.
+func (c *Everywhere) Take(path string, h http.Handler) { c.calls.Handle(path, h) }
 
 // MirrorAt implements OtherNodes. A request that was passed on is not passed on again.
 func (c *Everywhere) MirrorAt(r *http.Request, job string) (string, error) {

@@ -24,7 +24,7 @@ func TestMirrorAtOfNodes(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", job, node, err, want)
 		}
 	}
-	b.TakePassed(access.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b.Take(access.Below+"/", access.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		node, err := b.MirrorAt(r, "x") // it is a's by now
 		g := access.GuestOf(r)
 		if node != "" || !errors.Is(err, control.ErrConflict) || g.Name != "ann" || g.Role != access.Order {

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
+	"mirrord/status"
 )
 
 // orderData is what the order form shows.
@@ -72,6 +72,9 @@ func orderPage(v *visit) error {
 	w := v.o.Orders.Suggest(v.user())
 	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
+		if node := orders.NodeOf(v.o.Orders, like); node != "" && access.GuestOf(v.r) == nil {
+			return passOn(v, node)
+		}
 		o, err := v.o.Orders.Seen(v.user(), like)
 		if err != nil {
 			return err
@@ -115,10 +118,10 @@ func draftOrder(v *visit) error {
 	if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
 		return v.orderForm(http.StatusUnprocessableEntity, w, err)
 	}
-	return v.done(act{what: "draft an order", about: w.String()}, err, orderPath(o.Number))
+	return v.done(act{what: "draft an order", about: w.String()}, err, orderPath(o))
 }
 
-func orderPath(n uint64) string { return "/orders/" + strconv.FormatUint(n, 10) }
+func orderPath(o orders.Ordered) string { return "/orders/" + o.Path() }
 
 // orderRow is an order as a page shows it.
 type orderRow struct {
@@ -166,17 +169,17 @@ func (r orderRow) Ready() bool { return r.State == orders.Done }
 
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
-	all := v.o.Orders.List(v.user())
-	more := max(0, len(all)-perPage)
+	page := orders.Newest(v.r.Context(), v.o.Orders, v.user(), 0, perPage)
 	var rows []orderRow
-	for _, o := range all[:len(all)-more] {
-		rows = append(rows, v.orderRow(o))
+	for _, o := range page.Orders {
+		rows = append(rows, v.orderRow(o.Ordered))
 	}
 	return v.draw(http.StatusOK, "orders.html", "Orders", struct {
 		Rows []orderRow
 		More int
 		Left orders.Remaining
-	}{rows, more, v.o.Orders.Left(v.who.Name)})
+		Away []status.NodeSaid
+	}{rows, page.More, v.o.Orders.Left(v.who.Name), page.Away})
 }
 
 // anOrder shows an order.
@@ -185,7 +188,7 @@ func anOrder(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "oneorder.html", "Order "+strconv.FormatUint(o.Number, 10), v.orderRow(o))
+	return v.draw(http.StatusOK, "oneorder.html", "Order "+o.Ref(), v.orderRow(o))
 }
 
 // liveOrder streams where an order stands, until its page is another one.
@@ -214,7 +217,7 @@ func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 		err = do(o)
 	}
 	return v.done(act{what: what, about: "order " + v.r.PathValue("n") + " " + o.Want.URL}, err,
-		orderPath(o.Number))
+		orderPath(o))
 }
 
 func placeOrder(v *visit) error {

@@ -20,7 +20,7 @@ import (
 const evilMarkup = `<img src=x onerror=alert(1)>`
 
 // orderFrom makes orders of a site of four pages, and works on them until the test ends.
-func orderFrom(t testing.TB) *orders.Orders {
+func orderFrom(t testing.TB, with ...func(*orders.Options)) *orders.Orders {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := 0
@@ -35,7 +35,7 @@ func orderFrom(t testing.TB) *orders.Orders {
 		}
 	}))
 	t.Cleanup(site.Close)
-	return orderstest.From(t, site.Listener.Addr().String())
+	return orderstest.From(t, site.Listener.Addr().String(), with...)
 }
 
 func orderOf(address string) url.Values {

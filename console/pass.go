@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mirrord/access"
+	"mirrord/app/orders"
 )
 
 // ofMirror is a page about a mirror: the node of a cluster that has it answers.
@@ -25,6 +26,17 @@ func ofMirror(page func(*visit) error) func(*visit) error {
 	}
 }
 
+// ofOrder is a page about an order: the node that it is on answers.
+func ofOrder(page func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		node := orders.NodeOf(v.o.Orders, v.r.PathValue("n"))
+		if node == "" || access.GuestOf(v.r) != nil {
+			return page(v)
+		}
+		return passOn(v, node)
+	}
+}
+
 // passOn has another node answer.
 func passOn(v *visit, node string) error {
 	return access.PassOn(v.w, v.r, node, v.o.Others.To(node), access.Guest{
@@ -37,4 +49,7 @@ func passOn(v *visit, node string) error {
 }
 
 // passable reports whether other nodes pass requests of a route on.
-func passable(pattern string) bool { return strings.Contains(pattern, " /jobs/{job}/") }
+func passable(pattern string) bool {
+	return strings.Contains(pattern, " /jobs/{job}/") || strings.Contains(pattern, " /orders/{n}") ||
+		pattern == "GET /order"
+}

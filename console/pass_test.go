@@ -4,6 +4,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,11 +12,15 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/orders"
+	"mirrord/app/orders/orderstest"
 	"mirrord/control"
+	"mirrord/status"
 )
 
 // fakeOthers are what the consoles of a cluster know of one another.
@@ -166,4 +171,80 @@ func TestPassedOnOnce(t *testing.T) {
 			t.Errorf("%s is passed on: %d, want %d", path, w.Code, code)
 		}
 	}
+}
+
+// ordersOf makes the orders of two nodes that ask one another. While off is set the node a does not answer.
+func ordersOf(t *testing.T, off *atomic.Bool) (a, b *orders.Orders) {
+	t.Helper()
+	all := map[string]*orders.Orders{}
+	one := func(node, other string) *orders.Orders {
+		all[node] = orderFrom(t, func(o *orders.Options) {
+			o.Node = node
+			o.Ask = func(ctx context.Context, path string) (map[string]orders.SaidOrders, []status.NodeSaid) {
+				if other == "a" && off.Load() {
+					return nil, []status.NodeSaid{{Name: other, Away: errAway.Error()}}
+				}
+				w := httptest.NewRecorder()
+				orders.Say(all[other]).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+				var l orders.SaidOrders
+				if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
+					t.Error(err)
+				}
+				return map[string]orders.SaidOrders{other: l}, nil
+			}
+		})
+		return all[node]
+	}
+	return one("a", "b"), one("b", "a")
+}
+
+// An order is on the node on which it was made. On any node its user finds it in the list, places it, watches
+// it and downloads it; others do not.
+func TestOrdersOfOtherNodes(t *testing.T) {
+	var off atomic.Bool
+	onA, onB := ordersOf(t, &off)
+	o := new(fakeOthers)
+	a, b := joined(t, o, func(node string, x *Options) {
+		x.Orders = map[string]*orders.Orders{"a": onA, "b": onB}[node]
+	})
+	a.login(Order)
+	b.login(Order)
+	a.want(http.StatusSeeOther, "/orders/1@a", "/order", orderOf("http://site.example/docs/"))
+	orderstest.Until(t, onA, 1, orders.Draft)
+	b.want(http.StatusOK, `<a href="/orders/1@a">1@a</a>`, "/orders", nil)
+	b.want(http.StatusOK, "4: these are all", "/orders/1@a", nil)
+	b.want(http.StatusNotFound, "no such order", "/orders/1", nil)
+	b.want(http.StatusSeeOther, "/orders/1@a", "/orders/1@a/place", url.Values{})
+	orderstest.Until(t, onA, 1, orders.Done)
+	b.want(http.StatusOK, "event: over", "/orders/1@a/live?state=runs", nil)
+	b.want(http.StatusOK, `value="http://site.example/docs/"`, "/order?like=1@a", nil)
+	to, _ := parse(t, b.want(http.StatusOK, "until", "/orders/1@a", nil)).Find("a[download]").Attr("href")
+	here, there := a.do(to, nil), b.do(to, nil)
+	if there.Code != http.StatusOK || !strings.HasPrefix(there.Body.String(), "PK") ||
+		there.Body.String() != here.Body.String() {
+		t.Errorf("%s: %d, %d bytes; on its node %d", to, there.Code, there.Body.Len(), here.Body.Len())
+	}
+	b.change = func(r *http.Request) { r.Header.Set("Range", "bytes=1-1") }
+	if w := b.do(to, nil); w.Code != http.StatusPartialContent || w.Body.String() != "K" {
+		t.Errorf("a part of %s: %d, %q", to, w.Code, w.Body)
+	}
+	b.want(http.StatusForbidden, "your role", "/orders/1@a/judge", url.Values{"do": {"approve"}})
+	b.want(http.StatusSeeOther, "/orders/1@b", "/order", orderOf("http://site.example/docs/"))
+	page := a.want(http.StatusOK, "1@b", "/orders", nil)
+	if !strings.Contains(page, "1@a") {
+		t.Error("its own order is missing")
+	}
+	link, _ := b.srv.LoginLink("http://"+testHost, "eve", Order)
+	b.do(strings.TrimPrefix(link, "http://"+testHost), nil)
+	for _, path := range []string{"/orders/1@a", "/orders/1@a/live", to, "/order?like=1@a"} {
+		b.want(http.StatusNotFound, "no such order", path, nil)
+	}
+	b.want(http.StatusOK, "There are none yet", "/orders", nil)
+	b.login(Order)
+	off.Store(true)
+	o.mu.Lock()
+	delete(o.doors, "a")
+	o.mu.Unlock()
+	b.want(http.StatusOK, "The orders of node a are missing here", "/orders", nil)
+	b.want(http.StatusBadGateway, "node a has it and does not answer", "/orders/1@a", nil)
 }

@@ -65,6 +65,7 @@ type Keeping struct {
 // Ordered is what somebody wants, and what became of it.
 type Ordered struct {
 	Number uint64       `json:"number"`
+	Node   string       `json:"node,omitempty"` // of a cluster
 	By     string       `json:"by"`
 	Free   bool         `json:"free,omitempty"` // of an operator: no quota
 	At     time.Time    `json:"at"`

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 )
 
 // Facts keeps orders; store.OrderFacts has it. Number 0 has the limits. Its methods may be called from
@@ -50,6 +52,9 @@ type Options struct {
 	Mail func(ctx context.Context, to, subject, text string) error
 	// Reload puts a new job file in force
 	Reload func() error
+	Node   string // this node of a cluster; "": there is none
+	// Ask asks the other nodes, where Say answers. nil: there are none
+	Ask func(ctx context.Context, path string) (map[string]SaidOrders, []status.NodeSaid)
 }
 
 // Orders are all orders of a daemon. It is safe for concurrent use.
@@ -115,6 +120,7 @@ func New(o Options) (*Orders, error) {
 			x.State = Waits
 		}
 		if n > 0 {
+			x.Node = o.Node
 			s.all[n] = &x
 		}
 	}
@@ -213,11 +219,12 @@ func (s *Orders) Get(n uint64) (Ordered, error) {
 	return s.all.get(n)
 }
 
-// Seen is an order, by its number as users write it, if a user may see it: operators see all, others their
-// own.
+// Seen is an order of this node, by its number as users write it (Ordered.Ref), if a user may see it:
+// operators see all, others their own.
 func (s *Orders) Seen(by User, number string) (Ordered, error) {
+	number, node, named := strings.Cut(number, "@")
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
+	if err != nil || (named && node != s.o.Node) {
 		return Ordered{}, ErrNone
 	}
 	x, err := s.Get(n)
@@ -276,6 +283,7 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 	}
 	x := &Ordered{
 		Number: n,
+		Node:   s.o.Node,
 		By:     who.Name,
 		Free:   who.Operator,
 		At:     now,

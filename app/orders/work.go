@@ -383,7 +383,7 @@ func (o *Ordered) message() (subject, text string) {
 	subject = fmt.Sprintf("order %d: the mirror of %s is ready", o.Number, o.Want.URL)
 	if o.State == Failed {
 		subject = fmt.Sprintf("order %d: the mirror of %s failed", o.Number, o.Want.URL)
-		return subject, fmt.Sprintf("%s\n\n%s/orders/%d\n", o.Why, o.Base, o.Number)
+		return subject, fmt.Sprintf("%s\n\n%s/orders/%s\n", o.Why, o.Base, o.Path())
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d files, %s, %s.\n", o.Want.URL, o.Result.Files, mirror.Bytes(o.Result.Bytes),
@@ -391,8 +391,8 @@ func (o *Ordered) message() (subject, text string) {
 	for _, why := range o.Result.Reasons {
 		fmt.Fprintf(&b, "  %s\n", why)
 	}
-	fmt.Fprintf(&b, "\nDownload it until %s, after a login:\n\n  %s/orders/%d\n\n",
-		o.Expires.UTC().Format("2006-01-02 15:04 UTC"), o.Base, o.Number)
+	fmt.Fprintf(&b, "\nDownload it until %s, after a login:\n\n  %s/orders/%s\n\n",
+		o.Expires.UTC().Format("2006-01-02 15:04 UTC"), o.Base, o.Path())
 	for _, a := range o.Result.Archives {
 		fmt.Fprintf(&b, "  %s, %s\n", a.Name, mirror.Bytes(a.Bytes))
 	}

@@ -22,6 +22,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/console"
 	"mirrord/control"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -253,14 +254,26 @@ func (d *consoleDoor) provider() (*access.OIDC, error) {
 }
 
 // openOrders takes over what users have ordered; work is done by Run.
-func openOrders(a *app.App, st *store.State, d *app.Daemon, maxRuns int) (*orders.Orders, error) {
+func openOrders(
+	a *app.App, st *store.State, d *app.Daemon, maxRuns int, all *app.Everywhere,
+) (*orders.Orders, error) {
 	own, err := orders.OwnNetworks()
 	if err != nil {
 		a.Log.Warn("orders may reach public addresses of this machine", "err", err)
 	}
 	x := *a
 	x.Hosts = d.Hosts()
+	var node string
+	var ask func(context.Context, string) (map[string]orders.SaidOrders, []status.NodeSaid)
+	if all != nil {
+		node = all.Me()
+		ask = func(ctx context.Context, path string) (map[string]orders.SaidOrders, []status.NodeSaid) {
+			return app.AskNodes[orders.SaidOrders](ctx, all, path)
+		}
+	}
 	return orders.New(orders.Options{
+		Node:  node,
+		Ask:   ask,
 		App:   &x,
 		Facts: store.NewOrderFacts(st),
 		Free:  func() (int64, error) { return store.FreeBytes(st.Dir) },
@@ -310,7 +323,8 @@ func (d *consoleDoor) takePassed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err = d.make(proxy); err == nil {
-		d.others.TakePassed(d.server.Passed())
+		d.others.Take(orders.Nodes, orders.Say(d.own))
+		d.others.Take(access.Below+"/", d.server.Passed())
 	}
 	return err
 }

@@ -235,7 +235,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		defer all.Close()
 		face, all.Follows = all, f.node.follow
 	}
-	own, err := openOrders(x, st, d, f.maxRuns)
+	own, err := openOrders(x, st, d, f.maxRuns, all)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // From takes orders until the test ends. Each site that is ordered is the server at an address. Requests need
-// no gaps, and mail is thrown away.
-func From(t testing.TB, server string) *orders.Orders {
+// no gaps, and mail is thrown away. with changes the options.
+func From(t testing.TB, server string, with ...func(*orders.Options)) *orders.Orders {
 	t.Helper()
 	dir := t.TempDir()
 	st, err := store.OpenState(dir, store.Options{Volatile: true})
@@ -25,7 +25,7 @@ func From(t testing.TB, server string) *orders.Orders {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	all, err := orders.New(orders.Options{
+	o := orders.Options{
 		App: &app.App{
 			State:     func() (string, error) { return dir, nil },
 			Jobs:      filepath.Join(dir, "jobs"),
@@ -35,7 +35,11 @@ func From(t testing.TB, server string) *orders.Orders {
 		},
 		Facts: store.NewOrderFacts(st),
 		Mail:  func(context.Context, string, string, string) error { return nil },
-	})
+	}
+	for _, change := range with {
+		change(&o)
+	}
+	all, err := orders.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
