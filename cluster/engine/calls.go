@@ -32,6 +32,7 @@ const (
 	callPart   = 256 << 10        // bytes of an answer in one message
 	callAlive  = 3 * time.Second  // how often a node says that its answer takes longer
 	callSilent = 10 * time.Second // how long the other side may say nothing
+	callRead   = 2 * time.Minute  // and how long it may take to read a part: its client may be slow
 	callsMost  = 256              // that a node answers at a time
 )
 
@@ -110,6 +111,7 @@ func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &answering{
+		ctx:    ctx,
 		nc:     nc,
 		to:     m.Reply,
 		cancel: cancel,
@@ -156,6 +158,7 @@ func served(h http.Handler, w http.ResponseWriter, r *http.Request) (wrong strin
 
 // answering is the http.ResponseWriter of a call. Safe for concurrent use.
 type answering struct {
+	ctx    context.Context // of the call
 	nc     *nats.Conn
 	to     string
 	cancel context.CancelFunc
@@ -236,7 +239,10 @@ func (w *answering) send(end *string) {
 	if end != nil {
 		m.Header.Set(headEnd, *end)
 	}
-	if _, w.err = w.nc.RequestMsg(m, callSilent); w.err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callRead)
+	defer cancel()
+	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(callSilent, cancel) })()
+	if _, w.err = w.nc.RequestMsgWithContext(ctx, m); w.err != nil {
 		w.cancel() // nobody waits for it
 	}
 	w.buf = w.buf[:0]

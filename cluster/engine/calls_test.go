@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,33 @@ func TestFieldsOfCalls(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	if string(body) != "begun" || err == nil || !strings.Contains(err.Error(), "breaks off") {
 		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// Whoever reads slowly gets all of it.
+func TestCallsReadSlowly(t *testing.T) {
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("set MIRRORD_LONG=1: it takes a quarter of a minute")
+	}
+	o := keepers(t, 1)
+	o.Node = "b"
+	b := node(t, o)
+	o.Node = "a"
+	a := node(t, o)
+	large := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
+	stop, err := b.Answer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(large) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	resp, err := (&http.Client{Transport: a.To("b")}).Get("http://mirrord/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	time.Sleep(14 * time.Second)
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes of %d, %v", len(got), len(large), err)
 	}
 }
 

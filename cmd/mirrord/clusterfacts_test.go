@@ -221,6 +221,24 @@ func TestClusterFacts(t *testing.T) {
 		if code != http.StatusOK || !strings.Contains(page, "<td>a</td>") || strings.Contains(page, "is missing") {
 			t.Errorf("the audit log on %s: %d\n%s", name, code, page)
 		}
+		for job, node := range has {
+			if code, page := browse(name, http.MethodGet, "/jobs/"+job+"/versions"); code != http.StatusOK {
+				t.Errorf("versions of %s, which %s has, on %s: %d\n%s", job, node, name, code, page)
+			}
+			code, file := browse(name, http.MethodGet, "/jobs/"+job+"/export?format=phm")
+			if code != http.StatusOK || !strings.HasPrefix(file, "PK") {
+				t.Errorf("%s, which %s has, downloaded from %s: %d, %d bytes", job, node, name, code, len(file))
+			}
+		}
+		if code, page := browse(name, http.MethodGet, "/orders"); code != 200 || strings.Contains(page, "missing") {
+			t.Errorf("orders on %s: %d\n%s", name, code, page)
+		}
+		for _, node := range names {
+			code, page := browse(name, http.MethodGet, "/orders/1@"+node)
+			if code != http.StatusNotFound || !strings.Contains(page, "no such order") {
+				t.Errorf("an order of %s on %s: %d\n%s", node, name, code, page)
+			}
+		}
 	}
 	if code, page := browse("c", http.MethodPost, "/logout"); code != http.StatusSeeOther {
 		t.Errorf("logout: %d\n%s", code, page)
