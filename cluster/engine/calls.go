@@ -100,7 +100,9 @@ func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
 		return nil, fmt.Errorf("answer other nodes: %w", err)
 	}
 	return func() {
-		_ = sub.Unsubscribe() // an error: the connection has ended, and so have the calls
+		// errors: the connection has ended, and so have the calls
+		_ = sub.Unsubscribe()
+		_ = e.nc.FlushTimeout(callSilent) // the keepers know it
 		cancel()
 		wg.Wait()
 	}, nil
@@ -242,7 +244,11 @@ func (w *answering) send(end *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callRead)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(callSilent, cancel) })()
-	if _, w.err = w.nc.RequestMsgWithContext(ctx, m); w.err != nil {
+	got, err := w.nc.RequestMsgWithContext(ctx, m)
+	if err == nil && len(got.Data) > 0 {
+		err = errGone
+	}
+	if w.err = err; err != nil {
 		w.cancel() // nobody waits for it
 	}
 	w.buf = w.buf[:0]
@@ -355,7 +361,8 @@ func (b *answered) next() error {
 	case m = <-b.came:
 	}
 	if m.Reply == "" { // the server's, instead of a node's
-		return b.no(nats.ErrNoResponders)
+		b.end = b.no(nats.ErrNoResponders)
+		return b.end
 	}
 	if err := m.Respond(nil); err != nil {
 		return b.no(err)
@@ -375,21 +382,29 @@ func (b *answered) next() error {
 // no says that the node does not answer.
 func (b *answered) no(err error) error { return fmt.Errorf("node %s: %w: %w", b.node, ErrNoNode, err) }
 
-// Close implements io.Closer. The other node learns it with its next message.
+// Close implements io.Closer. The other node learns it from the answer to its next message, which may be
+// under way already.
 func (b *answered) Close() error {
-	err := b.sub.Unsubscribe()
-	if err == nil && b.end == nil {
-		err = b.nc.FlushTimeout(time.Second)
-	}
-	select {
-	case m := <-b.came: // else the node waits for the acknowledgement
-		if m.Reply != "" {
-			_ = m.Respond(nil) // an error: the connection has ended, as that of Unsubscribe says too
+	if b.end != nil {
+		if err := b.sub.Unsubscribe(); !errors.Is(err, nats.ErrConnectionClosed) {
+			return err
 		}
-	default:
-	}
-	if errors.Is(err, nats.ErrConnectionClosed) {
 		return nil
 	}
-	return err
+	go func() {
+		t := time.NewTimer(callSilent)
+		defer t.Stop()
+		select {
+		case m := <-b.came:
+			if m.Reply != "" {
+				_ = m.Respond([]byte(errGone.Error())) // an error: the connection has ended
+			}
+		case <-t.C: // it is silent
+		}
+		_ = b.sub.Unsubscribe() // likewise
+	}()
+	return nil
 }
+
+// errGone says that nobody reads an answer any more.
+var errGone = errors.New("gone")
