@@ -44,8 +44,13 @@ func (l *siteLease) Release() error {
 	return nil
 }
 
-// acquireWithin is how long the lease of a site may take to get, when the keepers choose a new leader.
-const acquireWithin = 15 * time.Second
+// acquireWithin is how long the lease of a site may take to get, when the keepers choose a new leader. What a
+// leader that died was asked for is never answered: it is asked again after firstAnswer, then after twice the
+// time.
+const (
+	acquireWithin = 15 * time.Second
+	firstAnswer   = 2 * time.Second
+)
 
 // Acquire implements store.Owner. The lease implies the site's main host.
 func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
@@ -70,8 +75,10 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 		floor = e.o.Floor(site)
 	}
 	host, _ := e.t.hostOf(site)
-	for {
-		session, token, err := e.take(ctx, host, floor)
+	for within := firstAnswer; ; within *= 2 {
+		short, stop := context.WithTimeout(ctx, within)
+		session, token, err := e.take(short, host, floor)
+		stop()
 		if err == nil {
 			if l := e.t.lease(session, site, host, token, e); l != nil {
 				return l, nil
