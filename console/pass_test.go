@@ -143,7 +143,7 @@ func TestPassedOnOnce(t *testing.T) {
 	o.doors["south"] = older.Listener.Addr().String()
 	a.login(Operate)
 	a.want(http.StatusBadGateway, "node north has it and does not answer", "/jobs/lost/versions", nil)
-	a.want(http.StatusBadGateway, "not answer: its version of mirrord", "/jobs/old/versions", nil)
+	a.want(http.StatusBadGateway, "not answer: its program is older", "/jobs/old/versions", nil)
 	o.mu.Lock()
 	o.doors["b"], o.passed = o.doors["a"], nil // a answers for b: the job has come here and gone back
 	o.mu.Unlock()

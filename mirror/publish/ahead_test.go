@@ -113,7 +113,7 @@ func (c *came) store(rec *store.Resource, body string) (targets []uint32) {
 	return slices.Compact(targets)
 }
 
-// settle waits until nothing is ready, and returns how many files there are.
+// settle waits until nothing is ready, or the work has ended, and returns how many files there are.
 func (c *came) settle() (made int) {
 	for idle := false; !idle; time.Sleep(time.Millisecond) {
 		c.ahead.mu.Lock()
@@ -121,7 +121,7 @@ func (c *came) settle() (made int) {
 		for _, those := range c.ahead.waiting {
 			waiting += len(those)
 		}
-		if idle = c.ahead.held == waiting; idle {
+		if idle = c.ahead.held == waiting || c.ahead.ended; idle {
 			made = len(c.ahead.placed)
 		}
 		c.ahead.mu.Unlock()
