@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,11 +129,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if form.Leads && !o.Flatten {
 		o.redirects = o.leads(&beside, st, name)
 	}
-	check := render.CheckTree
-	if form.Placed { // nobody sees the file before it is whole: what is damaged is found while it is packed
-		check = render.CheckMeta
-	}
-	damage, err := o.look(st, name, check)
+	damage, err := o.look(st, name, render.CheckMeta)
 	if err != nil {
 		return nil, err
 	}
@@ -146,20 +143,46 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
 		return nil, sayDamage(name, err)
 	}
-	out, err := exportVersion(ctx, tree, name, o, form, how)
-	if (err == nil) || o.Version != 0 || ctx.Err() != nil || (o.Out == "-" && !form.Placed) {
+	// A file whose bytes are damaged is found while it is packed.
+	look := sync.OnceValues(func() (damage, err error) {
+		q := o
+		return q.look(st, name, render.CheckTree)
+	})
+	p, streamed := o, o.Out == "-" && !form.Placed
+	if streamed {
+		beside.Go(func() { look() })
+		p.Stream = gate{o.Stream, look}
+	}
+	out, err := exportVersion(ctx, tree, name, p, form, how)
+	if err == nil || o.Version != 0 || ctx.Err() != nil {
 		return out, sayDamage(name, err)
 	}
 	why := err
-	if form.Placed {
-		if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
-			why = damage // such as a file that is missing
-		}
+	switch damage, lerr := look(); {
+	case lerr == nil && damage != nil:
+		why = damage // such as a file that is missing
+	case streamed:
+		return nil, sayDamage(name, cmp.Or(lerr, err))
 	}
 	if isDamage(why) {
 		return exportStored(ctx, a, st, name, o, form, how, why)
 	}
 	return out, sayDamage(name, err)
+}
+
+// gate holds back what goes to a stream until all files of the tree were looked at: a stream cannot begin
+// again. Meanwhile the first files are packed.
+type gate struct {
+	out  io.Writer
+	look func() (damage, err error)
+}
+
+func (g gate) Write(p []byte) (int, error) {
+	damage, err := g.look()
+	if err = cmp.Or(err, damage); err != nil {
+		return 0, err
+	}
+	return g.out.Write(p)
 }
 
 // leads begins to find the redirects of the version, and returns what waits for them.

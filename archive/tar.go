@@ -25,10 +25,7 @@ func (forms) Zstd() Form {
 }
 
 func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
-	z, err := phm.NewZstd(w, o.Crew)
-	if err != nil {
-		return nil, err
-	}
+	z := phm.NewZstd(w, o.Crew)
 	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/", Crew: o.Crew})
 	return m, errors.Join(err, z.Close())
 }

@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/inorder"
+	"mirrord/internal/zstdfast"
 )
 
 // packRatio is how many bytes mirrord packs into one at most. Readers refuse an archive beyond Limits.Ratio,
@@ -85,26 +85,21 @@ func (b *boundedDeflate) Close() error { return b.flate.Close() }
 // NewZstd returns a writer that compresses a tar with zstd (RFC 8878), in frames that the crew packs side by
 // side, and keeps to packRatio: what packs better is followed by frames that readers pass over. What is
 // written depends on the bytes alone. Close must be called, also after an error, and ends the workers.
-func NewZstd(w io.Writer, crew inorder.Crew) (io.WriteCloser, error) {
+func NewZstd(w io.Writer, crew inorder.Crew) io.WriteCloser {
 	b := &boundedZstd{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
 	b.frames = inorder.New(crew, packAhead, b.put)
-	b.encoders = make([]*zstd.Encoder, b.frames.Workers())
+	b.encoders = make([]*zstdfast.Encoder, b.frames.Workers())
 	for i := range b.encoders {
-		var err error
-		b.encoders[i], err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderLevel(zstd.SpeedFastest))
-		if err != nil {
-			return nil, err
-		}
+		b.encoders[i] = zstdfast.New(true)
 	}
-	return b, nil
+	return b
 }
 
 type boundedZstd struct {
 	out      *counter
 	frames   *inorder.Lane[*zstdFrame]
-	encoders []*zstd.Encoder // by worker
-	next     *zstdFrame      // what was written and is no whole frame yet
+	encoders []*zstdfast.Encoder // by worker
+	next     *zstdFrame          // what was written and is no whole frame yet
 	free     chan *zstdFrame
 	in       int64 // bytes that the frames in out hold
 }
@@ -112,8 +107,8 @@ type boundedZstd struct {
 // zstdFrame is a part of the tar.
 type zstdFrame struct{ raw, packed []byte }
 
-// zstdPart is how many bytes a frame holds. From 4 MiB on, the window of the encoder, a site packs as well as
-// in a single frame.
+// zstdPart is how many bytes a frame holds, and a reader too. From 4 MiB on, a site packs as well as in a
+// single frame.
 const zstdPart = 4 << 20
 
 func (b *boundedZstd) Write(p []byte) (n int, err error) {
@@ -148,7 +143,7 @@ func (b *boundedZstd) pack() error {
 	f := b.next
 	b.next = nil
 	return b.frames.Add(int64(len(f.raw)), func(worker int) (*zstdFrame, error) {
-		f.packed = b.encoders[worker].EncodeAll(f.raw, f.packed)
+		f.packed = b.encoders[worker].Append(f.packed, f.raw)
 		return f, nil
 	})
 }

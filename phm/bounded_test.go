@@ -25,11 +25,8 @@ func TestPackedIsNoBomb(t *testing.T) {
 	}
 	tree := makePHM(t, "index.html", bodies)
 	var packedTar bytes.Buffer
-	z, err := NewZstd(&packedTar, inorder.Crew{})
-	if err == nil {
-		_, err = PackTar(z, tree, PackOptions{})
-	}
-	if err != nil {
+	z := NewZstd(&packedTar, inorder.Crew{})
+	if _, err := PackTar(z, tree, PackOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
@@ -76,10 +73,8 @@ func TestBoundedStreams(t *testing.T) {
 		var deflated, zstded, alone bytes.Buffer
 		d, err := newBoundedDeflate(&deflated, 6)
 		write(d, err)
-		z, err := NewZstd(&zstded, inorder.Crew{Go: func(f func()) { go f() }, Size: 3})
-		write(z, err)
-		z, err = NewZstd(&alone, inorder.Crew{})
-		write(z, err)
+		write(NewZstd(&zstded, inorder.Crew{Go: func(f func()) { go f() }, Size: 3}), nil)
+		write(NewZstd(&alone, inorder.Crew{}), nil)
 		if !bytes.Equal(alone.Bytes(), zstded.Bytes()) {
 			t.Error("three workers write other bytes than one")
 		}

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/zstdfast"
 )
 
 const (
@@ -88,7 +90,9 @@ func (c *OpenCluster) Pack() {
 		return
 	}
 	c.out = append(c.w.packs.take()[:0], c.bytes[0]-plainCluster+zstdCluster)
-	c.out = c.w.zstd.EncodeAll(c.bytes[1:], c.out)
+	enc := c.w.encoders.take()
+	c.out = enc.Append(c.out, c.bytes[1:])
+	c.w.encoders.reuse(enc)
 	if len(c.out) < len(c.bytes) && len(c.bytes) <= packRatio*len(c.out) {
 		c.bytes = c.out
 		c.w.reuse(c.w.blobs, c.data)
@@ -189,6 +193,25 @@ func (w *Writer) reuse(free buffers, b []byte) {
 	}
 	select {
 	case free <- b:
+	default:
+	}
+}
+
+// encoders are kept for the next cluster.
+type encoders chan *zstdfast.Encoder
+
+func (free encoders) take() *zstdfast.Encoder {
+	select {
+	case e := <-free:
+		return e
+	default:
+		return zstdfast.New(false)
+	}
+}
+
+func (free encoders) reuse(e *zstdfast.Encoder) {
+	select {
+	case free <- e:
 	default:
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
@@ -56,18 +54,18 @@ type Writer struct {
 	out appender
 	err error
 
-	types   []string
-	typeOf  map[string]uint16
-	packed  *OpenCluster // for what is compressed; nil when it is not begun
-	plain   *OpenCluster
-	opened  uint32
-	sealed  []uint32       // number of a cluster by the order in which it was opened
-	offsets []uint64       // where clusters begin, by number
-	pending []*OpenCluster // compressed now, oldest first
-	kept    []*OpenCluster // compressed by Close
-	blobs   buffers        // see OpenCluster.data
-	packs   buffers        // see OpenCluster.out
-	zstd    *zstd.Encoder
+	types    []string
+	typeOf   map[string]uint16
+	packed   *OpenCluster // for what is compressed; nil when it is not begun
+	plain    *OpenCluster
+	opened   uint32
+	sealed   []uint32       // number of a cluster by the order in which it was opened
+	offsets  []uint64       // where clusters begin, by number
+	pending  []*OpenCluster // compressed now, oldest first
+	kept     []*OpenCluster // compressed by Close
+	blobs    buffers        // see OpenCluster.data
+	packs    buffers        // see OpenCluster.out
+	encoders encoders
 
 	plainSize, packedSize uint64 // of the clusters that were to be compressed
 
@@ -120,6 +118,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		shared:    map[[16]byte]blobRef{},
 		blobs:     make(buffers, 2*ahead),
 		packs:     make(buffers, 2*ahead),
+		encoders:  make(encoders, ahead),
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
@@ -128,11 +127,6 @@ func NewWriter(f File, o Options) (*Writer, error) {
 }
 
 func (w *Writer) start() (err error) {
-	w.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(ahead), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return err
-	}
 	head := make([]byte, headerSize, headerSize+1024)
 	for _, t := range append(slices.Clone(w.o.Types), textType, listingType) {
 		if _, twice := w.typeOf[t]; twice {

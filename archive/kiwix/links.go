@@ -98,10 +98,12 @@ func nextEqual(page []byte, p int) int {
 		others = 0x47 * ones // bits in which these three differ
 	)
 	for p = max(p, 1); p+8 <= len(page); p += 8 {
-		equal := binary.LittleEndian.Uint64(page[p:]) ^ '='*ones
-		before := binary.LittleEndian.Uint64(page[p-1:])&^others ^ ' '*ones
+		w := page[p-1 : p+8]
+		equal := binary.LittleEndian.Uint64(w[1:]) ^ '='*ones
+		before := binary.LittleEndian.Uint64(w)&^others ^ ' '*ones
 		// bytes that are zero have their highest bit set here; so may one above such a byte
-		both := (equal - ones) &^ equal & (before - ones) &^ before & highs
+		both := equal | before
+		both = (both - ones) &^ both & highs
 		if both == 0 {
 			continue
 		}

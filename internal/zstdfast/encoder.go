@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package zstdfast compresses data that lies in memory as a whole into one zstd frame (RFC 8878), fast: what
+// an export needs, whose clusters and sections of a tar are such data. Any zstd decoder reads the frames.
+//
+// It is about 1.4 times as fast as github.com/klauspost/compress/zstd at its fastest level, with some 3 %
+// smaller frames of HTML. It has one strategy, that of zstd's level 1: a table of where each hash of 7 bytes
+// was last, one candidate a position, and the last two offsets. What makes it faster is that matches are
+// searched where the data lies, without a copy of it as history, and that the loops keep what they need in
+// registers. For streams, dictionaries, smaller frames and for decoding there is the library.
+//
+// The frame depends on the bytes alone: not on the machine, and not on what an Encoder compressed before.
+package zstdfast
+
+import (
+	"encoding/binary"
+
+	"github.com/klauspost/compress/huff0"
+)
+
+const (
+	maxBlock = 128 << 10 // bytes that a block holds at most (RFC 8878 3.1.1.2.4)
+
+	// How far back a match may lie: what every decoder should hold in memory (RFC 8878 3.1.1.1.2).
+	windowLog = 23
+	maxWindow = 1 << windowLog
+
+	// Literals are stored when coding them saves less than a 32nd: readers take them faster.
+	literalsGain = 5
+)
+
+// Encoder compresses. It has about 850 KB of tables and is not safe for concurrent use.
+type Encoder struct {
+	checksum bool
+
+	// of the frame
+	table   [1 << hashBits]uint32 // where in the input a hash was last; 0 for those that were not
+	offsets [2]int                // the last two, which may be repeated (RFC 8878 3.1.1.5)
+	huff    huff0.Scratch         // with the table that literals may use again
+	coders  [coders]coder
+
+	// of the block
+	seqs     [maxBlock/4 + 1]seq // no match is shorter than 4 bytes
+	nseqs    int
+	literals [maxBlock + copyWords]byte
+	nlits    int
+	now      [coders]states // tables in use
+
+	codeOfLiterals [64]uint8  // code by how many literals come before a match
+	codeOfMatch    [128]uint8 // code by length of a match less minMatch
+	masks          [32]uint32 // so many bits, the lowest
+}
+
+// New returns an Encoder, whose frames end with a checksum of the content when that is asked for.
+func New(checksum bool) *Encoder {
+	e := &Encoder{checksum: checksum}
+	e.huff.WantLogLess = literalsGain
+	fillCodes(e.codeOfLiterals[:], literalExtra())
+	fillCodes(e.codeOfMatch[:], matchExtra())
+	for i := range e.masks {
+		e.masks[i] = 1<<i - 1
+	}
+	e.coders[literalCodes].init(9, literalExtra(), 6, literalStates)
+	e.coders[offsetCodes].init(8, offsetExtra(), 5, offsetStates)
+	e.coders[matchCodes].init(9, matchExtra(), 6, matchStates)
+	return e
+}
+
+// Append appends a frame with the content src to dst. The content may be empty. Up to 8 MiB of it are a
+// single segment: a decoder needs as much memory as there is content. Beyond, it needs a window of 8 MiB.
+func (e *Encoder) Append(dst, src []byte) []byte {
+	dst = e.appendHeader(dst, len(src))
+	clear(e.table[:])
+	e.offsets = [2]int{1, 4} // RFC 8878 3.1.1.5
+	e.forget()
+	for begin := 0; ; {
+		end := min(begin+maxBlock, len(src))
+		dst = e.appendBlock(dst, src, begin, end)
+		if begin = end; begin == len(src) {
+			break
+		}
+	}
+	if e.checksum {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(sum64(src)))
+	}
+	return dst
+}
+
+// forget has the next block bring tables of its own.
+func (e *Encoder) forget() {
+	e.huff.Reuse = huff0.ReusePolicyNone
+	for i := range e.coders {
+		e.coders[i].last = nil
+	}
+}
+
+// appendHeader appends the header of a frame (RFC 8878 3.1.1.1).
+func (e *Encoder) appendHeader(dst []byte, size int) []byte {
+	const (
+		checksum      = 1 << 2
+		singleSegment = 1 << 5 // there is no size of a window
+		size4, size8  = 2 << 6, 3 << 6
+	)
+	flags := byte(0)
+	if e.checksum {
+		flags = checksum
+	}
+	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd)
+	switch {
+	case size > maxWindow:
+		dst = append(dst, flags|size8, (windowLog-10)<<3)
+		return binary.LittleEndian.AppendUint64(dst, uint64(size))
+	case size < 256:
+		return append(dst, flags|singleSegment, byte(size))
+	}
+	return binary.LittleEndian.AppendUint32(append(dst, flags|singleSegment|size4), uint32(size))
+}

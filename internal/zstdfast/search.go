@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zstdfast
+
+import "math/bits"
+
+const (
+	hashBits = 15                 // log2 of the entries of the table: 128 KiB, which second-level caches hold
+	prime    = 0x9e3779b185ebca87 // odd, with its bits well mixed
+
+	minMatch  = 3  // what the format subtracts from the length of a match (RFC 8878 3.1.1.3.2.1.1)
+	margin    = 24 // bytes at the end of the input where no match begins: the search reads words behind it
+	copyWords = 16 // bytes that literals are copied in
+
+	// The step of the search grows by one for each 1<<hurry bytes without a match.
+	hurry = 7
+)
+
+// hash returns the place in the table of the lower 7 bytes of v.
+func hash(v uint64) uint32 { return uint32((v << 8 * prime) >> (64 - hashBits)) }
+
+// seq is a sequence (RFC 8878 3.1.1.3.2.1): literals, then a match.
+type seq struct {
+	lit    uint32 // bytes
+	match  uint32 // bytes, less minMatch
+	offset uint32 // 1 for the last offset, or for the last but one after no literals; else the offset plus 3
+
+	litCode, matchCode, offsetCode uint8 // see Encoder.code
+}
+
+// search finds matches for src[begin:end] in what lies before, and sets seqs and literals of the block.
+//
+// Source: the strategy "fast" of zstd, lib/compress/zstd_fast.c in its repository. Here one step looks at two
+// positions and at the last offset from a third one. An entry of the table that was not set says position 0,
+// which is as good a candidate as others.
+//
+// What makes the reads without checks sound (see load64): s never passes len(src)-margin before a match is
+// looked for, and each entry of the table, and each s less an offset, is a position before s.
+func (e *Encoder) search(src []byte, begin, end int) {
+	table, seqs, lits := &e.table, &e.seqs, e.literals[:]
+	nlits, n := 0, 0
+	o1, o2 := e.offsets[0], e.offsets[1]
+	anchor := begin // up to where all is in seqs and literals
+	s := max(begin, 1)
+	last := min(end-8, len(src)-margin)
+	for s < last {
+		v := load64(src, s)
+		h0, h1 := hash(v), hash(v>>8)
+		c0, c1 := int(table[h0]), int(table[h1])
+		table[h0], table[h1] = uint32(s), uint32(s+1)
+		from := s
+		low := anchor // where the match may begin
+		offset := uint32(1)
+		var t int // what matches s
+		if uint32(v>>16) == load32(src, s+2-o1) {
+			s += 2
+			t = s - o1
+			low++ // without literals, 1 would be another offset
+		} else {
+			switch {
+			case uint32(v) == load32(src, c0) && s-c0 <= maxWindow:
+				t = c0
+			case uint32(v>>8) == load32(src, c1) && s+1-c1 <= maxWindow:
+				t = c1
+				s++
+			default:
+				s += 2 + (s-anchor)>>hurry
+				continue
+			}
+			o2 = o1
+			o1 = s - t
+			offset = uint32(o1) + 3
+		}
+		at := s - sameBefore(src, s, t, low)
+	match:
+		s += 4
+		t += 4
+		for {
+			if x := load64(src, s) ^ load64(src, t); x != 0 {
+				s += bits.TrailingZeros64(x) >> 3
+				break
+			}
+			s += 8
+			t += 8
+			if s > last {
+				s += sameAfter(src, s, t, end)
+				break
+			}
+		}
+		s = min(s, end)
+		k := at - anchor
+		if k <= copyWords {
+			store64(lits, nlits, load64(src, anchor))
+			store64(lits, nlits+8, load64(src, anchor+8))
+		} else {
+			copy(lits[nlits:], src[anchor:at])
+		}
+		nlits += k
+		seqs[n] = seq{lit: uint32(k), match: uint32(s - at - minMatch), offset: offset}
+		n++
+		anchor = s
+		if s >= last {
+			break
+		}
+		table[hash(load64(src, from+2))] = uint32(from + 2)
+		table[hash(load64(src, s-2))] = uint32(s - 2)
+		if v = load64(src, s); uint32(v) == load32(src, s-o2) {
+			table[hash(v)] = uint32(s)
+			o1, o2 = o2, o1
+			from, at, t, offset = s, s, s-o1, 1
+			goto match
+		}
+	}
+	nlits += copy(lits[nlits:], src[anchor:end])
+	e.nseqs, e.nlits = n, nlits
+	e.offsets = [2]int{o1, o2}
+}
+
+// sameBefore returns how many bytes before s, from low on, are those before t, which lies before s.
+func sameBefore(src []byte, s, t, low int) int {
+	n := 0
+	for s-n-8 >= low && t-n >= 8 {
+		if x := load64(src, s-n-8) ^ load64(src, t-n-8); x != 0 {
+			return n + bits.LeadingZeros64(x)>>3
+		}
+		n += 8
+	}
+	for s-n > low && t-n > 0 && src[s-n-1] == src[t-n-1] {
+		n++
+	}
+	return n
+}
+
+// sameAfter returns how many bytes from s on, before end, are those from t on, which lies before s.
+func sameAfter(src []byte, s, t, end int) int {
+	n := 0
+	for s+n+8 <= end {
+		if x := load64(src, s+n) ^ load64(src, t+n); x != 0 {
+			return n + bits.TrailingZeros64(x)>>3
+		}
+		n += 8
+	}
+	for s+n < end && src[s+n] == src[t+n] {
+		n++
+	}
+	return n
+}
