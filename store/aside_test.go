@@ -40,3 +40,41 @@ func TestFramesBesideTheHeap(t *testing.T) {
 		}
 	}
 }
+
+// A large document is gathered without a copy of its body, and is read again as any other.
+func TestLargeFrames(t *testing.T) {
+	for _, oneOff := range []bool{true, false} {
+		_, s := openTest(t, t.TempDir(), Options{OneOff: oneOff})
+		w := s.Frames.NewFrameWriter()
+		bodies := [][]byte{bytes.Repeat(random(64<<10, 1), 40), random(1000, 2), random(maxKept+1, 3)}
+		var done []*Done
+		for id, body := range bodies {
+			d := documentRecord(id, string(body), nil)
+			var err error
+			if d.At, err = s.Frames.GatherFrame(w, FrameMetaOf(&d.Resource), []byte("links"), body); err != nil {
+				t.Fatal(err)
+			}
+			if cap(w.buf) > maxKept || cap(w.out) > maxKept {
+				t.Errorf("one-off %v, frame %d: buffers of %d and %d bytes", oneOff, id, cap(w.buf), cap(w.out))
+			}
+			done = append(done, d)
+		}
+		commit(t, s, 0, newURLs(0, len(done)), done...)
+		foldAll(t, s, 1)
+		r := NewFrameReader()
+		r.Aside = true
+		for id, at := range placesOf(t, s, len(done)) {
+			f, err := s.Frames.ReadFrame(r, at)
+			if err != nil || !bytes.Equal(f.Body, bodies[id]) || string(f.Links) != "links" {
+				t.Errorf("one-off %v, frame %d: %v, %d bytes, links %q", oneOff, id, err, len(f.Body), f.Links)
+			}
+			if m, err := f.ParseMeta(); err != nil || m != FrameMetaOf(&done[id].Resource) {
+				t.Errorf("one-off %v, frame %d: %v, %v", oneOff, id, err, m)
+			}
+			if cap(r.out) > maxKept {
+				t.Errorf("one-off %v, frame %d: %d bytes of the heap", oneOff, id, cap(r.out))
+			}
+			r.Release()
+		}
+	}
+}

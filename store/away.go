@@ -308,7 +308,8 @@ func (p *packs) isAway(at Place) bool {
 	return len(pack.look(f, nums)) > 0
 }
 
-// body returns what says of a body where a depot has it; fs.ErrNotExist when nothing does.
+// body finds the site that lists a body as left in a depot, and where it lies there; fs.ErrNotExist when none
+// does.
 func (a *aways) body(s *State, d [32]byte) (*awaySite, *AwayBody, error) {
 	names, err := siteFolders(s)
 	if err != nil {

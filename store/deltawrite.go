@@ -70,7 +70,11 @@ func (s *Frames) appendOver(
 		if what == overOldOnly {
 			return Place{}, false, nil
 		}
-		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
+		full, err := w.pack()
+		if err != nil {
+			return Place{}, false, err
+		}
+		if raw == nil || !pays(len(raw), len(full)) {
 			raw = full
 		}
 	}

@@ -33,7 +33,7 @@ import (
 // is begun again, and what is missing is made again of the pages.
 
 const (
-	digestsName  = "digests"
+	digestsName  = DigestsFile
 	digestsAside = "digests.new" // on its way in
 	digestsMagic = "mDg1"
 	digestsHead  = 16
@@ -115,6 +115,20 @@ func (s *Site) Digests() (*Digests, error) {
 		}
 	}
 	return d, nil
+}
+
+// DigestsFile is the name of the file of digests in the folder of a site.
+const DigestsFile = "digests"
+
+// ReadDigests reads the digests in the first bytes of a file, which the caller closes. A file of another form
+// has none that are whole.
+func ReadDigests(f *os.File, size int64) *Digests {
+	d := &Digests{f: f, readOnly: true}
+	head := make([]byte, digestsHead)
+	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, digestsHeader()) {
+		d.n = uint32(max(0, size-digestsHead) / digestEntry)
+	}
+	return d
 }
 
 func digestsHeader() []byte {

@@ -226,6 +226,9 @@ func (g *gatherer) stop() {
 // GatherFrame is AppendFrame for a document that Commit writes, together with others: the record that refers
 // to the place that it returns is to be committed, and until then nobody can read the document.
 func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+	if len(body) > maxKept && !w.quick {
+		return s.appendLarge(w, m, links, body)
+	}
 	if err := w.fill(m, links, body); err != nil {
 		return Place{}, err
 	}
@@ -237,7 +240,11 @@ func (s *Frames) keep(w *FrameWriter) (Place, error) {
 	if payload := w.buf[frameHeader:]; w.full != nil && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
-	return s.packs.append(w.pack())
+	raw, err := w.pack()
+	if err != nil {
+		return Place{}, err
+	}
+	return s.packs.append(raw)
 }
 
 // committed returns the record of a result with the place of its document in the packs.

@@ -139,6 +139,24 @@ func (l *looking) single() (got []Resource) {
 	return got
 }
 
+// several are the records, read together with one that is not there.
+func (l *looking) several() []Resource {
+	l.t.Helper()
+	got := make([]Resource, len(l.now))
+	urls := []site.URL{testURL(1_000_000)}
+	for i := range l.now {
+		urls = append(urls, testURL(i))
+	}
+	err := l.s.Records.Some(urls, func(n int, r *Resource) error {
+		got[n-1] = *r // of the first one there is none
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return got
+}
+
 // Records are what they would be if each look had been written into them, whatever comes between: failures,
 // kills, views, some or all looks settled, a rebuild from the log.
 func TestLooksAreRecords(t *testing.T) {
@@ -183,6 +201,7 @@ func TestLooksAreRecords(t *testing.T) {
 			l.fold()
 			l.equal("all", l.all())
 			l.equal("single", l.single())
+			l.equal("several", l.several())
 			switch below(4) {
 			case 0:
 				err = l.s.Records.looks.settle(5, 1+below(30), 1)

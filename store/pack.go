@@ -94,15 +94,35 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 // fullEncoder encodes full frames of one document for all writers, one at a time: mostly they are large, and
 // few. The zero value is ready.
 type fullEncoder struct {
-	mu      sync.Mutex
-	bundler bundler
+	mu  sync.Mutex
+	enc *zstd.Encoder
 }
 
-// encode appends the frame of a payload to b.
-func (e *fullEncoder) encode(b, payload []byte) []byte {
+// encode appends the frame of a payload, which comes in parts, to b.
+func (e *fullEncoder) encode(b appender, payload ...[]byte) (appender, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.bundler.encode(b, payload, nil)
+	if e.enc == nil {
+		e.enc = newFrameEncoder()
+	}
+	size := 0
+	for _, p := range payload {
+		size += len(p)
+	}
+	at := len(b)
+	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	e.enc.ResetContentSize(&b, int64(size))
+	defer e.enc.Reset(nil) // it would keep b
+	for _, p := range payload {
+		if _, err := e.enc.Write(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.enc.Close(); err != nil {
+		return nil, err
+	}
+	seal(b[at:])
+	return b, nil
 }
 
 // newFrameEncoder returns what encodes full frames, in about a megabyte.
@@ -121,7 +141,7 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
 	if err := w.fill(m, links, body); err != nil {
 		return nil, err
 	}
-	return w.pack(), nil
+	return w.pack()
 }
 
 // errLarge says that a document is larger than what would be read again.
@@ -129,40 +149,49 @@ var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", m
 
 // fill puts a payload into buf, behind the room for a header.
 func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
+	if err := w.begin(m, links, len(body), len(body)); err != nil {
+		return err
+	}
+	w.buf = append(w.buf, body...)
+	return nil
+}
+
+// begin puts the beginning of a payload, up to a body of some bytes, into buf, with room for more behind it.
+func (w *FrameWriter) begin(m FrameMeta, links []byte, body, room int) error {
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("frame of %s: %w", m.URL, err)
 	}
-	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
-	if n > maxFrame {
+	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
+	if n+body > maxFrame {
 		return fmt.Errorf("frame of %s: %w", m.URL, errLarge)
 	}
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	b := slices.Grow(w.buf[:0], n)
+	b := slices.Grow(w.buf[:0], n+room)
 	b = append(b, plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.AppendUvarint(b, uint64(len(meta)))
 	b = append(b, meta...)
 	b = binary.AppendUvarint(b, uint64(len(links)))
-	b = append(b, links...)
-	w.buf = append(b, body...)
+	w.buf = append(b, links...)
 	return nil
 }
 
 // pack returns the full frame of the payload that is in buf.
-func (w *FrameWriter) pack() []byte {
+func (w *FrameWriter) pack() ([]byte, error) {
 	switch {
 	case w.plain:
 		copy(w.buf, plainMagic)
 		seal(w.buf)
-		return w.buf
+		return w.buf, nil
 	case w.quick:
-		return w.packS2(quickMagic, w.buf[frameHeader:])
+		return w.packS2(quickMagic, w.buf[frameHeader:]), nil
 	}
 	w.letGo()
-	w.out = w.full.encode(w.out[:0], w.buf[frameHeader:])
-	return w.out
+	out, err := w.full.encode(w.out[:0], w.buf[frameHeader:])
+	w.out = out
+	return out, err
 }
 
 // packS2 returns a frame of a payload, in S2.

@@ -43,7 +43,8 @@ const (
 	redoMagic  = "mRd1"
 	redoHeader = 28
 	maxRedo    = 1 << 30 // bytes of changes that an entry is believed to have
-	redoMode   = 0o640   // as that of the database, which has the same in it
+	redoWindow = 512 << 10
+	redoMode   = 0o640 // as that of the database, which has the same in it
 )
 
 // Kinds of entries.
@@ -100,7 +101,7 @@ func openRedo(site *os.Root, tx uint64) (*redoLog, error) {
 		return nil, diskErr("open log", err)
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithLowerEncoderMem(true))
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(redoWindow))
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}

@@ -110,12 +110,20 @@ func (t *transaction) dropPages() {
 }
 
 // looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
-// maps 16 pages for each, so that a few thousand keys of any order would map all of a large database.
-const looksPerDrop = 128
+// maps 16 pages for each, so that a few thousand keys of any order would map all of a large database. Of a
+// large value, each bytesPerLook count as one.
+const (
+	looksPerDrop = 128
+	bytesPerLook = passedPerDrop / looksPerDrop
+)
 
-// looked counts a look-up of a single key.
-func (t *transaction) looked() {
-	if (t.looks != nil) && t.looks.Add(1)%looksPerDrop == 0 {
+// looked counts a look-up of a single key, whose value has a size.
+func (t *transaction) looked(size int) {
+	if t.looks == nil {
+		return
+	}
+	n := uint32(1 + size/bytesPerLook)
+	if now := t.looks.Add(n); now/looksPerDrop != (now-n)/looksPerDrop {
 		t.dropPages()
 	}
 }
@@ -167,8 +175,9 @@ type bucket struct {
 
 // Get returns a value, nil when there is none.
 func (b *bucket) Get(key []byte) []byte {
-	b.t.looked()
-	return b.opened(key, b.b.Get(key))
+	v := b.b.Get(key)
+	b.t.looked(len(v))
+	return b.opened(key, v)
 }
 
 // opened checks a value and returns it without its checksum.
@@ -200,7 +209,7 @@ func sealed(bucket, key, v []byte) []byte {
 
 // Put writes a value. It keeps neither slice.
 func (b *bucket) Put(key, v []byte) error {
-	b.t.looked()
+	b.t.looked(0)
 	if !b.t.sealed {
 		return b.b.Put(key, v)
 	}
@@ -221,6 +230,7 @@ func (b *bucket) Delete(key []byte) error {
 	if t := b.tallied(); t != nil {
 		if old := b.b.Get(key); old != nil {
 			t.take(key, old)
+			b.t.looked(len(old))
 		}
 	}
 	return b.b.Delete(key)

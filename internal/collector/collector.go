@@ -4,10 +4,12 @@
 package collector
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
+	"time"
 )
 
 // Slack says how far the heap grows before the collector runs.
@@ -22,24 +24,32 @@ type Slack struct {
 	Always uint64
 }
 
-// Bound makes the collector leave the heap a slack. The function that it returns ends that and sets the
-// percentage from before.
+// Bound makes the collector leave the heap a slack, and gives memory of the program's file back (see
+// program). The function that it returns ends that and sets the percentage from before.
 func Bound(r Slack) (stop func()) {
-	b := &bound{slack: r}
+	b := &bound{slack: r, program: program{left: time.Now()}}
 	first := r.percentFor(0)
-	before := debug.SetGCPercent(first)
-	b.now.Store(int64(first))
+	before, limit := debug.SetGCPercent(first), debug.SetMemoryLimit(-1)
+	b.limits = limit == math.MaxInt64
+	b.now = first
 	b.watch(new(cycle))
 	return func() {
-		b.stopped.Store(true)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.stopped = true
 		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limit)
 	}
 }
 
 type bound struct {
 	slack   Slack
-	now     atomic.Int64 // the percentage that is set
-	stopped atomic.Bool
+	mu      sync.Mutex
+	stopped bool
+	now     int   // the percentage that is set
+	limits  bool  // a limit of memory is set too: nobody else has set one
+	limit   int64 // the last one
+	program program
 }
 
 // cycle is what nobody refers to, so that each cycle of the collector finalizes it.
@@ -47,22 +57,46 @@ type cycle struct{ _ *cycle }
 
 func (b *bound) watch(c *cycle) {
 	runtime.SetFinalizer(c, func(c *cycle) {
-		if !b.stopped.Load() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.stopped {
 			b.adjust()
+			b.program.leave(time.Now())
 			b.watch(c)
 		}
 	})
 }
 
-// adjust sets the percentage for the heap as the last cycle left it.
+// adjust sets the percentage for the heap as the last cycle left it, and a limit of memory that makes the
+// runtime give back what it has beyond the heap that this allows, which is up to 12 MB otherwise.
 func (b *bound) adjust() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	p := int64(b.slack.percentFor(live[0].Value.Uint64()))
-	if b.now.Swap(p) != p { // it stops the world
-		debug.SetGCPercent(int(p))
+	m := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+	}
+	metrics.Read(m)
+	live := m[0].Value.Uint64()
+	p := b.slack.percentFor(live)
+	if p != b.now { // it stops the world
+		b.now = p
+		debug.SetGCPercent(p)
+	}
+	if !b.limits {
+		return
+	}
+	beside := m[1].Value.Uint64() - m[2].Value.Uint64() - m[3].Value.Uint64() - m[4].Value.Uint64()
+	limit := int64(live + live*uint64(p)/100 + beside + spare)
+	if d := limit - b.limit; d < -spare/4 || d > spare/4 {
+		b.limit = limit
+		debug.SetMemoryLimit(limit)
 	}
 }
+
+// spare is how many bytes the limit is above what the percentage allows, so that it does not make cycles.
+const spare = 4 << 20
 
 // The lowest and the highest percentage that are set. Above Slack.Percent there are steps, so that it is not
 // set after each cycle.

@@ -3,9 +3,15 @@
 package collector
 
 import (
+	"fmt"
+	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -41,13 +47,18 @@ func TestPercentFor(t *testing.T) {
 func TestBound(t *testing.T) {
 	before := debug.SetGCPercent(70)
 	defer debug.SetGCPercent(before)
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(limit)
 	r := Slack{Percent: 60, Most: 1 << 20}
 	stop := Bound(r)
 	ballast := make([]byte, 32<<20)
 	runtime.GC()
-	b := bound{slack: r}
+	b := bound{slack: r, limits: true}
 	b.adjust()
 	runtime.KeepAlive(ballast)
+	if got := debug.SetMemoryLimit(-1); got < 32<<20 || got > 64<<20 {
+		t.Errorf("a limit of %d MB", got>>20)
+	}
 	if got := debug.SetGCPercent(60); got > 5 {
 		t.Errorf("%d %% of 32 MB", got)
 	}
@@ -55,4 +66,53 @@ func TestBound(t *testing.T) {
 	if got := debug.SetGCPercent(70); got != 70 {
 		t.Errorf("%d %% afterwards", got)
 	}
+	if got := debug.SetMemoryLimit(1 << 40); got != math.MaxInt64 {
+		t.Errorf("a limit of %d afterwards", got)
+	}
+	defer Bound(r)()
+	runtime.GC()
+	b.limits = false
+	b.adjust()
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("the limit of somebody else became %d", got)
+	}
+}
+
+// The memory of the program's file is given back, at most so often, and comes again.
+func TestProgramLeaves(t *testing.T) {
+	ms := programMappings()
+	if len(ms) == 0 {
+		t.Fatal("the program's file is not mapped")
+	}
+	for _, m := range ms {
+		for at := m.from; at < m.to; at += uintptr(os.Getpagesize()) {
+			syscall.Syscall(syscall.SYS_MADVISE, at, uintptr(os.Getpagesize()), madvPopulateRead)
+		}
+	}
+	before, now := fileMemory(t), time.Now()
+	var p program
+	if p.leave(now) == 0 {
+		t.Error("nothing was given back")
+	}
+	if after := fileMemory(t); after > before/4*3 {
+		t.Errorf("%d KB of files are resident, %d before", after, before)
+	}
+	if p.leave(now.Add(leaveEach-1)) != 0 || p.leave(now.Add(leaveEach)) == 0 {
+		t.Error("not once in each", leaveEach)
+	}
+}
+
+const madvPopulateRead = 22
+
+// fileMemory is the resident memory of files in kilobytes.
+func fileMemory(t *testing.T) (kb int) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "RssFile:")
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
 }
