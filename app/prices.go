@@ -40,7 +40,7 @@ func priced(a *App, name string) (*job.Job, *replay.History, replay.Options, err
 	}
 	o.Train, o.MaxSkip = int(max(1, j.FullRuns)), int(j.Limits.MaxSkip)
 	o.MaxAge, o.PriceMB = j.Limits.MaxSkipTime, j.Adaptive.PriceMB
-	o.MaxRequests = int(j.Limits.MaxRequests)
+	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
 		return nil, nil, o, fmt.Errorf("%s: %d complete runs so far, and prices are told by %d: mirrord run-now %s",
 			name, n, o.Train+leastSteps, name)

@@ -173,8 +173,9 @@ type Evidence struct {
 
 // Adaptive is how the policy adaptive decides.
 type Adaptive struct {
-	Price   float64 // of a request, in changed pages that it must be expected to find; 0 none
-	PriceMB float64 // of a megabyte that is transferred, on top; 0 none
+	Price   float64       // of a request, in changed pages that it must be expected to find; 0 none
+	PriceMB float64       // of a megabyte that is transferred, on top; 0 none
+	Late    time.Duration // how late changes may be found, in the mean; 0 no goal
 	// how long the complete runs must span before anything is skipped; "": by the schedule, see Job.LearnFor
 	LearnFor string
 }

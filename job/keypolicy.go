@@ -71,6 +71,18 @@ func policyKeys() []Key {
 			max:   policy.MostPriceMB,
 		},
 		{
+			Name:    "adaptive.late",
+			Type:    "duration",
+			Example: `"12h"`,
+			Doc: "How long after the run that could have found it a change may be found, in the mean over all " +
+				"changes. In a run that finds many changes the price does not rise then, and while changes were " +
+				"found later than this it falls, to half at least. mirrord tune JOB --late TIME proposes it with " +
+				"the price that belongs to it. 0 is no goal.",
+			Risk: "It is a mean, and a goal that the price has to fit: single pages may wait for longer, up to " +
+				"limits.max_skip and limits.max_skip_time. A run that finds much requests more.",
+			field: func(j *Job) any { return &j.Adaptive.Late },
+		},
+		{
 			Name:    "adaptive.learn_for",
 			Type:    "duration",
 			Example: `"7d"`,

@@ -57,10 +57,11 @@ type overdues struct {
 	early []ID // that soon will be: after what pays
 }
 
-// weighing is what makes a unit worth less than its chance to have changed.
+// weighing is what makes a unit worth less than its chance to have changed, and the price.
 type weighing struct {
 	factors factors
 	shown   shown
+	goal    goal
 }
 
 // handling is what the plan did with a unit: bits, and above them why.
@@ -108,6 +109,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.quiet.find(a)
 	a.names = newNames(m)
 	a.late()
+	a.goal = goalOf(a)
 	a.revalue()
 	return a
 }
@@ -265,11 +267,14 @@ func (a *adaptive) pop(list *[]ID) (ID, bool) {
 // price is what a request must be worth at this point of the run.
 func (a *adaptive) price() float64 {
 	least := a.o.Price
+	if a.goal != 0 {
+		least *= float64(a.goal)
+	}
 	if a.o.Own > 0 {
 		least = max(least, scarcity(a.o.Own, a.o.Budget-a.asked))
 	}
 	p := least / taught(a.m)
-	if a.o.Without != Rising {
+	if a.goal == 0 && a.o.Without != Rising {
 		p *= 1 + float64(a.found)/plenty
 	}
 	switch {

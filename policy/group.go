@@ -204,7 +204,7 @@ func (a *adaptive) parts(u ID, g *group) parts {
 	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
 }
 
-// given is what the model says of a unit, which no outcome of the run changes but the silence of the hubs.
+// given is what the model expects of a unit. Of a run's outcomes only the silence of the hubs changes it.
 type given struct {
 	of    uint32 // one plus the unit; 0: nothing is kept
 	quiet bool   // see silence.now
@@ -214,7 +214,7 @@ type given struct {
 	alone float64
 }
 
-// givenOf is what the model says of a unit; of the one that is next in its group it is kept.
+// givenOf returns what the model expects of a unit, and keeps that of the next unit of a group.
 func givenOf(a *adaptive, u ID, g *group) given {
 	next := g.next < g.to && a.order[g.next] == u
 	if next && g.given.of == uint32(u)+1 && g.given.quiet == a.quiet.now {

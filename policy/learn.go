@@ -36,6 +36,7 @@ func (m *Model) Learn(r *Run) {
 	m.runs++
 	now := int32(m.runs)
 	first := m.seen == 0
+	wait(m, r, first)
 	m.touched = m.touched[:0]
 	m.observe(r.Changed, observed|active)
 	m.observe(r.Left, observed|active)

@@ -69,6 +69,9 @@ type Model struct {
 	runs      int     // that were learned
 	seen      int32   // the last of them that observed anything; 0: none
 
+	changes []float64 // by run, from 1: changes, pages that came or went among them
+	waited  []float64 // by run, from 1: the seconds that these may have waited
+
 	touched []Dir // scratch: the directories that the run being learned observed
 }
 
@@ -115,6 +118,8 @@ func NewModel() *Model {
 		tales:     newStories[edits](),
 		clock:     newClock(),
 		times:     []int64{0},
+		changes:   []float64{0},
+		waited:    []float64{0},
 	}
 }
 

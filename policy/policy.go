@@ -61,6 +61,10 @@ type Options struct {
 	PriceMB float64
 	Weights Weights
 
+	// Late is how many seconds after the run that could have found it a change may be found, in the mean; 0: no
+	// goal. With one the price falls while changes are found later, and does not rise within a run
+	Late int64
+
 	Budget int // requests that the plan may hand out; 0: no bound
 	// how many requests each run adds to the purse of which Budget is the rest; 0: Budget is of this run alone.
 	// The less is left for later runs, the more a request must be worth
@@ -111,6 +115,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
 	case o.MaxSkip < 0:
 		return o, fmt.Errorf("plan: max_skip of %d runs: want 0 (no bound) or more", o.MaxSkip)
+	case o.Late < 0:
+		return o, fmt.Errorf("plan: changes found %d s late: want 0 (no goal) or more", o.Late)
 	case o.MaxAge < 0:
 		return o, fmt.Errorf("plan: max_skip_time of %d s: want 0 (no bound) or more", o.MaxAge)
 	case o.Every < 0:

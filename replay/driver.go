@@ -261,6 +261,7 @@ func (d *driver) act(w *World) error {
 		Price:   d.o.Price,
 		PriceMB: d.o.PriceMB,
 		Weights: transfers{d, w},
+		Late:    int64(d.o.Late.Seconds()),
 		MaxSkip: d.o.MaxSkip,
 		MaxAge:  int64(d.o.MaxAge.Seconds()),
 		Without: d.o.Without,

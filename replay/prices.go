@@ -135,7 +135,7 @@ type Goal struct {
 
 // lateParts is in how many parts of the steps a lateness has to be kept to: it is mostly that of the few
 // changes which were missed for long, so a mean that was kept to once says little.
-const lateParts = 3
+const lateParts = 2
 
 // fits reports whether steps keep to the goal. A part in which little changed counts as half of a usual one
 // at least, so that one change that was missed in it does not decide. Parts that fit make a whole that does.
@@ -152,6 +152,16 @@ func (g Goal) fits(steps []stepFacts) bool {
 		}
 	}
 	return true
+}
+
+// lateShare is what runs whose changes are to be found in time request at least, as a share of a full sync,
+// unless the price is the default or less: of what never happened before only looks tell, and a twentieth is
+// a look at each page in twenty runs.
+const lateShare = 0.05
+
+// looks reports whether steps look at enough for a goal.
+func (g Goal) looks(p *Priced, steps []stepFacts) bool {
+	return g.Requests > 0 || p.Price <= policy.DefaultPrice || stretchOf(steps).OfFull >= lateShare
 }
 
 // Tuned is a price that fits a goal. What it comes to is with the limit of requests.
@@ -182,6 +192,8 @@ const leastTrial = 8
 func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
 	if g.Requests > 0 {
 		o.MaxRequests = 0
+	} else {
+		o.Late = g.Late
 	}
 	t := tuner{
 		goOn: goOn,
@@ -250,7 +262,7 @@ func (t *tuner) find(g Goal, steps func(*Priced) []stepFacts) (best Priced, met 
 		if err != nil {
 			return p, false, err
 		}
-		switch fits := g.fits(steps(&p)); {
+		switch fits := g.fits(steps(&p)) && g.looks(&p, steps(&p)); {
 		case frugal && fits:
 			hi = mid
 		case frugal:

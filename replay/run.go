@@ -29,7 +29,9 @@ type Options struct {
 	Budget float64
 	// requests that a step may make in the mean of 8 steps, as limits.max_requests of a job; 0: no bound
 	MaxRequests int
-	MaxSkip     int // no unit stays unobserved for more steps in a row; 0: no bound
+	// how late changes may be found, in the mean, as adaptive.late of a job; 0: no goal
+	Late    time.Duration
+	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
 	// no unit that was last observed so long ago is skipped; 0: no bound
 	MaxAge time.Duration
 

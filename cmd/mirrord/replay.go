@@ -27,6 +27,7 @@ type replayFlags struct {
 	policy  string
 	price   float64
 	priceMB float64
+	late    string
 	budget  float64
 	train   int
 	maxSkip int
@@ -63,6 +64,7 @@ type replaySettings struct {
 	Train   int        `json:"train"`
 	Price   *float64   `json:"price,omitempty"`
 	PriceMB float64    `json:"price_mb,omitempty"`
+	Late    float64    `json:"late_hours,omitempty"`
 	Budget  float64    `json:"budget,omitempty"`
 	MaxSkip int        `json:"max_skip,omitempty"`
 	Alpha   *float64   `json:"alpha,omitempty"`
@@ -81,7 +83,7 @@ func replayCommand(a *cli) *cobra.Command {
 		Use:   "replay FILE…|JOB",
 		Short: "Try a policy on recorded history",
 		Long: `Replay the recorded history of sites under a policy, and report what it would have requested and found. FILE is a
-site history; of a JOB the history is what its own runs observed. No site is contacted. The first --train versions are
+site history; of a JOB it is what its runs observed. No site is contacted. The first --train versions are
 full syncs; each later one is a step.
 
 docs/evolution.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
@@ -105,6 +107,7 @@ docs/evolution.md defines the figures, costs, policies and the file format, docs
 		"; nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
 	fl.Float64Var(&f.priceMB, "price-mb", 0, "adaptive: price of a megabyte")
+	fl.StringVar(&f.late, "late", "", "`TIME` of adaptive.late")
 	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of URLs a step")
 	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
 	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: most steps without a request")
@@ -173,6 +176,12 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 			return o, s, app.Usagef("--price-mb %v: want changed pages for a megabyte, 0 to %v", f.priceMB,
 				policy.MostPriceMB)
 		}
+		if set("late") {
+			if o.Late, err = lateGoal(f.late); err != nil {
+				return o, s, err
+			}
+			s.Late = o.Late.Hours()
+		}
 		o.Price, o.Budget, o.MaxSkip = f.price, f.budget, f.maxSkip
 		o.PriceMB, s.PriceMB = f.priceMB, f.priceMB
 		switch {
@@ -192,7 +201,7 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		can   func(policy.Definition) bool
 		flags []string
 	}{
-		{weighs, []string{"price", "price-mb", "max-skip", "ablation"}},
+		{weighs, []string{"price", "price-mb", "late", "max-skip", "ablation"}},
 		{rules, []string{"alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire"}},
 	} {
 		for _, flag := range x.flags {

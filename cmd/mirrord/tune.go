@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +24,10 @@ func tuneCommand(a *cli) *cobra.Command {
 		Use:   "tune JOB (--requests N | --late TIME)",
 		Short: "Propose a price for a job",
 		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
-which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late no
-third of these runs may be much worse than that. A site may begin to change more, so N is proposed as limits.max_requests
-too. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
+which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late
+neither half of these runs may be much worse than that, and a run requests a twentieth of the site at least. A site may
+begin to change more, so N is proposed as limits.max_requests too, and TIME as adaptive.late: runs keep to them. The price
+that fits the first half of the runs is tried on the other, so that you see how far to trust it.
 
 No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
 shows what other prices would have come to. Guide: docs/evolution.md.`,
@@ -47,7 +49,7 @@ shows what other prices would have come to. Guide: docs/evolution.md.`,
 			if a.json {
 				return a.printJSON(r)
 			}
-			printTuned(a, r)
+			printTuned(a, r, late)
 			return nil
 		},
 	}
@@ -66,16 +68,24 @@ func tuneGoal(cmd *cobra.Command, requests float64, late string) (g replay.Goal,
 		g.Requests = requests
 		return g, nil
 	}
-	if g.Late, err = job.ParseDuration(late); err != nil {
-		return g, app.Usagef("--late: %w", err)
-	}
-	if g.Late <= 0 {
-		return g, app.Usagef("--late %s: want a time above 0", late)
-	}
-	return g, nil
+	g.Late, err = lateGoal(late)
+	return g, err
 }
 
-func printTuned(a *cli, r *app.TuneReport) {
+// lateGoal reads --late.
+func lateGoal(s string) (time.Duration, error) {
+	late, err := job.ParseDuration(s)
+	if err != nil {
+		return 0, app.Usagef("--late: %w", err)
+	}
+	if late <= 0 {
+		return 0, app.Usagef("--late %s: want a time above 0", s)
+	}
+	return late, nil
+}
+
+// printTuned writes what was found; late is the goal as it was given, "" for one of requests.
+func printTuned(a *cli, r *app.TuneReport, late string) {
 	price := priceText(r.Price)
 	goal := "at most " + strconv.FormatFloat(r.Goal, 'f', -1, 64) + " requests a run"
 	if r.LateHours > 0 {
@@ -89,13 +99,19 @@ func printTuned(a *cli, r *app.TuneReport) {
 	a.printf("  in the last %d of its %d runs: %s\n", r.Whole.Steps, r.Runs, stretchText(&r.Whole))
 	if t := r.Trial; t != nil {
 		with := ""
-		if r.MaxRequests > 0 {
+		switch {
+		case r.MaxRequests > 0:
 			with = " and this limit"
+		case late != "":
+			with = " and this goal"
 		}
 		a.printf("  tried on the later half, with the price %s of the first%s: %s\n", priceText(t.Price), with,
 			stretchText(&t.Late))
 	}
 	a.printf("  the job has %s; to change it:\n\n[adaptive]\nprice = %s\n", priceText(r.InForce), price)
+	if late != "" {
+		a.printf("late = %q\n", late)
+	}
 	if r.MaxRequests > 0 {
 		a.printf("\n[limits]\nmax_requests = %d\n", r.MaxRequests)
 	}

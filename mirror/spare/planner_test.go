@@ -100,6 +100,30 @@ func TestPlanSkipsWhatDoesNotPay(t *testing.T) {
 	}
 }
 
+// How late changes were found is known from the observations: a job with a goal asks for less than its price
+// when they were found later.
+func TestPlanKeepsAGoalOfLateness(t *testing.T) {
+	asked := func(late time.Duration) int {
+		p := planned(t, 20, func(o *PlanOptions) {
+			later := busy(20)
+			for i := 10; i < 18; i++ {
+				later[i].Asked, later[i].Changed = store.IDs{{First: 0, Last: 9}}, nil
+			}
+			later[18].Changed = store.IDs{{First: 40, Last: 59}}
+			o.Site, _ = pages(100, later...)
+			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 0.02, late
+			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
+		})
+		p.Open()
+		return len(drain(p, asBefore))
+	}
+	with, without := asked(time.Minute), asked(0)
+	t.Logf("%d requests, %d without a goal", with, without)
+	if with <= without {
+		t.Errorf("%d requests with a goal of a minute, %d without one", with, without)
+	}
+}
+
 func TestTooFewRunsForAPlan(t *testing.T) {
 	if p := planned(t, 2, nil); p != nil {
 		t.Error("2 complete runs must not be enough")

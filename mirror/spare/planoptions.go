@@ -77,6 +77,7 @@ func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
 		Now:     o.Now.Unix(),
 		Price:   o.Job.Adaptive.Price,
 		PriceMB: o.Job.Adaptive.PriceMB,
+		Late:    int64(o.Job.Adaptive.Late.Seconds()),
 		Weights: o.Weights,
 		Budget:  int(o.Job.Limits.MaxRequests),
 		MaxSkip: int(o.Job.Limits.MaxSkip),

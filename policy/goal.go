@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "math"
+
+// A goal of lateness. A price says what a change is worth whenever it is found; that changes are found in
+// time is kept to by two things more.
+//
+// The price does not rise with what a run finds ([Rising]): most changes are made in a few runs that change
+// much, and what such a run leaves for another day is late by a whole interval.
+//
+// And the price falls while what is found had waited for longer than it may. How long a change waited nobody
+// knows, but it came after the first look that could not have seen it: in the mean it is half of the time
+// since the run after the last look, and nothing for what the last run looked at. The model counts both when
+// it learns a run, so all that a plan needs of earlier runs is in their observations.
+
+// The price falls with the square root of how many times too long changes had waited, and not below this part
+// of it: most of the waiting is that of a few changes, which say little of the next ones.
+const leastGoal = 0.5
+
+// wait takes note of how many changes a run found, and for how many seconds they may have waited.
+func wait(m *Model, r *Run, first bool) {
+	var found, waited float64
+	for _, s := range [...][]Span{r.Changed, r.Left, r.Entered} {
+		if first { // what the first run finds was there
+			break
+		}
+		for u := range m.spans(s) {
+			if m.kind(u) == Listing {
+				continue
+			}
+			found++
+			if last := m.last(u); last > 0 && int(last) < m.runs-1 {
+				since := m.times[last+1]
+				if r.Time != 0 && since != 0 {
+					waited += float64(max(0, r.Time-since)) / 2
+				}
+			}
+		}
+	}
+	m.changes, m.waited = append(m.changes, found), append(m.waited, waited)
+}
+
+// goal is the part of the price that is left for the sake of a goal of lateness; 0: there is none.
+type goal float64
+
+// goalOf holds what was found against the goal: what counts how much is as with all else that is observed.
+func goalOf(a *adaptive) goal {
+	if a.o.Late == 0 {
+		return 0
+	}
+	var may, waited float64
+	for r := range a.m.changes {
+		may += a.disc[r] * a.m.changes[r] * float64(a.o.Late)
+		waited += a.disc[r] * a.m.waited[r]
+	}
+	if waited <= may {
+		return 1
+	}
+	return goal(max(leastGoal, math.Sqrt(may/waited)))
+}
