@@ -4,7 +4,14 @@ package access
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -125,6 +132,7 @@ type OIDC struct {
 	c      OIDCConfig
 	client *http.Client
 	now    func() time.Time
+	seal   cipher.AEAD
 
 	mu       sync.Mutex
 	provider *oidc.Provider // nil until it is needed
@@ -134,8 +142,14 @@ type OIDC struct {
 const oidcTimeout = 15 * time.Second
 
 // NewOIDC makes one. The provider is contacted when somebody logs in.
-func NewOIDC(c OIDCConfig, now func() time.Time) *OIDC {
-	return &OIDC{c: c, client: &http.Client{Timeout: oidcTimeout}, now: now}
+func NewOIDC(c OIDCConfig, now func() time.Time) (*OIDC, error) {
+	seal, err := c.sealer()
+	return &OIDC{
+		c:      c,
+		client: &http.Client{Timeout: oidcTimeout},
+		now:    now,
+		seal:   seal,
+	}, err
 }
 
 // At is the host of the provider.
@@ -170,17 +184,77 @@ func (o *OIDC) found(ctx context.Context) (*oidc.Provider, *oauth2.Config, error
 	}, nil
 }
 
-// Going is a login that was begun: secrets that its end must fit.
-type Going struct{ Nonce, Verifier string }
+// GoingFor is how long a login may take from its first page to its last.
+const GoingFor = 10 * time.Minute
 
-// Begin is where a browser goes for a login.
-func (o *OIDC) Begin(ctx context.Context, state string) (to string, g Going, err error) {
+// going is a login that was begun: what its end must fit.
+type going struct {
+	State, Nonce, Verifier string
+	Expires                time.Time
+}
+
+// ErrGoing says that no login of this browser has come back.
+var ErrGoing = errors.New("this login was not begun in this browser, or took too long")
+
+// sealer keeps what browsers bring back from being read or made by them. Its key comes of the secret that the
+// provider gave to this console, which all nodes of a cluster have: a login may end on another node than it
+// began on. Without such a secret the key is of this process.
+func (c *OIDCConfig) sealer() (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, []byte(cmp.Or(c.Secret, NewSecret())), nil,
+		"mirrord login "+c.Issuer+" "+c.ClientID, 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// Begin is where a browser goes for a login, and the cookie that it must bring back from there. Nothing is
+// kept here: the cookie has it, sealed.
+func (o *OIDC) Begin(ctx context.Context) (to, cookie string, err error) {
 	_, c, err := o.found(ctx)
 	if err != nil {
-		return "", g, err
+		return "", "", err
 	}
-	g = Going{Nonce: NewSecret(), Verifier: oauth2.GenerateVerifier()}
-	return c.AuthCodeURL(state, oidc.Nonce(g.Nonce), oauth2.S256ChallengeOption(g.Verifier)), g, nil
+	g := going{
+		State:    NewSecret(),
+		Nonce:    NewSecret(),
+		Verifier: oauth2.GenerateVerifier(),
+		Expires:  o.now().Add(GoingFor),
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		return "", "", err
+	}
+	cookie = base64.RawURLEncoding.EncodeToString(o.seal.Seal(nil, nil, text, nil))
+	return c.AuthCodeURL(g.State, oidc.Nonce(g.Nonce), oauth2.S256ChallengeOption(g.Verifier)), cookie, nil
+}
+
+// Back opens the cookie of a browser that comes back with a state. The error is ErrGoing: nobody ends the
+// login of another browser.
+func (o *OIDC) Back(state, cookie string) (*Login, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
+	if err != nil {
+		return nil, ErrGoing
+	}
+	text, err := o.seal.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return nil, ErrGoing
+	}
+	var g going
+	if err := json.Unmarshal(text, &g); err != nil || g.State != state || o.now().After(g.Expires) {
+		return nil, ErrGoing
+	}
+	return &Login{o, g}, nil
+}
+
+// Login is a login that came back from the provider.
+type Login struct {
+	o *OIDC
+	g going
 }
 
 // ErrNoRole says that the provider knows a user whom no role is meant for.
@@ -188,8 +262,9 @@ var ErrNoRole = errors.New("you are known there, but no group of yours has a rol
 	"an operator can give it one")
 
 // Finish exchanges the code of a login for its user. The name begins with oidc:, so that it is never that of
-// a user of this daemon or of the proxy.
-func (o *OIDC) Finish(ctx context.Context, code string, g Going) (name string, role Role, err error) {
+// a user of this daemon or of the proxy. The provider takes a code once only.
+func (l *Login) Finish(ctx context.Context, code string) (name string, role Role, err error) {
+	o, g := l.o, l.g
 	p, c, err := o.found(ctx)
 	if err != nil {
 		return "", Nobody, err

@@ -19,16 +19,16 @@ import (
 
 // order is one as it is sent.
 type order struct {
-	Number  uint64          `json:"number"`
-	Node    string          `json:"node,omitempty"` // of a cluster
+	orders.OrderID
 	By      string          `json:"by"`
 	State   orders.State    `json:"state"`
 	Why     string          `json:"why,omitempty"`
 	At      time.Time       `json:"at"`
 	Want    orders.WishForm `json:"want"`
 	Preview *app.Preview    `json:"preview,omitempty"`
-	Ahead   *int            `json:"ahead,omitempty"` // of one that waits
-	Wait    float64         `json:"wait,omitempty"`  // seconds
+	Ahead   *int            `json:"ahead,omitempty"`   // of one that waits
+	Wait    float64         `json:"wait,omitempty"`    // seconds
+	LiesOn  string          `json:"lies_on,omitempty"` // the other node of a cluster from which its archives come
 
 	Progress *status.Progress `json:"progress,omitempty"` // of the run under way
 
@@ -42,13 +42,12 @@ type order struct {
 	Keep   orders.Keeping `json:"keep,omitzero"`
 }
 
-func (c *call) shown(o orders.Ordered) order { return shownAt(o, c.o.Orders.Place(o.Number)) }
+func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.o.Orders.Place(o.OrderID)) }
 
 // shownAt is an order as it is sent, with its place in the queue.
-func shownAt(o orders.Ordered, p orders.QueuePlace) order {
+func (c *call) shownAt(o orders.Ordered, p orders.QueuePlace) order {
 	out := order{
-		Number:  o.Number,
-		Node:    o.Node,
+		OrderID: o.OrderID,
 		By:      o.By,
 		State:   o.State,
 		Why:     o.Why,
@@ -66,6 +65,7 @@ func shownAt(o orders.Ordered, p orders.QueuePlace) order {
 		Mailed:  o.Mailed,
 		Keep:    o.Keep,
 	}
+	out.LiesOn, _ = c.o.Orders.LiesOn(&o)
 	if o.State == orders.Waits {
 		out.Ahead, out.Wait = &p.Ahead, p.Wait.Seconds()
 	}
@@ -128,12 +128,11 @@ func listOrders(c *call) error {
 			return fmt.Errorf("%w: before is a number: next of the page before", control.ErrInvalid)
 		}
 	}
-	page := orders.Newest(c.r.Context(), c.o.Orders, c.user(), before, n)
+	page := orders.Newest(c.o.Orders, c.user(), before, n)
 	out := orderList{Orders: []order{}, Next: page.Next}
 	for _, o := range page.Orders {
-		out.Orders = append(out.Orders, shownAt(o.Ordered, o.Place))
+		out.Orders = append(out.Orders, c.shownAt(o.Ordered, o.Place))
 	}
-	c.missing(page.Away)
 	c.send(http.StatusOK, out)
 	return nil
 }
@@ -146,7 +145,7 @@ func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
 			err = do(c, o)
 		}
 		if err == nil {
-			o, err = c.o.Orders.Get(o.Number)
+			o, err = c.o.Orders.Get(o.OrderID)
 		}
 		if err != nil {
 			return err
@@ -158,7 +157,7 @@ func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
 
 func showOrder(*call, orders.Ordered) error { return nil }
 
-func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.Number) }
+func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.OrderID) }
 
 // placeOrder puts an order into the queue.
 func placeOrder(c *call, o orders.Ordered) error {
@@ -168,7 +167,7 @@ func placeOrder(c *call, o orders.Ordered) error {
 	if err := c.body(&how); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return c.o.Orders.PlaceOrder(o.Number, c.user(), how.Ask)
+	return c.o.Orders.PlaceOrder(o.OrderID, c.user(), how.Ask)
 }
 
 // judgeOrder approves an order that waits for an operator, or refuses it.
@@ -180,7 +179,7 @@ func judgeOrder(c *call, o orders.Ordered) error {
 	if err := c.body(&how); err != nil {
 		return err
 	}
-	return c.o.Orders.Judge(o.Number, c.who, how.Approve, how.Why)
+	return c.o.Orders.Judge(o.OrderID, c.who, how.Approve, how.Why)
 }
 
 // orderFile sends an archive of an order.

@@ -68,14 +68,14 @@ func TestOrders(t *testing.T) {
 		x.Want.Scope != "directory" || x.Want.Files != orders.DefaultLimits().Files || x.Want.Delay != 0 {
 		t.Errorf("%+v, %v", x, err)
 	}
-	orderstest.Until(t, o.Orders, 1, orders.Draft)
+	orderstest.Until(t, o.Orders, orders.OrderID{Number: 1}, orders.Draft)
 	c.want(200, `"whole":true`, mine, "GET", "/v1/orders/1", "")
 	c.want(200, `"number":1`, mine, "POST", "/v1/orders/1/place", `{"ask":false}`)
 	if a := c.lastAct(); a.Who != "token:order" || a.What != "place an order" || a.About != "order 1" {
 		t.Errorf("the audit log has %+v", a)
 	}
 	c.want(409, "conflict", mine, "POST", "/v1/orders/1/place", "")
-	orderstest.Until(t, o.Orders, 1, orders.Done)
+	orderstest.Until(t, o.Orders, orders.OrderID{Number: 1}, orders.Done)
 	c.want(200, `"verdict":"complete"`, mine, "GET", "/v1/orders/1", "")
 	const file = "/v1/orders/1/files/site.example.phm"
 	if body := c.want(200, "", mine, "GET", file, ""); !strings.HasPrefix(body, "PK") {
@@ -87,13 +87,13 @@ func TestOrders(t *testing.T) {
 	// a second one is more than the user may have, and waits for an operator
 	body := `{"url":"http://site.example/","delay":0,"files":5000}`
 	c.want(201, `"number":2`, mine, "POST", "/v1/orders", body)
-	orderstest.Until(t, o.Orders, 2, orders.Draft)
+	orderstest.Until(t, o.Orders, orders.OrderID{Number: 2}, orders.Draft)
 	c.want(400, "an operator can allow more", mine, "POST", "/v1/orders/2/place", "")
 	c.want(200, `"state":"asks"`, mine, "POST", "/v1/orders/2/place", `{"ask":true}`)
 	c.want(403, "forbidden", mine, "POST", "/v1/orders/2/judge", `{"approve":true}`)
 	c.want(200, `"state":"refused","why":"no"`, operate, "POST", "/v1/orders/2/judge", `{"why":"no"}`)
 	c.want(201, `"number":3`, mine, "POST", "/v1/orders", body)
-	orderstest.Until(t, o.Orders, 3, orders.Draft)
+	orderstest.Until(t, o.Orders, orders.OrderID{Number: 3}, orders.Draft)
 	c.want(200, `"state":"cancelled"`, mine, "POST", "/v1/orders/3/cancel", "")
 
 	c.want(200, `"next":2`, mine, "GET", "/v1/orders?limit=2", "")

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"errors"
 	"strings"
 
 	"mirrord/access"
@@ -26,14 +27,19 @@ func ofMirror(answer func(*call) error) func(*call) error {
 	}
 }
 
-// ofOrder is a call about an order: the node that it is on answers.
-func ofOrder(answer func(*call) error) func(*call) error {
+// ofOrder is a call about an order: the node that knows more of it answers, or when that one is silent this
+// one with what it knows.
+func ofOrder(q orders.Question, answer func(*call) error) func(*call) error {
 	return func(c *call) error {
-		node := orders.NodeOf(c.o.Orders, c.r.PathValue("n"))
+		node, known := orders.NodeOf(c.o.Orders, c.r.PathValue("n"), q)
 		if node == "" || access.GuestOf(c.r) != nil {
 			return answer(c)
 		}
-		return c.passOn(node)
+		err := c.passOn(node)
+		if _, silent := errors.AsType[*access.AwayError](err); silent && known {
+			return answer(c)
+		}
+		return err
 	}
 }
 

@@ -3,17 +3,16 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"mirrord/access"
 	"mirrord/app/orders"
 	"mirrord/app/orders/orderstest"
-	"mirrord/status"
 )
 
 // behind is the other node of a cluster, which has all mirrors.
@@ -69,45 +68,58 @@ func TestCallsOfOtherNodes(t *testing.T) {
 		"/v1/jobs/docs/versions", "")
 }
 
-// A call about an order of another node goes there, and a list names the nodes whose orders are missing.
+// An order that was made on one node is one of all. Its archives come from the node that has run it, and
+// where a run stands is asked there; a node that is silent is missed for the archives only.
 func TestOrdersOfOtherNodes(t *testing.T) {
 	c := newClient(t, time.Now)
 	c.spec = loadSpec(t)
-	site := httptest.NewServer(http.NotFoundHandler())
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<title>One</title><p>All of it."))
+	}))
 	t.Cleanup(site.Close)
+	nodes := orderstest.NewCluster(t)
+	slow := func(o *orders.Options) { o.Patience = time.Hour } // who made an order runs it
 	has := func(node string) *orders.Orders {
-		return orderstest.From(t, site.Listener.Addr().String(), func(o *orders.Options) {
-			o.Node = node
-			o.Ask = func(context.Context, string) (map[string]orders.SaidOrders, []status.NodeSaid) {
-				return nil, []status.NodeSaid{{Name: "south"}, {Name: "west"}}
-			}
-		})
+		return nodes.Join(t, node, site.Listener.Addr().String(), slow)
 	}
+	there := has("north")
 	north := new(behind)
 	o := c.srv.o
-	there := has("north")
 	o.Others, o.Orders = north, there
 	c.srv = New(o)
 	north.door = access.Door(c.srv)
 	mine := c.token[access.Order]
-	resp := c.do(mine, "POST", "/v1/orders", `{"url":"http://site.example/"}`)
+	resp := c.do(mine, "POST", "/v1/orders", `{"url":"http://site.example/","delay":0}`)
 	if got := resp.Header.Get("Location"); got != "/v1/orders/1@north" {
 		t.Errorf("it is at %q", got)
 	}
-	orderstest.Until(t, there, 1, orders.Draft)
-	if got := c.do(mine, "GET", "/v1/orders", "").Header.Get("Mirrord-Missing"); got != "south,west" {
-		t.Errorf("missing are the orders of %q", got)
-	}
-	o.Orders = has("here")
+	key := orders.OrderID{Number: 1, Node: "north"}
+	here := has("here")
+	o.Orders = here
 	c.srv = New(o)
+	orderstest.Until(t, here, key, orders.Draft)
 	c.want(http.StatusOK, `"number":1,"node":"north"`, mine, "GET", "/v1/orders/1@north", "")
+	c.want(http.StatusOK, `"number":1,"node":"north"`, mine, "GET", "/v1/orders", "")
 	c.want(http.StatusNotFound, "no such order", mine, "GET", "/v1/orders/1", "")
-	c.want(http.StatusNotFound, "no such order", mine, "GET", "/v1/orders/2@north", "")
+	c.want(http.StatusNotFound, "no such order", mine, "GET", "/v1/orders/2@north", "") // the node knows none
 	c.want(http.StatusForbidden, "role", mine, "POST", "/v1/orders/1@north/judge", `{"approve":true}`)
-	c.want(http.StatusOK, `"state":"cancelled"`, mine, "POST", "/v1/orders/1@north/cancel", "")
-	if e := c.lastAct(); e.What != "cancel an order" || e.About != "order 1@north" || e.From != c.from {
+	c.want(http.StatusOK, `"number":1`, mine, "POST", "/v1/orders/1@north/place", "")
+	if e := c.lastAct(); e.What != "place an order" || e.About != "order 1@north" || e.From != c.from {
 		t.Errorf("the audit log has %+v", e)
 	}
+	orderstest.Until(t, here, key, orders.Done)
+	orderstest.Until(t, there, key, orders.Done)
+	c.want(http.StatusOK, `"lies_on":"north"`, mine, "GET", "/v1/orders/1@north", "")
+	const file = "/v1/orders/1@north/files/site.example.phm"
+	if body := c.want(http.StatusOK, "", mine, "GET", file, ""); !strings.HasPrefix(body, "PK") {
+		t.Errorf("the archive begins with %.20q", body)
+	}
 	north.door = nil
-	c.want(http.StatusBadGateway, "node north has it", mine, "GET", "/v1/orders/1@north", "")
+	c.want(http.StatusOK, `"state":"done"`, mine, "GET", "/v1/orders/1@north", "")
+	c.want(http.StatusBadGateway, "node north has it", mine, "GET", file, "")
 }

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/orders"
 	"mirrord/control"
 	"mirrord/status"
 	"mirrord/store"
@@ -61,11 +62,13 @@ func routes() []route {
 		{"GET /v1/find", access.Read, "", findTexts},
 		{"GET /v1/orders", access.Order, "", listOrders},
 		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
-		{"GET /v1/orders/{n}", access.Order, "", ofOrder(ordering(showOrder))},
-		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(ordering(placeOrder))},
-		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order", ofOrder(ordering(cancelOrder))},
-		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order", ofOrder(ordering(judgeOrder))},
-		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orderFile)},
+		{"GET /v1/orders/{n}", access.Order, "", ofOrder(orders.ToShow, ordering(showOrder))},
+		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(orders.ToAct, ordering(placeOrder))},
+		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order",
+			ofOrder(orders.ToAct, ordering(cancelOrder))},
+		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order",
+			ofOrder(orders.ToAct, ordering(judgeOrder))},
+		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orders.ToFetch, orderFile)},
 		{"/", access.Nobody, "", func(*call) error { return errNoCall }},
 	}
 }

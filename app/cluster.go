@@ -288,7 +288,7 @@ func (s *share) ran(name string) {
 		defer s.left(name, -1)
 		for pause := afterRun; s.wait(pause); pause = moveAgain {
 			err := s.move(name, func() error {
-				_, err := s.depot.Checkin(s.ends, s.st, name, depot.In{})
+				_, err := s.depot.Checkin(s.ends, s.st, name, depot.In{Pages: pageLister(s.st, s.log)})
 				return err
 			})
 			switch {

@@ -52,7 +52,7 @@ func NewClusterUsers(st *store.State, facts Facts, log *slog.Logger) *ClusterUse
 // Kinds of facts about the facts.
 const (
 	kindCluster = "cluster"
-	clusterID   = "id"      // a name that no other cluster has, nor this one after its keepers lost all
+	clusterID   = "id"      // see ClusterID
 	kindSynced  = "synced " // and the ID: KIND/KEY -> digest of the value that was last the same here and there
 )
 
@@ -184,15 +184,20 @@ func digestOfFact(v []byte) string {
 	return string(sum[:])
 }
 
-// settle exchanges once.
-func (c *ClusterUsers) settle() error {
-	id := ""
-	err := c.facts.Change(kindCluster, clusterID, func(was []byte) ([]byte, error) {
+// ClusterID is a name that no other cluster has, nor this one after its keepers lost all.
+func ClusterID(facts store.Shared) (id string, err error) {
+	err = facts.Change(kindCluster, clusterID, func(was []byte) ([]byte, error) {
 		if id = string(was); id == "" {
 			id = rand.Text()
 		}
 		return []byte(id), nil
 	})
+	return id, err
+}
+
+// settle exchanges once.
+func (c *ClusterUsers) settle() error {
+	id, err := ClusterID(c.facts)
 	if err != nil {
 		return err
 	}

@@ -181,7 +181,8 @@ func Push(ctx context.Context, a *App, r DepotRequest) (*Pushed, error) {
 	var failed failures
 	for _, name := range names {
 		s := PushedSite{Job: name}
-		if s.CheckedIn, err = d.Checkin(ctx, st, name, depot.In{Again: r.Again}); err != nil {
+		in := depot.In{Again: r.Again, Pages: pageLister(st, a.Log)}
+		if s.CheckedIn, err = d.Checkin(ctx, st, name, in); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/cluster/depot"
 	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/scheduler"
@@ -54,7 +55,8 @@ type Face interface {
 // goes there. It is safe for concurrent use.
 type Everywhere struct {
 	*Daemon
-	Follows bool // it has the mirrors of other nodes too, to read; set before anything is asked
+	Follows bool         // it has the mirrors of other nodes too, to read; set before anything is asked
+	Depot   *depot.Depot // which has the lists of pages of mirrors; nil: nodes are asked; set as Follows
 
 	nodes Nodes
 	ctx   context.Context // of runs elsewhere that somebody here waits for
@@ -65,18 +67,8 @@ type Everywhere struct {
 	live  sync.Map       // jobs whose runs elsewhere somebody here waits for: *status.Job
 
 	gathers    chan struct{} // size 1: one Gather at a time
-	registries saidRegistries
-
-	asking sync.Mutex // one round of questions at a time; guards what follows
-	said   map[string]saidNode
-}
-
-// saidNode is what another node has said.
-type saidNode struct {
-	jobs  []status.Job
-	at    time.Time // when it said that; zero: never
-	asked time.Time
-	err   error // of the last question
+	jobs       said[[]status.Job]
+	registries said[*Registry]
 }
 
 // How nodes ask one another.
@@ -120,7 +112,6 @@ func Join(d *Daemon, nodes Nodes, users *ClusterUsers) (*Everywhere, error) {
 		calls:   mux,
 		users:   users,
 		waits:   doesWithin,
-		said:    map[string]saidNode{},
 		gathers: make(chan struct{}, 1),
 	}
 	d.texts.gather = c.Gather
@@ -158,7 +149,7 @@ func (c *Everywhere) with(all status.All) status.All {
 	}
 	for _, n := range c.ask() {
 		all.Nodes = append(all.Nodes, n.NodeSaid)
-		for _, j := range n.jobs {
+		for _, j := range n.value {
 			if have[j.Name] || wanted[j.Name] == nil {
 				continue
 			}
@@ -195,81 +186,18 @@ func unheard(name string, e *scheduler.Entry) status.Job {
 	}
 }
 
-// asked is what is known of one other node.
-type asked struct {
-	status.NodeSaid
-	jobs []status.Job
-}
-
-// ask asks the other nodes for their jobs, all at a time. Those that have answered a moment ago are not asked
-// again. Nodes that answer come first.
-func (c *Everywhere) ask() []asked {
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	now := time.Now()
-	members := c.nodes.Members()
-	answers := make(chan func(), len(members))
-	asks := 0
-	for _, name := range members {
-		s := c.said[name]
-		rest := saidFor
-		if s.err != nil {
-			rest = silentFor
-		}
-		if name == c.nodes.Me() || now.Sub(s.asked) < rest {
-			continue
-		}
-		asks++
-		go func() {
-			ctx, cancel := context.WithTimeout(c.ctx, saysWithin)
-			defer cancel()
-			all, err := control.NewClientOver(c.nodes.To(name)).Status(ctx)
-			answers <- func() {
-				s := c.said[name]
-				if s.asked, s.err = now, err; err == nil {
-					s.jobs, s.at = all.Jobs, now
-				}
-				c.said[name] = s
-			}
-		}()
-	}
-	for range asks {
-		(<-answers)()
-	}
-	var out []asked
-	for name, s := range c.said {
-		a := asked{status.NodeSaid{Name: name, Jobs: len(s.jobs)}, s.jobs}
-		if !s.at.IsZero() {
-			a.AsOf = &s.at
-		}
-		switch {
-		case !slices.Contains(members, name):
-			a.Away = errNoMember.Error()
-		case s.err != nil:
-			a.Away = s.err.Error()
-		}
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b asked) int {
-		if (a.Away == "") != (b.Away == "") {
-			if a.Away == "" {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+// ask returns what the other nodes say of their jobs.
+func (c *Everywhere) ask() []heard[[]status.Job] {
+	all := c.jobs.ask(c, time.Now(), func(node string) ([]status.Job, error) {
+		ctx, cancel := context.WithTimeout(c.ctx, saysWithin)
+		defer cancel()
+		all, err := control.NewClientOver(c.nodes.To(node)).Status(ctx)
+		return all.Jobs, err
 	})
-	return out
-}
-
-// heardOf returns the nodes that this daemon has asked.
-func (c *Everywhere) heardOf() (names []string) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	for name := range c.said {
-		names = append(names, name)
+	for i := range all {
+		all[i].Jobs = len(all[i].value)
 	}
-	return names
+	return all
 }
 
 // elsewhere is what another node answers about a job that this one does not have. A job that no node has at

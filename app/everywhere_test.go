@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -222,15 +223,39 @@ func TestEverywhere(t *testing.T) {
 	if n := len(a.Own().Status().Jobs); n != 1 {
 		t.Errorf("%d jobs in its own metrics", n)
 	}
+
+	// A command on the machine of a finds no mirror of y, and says where it is.
+	beside := testApp(t.TempDir())
+	beside.Activates = filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", beside.Activates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(control.NewServer(a, beside.Log))
+	srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	defer srv.Close()
+	if err := Elsewhere(t.Context(), beside, "y"); err == nil || !strings.Contains(err.Error(), "node b ") {
+		t.Errorf("y: %v", err)
+	}
+	for _, name := range []string{"x", "z"} {
+		if err := Elsewhere(t.Context(), beside, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // forgetSaid lets a node ask the others again.
 func forgetSaid(c *Everywhere) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	for name, s := range c.said {
-		s.asked = time.Time{}
-		c.said[name] = s
+	forget(&c.jobs)
+}
+
+func forget[T any](s *said[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.of {
+		n.asked = time.Time{}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -26,12 +25,8 @@ import (
 // below it, by its name, the digests of one.
 const replicasPath = "/replicas"
 
-// How nodes ask for that.
-const (
-	listsWithin = 10 * time.Second // for the list
-	listsAtOnce = 16
-	mostList    = 64 << 20 // bytes of a list
-)
+// listsWithin is how long a node may take for a list of its mirrors.
+const listsWithin = 10 * time.Second
 
 // ownsMirror reports whether a daemon speaks of a mirror: of its jobs, and of those that are nobody's.
 func ownsMirror(d *Daemon, name string) bool {
@@ -83,7 +78,8 @@ func sayReplicas(d *Daemon, mux *http.ServeMux) {
 }
 
 // Gather brings what the pages of the mirrors of other nodes say: of those that have a new version since it
-// was last called. Of a node that does not answer what it last said stays.
+// was last called. What the depot has comes from there, all else from nodes. Of a node that does not answer
+// what it last said stays.
 func (c *Everywhere) Gather(ctx context.Context) error {
 	select {
 	case c.gathers <- struct{}{}:
@@ -101,6 +97,9 @@ func (c *Everywhere) Gather(ctx context.Context) error {
 		e = &othersSaid{Nodes: map[string]*saidMirrors{}}
 	}
 	c.lists(ctx, e)
+	if askDepot(ctx, c, e); ctx.Err() != nil {
+		return ctx.Err()
+	}
 	c.settle(e)
 	c.fetchDigests(ctx, e)
 	if err := ctx.Err(); err != nil {
@@ -112,83 +111,76 @@ func (c *Everywhere) Gather(ctx context.Context) error {
 // lists asks the other nodes for their mirrors.
 func (c *Everywhere) lists(ctx context.Context, e *othersSaid) {
 	members := c.nodes.Members()
+	ctx, cancel := context.WithTimeout(ctx, listsWithin)
+	defer cancel()
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	room := make(chan struct{}, listsAtOnce)
-	for _, node := range members {
-		if node == c.nodes.Me() {
-			continue
+	eachNode(c.others(members), func(node string) {
+		var has map[string]publishedAs
+		err := askNode(ctx, c, node, replicasPath, &has)
+		mu.Lock()
+		defer mu.Unlock()
+		n := e.Nodes[node]
+		if n == nil {
+			n = new(saidMirrors)
+			e.Nodes[node] = n
 		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			var has map[string]publishedAs
-			err := c.askNode(ctx, node, "", func(body io.Reader) error {
-				return json.NewDecoder(io.LimitReader(body, mostList)).Decode(&has)
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			n := e.Nodes[node]
-			if n == nil {
-				n = new(saidMirrors)
-				e.Nodes[node] = n
+		if n.Away = ""; err != nil {
+			n.Away = err.Error()
+			return
+		}
+		n.AsOf = c.st.Now().UTC()
+		was := n.Sites
+		n.Sites = map[string]saidMirror{}
+		for name, p := range has {
+			if store.ValidName(name) {
+				n.Sites[name] = saidMirror{Has: p, Kept: was[name].Kept}
 			}
-			if n.Away = ""; err != nil {
-				n.Away = err.Error()
-				return
-			}
-			n.AsOf = c.st.Now().UTC()
-			was := n.Sites
-			n.Sites = map[string]saidMirror{}
-			for name, p := range has {
-				if store.ValidName(name) {
-					n.Sites[name] = saidMirror{Has: p, Kept: was[name].Kept}
-				}
-			}
-		})
-	}
-	wg.Wait()
+		}
+	})
 	delete(e.Nodes, c.nodes.Me())
 	for node, n := range e.Nodes {
 		if !slices.Contains(members, node) {
-			n.Away = "it is not part of the cluster now"
+			n.Away = errNoMember.Error()
 		}
 	}
 }
 
-// settle leaves each mirror with one node: this one, one that answers, or the last that spoke of it. What is
-// kept of it goes along.
+// settle leaves each mirror with one node: this one, the depot, one that answers, or the last that spoke of
+// it. What is kept of it goes along.
 func (c *Everywhere) settle(e *othersSaid) {
-	type claim struct {
-		node string
-		n    *saidMirrors
-	}
-	best := map[string]claim{}
+	best := map[string]*saidMirrors{}
 	kept := map[string]publishedAs{}
-	for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
-		n := e.Nodes[node]
+	for _, n := range e.all() {
 		for name, s := range n.Sites {
 			if s.Kept.Version > 0 {
 				kept[name] = s.Kept
 			}
-			if b, had := best[name]; !had || n.better(b.n) {
-				best[name] = claim{node, n}
+			if n == e.Depot && s.Has.Version == 0 {
+				continue // it does not speak of it
+			}
+			if b := best[name]; b == nil || e.better(n, b, name) {
+				best[name] = n
 			}
 		}
 	}
 	wanted := c.wanted()
-	for node, n := range e.Nodes {
+	for node, n := range e.all() {
 		for name, s := range n.Sites {
-			if best[name].node != node || c.hasMirror(name) {
+			s.Kept = kept[name]
+			switch silent := n == e.Depot && (s.Has.Version == 0 || s.Why != ""); {
+			case best[name] == n && !c.hasMirror(name):
+				if s.Has.Version == 0 {
+					s.Kept = publishedAs{}
+				}
+				n.Sites[name] = s
+			case silent && !c.hasMirror(name): // that it has nothing of use, and why, is known
+				s.Has, s.Kept = publishedAs{}, publishedAs{}
+				n.Sites[name] = s
+			default:
 				delete(n.Sites, name)
-				continue
 			}
-			if s.Kept = kept[name]; s.Has.Version == 0 {
-				s.Kept = publishedAs{}
-			}
-			n.Sites[name] = s
 		}
-		if n.Away != "" && len(n.Sites) == 0 && !slices.Contains(c.nodes.Members(), node) {
+		if n.Away != "" && len(n.Sites) == 0 && n != e.Depot && !slices.Contains(c.nodes.Members(), node) {
 			delete(e.Nodes, node)
 		}
 	}
@@ -201,12 +193,25 @@ func (c *Everywhere) settle(e *othersSaid) {
 	slices.Sort(e.Unheard)
 }
 
-// better reports whether what a node said counts rather than what another one said of the same mirror.
-func (n *saidMirrors) better(than *saidMirrors) bool {
+// better reports whether what a node said counts rather than what another one said of the same mirror. What
+// the depot has counts, unless a node that answers has a later version or the depot's cannot be read.
+func (e *othersSaid) better(n, than *saidMirrors, name string) bool {
+	if n == e.Depot {
+		return !than.beats(n, name)
+	}
+	if than == e.Depot {
+		return n.beats(than, name)
+	}
 	if (n.Away == "") != (than.Away == "") {
 		return n.Away == ""
 	}
 	return n.AsOf.After(than.AsOf)
+}
+
+// beats reports whether what a node said of a mirror counts rather than what the depot has.
+func (n *saidMirrors) beats(depot *saidMirrors, name string) bool {
+	d := depot.Sites[name]
+	return n.Away == "" && (d.Why != "" || n.Sites[name].Has.Retrieved.After(d.Has.Retrieved))
 }
 
 // fetchDigests brings the digests of mirrors that have another version. Nodes are asked at the same time.
@@ -235,8 +240,8 @@ func (c *Everywhere) fetchDigests(ctx context.Context, e *othersSaid) {
 					c.log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
 						node, "err", err)
 				}
-				if errors.Is(err, errNodeAway) {
-					n.Away = err.Error()
+				if silent := (silentError{}); errors.As(err, &silent) {
+					n.Away = silent.Error()
 					return
 				}
 			}
@@ -253,7 +258,7 @@ func (c *Everywhere) fetchOne(ctx context.Context, node, name string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Cleanup()) }()
-	err = c.askNode(ctx, node, "/"+name, func(body io.Reader) error {
+	err = readNode(ctx, c, node, replicasPath+"/"+name, func(body io.Reader) error {
 		_, err := readSiteDigests(io.TeeReader(body, f), func(*pageSaid) error { return nil })
 		return err
 	})
@@ -263,65 +268,34 @@ func (c *Everywhere) fetchOne(ctx context.Context, node, name string) (err error
 	return f.CloseAtomicallyReplace()
 }
 
-// errNodeAway says that a node did not answer.
-var errNodeAway = errors.New("it does not answer")
-
-// askNode gives the answer of another node to use.
-func (c *Everywhere) askNode(ctx context.Context, node, path string, use func(io.Reader) error) error {
-	if path == "" {
-		short, cancel := context.WithTimeout(ctx, listsWithin)
-		defer cancel()
-		ctx = short
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mirrord"+replicasPath+path, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := c.nodes.To(node).RoundTrip(r)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNodeAway, err)
-	}
-	defer answer.Body.Close()
-	switch {
-	case answer.StatusCode == http.StatusNotFound && path == "":
-		return errors.New("its mirrord is older and says nothing of replicas")
-	case answer.StatusCode != http.StatusOK:
-		text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
-		return errors.Join(fmt.Errorf("%d: %s", answer.StatusCode, strings.TrimSpace(string(text))), err)
-	}
-	return use(answer.Body)
-}
-
 // Registry is the registry of all nodes, by the jobs in force.
 func (c *Everywhere) Registry() (any, error) {
 	own, err := nodeFace{c.Daemon}.registry()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, listsWithin)
-	defer cancel()
-	me := c.nodes.Me()
 	for i := range own.Mirrors {
-		own.Mirrors[i].Node = me
+		own.Mirrors[i].Node = c.nodes.Me()
 	}
-	var wg sync.WaitGroup
-	room := make(chan struct{}, listsAtOnce)
-	for _, node := range c.nodes.Members() {
-		if node == me || !c.registries.due(node) {
-			continue
+	all := c.registries.ask(c, c.st.Now().UTC(), func(node string) (*Registry, error) {
+		ctx, cancel := context.WithTimeout(c.ctx, listsWithin)
+		defer cancel()
+		reg := new(Registry)
+		err := control.NewClientOver(c.nodes.To(node)).Registry(ctx, reg)
+		for i := range reg.Mirrors {
+			reg.Mirrors[i].Node = node
 		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			reg := new(Registry)
-			err := control.NewClientOver(c.nodes.To(node)).Registry(ctx, reg)
-			c.registries.note(node, reg, c.st.Now().UTC(), err)
-		})
+		return reg, err
+	})
+	var others []*Registry
+	for _, n := range all {
+		own.Nodes = append(own.Nodes, RegistryNode{Node: n.Name, AsOf: n.AsOf, Away: n.Away})
+		if n.value != nil {
+			others = append(others, n.value)
+		}
 	}
-	wg.Wait()
-	others, nodes := c.registries.all(c.nodes.Members())
+	slices.SortFunc(own.Nodes, func(a, b RegistryNode) int { return strings.Compare(a.Node, b.Node) })
 	own.merge(others)
-	own.Nodes = nodes
 	return own, nil
 }
 
@@ -340,76 +314,4 @@ func (f nodeFace) registry() (*Registry, error) {
 		return !ownsMirror(f.Daemon, p.Job)
 	})
 	return reg, nil
-}
-
-// saidRegistries are the registries of other nodes, as they last said them. Safe for concurrent use.
-type saidRegistries struct {
-	mu   sync.Mutex
-	said map[string]saidRegistry
-}
-
-type saidRegistry struct {
-	reg   *Registry // nil: it never answered
-	at    time.Time
-	asked time.Time
-	err   error
-}
-
-// due reports whether a node is to be asked, as Everywhere.ask does.
-func (s *saidRegistries) due(node string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, rest := s.said[node], saidFor
-	if n.err != nil {
-		rest = silentFor
-	}
-	return time.Since(n.asked) >= rest
-}
-
-func (s *saidRegistries) note(node string, reg *Registry, at time.Time, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.said == nil {
-		s.said = map[string]saidRegistry{}
-	}
-	n := s.said[node]
-	n.asked = time.Now()
-	if n.err = err; err == nil {
-		n.reg, n.at = reg, at
-	}
-	s.said[node] = n
-}
-
-// all returns them, those of nodes that answer first, and what is to be said of the nodes.
-func (s *saidRegistries) all(members []string) (regs []*Registry, nodes []RegistryNode) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var old []*Registry
-	for _, node := range slices.Sorted(maps.Keys(s.said)) {
-		n := s.said[node]
-		about := RegistryNode{Node: node}
-		if n.reg != nil {
-			at := n.at
-			about.AsOf = &at
-		}
-		switch {
-		case !slices.Contains(members, node):
-			about.Away = "it is not part of the cluster now"
-		case n.err != nil:
-			about.Away = n.err.Error()
-		}
-		nodes = append(nodes, about)
-		if n.reg == nil {
-			continue
-		}
-		for i := range n.reg.Mirrors {
-			n.reg.Mirrors[i].Node = node
-		}
-		if about.Away == "" {
-			regs = append(regs, n.reg)
-		} else {
-			old = append(old, n.reg)
-		}
-	}
-	return append(regs, old...), nodes
 }

@@ -359,18 +359,13 @@ func TestRegistryEverywhere(t *testing.T) {
 	}
 	n.faces["b"].Close()
 	a.registries.mu.Lock()
-	clear(a.registries.said)
+	clear(a.registries.of)
 	a.registries.mu.Unlock()
 	if got := reg(a); len(got.Mirrors) != 2 || got.Nodes[0].Away == "" || got.Nodes[0].AsOf != nil {
 		t.Errorf("a node that never answered: %+v", got)
 	}
 	c := n.faces["c"] // which it did answer
-	c.registries.mu.Lock()
-	for node, s := range c.registries.said {
-		s.asked = time.Time{}
-		c.registries.said[node] = s
-	}
-	c.registries.mu.Unlock()
+	forget(&c.registries)
 	got := reg(c)
 	if len(got.Mirrors) != 3 || got.Nodes[1].Away == "" || got.Nodes[1].AsOf == nil || got.Nodes[0].Away != "" {
 		t.Errorf("%+v", got)

@@ -39,6 +39,11 @@ func Explain(ctx context.Context, a *App, name string, r ExplainRequest) (_ *rep
 		return explain(ctx, j, nil, nil, r)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	if errors.Is(isMirror(st, j.Name), store.ErrNoSite) {
+		if err := Elsewhere(ctx, a, j.Name); err != nil {
+			return nil, err
+		}
+	}
 	return ExplainIn(ctx, st, j, r)
 }
 

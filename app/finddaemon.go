@@ -29,6 +29,8 @@ type KeptIndex struct {
 	due chan struct{} // something may be new; one is enough, because all that is new is looked at
 	// gather asks the other nodes of a cluster what the pages of their mirrors say; nil: there are none
 	gather func(context.Context) error
+	// turn reports whether this node of a cluster makes the comparison that is due; nil: there are no others
+	turn func() (bool, error)
 }
 
 func newKeptIndex(a *App, st *store.State) *KeptIndex {
@@ -108,6 +110,15 @@ func (k *KeptIndex) replicasAreOld(ctx context.Context, now time.Time) bool {
 	known, err := loadReplicas(k.st.Dir)
 	if err != nil || now.Sub(known.Made) < replicasEvery {
 		return false // nobody ever asked; or what is damaged is reported where it is shown
+	}
+	if k.turn != nil {
+		mine, err := k.turn()
+		if err != nil {
+			k.app.Log.Warn("whether another node looks for replicas is not known; tried again", "err", err)
+		}
+		if !mine {
+			return false
+		}
 	}
 	if k.gather != nil {
 		if err := k.gather(ctx); err != nil {

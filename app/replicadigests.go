@@ -20,8 +20,9 @@ type replicaPage struct {
 	at     collections.Address
 	file   replicaFile
 	digest store.PageDigest
-	known  bool // the digest was kept
-	keep   bool // the digest is to be kept
+	entry  uint32 // of the digests that are kept, plus one; 0: it is not kept
+	known  bool   // the digest was kept
+	keep   bool   // the digest is to be kept
 }
 
 // replicaBatch is how many pages are looked up at a time. Where there is no room for a view that is a copy,
@@ -137,13 +138,18 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if err != nil {
 		return nil, errors.Join(err, k.close())
 	}
+	k.number()
+	return k, nil
+}
+
+// number finds the newest digest of each URL.
+func (k *keptDigests) number() {
 	for n, p := range k.file.All() {
 		if int(p.ID) >= len(k.latest) {
 			k.latest = append(k.latest, make([]uint32, int(p.ID)+1-len(k.latest))...)
 		}
 		k.latest[p.ID] = n + 1
 	}
-	return k, nil
 }
 
 // with calls f with the view that is open, or with one that is open for the time of f.
@@ -177,12 +183,7 @@ func (k *keptDigests) look(batch []replicaPage) {
 			return err // a run has published since the tree was opened: its files are not those bodies
 		}
 		k.live = live
-		for i := range batch {
-			if err := k.lookOne(s, &batch[i], live); err != nil {
-				return err
-			}
-		}
-		return nil
+		return k.lookIn(s, batch, live)
 	})
 	if err != nil { // the pages are read
 		for i := range batch {
@@ -191,14 +192,23 @@ func (k *keptDigests) look(batch []replicaPage) {
 	}
 }
 
-func (k *keptDigests) lookOne(s *store.Site, p *replicaPage, live int) error {
-	u, _, err := site.Parse(p.file.url)
-	if err != nil {
-		return nil
+// lookIn finds the digests of pages in a view.
+func (k *keptDigests) lookIn(s *store.Site, batch []replicaPage, live int) error {
+	urls := make([]site.URL, 0, len(batch))
+	at := make([]int, 0, len(batch))
+	for i := range batch {
+		if u, _, err := site.Parse(batch[i].file.url); err == nil {
+			urls, at = append(urls, u), append(at, i)
+		}
 	}
-	rec, ok, err := s.Records.Get(u)
-	if err != nil || !ok || rec.Body == store.NoBody || rec.Changed > live {
-		return err // a run that is not published has found another body
+	return s.Records.Some(urls, func(n int, rec *store.Resource) error {
+		return k.lookOne(rec, &batch[at[n]], live)
+	})
+}
+
+func (k *keptDigests) lookOne(rec *store.Resource, p *replicaPage, live int) error {
+	if rec.Body == store.NoBody || rec.Changed > live {
+		return nil // a run that is not published has found another body
 	}
 	if int(rec.ID) < len(k.latest) && k.latest[rec.ID] > 0 {
 		had, ok, err := k.file.At(k.latest[rec.ID] - 1)
@@ -206,7 +216,7 @@ func (k *keptDigests) lookOne(s *store.Site, p *replicaPage, live int) error {
 			return err
 		}
 		if ok && had.ID == rec.ID && had.Body == rec.TextSum() {
-			p.digest, p.known = had, true
+			p.digest, p.entry, p.known = had, k.latest[rec.ID], true
 			return nil
 		}
 	}

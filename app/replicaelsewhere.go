@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,11 +40,13 @@ type ReplicaNode struct {
 	Away    string     `json:"away,omitempty"`    // why it does not answer now
 	Behind  []string   `json:"behind,omitempty"`  // of these an older version was compared
 	Missing []string   `json:"missing,omitempty"` // and of these nothing
+	Depot   bool       `json:"depot,omitempty"`   // it is no node, but the cluster's depot
 }
 
 // othersSaid is what is known of the mirrors of other nodes.
 type othersSaid struct {
 	Nodes   map[string]*saidMirrors `json:"nodes"`
+	Depot   *saidMirrors            `json:"depot,omitempty"`   // nil: there is none
 	Unheard []string                `json:"unheard,omitempty"` // jobs that no node has spoken of
 }
 
@@ -58,6 +61,25 @@ type saidMirrors struct {
 type saidMirror struct {
 	Has  publishedAs `json:"has"`           // version 0: nothing is published
 	Kept publishedAs `json:"kept,omitzero"` // of which the digests are; zero: none are here
+	// of the depot: the mark of its check-in, which no other one can have had once it is settled, and why its
+	// pages could not be read
+	Mark    string `json:"mark,omitempty"`
+	Settled bool   `json:"settled,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// all yields the nodes, in order, and then the depot.
+func (e *othersSaid) all() iter.Seq2[string, *saidMirrors] {
+	return func(yield func(string, *saidMirrors) bool) {
+		for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
+			if !yield(node, e.Nodes[node]) {
+				return
+			}
+		}
+		if e.Depot != nil {
+			yield("", e.Depot)
+		}
+	}
 }
 
 // publishedAs tells a version of a mirror from others, also from those of a mirror that was begun again.
@@ -93,7 +115,7 @@ func loadElsewhere(dir string) (*othersSaid, error) {
 		return nil, fmt.Errorf("what is known of the mirrors of other nodes: %w; remove %s", err,
 			filepath.Join(dir, elsewhereFolder))
 	}
-	for _, n := range e.Nodes {
+	for _, n := range e.all() {
 		for name, s := range n.Sites {
 			if _, err := os.Stat(filepath.Join(dir, elsewhereFolder, name)); err != nil {
 				s.Kept = publishedAs{} // somebody removed it
@@ -115,7 +137,7 @@ func (e *othersSaid) save(dir string) error {
 		return err
 	}
 	used := map[string]bool{}
-	for _, n := range e.Nodes {
+	for _, n := range e.all() {
 		for name, s := range n.Sites {
 			used[name] = used[name] || s.Kept.Version > 0
 		}
@@ -141,7 +163,7 @@ func forgetElsewhere(dir string) error { return os.RemoveAll(filepath.Join(dir, 
 // has, unless the same version is here too.
 func (e *othersSaid) replace(st *store.State) map[string]saidMirror {
 	out := map[string]saidMirror{}
-	for _, n := range e.Nodes {
+	for _, n := range e.all() {
 		for name, s := range n.Sites {
 			if s.Kept.Version == 0 {
 				continue
@@ -156,14 +178,16 @@ func (e *othersSaid) replace(st *store.State) map[string]saidMirror {
 
 // said lists the nodes. here says which versions are published on this machine.
 func (e *othersSaid) said(here func(name string) (publishedAs, bool)) (out []ReplicaNode) {
-	for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
-		n := e.Nodes[node]
-		r := ReplicaNode{Node: node, Away: n.Away}
+	for node, n := range e.all() {
+		r := ReplicaNode{Node: node, Away: n.Away, Depot: n == e.Depot}
 		if !n.AsOf.IsZero() {
 			r.AsOf = &n.AsOf
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
 			s := n.Sites[name]
+			if s.Why != "" && n.Away == "" {
+				r.Away = joined(r.Away, name+": "+s.Why)
+			}
 			if s.Has.Version == 0 {
 				continue
 			}
@@ -221,7 +245,10 @@ func (r *replicaPages) addElsewhere() ([]ReplicaNode, error) {
 // Line says in one line what a node has said.
 func (n *ReplicaNode) Line() string {
 	s := "node " + n.Node + ": " + mirrorsOf(n.Jobs)
-	if n.Node == "" {
+	switch {
+	case n.Depot:
+		s = "the depot: " + mirrorsOf(n.Jobs)
+	case n.Node == "":
 		s = mirrorsOf(n.Jobs)
 	}
 	if n.AsOf != nil {
@@ -237,6 +264,13 @@ func (n *ReplicaNode) Line() string {
 		}
 	}
 	return s
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }
 
 func mirrorsOf(n int) string {

@@ -22,6 +22,7 @@ const replicasName = "replicas.json"
 // KnownReplicas is what was last found among all mirrors of the state.
 type KnownReplicas struct {
 	Made time.Time `json:"made"`
+	Node string    `json:"node,omitempty"` // of the cluster, that made it; "": this machine
 	Replicas
 	// of all collections the directories of their copies, the one first that stands for all
 	Families [][]string `json:"families"`

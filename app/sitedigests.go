@@ -54,6 +54,7 @@ type siteDigestWriter struct {
 	last string
 	n    uint64
 	buf  []byte
+	all  uint32 // the checksum of all, after end
 }
 
 func newSiteDigestWriter(w io.Writer) *siteDigestWriter {
@@ -69,21 +70,28 @@ func (s *siteDigestWriter) add(at collections.Address, modified time.Time, d *te
 	if address == "" || len(address) > maxSaidAddress {
 		return nil // no page that can be named
 	}
+	s.buf = appendDigest(appendAddress(s.buf[:0], s.last, address, modified), d)
+	s.last = address
+	s.n++
+	_, err := s.w.Write(s.buf)
+	return err
+}
+
+func appendAddress(b []byte, last, address string, modified time.Time) []byte {
 	same := 0
-	for same < min(len(address), len(s.last)) && address[same] == s.last[same] {
+	for same < min(len(address), len(last)) && address[same] == last[same] {
 		same++
 	}
-	b := binary.AppendUvarint(s.buf[:0], uint64(same))
+	b = binary.AppendUvarint(b, uint64(same))
 	b = binary.AppendUvarint(b, uint64(len(address)-same))
 	b = append(b, address[same:]...)
-	b = binary.AppendUvarint(b, uint64(max(0, modified.Unix())))
+	return binary.AppendUvarint(b, uint64(max(0, modified.Unix())))
+}
+
+func appendDigest(b []byte, d *text.ContentDigest) []byte {
 	b = binary.LittleEndian.AppendUint64(b, d.Text)
 	b = binary.LittleEndian.AppendUint32(b, d.Words)
-	b = append(b, d.Sketch[:]...)
-	s.buf, s.last = b, address
-	s.n++
-	_, err := s.w.Write(b)
-	return err
+	return append(b, d.Sketch[:]...)
 }
 
 func (s *siteDigestWriter) end() error {
@@ -94,7 +102,8 @@ func (s *siteDigestWriter) end() error {
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
-	s.w.Write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
+	s.all = s.sum.Sum32()
+	s.w.Write(binary.LittleEndian.AppendUint32(nil, s.all))
 	return s.w.Flush()
 }
 
@@ -145,36 +154,56 @@ func (s *summed) full(b []byte) error {
 	return err
 }
 
+// digest reads the digest of a page.
+func (s *summed) digest(d *text.ContentDigest) error {
+	said := make([]byte, siteDigestBytes)
+	if err := s.full(said); err != nil {
+		return err
+	}
+	d.Text, d.Words = binary.LittleEndian.Uint64(said), binary.LittleEndian.Uint32(said[8:])
+	copy(d.Sketch[:], said[12:])
+	return nil
+}
+
 // readSiteDigests reads what writeSiteDigests wrote, and gives each page to f, which must not keep it.
 func readSiteDigests(from io.Reader, f func(*pageSaid) error) (pages int, err error) {
 	in := &summed{r: bufio.NewReaderSize(from, 64<<10)}
+	return in.pages(siteDigestsMagic, in.digest, func() (uint32, error) { return in.sum, nil }, f)
+}
+
+// errSpoiltDigests says that digests are not what was written.
+var errSpoiltDigests = errors.New("they are damaged")
+
+// pages reads pages, of each the digest by a function, to the end, where the checksum stands.
+func (s *summed) pages(
+	magic string, digest func(*text.ContentDigest) error, sum func() (uint32, error), f func(*pageSaid) error,
+) (pages int, err error) {
 	head := make([]byte, siteDigestsHead)
-	if err := in.full(head); err != nil {
+	if err := s.full(head); err != nil {
 		return 0, cutDigests(err)
 	}
-	if string(head[:4]) != siteDigestsMagic || binary.LittleEndian.Uint32(head[4:]) != text.DigestForm {
+	if string(head[:4]) != magic || binary.LittleEndian.Uint32(head[4:]) != text.DigestForm {
 		return 0, errOtherDigests
 	}
 	var address []byte
-	said := make([]byte, siteDigestBytes)
 	var p pageSaid
 	for n := uint64(0); ; n++ {
-		same, err := binary.ReadUvarint(in)
+		same, err := binary.ReadUvarint(s)
 		if err != nil {
 			return 0, cutDigests(err)
 		}
-		rest, err := binary.ReadUvarint(in)
+		rest, err := binary.ReadUvarint(s)
 		if err != nil {
 			return 0, cutDigests(err)
 		}
 		if same == 0 && rest == 0 {
-			return int(n), in.end(n)
+			return int(n), s.end(n, sum)
 		}
 		if same > uint64(len(address)) || rest > maxSaidAddress-same {
 			return 0, errors.New("digests of pages: an address is none")
 		}
 		address = append(address[:same], make([]byte, rest)...)
-		if err := in.full(address[same:]); err != nil {
+		if err := s.full(address[same:]); err != nil {
 			return 0, cutDigests(err)
 		}
 		host, path, ok := strings.Cut(string(address), "/")
@@ -182,9 +211,9 @@ func readSiteDigests(from io.Reader, f func(*pageSaid) error) (pages int, err er
 			return 0, errors.New("digests of pages: an address is none")
 		}
 		p = pageSaid{at: collections.Address{Host: host, Path: "/" + path}}
-		modified, err := binary.ReadUvarint(in)
+		modified, err := binary.ReadUvarint(s)
 		if err == nil {
-			err = in.full(said)
+			err = digest(&p.digest)
 		}
 		if err != nil {
 			return 0, cutDigests(err)
@@ -192,8 +221,6 @@ func readSiteDigests(from io.Reader, f func(*pageSaid) error) (pages int, err er
 		if modified > 0 {
 			p.modified = time.Unix(int64(modified), 0).UTC()
 		}
-		p.digest.Text, p.digest.Words = binary.LittleEndian.Uint64(said), binary.LittleEndian.Uint32(said[8:])
-		copy(p.digest.Sketch[:], said[12:])
 		if err := f(&p); err != nil {
 			return 0, err
 		}
@@ -201,17 +228,21 @@ func readSiteDigests(from io.Reader, f func(*pageSaid) error) (pages int, err er
 }
 
 // end checks what follows n pages.
-func (s *summed) end(n uint64) error {
+func (s *summed) end(n uint64, sum func() (uint32, error)) error {
 	said, err := binary.ReadUvarint(s)
 	if err != nil {
 		return cutDigests(err)
 	}
-	want, sum := s.sum, make([]byte, 4)
-	if _, err := io.ReadFull(s.r, sum); err != nil {
+	want, err := sum()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(s.r, b); err != nil {
 		return cutDigests(err)
 	}
-	if said != n || binary.LittleEndian.Uint32(sum) != want {
-		return errors.New("digests of pages: they are damaged")
+	if said != n || binary.LittleEndian.Uint32(b) != want {
+		return cutDigests(errSpoiltDigests)
 	}
 	return nil
 }

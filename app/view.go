@@ -3,8 +3,10 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"mirrord/job"
 	"mirrord/store"
@@ -64,6 +66,27 @@ func viewState(a *App, name string, f func(*store.State, *store.Site) error) err
 		}
 	}
 	return errors.Join(err, st.Close())
+}
+
+// elsewhereWithin is how long the daemon may take to say which node has a job.
+const elsewhereWithin = 5 * time.Second
+
+// Elsewhere is the error for a job whose mirror another node of a cluster has, by the daemon of this state;
+// nil otherwise, also when it cannot be known.
+func Elsewhere(ctx context.Context, a *App, name string) error {
+	c, err := a.Client()
+	if err != nil || c == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
+	defer cancel()
+	j, err := c.Job(ctx, name)
+	if err != nil || j.AsOf == nil {
+		return nil
+	}
+	return fmt.Errorf("the mirror of %s is with node %s of the cluster, not on this machine: give the command "+
+		"there, or take pages and downloads from the console of any node; nodes that follow the others have all "+
+		"mirrors", name, j.Node)
 }
 
 // notRun is the error for a job that has no site yet.

@@ -197,14 +197,14 @@ func (b *browser) ordered(all *orders.Orders) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		orderstest.Until(b.TB, all, o.Number, orders.Draft)
+		orderstest.Until(b.TB, all, o.OrderID, orders.Draft)
 		if i == 2 {
 			break
 		}
-		if err := all.PlaceOrder(o.Number, who, true); err != nil {
+		if err := all.PlaceOrder(o.OrderID, who, true); err != nil {
 			b.Fatal(err)
 		}
-		orderstest.Until(b.TB, all, o.Number, []orders.State{orders.Done, orders.Asks}[i])
+		orderstest.Until(b.TB, all, o.OrderID, []orders.State{orders.Done, orders.Asks}[i])
 	}
 }
 

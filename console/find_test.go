@@ -156,6 +156,13 @@ func TestReplicasPage(t *testing.T) {
 	if page.Find("main script, main img").Length() > 0 {
 		t.Error("markup of a name")
 	}
+	texts.known.Elsewhere = []app.ReplicaNode{{Node: "south", Jobs: 2}, {Depot: true, Jobs: 3}}
+	page = parse(t, b.want(http.StatusOK, "UTC, on this node: ", "/replicas", nil))
+	if text := page.Find("main").Text(); !strings.Contains(text, "the depot: 3 mirrors") {
+		t.Error(text)
+	}
+	texts.known.Node = "north"
+	b.want(http.StatusOK, "UTC, on node north: ", "/replicas", nil)
 	b = newBrowser(t, nil)
 	b.login(Read)
 	b.want(http.StatusNotFound, "no such page", "/find", nil)

@@ -74,13 +74,13 @@ func TestFlowsInBrowser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		orderstest.Until(t, all, o.Number, orders.Draft)
-		if err := all.PlaceOrder(o.Number, bob, true); err != nil {
+		orderstest.Until(t, all, o.OrderID, orders.Draft)
+		if err := all.PlaceOrder(o.OrderID, bob, true); err != nil {
 			t.Fatal(err)
 		}
-		c.goTo(fmt.Sprintf("/orders/%d", o.Number))
+		c.goTo(fmt.Sprintf("/orders/%s", o.Ref()))
 		c.press("Approve")
-		orderstest.Until(t, all, o.Number, orders.Done)
+		orderstest.Until(t, all, o.OrderID, orders.Done)
 
 		c.goTo("/settings")
 		c.fill("days", fmt.Sprint(30+i))

@@ -6,65 +6,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync"
-	"time"
 
 	"mirrord/access"
 	"mirrord/store"
 )
 
-// How logins with a provider are bounded.
-const (
-	goingFor  = 10 * time.Minute // from the first page to the last
-	mostGoing = 1000             // logins that were begun; the oldest goes
-	viaOIDC   = "oidc"
-)
-
-// goings are the logins with a provider that were begun. Each is known by the digest of its state, and only
-// the browser with its cookie can end it. The zero value is ready. It is safe for concurrent use.
-type goings struct {
-	mu  sync.Mutex
-	all map[string]going // by digest of the state
-}
-
-type going struct {
-	access.Going
-	cookie  string // digest
-	expires time.Time
-}
-
-func (g *goings) put(state string, x going) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.all == nil {
-		g.all = map[string]going{}
-	}
-	for len(g.all) >= mostGoing {
-		first := ""
-		for k, y := range g.all {
-			if first == "" || y.expires.Before(g.all[first].expires) {
-				first = k
-			}
-		}
-		delete(g.all, first)
-	}
-	g.all[access.Digest(state)] = x
-}
-
-// take ends a login, so that nothing of it is used twice.
-func (g *goings) take(state, cookie string, now time.Time) (access.Going, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	x, ok := g.all[access.Digest(state)]
-	if !ok || x.cookie != access.Digest(cookie) { // nobody ends the login of another browser
-		return access.Going{}, false
-	}
-	delete(g.all, access.Digest(state))
-	return x.Going, !now.After(x.expires)
-}
-
-// errGoing says that no login of this browser has come back.
-var errGoing = errors.New("this login was not begun in this browser, was used already, or took too long")
+const viaOIDC = "oidc"
 
 func oidcCookie(r *http.Request) string { return cookieName(r) + "-oidc" }
 
@@ -91,22 +38,15 @@ func beginOIDC(v *visit) error {
 		http.Redirect(v.w, v.r, v.o.OIDC.Console()+"/login/oidc", http.StatusSeeOther)
 		return nil
 	}
-	now := v.o.Now()
-	if !v.clients.Allow(v.clientOf(v.r), now) {
+	if !v.clients.Allow(v.clientOf(v.r), v.o.Now()) {
 		return errTries
 	}
-	state, cookie := access.NewSecret(), access.NewSecret()
-	to, g, err := v.o.OIDC.Begin(v.r.Context(), state)
+	to, cookie, err := v.o.OIDC.Begin(v.r.Context())
 	if err != nil {
 		v.audit(v.r, account{}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)
 		return oidcError{err}
 	}
-	v.goings.put(state, going{
-		Going:   g,
-		cookie:  access.Digest(cookie),
-		expires: now.Add(goingFor),
-	})
-	setOIDCCookie(v, cookie, int(goingFor.Seconds()))
+	setOIDCCookie(v, cookie, int(access.GoingFor.Seconds()))
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
 }
@@ -121,20 +61,20 @@ func endOIDC(v *visit) error {
 	if c, err := v.r.Cookie(oidcCookie(v.r)); err == nil {
 		cookie = c.Value
 	}
-	g, ok := v.goings.take(v.r.FormValue("state"), cookie, v.o.Now())
-	if !ok {
-		if !v.clients.Allow(v.clientOf(v.r), v.o.Now()) {
-			return errTries // not in the log, which would be full of it
-		}
-		v.audit(v.r, account{}, act{what: "login", about: "with " + v.o.OIDC.At()}, errGoing)
-		return errGoing
+	if !v.clients.Allow(v.clientOf(v.r), v.o.Now()) {
+		return errTries // not in the log, which would be full of it
+	}
+	login, err := v.o.OIDC.Back(v.r.FormValue("state"), cookie)
+	if err != nil {
+		v.audit(v.r, account{}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)
+		return err
 	}
 	setOIDCCookie(v, "", -1)
-	name, role, err := "", Nobody, error(nil)
+	name, role := "", Nobody
 	if why := v.r.FormValue("error"); why != "" {
 		err = errors.New(v.o.OIDC.At() + " refused the login: " + access.Clip(why))
 	} else {
-		name, role, err = v.o.OIDC.Finish(v.r.Context(), v.r.FormValue("code"), g)
+		name, role, err = login.Finish(v.r.Context(), v.r.FormValue("code"))
 	}
 	if err != nil {
 		v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)

@@ -181,9 +181,19 @@ func oidcFile(t *testing.T, issuer string) string {
 	return filepath.Join(dir, "oidc.toml")
 }
 
+func newOIDC(t *testing.T, c access.OIDCConfig, now func() time.Time) *access.OIDC {
+	t.Helper()
+	o, err := access.NewOIDC(c, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // viaProvider goes through a login up to the address of the console to which the provider leads back.
 func (b *browser) viaProvider() (back string, going *http.Cookie) {
 	b.Helper()
+	b.now = b.now.Add(2 * clientEvery)
 	w := b.do("/login/oidc", nil)
 	for _, c := range w.Result().Cookies() {
 		going = c
@@ -226,7 +236,7 @@ func TestOIDC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.start(func(o *Options) { o.OIDC = access.NewOIDC(c, now) })
+	b.start(func(o *Options) { o.OIDC = newOIDC(t, c, now) })
 	doc := parse(t, b.want(http.StatusUnauthorized, "Log in with", "/", nil))
 	if doc.Find("a[href='/login/oidc']").Length() != 1 || doc.Find("input[type=password]").Length() != 0 {
 		t.Errorf("the page of the login: %s", doc.Find("main").Text())
@@ -294,13 +304,30 @@ func TestOIDC(t *testing.T) {
 	_, theirs := b.viaProvider()
 	refused("the cookie of another login", back, theirs)
 	refused("no such state", "/login/oidc/done?code=x&state=y", going)
-	b.now = b.now.Add(goingFor + time.Second)
+	b.now = b.now.Add(access.GoingFor + time.Second)
 	refused("too late", back, going)
 	back, going = b.viaProvider()
 	if w := b.come(back, going); w.Code != http.StatusOK {
 		t.Errorf("%d, %s", w.Code, w.Body)
 	}
-	refused("twice", back, going)
+	if w := b.come(back, going); !strings.Contains(w.Body.String(), "invalid_grant") {
+		t.Errorf("twice: %d, %s", w.Code, w.Body)
+	}
+	b.want(http.StatusUnauthorized, "", "/", nil)
+	forged := *going
+	forged.Value = going.Value[:20] + "AAAA" + going.Value[24:]
+	refused("a cookie that was altered", back, &forged)
+	back, going = b.viaProvider()
+	b.start(func(o *Options) { o.OIDC = newOIDC(t, c, now) })
+	if w := b.come(back, going); w.Code != http.StatusOK {
+		t.Errorf("on another node, or after a restart: %d, %s", w.Code, w.Body)
+	}
+	back, going = b.viaProvider()
+	c.Secret = "another"
+	b.start(func(o *Options) { o.OIDC = newOIDC(t, c, now) })
+	refused("a cookie of another console", back, going)
+	c.Secret = "s3cret"
+	b.start(func(o *Options) { o.OIDC = newOIDC(t, c, now) })
 
 	back, going = b.viaProvider()
 	u, err := url.Parse(back)
@@ -323,7 +350,7 @@ func TestOIDC(t *testing.T) {
 	role(nil)
 	session := b.cookie
 	c.Roles.Read = nil
-	b.start(func(o *Options) { o.OIDC = access.NewOIDC(c, now) })
+	b.start(func(o *Options) { o.OIDC = newOIDC(t, c, now) })
 	p.with(map[string]any{"groups": nil}, p.key)
 	back, going = b.viaProvider()
 	w := b.come(back, going)
@@ -346,7 +373,7 @@ func TestOIDCRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBrowser(t, func(o *Options) { o.OIDC = access.NewOIDC(c, time.Now) })
+	b := newBrowser(t, func(o *Options) { o.OIDC = newOIDC(t, c, time.Now) })
 	b.want(http.StatusBadGateway, "127.0.0.1:1 cannot be used", "/login/oidc", nil)
 	for range clientBurst {
 		b.do("/login/oidc", nil)

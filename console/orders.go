@@ -15,7 +15,6 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
-	"mirrord/status"
 )
 
 // orderData is what the order form shows.
@@ -72,7 +71,8 @@ func orderPage(v *visit) error {
 	w := v.o.Orders.Suggest(v.user())
 	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
-		if node := orders.NodeOf(v.o.Orders, like); node != "" && access.GuestOf(v.r) == nil {
+		node, _ := orders.NodeOf(v.o.Orders, like, orders.ToAct)
+		if node != "" && access.GuestOf(v.r) == nil {
 			return passOn(v, node)
 		}
 		o, err := v.o.Orders.Seen(v.user(), like)
@@ -130,15 +130,19 @@ type orderRow struct {
 	Own     bool
 	Too     string // why it is more than what is ordered
 	Streams bool   // it changes by itself
+	On      string // the other node on which its archives lie
+	Silent  bool   // that one is not part of the cluster now
 }
 
 func (v *visit) orderRow(o orders.Ordered) orderRow {
 	r := orderRow{Ordered: o, Own: o.By == v.who.Name}
 	if o.State == orders.Waits {
-		r.Place = v.o.Orders.Place(o.Number)
+		r.Place = v.o.Orders.Place(o.OrderID)
 	}
 	r.Streams = o.State == orders.Looking || o.State == orders.Waits || o.State == orders.Runs ||
 		o.State == orders.Asks
+	on, there := v.o.Orders.LiesOn(&o)
+	r.On, r.Silent = on, !there
 	return r
 }
 
@@ -169,7 +173,7 @@ func (r orderRow) Ready() bool { return r.State == orders.Done }
 
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
-	page := orders.Newest(v.r.Context(), v.o.Orders, v.user(), 0, perPage)
+	page := orders.Newest(v.o.Orders, v.user(), 0, perPage)
 	var rows []orderRow
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
@@ -178,8 +182,7 @@ func ordersPage(v *visit) error {
 		Rows []orderRow
 		More int
 		Left orders.Remaining
-		Away []status.NodeSaid
-	}{rows, page.More, v.o.Orders.Left(v.who.Name), page.Away})
+	}{rows, page.More, v.o.Orders.Left(v.who.Name)})
 }
 
 // anOrder shows an order.
@@ -199,7 +202,7 @@ func liveOrder(v *visit) error {
 	}
 	first := orders.State(v.r.FormValue("state")) // that of the page
 	look := func() (part []byte, over bool) {
-		o, err := v.o.Orders.Get(o.Number)
+		o, err := v.o.Orders.Get(o.OrderID)
 		if err != nil || o.State != first {
 			return nil, true
 		}
@@ -207,7 +210,7 @@ func liveOrder(v *visit) error {
 		part, err = v.part("orderlive", row)
 		return part, err != nil || !row.Streams
 	}
-	return stream(v, fmt.Sprintf("order %d %s", o.Number, access.Clip(string(first))), look)
+	return stream(v, fmt.Sprintf("order %s %s", o.Ref(), access.Clip(string(first))), look)
 }
 
 // orderAct does something with an order, and leads back to it.
@@ -222,12 +225,12 @@ func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 
 func placeOrder(v *visit) error {
 	return v.orderAct("place an order", func(o orders.Ordered) error {
-		return v.o.Orders.PlaceOrder(o.Number, v.user(), v.r.PostFormValue("ask") != "")
+		return v.o.Orders.PlaceOrder(o.OrderID, v.user(), v.r.PostFormValue("ask") != "")
 	})
 }
 
 func cancelOrder(v *visit) error {
-	return v.orderAct("cancel an order", func(o orders.Ordered) error { return v.o.Orders.Cancel(o.Number) })
+	return v.orderAct("cancel an order", func(o orders.Ordered) error { return v.o.Orders.Cancel(o.OrderID) })
 }
 
 func judgeOrder(v *visit) error {
@@ -237,13 +240,13 @@ func judgeOrder(v *visit) error {
 		what = "approve an order"
 	}
 	return v.orderAct(what, func(o orders.Ordered) error {
-		return v.o.Orders.Judge(o.Number, v.who.Name, yes, v.r.PostFormValue("why"))
+		return v.o.Orders.Judge(o.OrderID, v.who.Name, yes, v.r.PostFormValue("why"))
 	})
 }
 
 func keepOrder(v *visit) error {
 	return v.orderAct("keep an order fresh", func(o orders.Ordered) error {
-		return v.o.Orders.KeepFresh(o.Number, v.who.Operates(), v.r.PostFormValue("fresh"),
+		return v.o.Orders.KeepFresh(o.OrderID, v.who.Operates(), v.r.PostFormValue("fresh"),
 			strings.TrimSpace(v.r.PostFormValue("window")))
 	})
 }

@@ -19,8 +19,8 @@ import (
 
 const evilMarkup = `<img src=x onerror=alert(1)>`
 
-// orderFrom makes orders of a site of four pages, and works on them until the test ends.
-func orderFrom(t testing.TB, with ...func(*orders.Options)) *orders.Orders {
+// orderSite is the address of a site of four pages.
+func orderSite(t testing.TB) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := 0
@@ -35,7 +35,13 @@ func orderFrom(t testing.TB, with ...func(*orders.Options)) *orders.Orders {
 		}
 	}))
 	t.Cleanup(site.Close)
-	return orderstest.From(t, site.Listener.Addr().String(), with...)
+	return site.Listener.Addr().String()
+}
+
+// orderFrom makes orders of that site, and works on them until the test ends.
+func orderFrom(t testing.TB) *orders.Orders {
+	t.Helper()
+	return orderstest.From(t, orderSite(t))
 }
 
 func orderOf(address string) url.Values {
@@ -93,11 +99,11 @@ func TestOrders(t *testing.T) {
 		b.want(http.StatusUnprocessableEntity, `role="alert"`, "/order", f)
 	}
 	b.want(http.StatusSeeOther, "/orders/1", "/order", orderOf("http://site.example/docs/"))
-	orderstest.Until(t, all, 1, orders.Draft)
+	orderstest.Until(t, all, orders.OrderID{Number: 1}, orders.Draft)
 	b.want(http.StatusOK, "4: these are all", "/orders/1", nil)
 	b.want(http.StatusSeeOther, "/orders/1", "/orders/1/place", url.Values{})
 	b.want(http.StatusConflict, "look at it again", "/orders/1/place", url.Values{})
-	orderstest.Until(t, all, 1, orders.Done)
+	orderstest.Until(t, all, orders.OrderID{Number: 1}, orders.Done)
 	doc = parse(t, b.want(http.StatusOK, "can be downloaded until", "/orders/1", nil))
 	to, _ := doc.Find("a[download]").Attr("href")
 	w := b.do(to, nil)

@@ -41,7 +41,7 @@ func TestOrderInBrowser(t *testing.T) {
 		n := uint64(i + 1)
 		c.wait(fmt.Sprintf("Order %d", n))
 		if !on {
-			orderstest.Until(t, all, n, orders.Draft)
+			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Draft)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
 		c.wait("4: these are all")
@@ -50,7 +50,7 @@ func TestOrderInBrowser(t *testing.T) {
 			if err := chromedp.Do(c.ctx, chromedp.Navigate("about:blank")); err != nil {
 				t.Fatal(err)
 			}
-			orderstest.Until(t, all, n, orders.Done)
+			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Done)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
 		c.wait("They can be downloaded until")

@@ -180,7 +180,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, errRole), errors.Is(err, errCrossOrigin), errors.Is(err, errClear),
 		errors.Is(err, access.ErrNoRole):
 		code = http.StatusForbidden
-	case errors.Is(err, errGoing):
+	case errors.Is(err, access.ErrGoing):
 		code, what = http.StatusForbidden, "Go to /login and begin again."
 	case isProvider:
 		code, what = http.StatusBadGateway, "Try again; an operator finds more in the audit log."

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"errors"
 	"strings"
 
 	"mirrord/access"
@@ -26,14 +27,19 @@ func ofMirror(page func(*visit) error) func(*visit) error {
 	}
 }
 
-// ofOrder is a page about an order: the node that it is on answers.
-func ofOrder(page func(*visit) error) func(*visit) error {
+// ofOrder is a page about an order: the node that knows more of it answers, or when that one is silent this
+// one with what it knows.
+func ofOrder(q orders.Question, page func(*visit) error) func(*visit) error {
 	return func(v *visit) error {
-		node := orders.NodeOf(v.o.Orders, v.r.PathValue("n"))
+		node, known := orders.NodeOf(v.o.Orders, v.r.PathValue("n"), q)
 		if node == "" || access.GuestOf(v.r) != nil {
 			return page(v)
 		}
-		return passOn(v, node)
+		err := passOn(v, node)
+		if _, silent := errors.AsType[*access.AwayError](err); silent && known {
+			return page(v)
+		}
+		return err
 	}
 }
 

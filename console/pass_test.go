@@ -4,7 +4,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,15 +11,14 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/app/orders/orderstest"
 	"mirrord/control"
-	"mirrord/status"
 )
 
 // fakeOthers are what the consoles of a cluster know of one another.
@@ -173,36 +171,14 @@ func TestPassedOnOnce(t *testing.T) {
 	}
 }
 
-// ordersOf makes the orders of two nodes that ask one another. While off is set the node a does not answer.
-func ordersOf(t *testing.T, off *atomic.Bool) (a, b *orders.Orders) {
-	t.Helper()
-	all := map[string]*orders.Orders{}
-	one := func(node, other string) *orders.Orders {
-		all[node] = orderFrom(t, func(o *orders.Options) {
-			o.Node = node
-			o.Ask = func(ctx context.Context, path string) (map[string]orders.SaidOrders, []status.NodeSaid) {
-				if other == "a" && off.Load() {
-					return nil, []status.NodeSaid{{Name: other, Away: errAway.Error()}}
-				}
-				w := httptest.NewRecorder()
-				orders.Say(all[other]).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
-				var l orders.SaidOrders
-				if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
-					t.Error(err)
-				}
-				return map[string]orders.SaidOrders{other: l}, nil
-			}
-		})
-		return all[node]
-	}
-	return one("a", "b"), one("b", "a")
-}
-
-// An order is on the node on which it was made. On any node its user finds it in the list, places it, watches
-// it and downloads it; others do not.
+// An order that was made on one node is one of all: on any of them its user finds it in the list, places it,
+// watches it and downloads it; others do not. When the node that has run it is silent, its archives are
+// missing, and nothing else.
 func TestOrdersOfOtherNodes(t *testing.T) {
-	var off atomic.Bool
-	onA, onB := ordersOf(t, &off)
+	nodes := orderstest.NewCluster(t)
+	at := orderSite(t)
+	slow := func(o *orders.Options) { o.Patience = time.Hour } // who made an order runs it
+	onA, onB := nodes.Join(t, "a", at, slow), nodes.Join(t, "b", at, slow)
 	o := new(fakeOthers)
 	a, b := joined(t, o, func(node string, x *Options) {
 		x.Orders = map[string]*orders.Orders{"a": onA, "b": onB}[node]
@@ -210,15 +186,18 @@ func TestOrdersOfOtherNodes(t *testing.T) {
 	a.login(Order)
 	b.login(Order)
 	a.want(http.StatusSeeOther, "/orders/1@a", "/order", orderOf("http://site.example/docs/"))
-	orderstest.Until(t, onA, 1, orders.Draft)
+	key := orders.OrderID{Number: 1, Node: "a"}
+	orderstest.Until(t, onB, key, orders.Draft)
 	b.want(http.StatusOK, `<a href="/orders/1@a">1@a</a>`, "/orders", nil)
 	b.want(http.StatusOK, "4: these are all", "/orders/1@a", nil)
 	b.want(http.StatusNotFound, "no such order", "/orders/1", nil)
 	b.want(http.StatusSeeOther, "/orders/1@a", "/orders/1@a/place", url.Values{})
-	orderstest.Until(t, onA, 1, orders.Done)
+	orderstest.Until(t, onB, key, orders.Done)
 	b.want(http.StatusOK, "event: over", "/orders/1@a/live?state=runs", nil)
 	b.want(http.StatusOK, `value="http://site.example/docs/"`, "/order?like=1@a", nil)
-	to, _ := parse(t, b.want(http.StatusOK, "until", "/orders/1@a", nil)).Find("a[download]").Attr("href")
+	done := b.want(http.StatusOK, "They lie on node a.", "/orders/1@a", nil)
+	to, _ := parse(t, done).Find("a[download]").Attr("href")
+	orderstest.Until(t, onA, key, orders.Done)
 	here, there := a.do(to, nil), b.do(to, nil)
 	if there.Code != http.StatusOK || !strings.HasPrefix(there.Body.String(), "PK") ||
 		there.Body.String() != here.Body.String() {
@@ -230,6 +209,7 @@ func TestOrdersOfOtherNodes(t *testing.T) {
 	}
 	b.want(http.StatusForbidden, "your role", "/orders/1@a/judge", url.Values{"do": {"approve"}})
 	b.want(http.StatusSeeOther, "/orders/1@b", "/order", orderOf("http://site.example/docs/"))
+	orderstest.Until(t, onA, orders.OrderID{Number: 1, Node: "b"}, orders.Draft)
 	page := a.want(http.StatusOK, "1@b", "/orders", nil)
 	if !strings.Contains(page, "1@a") {
 		t.Error("its own order is missing")
@@ -241,10 +221,13 @@ func TestOrdersOfOtherNodes(t *testing.T) {
 	}
 	b.want(http.StatusOK, "There are none yet", "/orders", nil)
 	b.login(Order)
-	off.Store(true)
+	nodes.Over("a")
 	o.mu.Lock()
 	delete(o.doors, "a")
 	o.mu.Unlock()
-	b.want(http.StatusOK, "The orders of node a are missing here", "/orders", nil)
-	b.want(http.StatusBadGateway, "node a has it and does not answer", "/orders/1@a", nil)
+	b.want(http.StatusOK, "1@a", "/orders", nil)
+	b.want(http.StatusOK, "node a, which does not answer now: they can be downloaded when it is back",
+		"/orders/1@a", nil)
+	b.want(http.StatusBadGateway, "node a has it and does not answer", to, nil)
+	b.want(http.StatusBadGateway, "node old has it and does not answer", "/orders/7@old", nil)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/access"
+	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -57,14 +58,14 @@ func routes() []route {
 		{"GET /order", Order, orderPage},
 		{"POST /order", Order, draftOrder},
 		{"GET /orders", Order, ordersPage},
-		{"GET /orders/{n}", Order, ofOrder(anOrder)},
-		{"GET /orders/{n}/live", Order, ofOrder(liveOrder)},
+		{"GET /orders/{n}", Order, ofOrder(orders.ToShow, anOrder)},
+		{"GET /orders/{n}/live", Order, ofOrder(orders.ToShow, liveOrder)},
 		{"GET /orders/{n}/over", Order, overPage},
-		{"POST /orders/{n}/place", Order, ofOrder(placeOrder)},
-		{"POST /orders/{n}/cancel", Order, ofOrder(cancelOrder)},
-		{"POST /orders/{n}/judge", Operate, ofOrder(judgeOrder)},
-		{"POST /orders/{n}/keep", Order, ofOrder(keepOrder)},
-		{"GET /orders/{n}/files/{name}", Order, ofOrder(orderFile)},
+		{"POST /orders/{n}/place", Order, ofOrder(orders.ToAct, placeOrder)},
+		{"POST /orders/{n}/cancel", Order, ofOrder(orders.ToAct, cancelOrder)},
+		{"POST /orders/{n}/judge", Operate, ofOrder(orders.ToAct, judgeOrder)},
+		{"POST /orders/{n}/keep", Order, ofOrder(orders.ToAct, keepOrder)},
+		{"GET /orders/{n}/files/{name}", Order, ofOrder(orders.ToFetch, orderFile)},
 		{"GET /jobs/{job}/gc", Operate, ofMirror(gcPage)},
 		{"POST /jobs/{job}/gc", Operate, ofMirror(gcJob)},
 		{"GET /jobs/{job}/equivalents", Operate, ofMirror(equivalentsPage)},

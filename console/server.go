@@ -68,7 +68,6 @@ type Options struct {
 type Server struct {
 	o       Options
 	logins  *logins
-	goings  goings
 	pages   *template.Template
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection

@@ -5,7 +5,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 )
 
 // bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
@@ -31,18 +30,10 @@ func (f OrderFacts) NextOrder() (n uint64, err error) {
 	return n, err
 }
 
-// SaveOrder keeps the value of an order; nil removes it.
-func (f OrderFacts) SaveOrder(n uint64, value []byte) error {
-	return f.st.updateDB(fmt.Sprintf("write order %d", n), func(tx *transaction) error {
-		b, err := tx.CreateBucketIfNotExists(bOrders)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			return b.Delete(seqKey(n))
-		}
-		return b.Put(seqKey(n), value)
-	})
+// ChangeOrder replaces the value of an order by what change makes of it; nil stands for none. An error of
+// change leaves it as it was.
+func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error)) error {
+	return SharedOf(f.st).Change(string(bOrders), string(seqKey(n)), change)
 }
 
 // Orders returns the values of all orders by their numbers.

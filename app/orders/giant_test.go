@@ -79,7 +79,7 @@ func TestGiantSite(t *testing.T) {
 		if sitemaps && (x.Look.Least > 2_000_000 || x.Look.Most < 1_000_000 || x.Look.Most > 4_000_000) {
 			t.Errorf("%s files of two millions", x.Look.Range())
 		}
-		err := s.PlaceOrder(x.Number, ann, false)
+		err := s.PlaceOrder(x.OrderID, ann, false)
 		if err == nil || !strings.Contains(err.Error(), "files, which are ") ||
 			!strings.Contains(err.Error(), "the order is for at most 2000: choose a smaller part") {
 			t.Errorf("sitemaps %v: %v", sitemaps, err)
@@ -87,7 +87,7 @@ func TestGiantSite(t *testing.T) {
 		whole := w
 		whole.Files = 3_000_000
 		x = s.draft(ann, whole)
-		err = s.PlaceOrder(x.Number, ann, false)
+		err = s.PlaceOrder(x.OrderID, ann, false)
 		if err == nil || !strings.Contains(err.Error(), "of 2000 a day") {
 			t.Errorf("sitemaps %v, all of it: %v", sitemaps, err)
 		}

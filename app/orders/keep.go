@@ -14,33 +14,31 @@ import (
 
 // KeepFresh makes a job of an order that is done, so that its mirror is kept fresh: at once for an operator,
 // else when an operator approves it.
-func (s *Orders) KeepFresh(n uint64, operator bool, schedule, window string) error {
-	free := s.held()
-	x := s.all[n]
-	if x == nil {
-		free()
-		return ErrNone
-	}
-	w := x.Want
-	w.Fresh, w.Window = schedule, window
-	_, err := w.job()
-	now, _ := s.all.get(n)
-	switch {
-	case err != nil:
-	case schedule == "":
-		err = app.Usagef("schedule: say how often, such as @daily")
-	case now.State != Done || x.Keep.State == Asks || x.Keep.State == Done:
-		err = errWhen
-	}
+func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) error {
+	now, err := s.Get(k) // with the state of the run that it shares
 	if err != nil {
-		free()
 		return err
 	}
-	x.Want.Fresh, x.Want.Window, x.Keep = schedule, window, Keeping{State: Asks}
-	err = s.save(x)
-	free()
+	w := now.Want
+	w.Fresh, w.Window = schedule, window
+	if _, err := w.job(); err != nil {
+		return err
+	}
+	if schedule == "" {
+		return app.Usagef("schedule: say how often, such as @daily")
+	}
+	if now.State != Done {
+		return errWhen
+	}
+	_, err = s.update(k, func(x *Ordered) error {
+		if x.Keep.State == Asks || x.Keep.State == Done {
+			return errWhen
+		}
+		x.Want.Fresh, x.Want.Window, x.Keep = schedule, window, Keeping{State: Asks}
+		return nil
+	})
 	if err == nil && operator {
-		_, err = s.makeJob(n)
+		_, err = s.makeJob(k)
 	}
 	return err
 }
@@ -49,8 +47,8 @@ func (s *Orders) KeepFresh(n uint64, operator bool, schedule, window string) err
 const mostNames = 100
 
 // makeJob writes the job file of an order, and puts it in force.
-func (s *Orders) makeJob(n uint64) (string, error) {
-	x, err := s.Get(n)
+func (s *Orders) makeJob(k OrderID) (string, error) {
+	x, err := s.Get(k)
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +58,7 @@ func (s *Orders) makeJob(n uint64) (string, error) {
 	}
 	j.Limits.MinFree = job.Default().Limits.MinFree
 	j.Limits.MaxTime = job.Default().Limits.MaxTime
-	text := fmt.Appendf(nil, "# Made of order %d.\n%s", n, j.Marshal())
+	text := fmt.Appendf(nil, "# Made of order %s.\n%s", k.Ref(), j.Marshal())
 	var made *app.NewJobFile
 	for i := range mostNames {
 		name := j.Name
@@ -71,16 +69,19 @@ func (s *Orders) makeJob(n uint64) (string, error) {
 			break
 		}
 	}
-	k := Keeping{State: Done}
+	keep := Keeping{State: Done}
 	if err != nil {
 		why := strings.ReplaceAll(app.Remedied(err), s.o.App.Jobs+string(filepath.Separator), "")
-		k = Keeping{State: Failed, Why: why}
+		keep = Keeping{State: Failed, Why: why}
 	} else {
-		k.Job = made.Job
+		keep.Job = made.Job
 		if s.o.Reload != nil {
 			err = s.o.Reload()
 		}
 	}
-	s.change(n, func(x *Ordered) { x.Keep = k })
-	return k.Job, err
+	_, kerr := s.update(k, func(x *Ordered) error {
+		x.Keep = keep
+		return nil
+	})
+	return keep.Job, errors.Join(err, kerr)
 }

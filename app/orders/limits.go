@@ -78,8 +78,8 @@ type Remaining struct {
 	Size, Stored                   job.Size
 }
 
-// left counts what a user has had since a day before now.
-func (l *Limits) left(user string, all map[uint64]*Ordered, now time.Time) Remaining {
+// left counts what a user has had since a day before now. being are orders that are being placed.
+func (l *Limits) left(user string, all queue, being []placement, now time.Time) Remaining {
 	out := Remaining{
 		Orders:   l.Orders,
 		Looks:    l.Looks,
@@ -103,6 +103,13 @@ func (l *Limits) left(user string, all map[uint64]*Ordered, now time.Time) Remai
 			out.Files -= files
 			out.Size -= job.Size(bytes)
 			out.Requests -= o.Result.Requests
+		}
+	}
+	for _, p := range being {
+		if p.By == user && !p.Free {
+			out.Orders--
+			out.Files -= p.Files
+			out.Size -= p.Size
 		}
 	}
 	return out

@@ -3,7 +3,12 @@
 package orders
 
 import (
+	"cmp"
+	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"mirrord/app"
@@ -48,6 +53,45 @@ func (s State) Ended() bool {
 	return slices.Contains([]State{Done, Failed, Refused, Cancelled, Expired}, s)
 }
 
+// OrderID tells orders from one another: the number of one on the node of a cluster on which it was made.
+// Users write it as Ref.
+type OrderID struct {
+	Number uint64 `json:"number"`
+	Node   string `json:"node,omitempty"` // "": there is one machine
+}
+
+// Ref is how users name an order: by its number, in a cluster with its node, as 7@north.
+func (k OrderID) Ref() string {
+	if k.Node == "" {
+		return strconv.FormatUint(k.Number, 10)
+	}
+	return fmt.Sprintf("%d@%s", k.Number, k.Node)
+}
+
+// Path is Ref as a part of an address.
+func (k OrderID) Path() string { return url.PathEscape(k.Ref()) }
+
+// ParseOrderID reads what Ref makes.
+func ParseOrderID(ref string) (OrderID, error) {
+	number, node, named := strings.Cut(ref, "@")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || n == 0 || (named && node == "") {
+		return OrderID{}, ErrNone
+	}
+	return OrderID{n, node}, nil
+}
+
+func compareIDs(a, b OrderID) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Node, b.Node))
+}
+
+// Claim says who of a cluster works on an order. The zero value is nobody.
+type Claim struct {
+	Node    string `json:"node,omitempty"` // or who worked on it last
+	Session string `json:"session,omitempty"`
+	Token   uint64 `json:"token,omitempty"` // grows with each claim
+}
+
 // ArchiveFile is a file of a result.
 type ArchiveFile struct {
 	Form  string `json:"form"`
@@ -64,8 +108,8 @@ type Keeping struct {
 
 // Ordered is what somebody wants, and what became of it.
 type Ordered struct {
-	Number uint64       `json:"number"`
-	Node   string       `json:"node,omitempty"` // of a cluster
+	OrderID
+	Rev    uint64       `json:"rev,omitempty"` // grows with each change
 	By     string       `json:"by"`
 	Free   bool         `json:"free,omitempty"` // of an operator: no quota
 	At     time.Time    `json:"at"`
@@ -82,7 +126,15 @@ type Ordered struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 	Tries   int       `json:"tries,omitempty"` // runs that ended early
-	Same    uint64    `json:"same,omitempty"`  // the order whose run is this one's too
+
+	// the order whose run is this one's too; 0: none
+	Same     uint64 `json:"same,omitempty"`
+	SameNode string `json:"same_node,omitempty"`
+
+	Claim Claim  `json:"claim,omitzero"`
+	Stop  bool   `json:"stop,omitempty"`  // whoever works on it shall cancel it
+	Held  string `json:"held,omitempty"`  // the node on whose disk the archives are
+	Depot string `json:"depot,omitempty"` // their folder in the depot, when they are there, too
 
 	Result Result  `json:"result,omitzero"`
 	Mailed string  `json:"mailed,omitempty"` // how mail went
@@ -102,6 +154,12 @@ type Result struct {
 	Gaps     int           `json:"gaps,omitempty"` // parts that could not be had
 	Archives []ArchiveFile `json:"archives,omitempty"`
 }
+
+// twinID is the key of the order whose run is this one's too.
+func (o *Ordered) twinID() OrderID { return OrderID{o.Same, o.SameNode} }
+
+// underWay reports whether somebody works on the order, or did until his session ended.
+func (o *Ordered) underWay() bool { return o.State == Looking || o.State == Runs }
 
 // Stored is how many bytes the archives of an order take.
 func (o *Ordered) Stored() (n int64) {

@@ -4,6 +4,7 @@ package orders
 
 import (
 	"errors"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,40 +36,41 @@ func TestOrder(t *testing.T) {
 	if p := x.Look; p == nil || p.Problem != "" || !p.Whole || p.Least != 7 {
 		t.Fatalf("the preview: %+v", p)
 	}
-	if err := s.PlaceOrder(x.Number, ann, false); err != nil {
+	if err := s.PlaceOrder(x.OrderID, ann, false); err != nil {
 		t.Fatal(err)
 	}
-	x = s.until(x.Number, Done)
+	x = s.until(x.OrderID, Done)
 	if r := x.Result; r.Verdict != "complete" || r.Files != 7 || len(r.Archives) != 4 {
 		t.Errorf("%+v", r)
 	}
 	for _, a := range x.Result.Archives {
-		path, err := s.archive(x.Number, a.Name)
+		f, err := s.archive(t.Context(), &x, a.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fi, err := os.Stat(path); err != nil || fi.Size() != a.Bytes || a.Bytes == 0 {
-			t.Errorf("%s: %v", a.Name, err)
+		if n, err := io.Copy(io.Discard, f); err != nil || n != a.Bytes || n == 0 {
+			t.Errorf("%s: %d bytes of %d, %v", a.Name, n, a.Bytes, err)
 		}
+		f.Close()
 	}
 	for _, name := range []string{"../state/mirror.db", "x", ""} {
-		if _, err := s.archive(x.Number, name); !errors.Is(err, control.ErrNotFound) {
+		if _, err := s.archive(t.Context(), &x, name); !errors.Is(err, control.ErrNotFound) {
 			t.Errorf("%q can be had: %v", name, err)
 		}
 	}
-	dir, err := s.folder(x.Number)
+	dir, err := s.folder(x.OrderID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, stateDir)); err == nil {
-		t.Error("the state of the run stays")
-	}
 	for {
 		changed := s.Changed()
-		if x, _ = s.Get(x.Number); x.Mailed != "" {
+		if x, _ = s.Get(x.OrderID); x.Mailed != "" {
 			break
 		}
 		<-changed
+	}
+	if _, err := os.Stat(filepath.Join(dir, stateDir)); err == nil {
+		t.Error("the state of the run stays")
 	}
 	s.mu.Lock()
 	mail := strings.Join(s.mail, "")
@@ -80,13 +82,16 @@ func TestOrder(t *testing.T) {
 	s.later(8 * 24 * time.Hour)
 	for x.State != Expired {
 		changed := s.Changed()
-		if x, err = s.Get(x.Number); err != nil || x.State == Expired {
+		if x, err = s.Get(x.OrderID); err != nil || x.State == Expired {
 			break
 		}
 		<-changed
 	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("archives stay after they expired")
+	for end := time.Now().Add(time.Minute); err == nil; _, err = os.Stat(dir) {
+		if time.Now().After(end) {
+			t.Fatal("archives stay after they expired")
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -133,7 +138,7 @@ func TestOwnNetwork(t *testing.T) {
 	if !strings.Contains(x.Why, "inside.example") {
 		t.Errorf("a name that leads to our own network: %q", x.Why)
 	}
-	err := s.PlaceOrder(x.Number, ann, false)
+	err := s.PlaceOrder(x.OrderID, ann, false)
 	if err == nil {
 		t.Error("it was placed")
 	}
@@ -151,8 +156,8 @@ func TestQuota(t *testing.T) {
 	place := func(who User, w Wish, ask bool) (Ordered, error) {
 		t.Helper()
 		x := s.draft(who, w)
-		err := s.PlaceOrder(x.Number, who, ask)
-		x, _ = s.Get(x.Number)
+		err := s.PlaceOrder(x.OrderID, who, ask)
+		x, _ = s.Get(x.OrderID)
 		return x, err
 	}
 	s.fast()
@@ -167,10 +172,10 @@ func TestQuota(t *testing.T) {
 	if err != nil || x.State != Asks || x.Why == "" {
 		t.Errorf("%s %q, %v", x.State, x.Why, err)
 	}
-	if err := s.Judge(x.Number, "opal", false, "too much"); err != nil {
+	if err := s.Judge(x.OrderID, "opal", false, "too much"); err != nil {
 		t.Fatal(err)
 	}
-	if x, _ = s.Get(x.Number); x.State != Refused || x.Judged != "opal" {
+	if x, _ = s.Get(x.OrderID); x.State != Refused || x.Judged != "opal" {
 		t.Errorf("%+v", x)
 	}
 	for i := range 3 {
@@ -189,7 +194,7 @@ func TestQuota(t *testing.T) {
 	if n, m := s.Suggest(ann).Files, s.Suggest(opal).Files; n != 2000-100-101-102 || m != 2000 {
 		t.Errorf("suggested are %d files, to an operator %d", n, m)
 	}
-	if p := s.Place(x.Number); p.Ahead != 2 {
+	if p := s.Place(x.OrderID); p.Ahead != 2 {
 		t.Errorf("its place: %+v", p)
 	}
 	if _, err := place(User{Name: "opal", Operator: true}, large, false); err != nil {
@@ -217,7 +222,7 @@ func TestOrderRoom(t *testing.T) {
 	place := func(files int64) error {
 		t.Helper()
 		w.Files = files
-		return s.PlaceOrder(s.draft(opal, w).Number, opal, false)
+		return s.PlaceOrder(s.draft(opal, w).OrderID, opal, false)
 	}
 	most.Store(3_900_000_000)
 	if err := place(10); err == nil || !strings.Contains(err.Error(), "--max-state") {
@@ -248,41 +253,44 @@ func TestSameAndAgain(t *testing.T) {
 	if y.Same != x.Number {
 		t.Errorf("the second is %+v", y)
 	}
-	if err := s.Cancel(x.Number); !errors.Is(err, control.ErrConflict) {
+	if err := s.Cancel(x.OrderID); !errors.Is(err, control.ErrConflict) {
 		t.Errorf("an order that others share was cancelled: %v", err)
 	}
-	s.until(x.Number, Runs)
+	s.until(x.OrderID, Runs)
 	s.stop()
 	open()
 	s.start()
-	if got := s.until(y.Number, Done); len(got.Result.Archives) != 1 || got.Result.Files != 7 {
+	if got := s.until(y.OrderID, Done); len(got.Result.Archives) != 1 || got.Result.Files != 7 {
 		t.Errorf("%+v", got.Result)
 	}
-	if _, err := s.archive(y.Number, "site.example.phm"); err != nil {
+	y, _ = s.Get(y.OrderID)
+	if f, err := s.archive(t.Context(), &y, "site.example.phm"); err != nil {
 		t.Error(err)
+	} else {
+		f.Close()
 	}
-	if err := s.Cancel(y.Number); !errors.Is(err, control.ErrConflict) {
+	if err := s.Cancel(y.OrderID); !errors.Is(err, control.ErrConflict) {
 		t.Errorf("an order that is done was cancelled: %v", err)
 	}
-	if err := s.KeepFresh(x.Number, false, "@daily", "22:00-06:00"); err != nil {
+	if err := s.KeepFresh(x.OrderID, false, "@daily", "22:00-06:00"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := s.Get(x.Number); got.Keep.State != Asks {
+	if got, _ := s.Get(x.OrderID); got.Keep.State != Asks {
 		t.Errorf("%+v", got.Keep)
 	}
-	if err := s.Judge(x.Number, "opal", true, ""); err != nil {
+	if err := s.Judge(x.OrderID, "opal", true, ""); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := s.Get(x.Number)
+	got, _ := s.Get(x.OrderID)
 	j, err := s.o.App.FindJob(got.Keep.Job)
 	if err != nil || j.Schedule != "@daily" || j.Limits.MaxFiles != 100 || j.Window != "22:00-06:00" {
 		t.Errorf("%+v: %+v, %v", got.Keep, j, err)
 	}
-	err = s.KeepFresh(y.Number, true, "@weekly", "")
+	err = s.KeepFresh(y.OrderID, true, "@weekly", "")
 	if err == nil || !strings.Contains(err.Error(), "same url") {
 		t.Errorf("the same job twice: %v", err)
 	}
-	if got, _ := s.Get(y.Number); got.Keep.State != Failed || strings.Contains(got.Keep.Why, "/tmp/") {
+	if got, _ := s.Get(y.OrderID); got.Keep.State != Failed || strings.Contains(got.Keep.Why, "/tmp/") {
 		t.Errorf("%+v", got.Keep)
 	}
 }
@@ -295,12 +303,12 @@ func TestCancelAndMail(t *testing.T) {
 	open := s.hold()
 	defer open()
 	s.placed(x, ann)
-	s.until(x.Number, Runs)
-	if err := s.Cancel(x.Number); err != nil {
+	s.until(x.OrderID, Runs)
+	if err := s.Cancel(x.OrderID); err != nil {
 		t.Fatal(err)
 	}
-	s.until(x.Number, Cancelled)
-	dir, err := s.folder(x.Number)
+	s.until(x.OrderID, Cancelled)
+	dir, err := s.folder(x.OrderID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,12 +319,12 @@ func TestCancelAndMail(t *testing.T) {
 	w := quick("http://site.example/docs/")
 	w.Mail = "refused@example.org"
 	x = s.draft(ann, w)
-	if err := s.PlaceOrder(x.Number, ann, false); err != nil {
+	if err := s.PlaceOrder(x.OrderID, ann, false); err != nil {
 		t.Fatal(err)
 	}
 	for x.Mailed == "" {
 		changed := s.Changed()
-		if x, _ = s.Get(x.Number); x.Mailed != "" {
+		if x, _ = s.Get(x.OrderID); x.Mailed != "" {
 			break
 		}
 		<-changed
@@ -330,13 +338,11 @@ func TestCancelAndMail(t *testing.T) {
 func TestCancelOfADraft(t *testing.T) {
 	s := newShop(t, nil)
 	x := s.draft(ann, want("http://site.example/docs/"))
-	s.Orders.mu.Lock()
-	s.active[x.Number] = func(error) {}
-	s.Orders.mu.Unlock()
-	if err := s.Cancel(x.Number); err != nil {
+	s.begins(x.OrderID, Claim{}, func(error) {})
+	if err := s.Cancel(x.OrderID); err != nil {
 		t.Fatal(err)
 	}
-	if x, err := s.Get(x.Number); err != nil || x.State != Cancelled {
+	if x, err := s.Get(x.OrderID); err != nil || x.State != Cancelled {
 		t.Errorf("it is %s, %v", x.State, err)
 	}
 }

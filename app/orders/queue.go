@@ -8,28 +8,30 @@ import (
 	"time"
 )
 
-// queue has all orders by their numbers, also those that have ended. It is not safe for concurrent use.
-type queue map[uint64]*Ordered
+// queue has all orders, also those that have ended. What it points to is not changed. It is not safe for
+// concurrent use.
+type queue map[OrderID]*Ordered
 
 // get is an order, with the result of the one whose run it shares.
-func (q queue) get(n uint64) (Ordered, error) {
-	x := q[n]
+func (q queue) get(k OrderID) (Ordered, error) {
+	x := q[k]
 	if x == nil {
 		return Ordered{}, ErrNone
 	}
 	out := *x
-	if same := q[x.Same]; same != nil && x.State != Cancelled {
+	if same := q[x.twinID()]; same != nil && x.State != Cancelled {
 		out.State, out.Why, out.Result, out.Progress = same.State, same.Why, same.Result, same.Progress
 		out.Started, out.Ended, out.Look = same.Started, same.Ended, same.Look
+		out.Claim, out.Held, out.Depot = same.Claim, same.Held, same.Depot
 	}
 	return out, nil
 }
 
 // of lists the orders of a user, or with "" of all, newest first.
 func (q queue) of(user string) (out []Ordered) {
-	for _, n := range slices.Sorted(maps.Keys(q)) {
-		if user == "" || q[n].By == user {
-			x, _ := q.get(n)
+	for _, k := range slices.SortedFunc(maps.Keys(q), compareIDs) {
+		if user == "" || q[k].By == user {
+			x, _ := q.get(k)
 			out = append(out, x)
 		}
 	}
@@ -46,12 +48,12 @@ type QueuePlace struct {
 }
 
 // place says where an order stands, as if one worked at a time.
-func (q queue) place(n uint64, now time.Time) (p QueuePlace) {
-	x := q[n]
+func (q queue) place(k OrderID, now time.Time) (p QueuePlace) {
+	x := q[k]
 	if x == nil {
 		return p
 	}
-	if same := q[x.Same]; same != nil {
+	if same := q[x.twinID()]; same != nil {
 		x = same
 	}
 	for _, y := range q {
@@ -68,7 +70,7 @@ func (q queue) place(n uint64, now time.Time) (p QueuePlace) {
 
 // before orders the queue.
 func (o *Ordered) before(x *Ordered) bool {
-	return o.Placed.Before(x.Placed) || (o.Placed.Equal(x.Placed) && o.Number < x.Number)
+	return o.Placed.Before(x.Placed) || (o.Placed.Equal(x.Placed) && compareIDs(o.OrderID, x.OrderID) < 0)
 }
 
 // takes is about how long the run of an order takes.
@@ -80,10 +82,11 @@ func (o *Ordered) takes() time.Duration {
 	return time.Duration(files) * max(o.Want.Delay, o.Look.Gap())
 }
 
-// twin finds an order that makes the same archives: it is in the queue, or its archives are of this day.
-func (q queue) twin(x *Ordered, now time.Time) *Ordered {
+// twin finds an order that makes the same archives: it is in the queue, or its archives are of this day and
+// can be had.
+func (q queue) twin(x *Ordered, now time.Time, had func(*Ordered) bool) *Ordered {
 	for _, y := range q {
-		if y == x || y.Same != 0 || !y.Want.same(&x.Want) {
+		if y.OrderID == x.OrderID || y.Same != 0 || !y.Want.same(&x.Want) {
 			continue
 		}
 		switch y.State {
@@ -92,7 +95,7 @@ func (q queue) twin(x *Ordered, now time.Time) *Ordered {
 				return y
 			}
 		case Done:
-			if now.Sub(y.Started) < 24*time.Hour && y.Expires.After(now) {
+			if now.Sub(y.Started) < 24*time.Hour && y.Expires.After(now) && had(y) {
 				return y
 			}
 		}
@@ -101,18 +104,21 @@ func (q queue) twin(x *Ordered, now time.Time) *Ordered {
 }
 
 // shared reports whether other orders wait for the run of this one.
-func (q queue) shared(n uint64) bool {
+func (q queue) shared(k OrderID) bool {
 	for _, y := range q {
-		if y.Same == n && y.State != Cancelled {
+		if y.twinID() == k && y.State != Cancelled {
 			return true
 		}
 	}
 	return false
 }
 
-// room is what archives take, and what orders that were placed may still take.
-func (q queue) room() (bytes int64) {
+// room is what archives take here, and what orders that were placed may still take.
+func (q queue) room(here func(*Ordered) bool) (bytes int64) {
 	for _, o := range q {
+		if !here(o) {
+			continue
+		}
 		bytes += o.Stored()
 		if o.Same == 0 && (o.State == Waits || o.State == Runs) {
 			bytes += 2 * int64(o.Want.Size)

@@ -104,7 +104,7 @@ func newShop(t *testing.T, change func(*Options)) *shop {
 			LookupEnv: func(string) (string, bool) { return "", false },
 			Network:   mirrortest.OneServer{At: srv.Listener.Addr().String()},
 		},
-		Facts:   store.NewOrderFacts(st),
+		Facts:   OnMachine(st),
 		Silence: time.Hour, // pages may wait for the test
 		Free: func() (int64, error) {
 			s.mu.Lock()
@@ -173,9 +173,7 @@ func (s *shop) later(d time.Duration) {
 	s.mu.Lock()
 	s.now = s.now.Add(d)
 	s.mu.Unlock()
-	s.Orders.mu.Lock()
 	s.tell()
-	s.Orders.mu.Unlock()
 }
 
 func want(url string) Wish {
@@ -192,12 +190,12 @@ func want(url string) Wish {
 var ann = User{Name: "ann", Base: "https://mirrors.example"}
 
 // until waits until an order is in a state, however long that takes on a busy machine.
-func (s *shop) until(n uint64, is ...State) Ordered {
+func (s *shop) until(k OrderID, is ...State) Ordered {
 	s.Helper()
 	late := time.After(10 * time.Minute)
 	for {
 		changed := s.Changed()
-		x, err := s.Get(n)
+		x, err := s.Get(k)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -207,12 +205,12 @@ func (s *shop) until(n uint64, is ...State) Ordered {
 			}
 		}
 		if x.State.Ended() {
-			s.Fatalf("order %d is %s, want %v: %s", n, x.State, is, x.Why)
+			s.Fatalf("order %s is %s, want %v: %s", k.Ref(), x.State, is, x.Why)
 		}
 		select {
 		case <-changed:
 		case <-late:
-			s.Fatalf("order %d stays %s, want %v", n, x.State, is)
+			s.Fatalf("order %s stays %s, want %v", k.Ref(), x.State, is)
 		}
 	}
 }
@@ -224,7 +222,7 @@ func (s *shop) draft(who User, w Wish) Ordered {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.until(x.Number, Draft)
+	return s.until(x.OrderID, Draft)
 }
 
 // fast lets orders make requests without gaps.
@@ -246,10 +244,10 @@ func quick(url string) Wish {
 // placed places an order.
 func (s *shop) placed(x Ordered, who User) Ordered {
 	s.Helper()
-	if err := s.PlaceOrder(x.Number, who, false); err != nil {
+	if err := s.PlaceOrder(x.OrderID, who, false); err != nil {
 		s.Fatal(err)
 	}
-	x, err := s.Get(x.Number)
+	x, err := s.Get(x.OrderID)
 	if err != nil {
 		s.Fatal(err)
 	}

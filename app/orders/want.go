@@ -127,6 +127,8 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 		return app.Usagef("scope: %q is none; want directory, host or domain", w.Scope)
 	case w.First != "" && !slices.Contains(orders, w.First):
 		return app.Usagef("first: %q is no order; want linked, breadth, depth or path", w.First)
+	case len(strings.Join(w.Types, ""))+len(strings.Join(w.NotTypes, "")) > mostTypes:
+		return app.Usagef("types: at most %d bytes of names", mostTypes)
 	case w.Files < 1 || w.Size < 1:
 		return app.Usagef("files, size: give the most that you want, at least 1")
 	case w.Depth < 0:
@@ -154,6 +156,9 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	_, err = w.job()
 	return err
 }
+
+// mostTypes bounds the lists of types: an order has to fit into a message of the keepers of a cluster.
+const mostTypes = 16 << 10
 
 // job is the job that the order runs as.
 func (w *Wish) job() (*job.Job, error) {
@@ -188,12 +193,7 @@ func (w *Wish) runJob() (*job.Job, error) {
 const mostTime = 12 * time.Hour
 
 // same reports whether two orders make the same archives.
-func (w *Wish) same(x *Wish) bool {
-	return w.URL == x.URL && w.Scope == x.Scope && w.Depth == x.Depth && w.Files == x.Files &&
-		w.Size == x.Size && w.First == x.First && w.Language == x.Language && w.Part == x.Part &&
-		slices.Equal(w.Types, x.Types) && slices.Equal(w.NotTypes, x.NotTypes) &&
-		slices.Equal(w.Forms, x.Forms)
-}
+func (w *Wish) same(x *Wish) bool { return w.digest() == x.digest() }
 
 // String says in a line what is ordered.
 func (w *Wish) String() string {

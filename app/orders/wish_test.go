@@ -3,12 +3,14 @@
 package orders
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"mirrord/app"
 	"mirrord/job"
 )
 
@@ -56,7 +58,7 @@ func TestLanguageOfRequests(t *testing.T) {
 		x := s.draft(ann, w)
 		previewed := s.asked()
 		s.placed(x, ann)
-		s.until(x.Number, Done)
+		s.until(x.OrderID, Done)
 		for what, heads := range map[string][]http.Header{"preview": previewed, "run": s.asked()} {
 			sent := func(h http.Header) bool { return h.Get("Accept-Language") == language }
 			if n := len(heads); n < 7 || slices.IndexFunc(heads, func(h http.Header) bool { return !sent(h) }) >= 0 {
@@ -75,15 +77,15 @@ func TestPresetTime(t *testing.T) {
 	x := s.placed(s.draft(ann, w), ann)
 	s.asked()
 	w.Start, w.Files = time.Time{}, 50
-	s.until(s.placed(s.draft(ann, w), ann).Number, Done) // one that came later, and has no time
-	if x, _ = s.Get(x.Number); x.State != Waits {
+	s.until(s.placed(s.draft(ann, w), ann).OrderID, Done) // one that came later, and has no time
+	if x, _ = s.Get(x.OrderID); x.State != Waits {
 		t.Fatalf("before its time it is %s", x.State)
 	}
-	if p := s.Place(x.Number); p.Wait < 2*time.Hour || p.Wait > 3*time.Hour {
+	if p := s.Place(x.OrderID); p.Wait < 2*time.Hour || p.Wait > 3*time.Hour {
 		t.Errorf("it waits %v", p.Wait)
 	}
 	s.later(3*time.Hour + time.Minute)
-	if x = s.until(x.Number, Done); x.Started.Before(x.Want.Start) {
+	if x = s.until(x.OrderID, Done); x.Started.Before(x.Want.Start) {
 		t.Errorf("it began at %v, ordered for %v", x.Started, x.Want.Start)
 	}
 }
@@ -101,10 +103,10 @@ func TestApproval(t *testing.T) {
 	if x.State != Asks || !strings.Contains(x.Why, "approved by an operator") {
 		t.Fatalf("%s: %s", x.State, x.Why)
 	}
-	if err := s.Judge(x.Number, "opal", true, ""); err != nil {
+	if err := s.Judge(x.OrderID, "opal", true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if x = s.until(x.Number, Done); x.Judged != "opal" {
+	if x = s.until(x.OrderID, Done); x.Judged != "opal" {
 		t.Errorf("approved by %q", x.Judged)
 	}
 	w.Files = 50
@@ -119,19 +121,19 @@ func TestApproval(t *testing.T) {
 func TestQuotaMeasures(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	l := DefaultLimits()
-	had := func(change func(*Ordered)) map[uint64]*Ordered {
+	had := func(change func(*Ordered)) queue {
 		x := &Ordered{
-			Number: 1,
-			By:     "ann",
-			At:     now.Add(-time.Hour),
-			Placed: now.Add(-time.Hour),
-			State:  Done,
-			Want:   Wish{Files: 100, Size: 1e6},
+			OrderID: OrderID{Number: 1},
+			By:      "ann",
+			At:      now.Add(-time.Hour),
+			Placed:  now.Add(-time.Hour),
+			State:   Done,
+			Want:    Wish{Files: 100, Size: 1e6},
 		}
 		change(x)
-		return map[uint64]*Ordered{1: x}
+		return queue{x.OrderID: x}
 	}
-	next := &Ordered{Number: 2, By: "ann", Want: Wish{Files: 100, Size: 1e6}}
+	next := &Ordered{OrderID: OrderID{Number: 2}, By: "ann", Want: Wish{Files: 100, Size: 1e6}}
 	all := func(x *Ordered) {
 		x.Result = Result{Files: 2000, Received: 500e6, Requests: 10_000}
 		x.Result.Archives = []ArchiveFile{{Bytes: 2e9}}
@@ -162,9 +164,45 @@ func TestQuotaMeasures(t *testing.T) {
 		"cancelled": {func(x *Ordered) { x.State, x.Want.Files = Cancelled, 2000 }, ""},
 		"expired":   {func(x *Ordered) { x.State, x.Placed = Expired, now.AddDate(0, 0, -8) }, ""},
 	} {
-		got := l.over(next, l.left("ann", had(tc.had), now))
+		got := l.over(next, l.left("ann", had(tc.had), nil, now))
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// What is kept of an order fits into a message of the keepers of a cluster, whatever a site sends.
+func TestBounded(t *testing.T) {
+	long := "http://site.example/" + strings.Repeat("x", 60<<10)
+	p := &app.Preview{
+		URL:      long,
+		Leads:    long,
+		Problem:  long,
+		Sitemaps: []string{long, long},
+		Dirs:     []app.PreviewDir{{Path: "site.example/", Example: long}},
+		Least:    7,
+	}
+	for range 20 {
+		p.Requests = append(p.Requests, app.PreviewLook{URL: long, Status: 200})
+	}
+	got := bounded(p)
+	text, err := json.Marshal(got)
+	if err != nil || len(text) > mostLook || len(got.Requests) != 20 || got.Least != 7 {
+		t.Errorf("%d bytes, %v: %.300s", len(text), err, text)
+	}
+	if p.Requests[0].URL != long {
+		t.Error("the preview was changed")
+	}
+	if small := (&app.Preview{URL: "http://site.example/", Sitemaps: []string{"x"}}); bounded(small) != small {
+		t.Error("a short one was changed")
+	}
+	if bounded(nil) != nil {
+		t.Error("none became one")
+	}
+	l := DefaultLimits()
+	w := quick("http://site.example/")
+	w.Types = []string{strings.Repeat("x", mostTypes+1)}
+	if err := w.check(&l, time.Now()); err == nil || !strings.Contains(err.Error(), "types: at most") {
+		t.Errorf("a long list of types: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,9 +16,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/fetch"
 	"mirrord/mirror"
-	"mirrord/site"
 	"mirrord/status"
 )
 
@@ -39,158 +38,178 @@ const (
 )
 
 // Run works until ctx ends, and then waits for what is under way. What that leaves goes on after the next
-// start.
+// start, or on another node.
 func (s *Orders) Run(ctx context.Context) {
 	defer s.group.Wait()
-	t := time.NewTicker(every)
-	defer t.Stop()
+	s.group.Go(func() { s.o.Facts.Watch(ctx, s.hear) })
+	if s.o.Cluster != nil {
+		s.group.Go(func() { follow(ctx, s.o.Cluster, s.board) })
+	}
 	for {
-		s.expire()
-		for s.begin(ctx) {
-		}
+		s.expire(ctx)
+		again := s.begin(ctx)
 		s.tellTwins(ctx)
+		s.upload(ctx)
+		t := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
+			t.Stop()
 			return
 		case <-t.C:
 		case <-s.wake:
+			t.Stop()
 		}
 	}
 }
 
-// begin starts what is next, and reports whether there was something.
-func (s *Orders) begin(ctx context.Context) bool {
-	defer s.held()()
-	if ctx.Err() != nil {
-		return false
-	}
-	now := s.o.Now()
-	var next *Ordered
-	looking, running := 0, 0
-	for n := range s.active {
-		if s.all[n].State == Looking {
-			looking++
-		} else {
-			running++
+// begin starts what this node is to do, and returns when to look again.
+func (s *Orders) begin(ctx context.Context) (again time.Duration) {
+	var held []Claim
+	s.read(func(all queue, _ *terms) {
+		for k, x := range all {
+			if _, ours := s.active[k]; x.underWay() && x.Claim.Session != "" && !ours {
+				held = append(held, x.Claim)
+			}
+		}
+	})
+	if s.o.Cluster != nil {
+		s.claims.look(ctx, held)
+		if s.o.Cluster.Drained() {
+			return every
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(s.all)) {
-		x := s.all[n]
-		switch {
-		case s.active[n] != nil:
-		case x.State == Looking && looking < looks:
-			next = x
-		case x.State == Waits && x.Same == 0 && running < s.o.Workers && !x.Want.Start.After(now):
-			if next == nil || (next.State == Waits && x.before(next)) {
+	for {
+		x, wait := s.next()
+		if x == nil || ctx.Err() != nil {
+			return wait
+		}
+		if err := s.start(ctx, x); err != nil {
+			s.o.Log.Log(ctx, levelOf(err), "an order does not begin here", "order", x.Ref(), "err", err)
+			return min(wait, s.o.Patience)
+		}
+	}
+}
+
+// levelOf tells what is usual among nodes from what somebody should know.
+func levelOf(err error) slog.Level {
+	if errors.Is(err, errTaken) || errors.Is(err, errNoSession) || errors.Is(err, ErrNone) {
+		return slog.LevelDebug
+	}
+	return slog.LevelError
+}
+
+// next is the order that this node is to begin now; nil: there is none, but there may be after a time.
+func (s *Orders) next() (next *Ordered, wait time.Duration) {
+	looking, running := s.busy()
+	now, at := s.o.Now(), time.Now()
+	wait = every
+	free := map[OrderID]bool{}
+	s.read(func(all queue, _ *terms) {
+		for _, k := range slices.SortedFunc(maps.Keys(all), compareIDs) {
+			x := all[k]
+			_, ours := s.active[k]
+			look := x.State == Looking
+			waits := x.State == Runs || (x.State == Waits && x.Same == 0 && !x.Want.Start.After(now))
+			if ours || (!look && !waits) {
+				continue
+			}
+			if x.underWay() && !s.claims.isFree(x, at) {
+				if _, over := s.claims.over[x.Claim]; over {
+					wait = min(wait, stale, s.o.Patience)
+				}
+				continue
+			}
+			free[k] = true
+			if (look && looking >= looks) || (waits && running >= s.o.Workers) {
+				continue
+			}
+			if mine := s.claims.wait(x, at); mine > 0 {
+				wait = min(wait, mine)
+				continue
+			}
+			first := next == nil || (look && next.State != Looking) ||
+				(!look && next.State != Looking && x.before(next))
+			if first {
 				next = x
 			}
 		}
-		if next != nil && next.State == Looking {
-			break
+	})
+	s.claims.keep(free)
+	return next, wait
+}
+
+// start begins to work on an order, unless another node was first.
+func (s *Orders) start(ctx context.Context, x *Ordered) error {
+	claim, ok := s.claims.claim(x.Claim)
+	if !ok {
+		return errNoSession
+	}
+	o := *x
+	if s.o.Cluster != nil || x.State != Looking {
+		var err error
+		o, err = s.update(x.OrderID, func(y *Ordered) error {
+			switch {
+			case y.Claim != x.Claim || y.State != x.State:
+				return errTaken
+			case y.Stop:
+				y.State, y.Ended, y.Stop = Cancelled, s.o.Now(), false
+			case y.State != Looking:
+				y.State, y.Started = Runs, s.o.Now()
+			}
+			y.Claim = claim
+			return nil
+		})
+		if err != nil || o.State == Cancelled {
+			return err
 		}
 	}
-	if next == nil {
-		return false
+	do := s.run
+	if o.State == Looking {
+		do = s.look
 	}
 	work, end := context.WithCancelCause(ctx)
-	s.active[next.Number] = end
-	do := s.look
-	if next.State == Waits {
-		do = s.run
-		next.State, next.Started = Runs, now
-		if err := s.save(next); err != nil {
-			s.o.Log.Error("an order is not kept", "order", next.Number, "err", err)
-		}
-	}
-	n, x := next.Number, *next
+	ended := s.begins(o.OrderID, o.Claim, end)
 	s.group.Go(func() {
+		defer ended()
 		defer end(nil)
-		do(work, x)
-		defer s.held()()
-		delete(s.active, n)
-		s.tell()
+		do(work, o)
 	})
-	return true
+	return nil
 }
 
-// change changes an order and keeps it.
-func (s *Orders) change(n uint64, f func(x *Ordered)) {
-	defer s.held()()
-	x := s.all[n]
-	f(x)
-	if err := s.save(x); err != nil {
-		s.o.Log.Error("an order is not kept", "order", n, "err", err)
-	}
-}
-
-// look makes the preview of a draft.
-func (s *Orders) look(ctx context.Context, o Ordered) {
-	j, err := o.Want.runJob()
-	var p *app.Preview
-	for i := 0; err == nil; i++ {
-		if p, err = app.PreviewRun(ctx, s.app, j); err != nil || !near(o.Want.URL, p.Leads) || i == mostNear {
-			break
+// change changes an order that this process works on, or had worked on at last, and keeps it.
+func (s *Orders) change(o Ordered, f func(x *Ordered)) Ordered {
+	x, err := s.update(o.OrderID, func(x *Ordered) error {
+		if x.Claim.Token != o.Claim.Token || x.Claim.Node != o.Claim.Node {
+			return errTaken
 		}
-		o.Want.URL = p.Leads // as the run would follow it
-		j, err = o.Want.runJob()
-	}
-	if ended := context.Cause(ctx); ended != nil && !errors.Is(ended, errCancelled) {
-		return // the daemon ends; it is looked at again
-	}
-	s.change(o.Number, func(x *Ordered) {
-		switch {
-		case errors.Is(context.Cause(ctx), errCancelled):
-			x.State, x.Ended = Cancelled, s.o.Now()
-		case err != nil:
-			x.State, x.Why, x.Ended = Failed, app.Remedied(err), s.o.Now()
-		default:
-			x.State, x.Look, x.Why = Draft, p, problem(p)
-			x.Leads, x.Want.URL = p.Leads, o.Want.URL
-		}
+		f(x)
+		return nil
 	})
-}
-
-// problem is what a user reads about a preview that found nothing to mirror. What only an operator can do
-// about it is left out.
-func problem(p *app.Preview) string {
-	answered := slices.ContainsFunc(p.Requests, func(l app.PreviewLook) bool { return l.Status > 0 })
-	switch {
-	case strings.Contains(p.Problem, fetch.ErrForbiddenAddress.Error()):
-		p.Robots = "not requested"
-		return "the entry point " + p.URL + " is in a network that nobody can order from"
-	case p.Problem != "" && !answered && strings.HasPrefix(p.URL, "https://"):
-		return p.Problem + "; if the site has no https, order it with http:// before its name"
+	if err != nil {
+		s.o.Log.Log(context.Background(), levelOf(err), "an order is not kept", "order", o.Ref(), "err", err)
+		return o
 	}
-	return p.Problem
-}
-
-// mostNear is how often an address is followed: to https, to www. and to a page there.
-const mostNear = 3
-
-// near reports whether an address leads to the same site under another scheme or a near name.
-func near(from, to string) bool {
-	u, _, err := site.Parse(from)
-	v, _, terr := site.Parse(to)
-	return err == nil && terr == nil && u.RegistrableDomain() == v.RegistrableDomain()
+	return x
 }
 
 // run makes the run of an order, and its archives.
 func (s *Orders) run(ctx context.Context, o Ordered) {
-	dir, err := s.folder(o.Number)
+	dir, err := s.folder(o.OrderID)
 	if err != nil {
-		s.fail(o.Number, err)
+		s.fail(o, err)
 		return
 	}
 	state := filepath.Join(dir, stateDir)
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		s.fail(o.Number, err)
+		s.fail(o, err)
 		return
 	}
 	a := *s.app
 	a.State = func() (string, error) { return state, nil }
 	j, err := o.Want.runJob()
 	if err != nil {
-		s.fail(o.Number, err)
+		s.fail(o, err)
 		return
 	}
 	if s.o.Silence > 0 {
@@ -202,14 +221,14 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 	}
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	sum, err := app.Get(work, &a, app.GetRequest{Job: j, Keep: true, Progress: s.watch(o.Number, most, end)})
+	sum, err := app.Get(work, &a, app.GetRequest{Job: j, Keep: true, Progress: s.watch(o.OrderID, most, end)})
 	why := context.Cause(work)
 	switch {
 	case errors.Is(why, errCancelled):
-		s.cancelled(o.Number)
+		s.cancelled(o)
 		return
 	case why != nil && !errors.Is(why, errRequests):
-		return // the daemon ends; the run goes on after its next start
+		return // the daemon or its session ends; the run goes on after its next start, or elsewhere
 	}
 	if sum != nil {
 		o.Result = resultOf(sum, o.Result)
@@ -221,34 +240,33 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 	err = s.pack(ctx, &a, &o, j.Name)
 	switch why := context.Cause(ctx); {
 	case errors.Is(why, errCancelled):
-		s.cancelled(o.Number)
-	case err != nil && why != nil: // the daemon ends; it goes on after its next start
+		s.cancelled(o)
+	case err != nil && why != nil: // as above
 	case err != nil:
-		s.fail(o.Number, err)
+		s.fail(o, err)
 	default:
 		s.finish(ctx, o)
 	}
 }
 
 // cancelled ends an order of which nothing stays.
-func (s *Orders) cancelled(n uint64) {
-	s.drop(n, filesDir, stateDir)
-	s.change(n, func(x *Ordered) { x.State, x.Ended, x.Progress = Cancelled, s.o.Now(), nil })
+func (s *Orders) cancelled(o Ordered) {
+	s.drop(o.OrderID, filesDir, stateDir)
+	s.change(o, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false })
 }
 
 // watch keeps where a run stands, and ends one that makes too many requests.
-func (s *Orders) watch(n uint64, most int64, end context.CancelCauseFunc) func(status.Progress) {
+func (s *Orders) watch(k OrderID, most int64, end context.CancelCauseFunc) func(status.Progress) {
 	var last time.Time
 	return func(p status.Progress) {
 		if p.Requests >= most {
 			end(errRequests)
 		}
-		defer s.held()()
-		x := s.all[n]
-		if x.Progress = &p; time.Since(last) >= tellGap {
+		tell := time.Since(last) >= tellGap
+		if tell {
 			last = time.Now()
-			s.tell()
 		}
+		s.progress(k, &p, tell)
 	}
 }
 
@@ -272,12 +290,11 @@ func (s *Orders) unpublished(o Ordered, sum *mirror.Summary, why error) {
 		again = false
 	}
 	if !again {
-		s.change(o.Number, func(x *Ordered) { x.Result = o.Result })
-		s.fail(o.Number, why)
+		s.fail(s.change(o, func(x *Ordered) { x.Result = o.Result }), why)
 		return
 	}
-	s.change(o.Number, func(x *Ordered) {
-		x.State, x.Result, x.Progress = Waits, o.Result, nil
+	s.change(o, func(x *Ordered) {
+		x.State, x.Result, x.Claim.Session = Waits, o.Result, ""
 		x.Tries++
 		x.Want.Start = s.o.Now().Add(retry)
 		if sum.WaitUntil.After(x.Want.Start) {
@@ -288,25 +305,26 @@ func (s *Orders) unpublished(o Ordered, sum *mirror.Summary, why error) {
 }
 
 // fail ends an order without archives.
-func (s *Orders) fail(n uint64, why error) {
-	s.drop(n, filesDir, stateDir)
-	dir, _ := s.folder(n)
-	var o Ordered
-	s.change(n, func(x *Ordered) {
-		x.State, x.Ended, x.Progress = Failed, s.o.Now(), nil
+func (s *Orders) fail(o Ordered, why error) {
+	s.drop(o.OrderID, filesDir, stateDir)
+	dir, _ := s.folder(o.OrderID)
+	o = s.change(o, func(x *Ordered) {
+		x.State, x.Ended = Failed, s.o.Now()
 		x.Why = strings.Join(x.Result.Reasons, "; ")
 		if why != nil && (x.Why == "" || why.Error() != app.Suspicious.String()) {
 			x.Why = strings.ReplaceAll(app.Remedied(why), filepath.Dir(dir), "…")
 		}
-		o = *x
 	})
-	s.o.Log.Warn("an order failed", "order", n, "user", o.By, "err", o.Why)
+	if o.State != Failed {
+		return
+	}
+	s.o.Log.Warn("an order failed", "order", o.Ref(), "user", o.By, "err", o.Why)
 	s.mail(context.Background(), o)
 }
 
 // pack makes the archives.
 func (s *Orders) pack(ctx context.Context, a *app.App, o *Ordered, name string) error {
-	dir, err := s.folder(o.Number)
+	dir, err := s.folder(o.OrderID)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(dir, filesDir), 0o700)
 	}
@@ -330,37 +348,48 @@ func (s *Orders) pack(ctx context.Context, a *app.App, o *Ordered, name string) 
 
 // finish ends an order whose archives are there.
 func (s *Orders) finish(ctx context.Context, o Ordered) {
-	s.drop(o.Number, stateDir)
-	late := false // it was cancelled at the last moment
-	s.change(o.Number, func(x *Ordered) {
-		if late = errors.Is(context.Cause(ctx), errCancelled); late {
-			return
+	keeps := s.keeps()
+	x := s.change(o, func(x *Ordered) {
+		if x.Stop {
+			return // it was cancelled at the last moment
 		}
 		now := s.o.Now()
-		x.State, x.Result, x.Ended, x.Why, x.Progress = Done, o.Result, now, "", nil
-		x.Expires = now.Add(s.keeps())
-		o = *x
+		x.State, x.Result, x.Ended, x.Why = Done, o.Result, now, ""
+		x.Expires, x.Held = now.Add(keeps), s.node
 	})
-	if late {
-		s.cancelled(o.Number)
+	switch {
+	case x.Stop:
+		s.cancelled(o)
+		return
+	case x.State != Done: // another node works on it, or it is not known whether it was kept
 		return
 	}
+	s.drop(o.OrderID, stateDir)
 	if o.Want.Fresh != "" {
-		if err := s.KeepFresh(o.Number, o.Free, o.Want.Fresh, o.Want.Window); err != nil {
-			s.change(o.Number, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: app.Remedied(err)} })
+		if err := s.KeepFresh(o.OrderID, o.Free, o.Want.Fresh, o.Want.Window); err != nil {
+			s.change(o, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: app.Remedied(err)} })
 		}
 	}
-	s.mail(ctx, o)
+	s.mail(ctx, x)
 }
 
 // tellTwins sends the mail of orders whose archives another order made.
 func (s *Orders) tellTwins(ctx context.Context) {
 	for _, y := range s.List(User{Operator: true}) {
-		if y.Same == 0 || y.Mailed != "" || y.Want.Mail == "" || (y.State != Done && y.State != Failed) {
+		if y.Same == 0 || y.Mailed != "" || y.Want.Mail == "" || (y.State != Done && y.State != Failed) ||
+			s.claims.rank(&y) > 0 {
 			continue
 		}
-		s.change(y.Number, func(x *Ordered) { x.Mailed = "being sent to " + x.Want.Mail })
-		s.group.Go(func() { s.mail(ctx, y) })
+		_, err := s.update(y.OrderID, func(x *Ordered) error {
+			if x.Mailed != "" {
+				return errTaken
+			}
+			x.Mailed = "being sent to " + x.Want.Mail
+			return nil
+		})
+		if err == nil {
+			s.group.Go(func() { s.mail(ctx, y) })
+		}
 	}
 }
 
@@ -373,16 +402,22 @@ func (s *Orders) mail(ctx context.Context, o Ordered) {
 	went := "sent to " + o.Want.Mail
 	if err := s.o.Mail(ctx, o.Want.Mail, subject, text); err != nil {
 		went = fmt.Sprintf("not sent to %s: %v", o.Want.Mail, err)
-		s.o.Log.Error("mail of an order was not sent", "order", o.Number, "err", err)
+		s.o.Log.Error("mail of an order was not sent", "order", o.Ref(), "err", err)
 	}
-	s.change(o.Number, func(x *Ordered) { x.Mailed = went })
+	_, err := s.update(o.OrderID, func(x *Ordered) error {
+		x.Mailed = went
+		return nil
+	})
+	if err != nil {
+		s.o.Log.Error("how mail of an order went is not kept", "order", o.Ref(), "err", err)
+	}
 }
 
 // message is the mail of an order that has ended.
 func (o *Ordered) message() (subject, text string) {
-	subject = fmt.Sprintf("order %d: the mirror of %s is ready", o.Number, o.Want.URL)
+	subject = fmt.Sprintf("order %s: the mirror of %s is ready", o.Ref(), o.Want.URL)
 	if o.State == Failed {
-		subject = fmt.Sprintf("order %d: the mirror of %s failed", o.Number, o.Want.URL)
+		subject = fmt.Sprintf("order %s: the mirror of %s failed", o.Ref(), o.Want.URL)
 		return subject, fmt.Sprintf("%s\n\n%s/orders/%s\n", o.Why, o.Base, o.Path())
 	}
 	var b strings.Builder
@@ -397,46 +432,4 @@ func (o *Ordered) message() (subject, text string) {
 		fmt.Fprintf(&b, "  %s, %s\n", a.Name, mirror.Bytes(a.Bytes))
 	}
 	return subject, b.String()
-}
-
-// drop removes parts of an order's folder, and the folder when all of them go.
-func (s *Orders) drop(n uint64, parts ...string) {
-	dir, err := s.folder(n)
-	for _, p := range parts {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, p)))
-	}
-	if len(parts) > 1 && err == nil {
-		err = os.RemoveAll(dir)
-	}
-	if err != nil {
-		s.o.Log.Error("the files of an order were not removed", "order", n, "err", err)
-	}
-}
-
-// expire removes what has been there for long enough.
-func (s *Orders) expire() {
-	defer s.held()()
-	now := s.o.Now()
-	for n, x := range s.all {
-		ended := x.Ended
-		switch {
-		case x.State == Done && now.After(x.Expires):
-			s.drop(n, filesDir, stateDir)
-			x.State, x.Result.Archives = Expired, nil
-		case x.State == Draft && now.Sub(x.At) > draftFor:
-			x.State, x.Ended = Expired, now
-		case x.State.Ended() && !ended.IsZero() && now.Sub(ended) > toldFor,
-			x.Same != 0 && s.all[x.Same] == nil:
-			delete(s.all, n)
-			if err := s.o.Facts.SaveOrder(n, nil); err != nil {
-				s.o.Log.Error("an order is not forgotten", "order", n, "err", err)
-			}
-			continue
-		default:
-			continue
-		}
-		if err := s.save(x); err != nil {
-			s.o.Log.Error("an order is not kept", "order", n, "err", err)
-		}
-	}
 }

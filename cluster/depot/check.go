@@ -67,9 +67,9 @@ func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 func (d *Depot) checkChunks(ctx context.Context, m *Manifest, done map[SHA256]bool, out *DepotCheck) error {
 	var pieces []piece
 	var read atomic.Int64
-	for i := range m.Files {
-		for k := range m.Files[i].Chunks {
-			c := &m.Files[i].Chunks[k]
+	for f := range m.all() {
+		for k := range f.Chunks {
+			c := &f.Chunks[k]
 			if done[c.SHA256] {
 				continue
 			}

@@ -45,6 +45,9 @@ func (c *checkin) put(ctx context.Context) (*Manifest, error) {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
+	if err := c.putPages(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.flush(); err != nil {
 		return nil, err
 	}
@@ -183,6 +186,12 @@ func (c *checkin) putChunk(
 	} else if out.Size, was = at+int64(k), nil; k == 0 {
 		return io.EOF
 	}
+	return errors.Join(c.place(raw, was, out), err)
+}
+
+// place appends a piece to a file. It is put, unless it is put already, or was is the same: a chunk of the
+// check-in before.
+func (c *checkin) place(raw []byte, was *Chunk, out *File) error {
 	digest := digestOf(raw)
 	chunk, ok := c.chunks[digest]
 	if !ok && was != nil && was.SHA256 == digest && c.keeps(was) {
@@ -195,7 +204,7 @@ func (c *checkin) putChunk(
 		}
 		chunk = Chunk{
 			SHA256:  digest,
-			Size:    int64(k),
+			Size:    int64(len(raw)),
 			Segment: c.object(name, 0),
 			At:      at,
 			Stored:  stored,
@@ -203,7 +212,7 @@ func (c *checkin) putChunk(
 		c.chunks[digest] = chunk
 	}
 	out.Chunks = append(out.Chunks, chunk)
-	return err
+	return nil
 }
 
 // putBodies puts the bodies that the unit refers to and the depot lacks.

@@ -11,6 +11,7 @@
 //	data/NAME/RAND           chunks of the files of a site, those that were new at one check-in, up to 8 MiB
 //	bodies/RAND              bodies that are published as they came, small ones, up to 8 MiB together
 //	bodies/large/D.SIZE.TIME a large body by its digest
+//	orders/ID/RAND/NAME      archives of orders: put, read and removed by package app/orders alone
 //	epoch.json               which objects a collection has found unused, see Collect
 //
 // An object is never changed but for pointers and epoch.json, which are moved by compare-and-swap: of the

@@ -23,6 +23,10 @@ func FuzzManifest(f *testing.F) {
 			{Size: 3, At: 4, Stored: 2},
 		}}},
 		Segments: []Segment{{Name: "data/x/y", Size: 6}},
+		Pages: &PageList{
+			Version: 1,
+			File:    File{Name: pagesName, Size: 4, Chunks: []Chunk{{Size: 4, Stored: 4}}},
+		},
 	}
 	packed, err := m.encode()
 	if err != nil {
@@ -34,8 +38,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for i := range m.Files {
-			file := &m.Files[i]
+		for file := range m.all() {
 			if !filepath.IsLocal(file.Name) {
 				t.Errorf("%q", file.Name)
 			}

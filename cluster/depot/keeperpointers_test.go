@@ -32,6 +32,7 @@ type kept struct {
 	store  objects.Store
 	shared store.Shared // nil: nobody reaches them
 	epoch  time.Duration
+	lazy   bool // check-outs leave what only older versions need
 }
 
 func newKept(t *testing.T) *kept {
@@ -61,6 +62,7 @@ func (k *kept) tryOpen(s objects.Store) (*depot.Depot, error) {
 		Create:     true,
 		CreateKept: true,
 		Epoch:      k.epoch,
+		OnDemand:   k.lazy,
 	})
 	if err != nil {
 		return nil, err
@@ -219,5 +221,39 @@ func TestKeptPointersTwice(t *testing.T) {
 	}
 	if k.sequence() != 2 {
 		t.Error("not the state of the winner")
+	}
+}
+
+// Where the keepers have the pointers, a machine may leave older versions in the depot as well.
+func TestKeptPointersOnDemand(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	m := newHistory(t)
+	if _, err := k.in(k.store, m.Dir); err != nil {
+		t.Fatal(err)
+	}
+	want := mustPast(t, m.Dir)
+	lazy := filepath.Join(t.TempDir(), "lazy")
+	k.lazy = true
+	k.out(lazy)
+	if isWhole(lazy) {
+		t.Error("nothing was left in the depot")
+	}
+	d := k.open(k.store)
+	samePast(t, want, lazy, d)
+	m.on(lazy, d).another(4)
+	if in, err := k.in(k.store, lazy); err != nil || in.Sequence != 2 || k.sequence() != 2 {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	k.lazy = false
+	k.out(m.Dir)
+	now := mustPast(t, m.Dir)
+	for f, digest := range want {
+		if now[f] != digest {
+			t.Errorf("%s is another one", f)
+		}
+	}
+	if len(now) <= len(want) {
+		t.Errorf("%d files of five versions, %d of four", len(now), len(want))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ type Manifest struct {
 	Files    []File    `json:"files"`
 	Segments []Segment `json:"objects"`          // in which the chunks lie
 	Bodies   []string  `json:"bodies,omitempty"` // objects in which the bodies lie that the site refers to
+	// Pages is none of the files: it never leaves the depot. A program of before it leaves it out.
+	Pages *PageList `json:"pages,omitempty"`
 }
 
 // File is one file: its chunks one after the other.
@@ -61,6 +64,20 @@ func (m *Manifest) file(name string) *File {
 	return nil
 }
 
+// all yields the files and the list of pages, which consist of chunks.
+func (m *Manifest) all() iter.Seq[*File] {
+	return func(yield func(*File) bool) {
+		for i := range m.Files {
+			if !yield(&m.Files[i]) {
+				return
+			}
+		}
+		if m.Pages != nil {
+			yield(&m.Pages.File)
+		}
+	}
+}
+
 // encode returns the manifest as it is stored.
 func (m *Manifest) encode() ([]byte, error) {
 	b, err := json.Marshal(m)
@@ -94,8 +111,7 @@ func decodeManifest(packed []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("it has format %d; this mirrord knows %d", m.Format, Version)
 	}
 	seen := map[string]bool{}
-	for i := range m.Files {
-		f := &m.Files[i]
+	for f := range m.all() {
 		if !isFileName(f.Name) || seen[f.Name] {
 			return nil, fmt.Errorf("%q is no name of a file", f.Name)
 		}
@@ -123,8 +139,8 @@ func isFileName(name string) bool {
 // live is how many bytes of each object the manifest refers to.
 func (m *Manifest) live() []int64 {
 	live := make([]int64, len(m.Segments))
-	for i := range m.Files {
-		for _, c := range m.Files[i].Chunks {
+	for f := range m.all() {
+		for _, c := range f.Chunks {
 			live[c.Segment] += c.Stored
 		}
 	}
@@ -133,10 +149,10 @@ func (m *Manifest) live() []int64 {
 
 // same reports whether another manifest is of the same files and bodies.
 func (m *Manifest) same(other *Manifest) bool {
-	if other == nil || len(m.Files) != len(other.Files) || !slices.Equal(m.Bodies, other.Bodies) {
+	if other == nil || !slices.Equal(m.Bodies, other.Bodies) || (m.Pages == nil) != (other.Pages == nil) {
 		return false
 	}
-	return slices.EqualFunc(m.Files, other.Files, func(a, b File) bool {
+	return slices.EqualFunc(slices.Collect(m.all()), slices.Collect(other.all()), func(a, b *File) bool {
 		return a.Name == b.Name && a.Mode == b.Mode && slices.EqualFunc(a.Chunks, b.Chunks, func(x, y Chunk) bool {
 			return x.SHA256 == y.SHA256 && x.Stored == y.Stored
 		})

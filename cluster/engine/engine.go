@@ -8,6 +8,7 @@
 //	keys.go      the keys of the bucket
 //	table.go     what a node knows; the lock
 //	session.go   the beat
+//	sessions.go  who works, for claims that are kept elsewhere
 //	share.go     taking hosts and giving them back
 //	peers.go     who else there is, and who has ended
 //	site.go      leases of sites: store.Owner

@@ -119,6 +119,56 @@ func (f *Facts) All(kind string) (map[string][]byte, error) {
 	return out, err
 }
 
+// refollow is how often all values that are followed are read again, whatever came of their changes.
+const refollow = time.Hour
+
+// Follow calls changed with each value of a kind, and with each that changes, until ctx ends; nil: it was
+// removed. Values that are known come again now and then.
+func (f *Facts) Follow(ctx context.Context, kind string, changed func(key string, value []byte)) {
+	for ctx.Err() == nil {
+		f.follow(ctx, kind, changed)
+		pause(ctx, time.Second)
+	}
+}
+
+func (f *Facts) follow(ctx context.Context, kind string, changed func(string, []byte)) {
+	ctx, cancel := context.WithTimeout(ctx, refollow)
+	defer cancel()
+	w, err := f.kv.WatchFiltered(ctx, []string{escape(kind) + ".>"})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
+	first := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-late.C:
+			return
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return
+			case e == nil: // that was all
+				late.Stop()
+				first = false
+				continue
+			case first:
+				late.Reset(firstWithin)
+			}
+			_, word, _ := strings.Cut(e.Key(), ".")
+			value := e.Value()
+			if e.Operation() != jetstream.KeyValuePut {
+				value = nil
+			}
+			changed(unescape(word), value)
+		}
+	}
+}
+
 // Watch calls changed once all values of some kinds that are there have come, and after each change, until
 // ctx ends. A call may be for several changes.
 func (f *Facts) Watch(ctx context.Context, changed func(), kinds ...string) {

@@ -53,7 +53,7 @@ func benchForeign(b *testing.B, way func(b *testing.B, nodes map[string]*foreign
 	body := bytes.Repeat([]byte("twenty bytes of it. "), 1000)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(foreignTakes)
-		_, _ = w.Write(body) // a client that has gone needs none
+		_, _ = w.Write(body) // an error: the client is away
 	}))
 	defer srv.Close()
 	o := keepers(b, 1)

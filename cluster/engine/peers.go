@@ -130,8 +130,8 @@ func (e *Engine) followPeers(ctx context.Context) error {
 // stillMember announces a node that others took for dead, or whose job files have changed.
 func (e *Engine) stillMember(ctx context.Context) {
 	session, _, live := e.t.live()
-	jobs, members, known := e.t.told()
-	if n := members[e.o.Node]; live && known && (n.Session != session || n.Jobs != jobs) {
+	jobs, p, known := e.t.told()
+	if n := p.members[e.o.Node]; live && known && (n.Session != session || n.Jobs != jobs) {
 		e.announce(ctx, e.me(session))
 	}
 }
@@ -162,8 +162,8 @@ func (c *comparison) others(jobs string, members map[string]Node, now time.Durat
 
 // compareJobs says which nodes have other job files than this one.
 func (e *Engine) compareJobs(c *comparison) {
-	jobs, members, _ := e.t.told()
-	if names := c.others(jobs, members, e.o.Now()); names != nil {
+	jobs, p, _ := e.t.told()
+	if names := c.others(jobs, p.members, e.o.Now()); names != nil {
 		e.o.Log.Warn("nodes of the cluster have other job files: a job that not all have may run nowhere",
 			"node", e.o.Node, "others", names)
 	}

@@ -442,12 +442,12 @@ func (t *table) others() []string {
 	return slices.Collect(maps.Keys(t.members))
 }
 
-// told returns the digest of this node's job files, and what the members have told; known is false as long as
-// that was not read.
-func (t *table) told() (jobs string, members map[string]Node, known bool) {
+// told returns the digest of this node's job files, and which members there are and which are drained; known
+// is false as long as that was not read.
+func (t *table) told() (jobs string, p peers, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.jobs, maps.Clone(t.members), t.known
+	return t.jobs, peers{members: maps.Clone(t.members), drained: maps.Clone(t.drained)}, t.known
 }
 
 // refused notes that another node has a host; of "" that it has it no more.

@@ -344,6 +344,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 type node struct {
 	*engine.Engine
 	jobs   *app.ClusterJobs
+	facts  *engine.Facts
 	keeper interface{ Close() } // nil: it is none
 	depot  *depot.Depot         // nil: sites stay where they are
 	robots *engine.Robots
@@ -421,12 +422,11 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	if n.Engine, err = engine.Open(ctx, o); err == nil {
 		err = n.useDepot(ctx, x)
 	}
-	var facts *engine.Facts
 	if err == nil {
-		facts, err = n.Facts(ctx)
+		n.facts, err = n.Facts(ctx)
 	}
 	if err == nil && n.depot != nil {
-		n.depot.Keep(facts)
+		n.depot.Keep(n.facts)
 	}
 	if err == nil {
 		n.robots, err = engine.OpenRobots(ctx, n.Engine)
@@ -437,7 +437,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	}
 	n.jobs = &app.ClusterJobs{
 		App:    x,
-		Facts:  facts,
+		Facts:  n.facts,
 		Node:   o.Node,
 		Source: f.source,
 	}

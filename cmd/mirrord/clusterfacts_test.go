@@ -135,6 +135,15 @@ func TestClusterFacts(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"a", "b"} { // c follows
+		for job, node := range has {
+			out, err := on(name, "versions", job)
+			there := strings.Contains(out, "is with node "+node+" ")
+			if there == (node == name) || (err == nil) != (node == name) {
+				t.Errorf("versions of %s, which %s has, on %s: %v\n%s", job, node, name, err, out)
+			}
+		}
+	}
 	if n := len(seen.runs()); n != sites {
 		t.Errorf("%d sites were visited", n)
 	}

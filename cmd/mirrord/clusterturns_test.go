@@ -5,17 +5,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"mirrord/app"
 )
 
 // lentSite is a site whose page shows images that lie on all others.
@@ -142,35 +146,65 @@ func TestClusterTurns(t *testing.T) {
 		s.mu.Unlock()
 	}
 	// each node knows what the pages of the other one say, and which mirrors it has
-	for began := time.Now(); ; time.Sleep(time.Second) {
-		said := ""
-		for _, name := range []string{"a", "b"} {
-			for _, what := range []string{"", "--registry"} {
-				args := []string{"replicas", "--json", "--state", filepath.Join(w.dir, name), "--jobs",
-					filepath.Join(w.dir, "jobs")}
-				if what != "" {
-					args = append(args, what)
-				}
-				out, err := w.command(args...)
-				var found struct {
-					Pages   int              `json:"pages"`
-					Mirrors []map[string]any `json:"mirrors"`
-				}
-				if err == nil {
-					err = json.Unmarshal(out, &found)
-				}
-				if err != nil || found.Pages+len(found.Mirrors) != len(sites) {
-					said += fmt.Sprintf("%s %s: %v\n%s\n", name, what, err, out)
-				}
+	within := func(what string, most time.Duration, said func() string) {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(time.Second) {
+			s := said()
+			if s == "" {
+				return
+			}
+			if time.Since(began) > most {
+				t.Errorf("%s:\n%s", what, s)
+				return
 			}
 		}
-		if said == "" {
-			break
+	}
+	pages := func(name string, more ...string) string {
+		args := append([]string{"replicas", "--json", "--state", filepath.Join(w.dir, name), "--jobs",
+			filepath.Join(w.dir, "jobs")}, more...)
+		out, err := w.command(args...)
+		var found struct {
+			Pages     int               `json:"pages"`
+			Mirrors   []map[string]any  `json:"mirrors"`
+			Elsewhere []app.ReplicaNode `json:"elsewhere"`
 		}
-		if time.Since(began) > time.Minute {
-			t.Errorf("mirrors of the other node:\n%s", said)
-			break
+		if err == nil {
+			err = json.Unmarshal(out, &found)
+		}
+		if err != nil || found.Pages+len(found.Mirrors) != len(sites) {
+			return fmt.Sprintf("%s %v: %v\n%s\n", name, more, err, out)
+		}
+		for _, n := range found.Elsewhere {
+			if !n.Depot && n.Jobs > 0 { // it is not in the depot yet
+				return n.Line()
+			}
+		}
+		return ""
+	}
+	within("mirrors of the other node", time.Minute, func() string {
+		return pages("a") + pages("a", "--registry") + pages("b", "--registry") + pages("b")
+	})
+	// and what it has found
+	within("what b found, on a", 2*time.Minute+10*time.Second, func() string {
+		data, err := os.ReadFile(filepath.Join(w.dir, "a", "replicas.json"))
+		if err != nil || !bytes.Contains(data, []byte(`"node":"b"`)) {
+			return fmt.Sprintf("%s, %v", data, err)
+		}
+		return ""
+	})
+	// b is lost, and a knows nothing any more of its mirrors: they are in the depot
+	w.signal(os.Kill, "b")
+	files, err := filepath.Glob(filepath.Join(w.dir, "a", "replicas-elsewhere", "*"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Error(err)
 		}
 	}
-	w.stop("a", "b")
+	if said := pages("a"); said != "" {
+		t.Errorf("mirrors of a node that is lost:\n%s", said)
+	}
+	w.stop("a")
 }

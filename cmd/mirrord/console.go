@@ -20,9 +20,10 @@ import (
 	"mirrord/api"
 	"mirrord/app"
 	"mirrord/app/orders"
+	"mirrord/cluster/engine"
+	"mirrord/cluster/objects"
 	"mirrord/console"
 	"mirrord/control"
-	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -250,12 +251,12 @@ func (d *consoleDoor) provider() (*access.OIDC, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	return access.NewOIDC(c, d.st.Now), nil
+	return access.NewOIDC(c, d.st.Now)
 }
 
 // openOrders takes over what users have ordered; work is done by Run.
 func openOrders(
-	a *app.App, st *store.State, d *app.Daemon, maxRuns int, all *app.Everywhere,
+	ctx context.Context, a *app.App, st *store.State, d *app.Daemon, maxRuns int, n *node,
 ) (*orders.Orders, error) {
 	own, err := orders.OwnNetworks()
 	if err != nil {
@@ -263,23 +264,23 @@ func openOrders(
 	}
 	x := *a
 	x.Hosts = d.Hosts()
-	var node string
-	var ask func(context.Context, string) (map[string]orders.SaidOrders, []status.NodeSaid)
-	if all != nil {
-		node = all.Me()
-		ask = func(ctx context.Context, path string) (map[string]orders.SaidOrders, []status.NodeSaid) {
-			return app.AskNodes[orders.SaidOrders](ctx, all, path)
+	var cluster orders.NodeSessions
+	var archives objects.Store
+	if n != nil {
+		cluster = engine.SessionsOf(n.Engine)
+		if n.depot != nil {
+			archives = n.depot.Store
 		}
 	}
-	return orders.New(orders.Options{
-		Node:  node,
-		Ask:   ask,
-		App:   &x,
-		Facts: store.NewOrderFacts(st),
-		Free:  func() (int64, error) { return store.FreeBytes(st.Dir) },
-		Room:  d.DiskRoom,
-		Own:   own,
-		Now:   st.Now,
+	o := orders.Options{
+		Cluster: cluster,
+		Depot:   archives,
+		App:     &x,
+		Facts:   orders.OnMachine(st),
+		Free:    func() (int64, error) { return store.FreeBytes(st.Dir) },
+		Room:    d.DiskRoom,
+		Own:     own,
+		Now:     st.Now,
 		// beside the runs of jobs, of which there are at most maxRuns
 		Workers: min(2, maxRuns),
 		Log:     a.Log,
@@ -288,7 +289,20 @@ func openOrders(
 			_, err := d.Reload()
 			return err
 		},
-	})
+	}
+	for {
+		var opened *orders.Orders
+		if err = nil; n != nil {
+			o.Facts, err = orders.InCluster(n.facts, st, n.Me(), a.Log)
+		}
+		if err == nil {
+			opened, err = orders.New(o)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return opened, err
+		}
+		a.Log.Warn("the keepers do not answer; this node waits", "err", err)
+	}
 }
 
 func (d *consoleDoor) listen() (net.Listener, error) {
@@ -323,7 +337,6 @@ func (d *consoleDoor) takePassed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err = d.make(proxy); err == nil {
-		d.others.Take(orders.Nodes, orders.Say(d.own))
 		d.others.Take(access.Below+"/", d.server.Passed())
 	}
 	return err

@@ -228,14 +228,16 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	var face app.Face = d
 	var all *app.Everywhere
+	var found *app.ClusterFound
 	if n != nil {
 		if all, err = app.Join(d, n, users); err != nil {
 			return err
 		}
 		defer all.Close()
-		face, all.Follows = all, f.node.follow
+		found = app.ShareFound(d, n.Me(), n.jobs.Facts)
+		face, all.Follows, all.Depot = all, f.node.follow, n.depot
 	}
-	own, err := openOrders(x, st, d, f.maxRuns, all)
+	own, err := openOrders(ctx, x, st, d, f.maxRuns, n)
 	if err != nil {
 		return err
 	}
@@ -290,6 +292,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
 		wg.Go(func() { users.Follow(ctx, func() { app.HeedPauses(d) }) })
 		wg.Go(func() { (&app.ClusterPairs{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
+		wg.Go(func() { found.Follow(ctx) })
 		if f.node.follow {
 			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,6 +113,13 @@ func run(ctx context.Context, e env, args []string) int {
 	if errors.As(err, &invalid) {
 		fmt.Fprintln(e.stderr, withSetFlag(invalid))
 		return code
+	}
+	if errors.Is(err, store.ErrNoSite) {
+		for _, name := range args[1:] {
+			if job.ValidName(name) {
+				err = cmp.Or(app.Elsewhere(ctx, a.app(), name), err)
+			}
+		}
 	}
 	fmt.Fprintf(e.stderr, "mirrord: %s\n", withFlag(a.app().NotYours(err)))
 	if code == exitUsage && !a.started {

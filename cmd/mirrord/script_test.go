@@ -3,12 +3,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,11 +19,21 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mirrord/internal/demosite"
+	"mirrord/internal/mirrortest"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mirrord":    func() { os.Exit(realMain()) },
+		"mirrord": func() { os.Exit(realMain()) },
+		// where each site is the server at $SITE_AT: orders reach no address of this machine
+		"mirrord-of-site": func() {
+			e := environment()
+			e.network = mirrortest.OneServer{At: os.Getenv("SITE_AT")}
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+			code := run(ctx, e, os.Args[1:])
+			stop()
+			os.Exit(code)
+		},
 		"servefloor": serveFloor,
 	})
 }

@@ -5,6 +5,7 @@ package orderstest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -33,7 +34,7 @@ func From(t testing.TB, server string, with ...func(*orders.Options)) *orders.Or
 			LookupEnv: func(string) (string, bool) { return "", false },
 			Network:   mirrortest.OneServer{At: server},
 		},
-		Facts: store.NewOrderFacts(st),
+		Facts: orders.OnMachine(st),
 		Mail:  func(context.Context, string, string, string) error { return nil },
 	}
 	for _, change := range with {
@@ -62,11 +63,15 @@ func From(t testing.TB, server string, with ...func(*orders.Options)) *orders.Or
 }
 
 // Until waits until an order is in a state.
-func Until(t testing.TB, all *orders.Orders, n uint64, want orders.State) {
+func Until(t testing.TB, all *orders.Orders, k orders.OrderID, want orders.State) {
 	t.Helper()
 	for {
 		changed := all.Changed()
-		o, err := all.Get(n)
+		o, err := all.Get(k)
+		if errors.Is(err, orders.ErrNone) && k.Node != "" { // another node is about to hear of it
+			<-changed
+			continue
+		}
 		if err != nil || (o.State.Ended() && o.State != want) {
 			t.Fatalf("%+v, %v", o, err)
 		}

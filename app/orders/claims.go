@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+)
+
+// NodeSessions is what orders need to know of the nodes of a cluster. engine.Sessions is one. Its methods may
+// be called from several goroutines.
+type NodeSessions interface {
+	// Me is the name of this node.
+	Me() string
+	// Members are the names of the nodes that are part of the cluster now.
+	Members() []string
+	// Session is the name of this node's session; "": it has none now, and may not work.
+	Session() string
+	// Over reports whether a session of a node is over: whoever had it has stopped.
+	Over(ctx context.Context, node, session string) (bool, error)
+	// Drained reports whether this node is to take no further work.
+	Drained() bool
+}
+
+var (
+	errLost  = errors.New("the session of this node in the cluster is over")
+	errTaken = errors.New("another node works on the order now")
+)
+
+// claims decides which orders this node works on. All of them are in one queue; who works on an order has
+// written so into it, by a change that fails when somebody else was first. A claim counts as long as the
+// session does under which it was made: whoever loses his session stops before others may see that it is
+// over, as with sites (package lease). Only one goroutine uses claims.
+type claims struct {
+	cluster  NodeSessions // nil: this is the only machine
+	patience time.Duration
+	log      *slog.Logger
+
+	over map[Claim]time.Time   // since when a session was seen to be over
+	free map[OrderID]time.Time // since when nobody works on an order that waits for a node
+}
+
+// stale is how much older than the last write what a keeper says may be.
+const stale = 2 * time.Second
+
+// claim is the one with which this node takes an order; ok is false when it may take none.
+func (c *claims) claim(was Claim) (_ Claim, ok bool) {
+	if c.cluster == nil {
+		return Claim{Token: was.Token + 1}, true
+	}
+	session := c.cluster.Session()
+	return Claim{Node: c.cluster.Me(), Session: session, Token: was.Token + 1}, session != ""
+}
+
+// look finds which sessions are over of those under which somebody works.
+func (c *claims) look(ctx context.Context, held []Claim) {
+	now := time.Now()
+	was := c.over
+	c.over = map[Claim]time.Time{}
+	for _, h := range held {
+		over, err := c.cluster.Over(ctx, h.Node, h.Session)
+		if err != nil {
+			c.log.Debug("whether a node works on an order is not known", "node", h.Node, "err", err)
+		}
+		if err != nil || !over {
+			continue
+		}
+		if c.over[h] = was[h]; c.over[h].IsZero() {
+			c.over[h] = now
+		}
+	}
+}
+
+// isFree reports whether nobody works on an order that this process does not work on.
+func (c *claims) isFree(x *Ordered, now time.Time) bool {
+	if c.cluster == nil || x.Claim.Session == "" || x.Claim.Session == c.cluster.Session() {
+		return true // what this process took it does not work on any more
+	}
+	since, over := c.over[x.Claim]
+	return over && now.Sub(since) >= min(stale, c.patience)
+}
+
+// wait is how long this node leaves an order to others, which come before it; 0: it is this node's now. The
+// first one is the node that worked on it last, whose disk may have a part of it, or on which it was made.
+func (c *claims) wait(x *Ordered, now time.Time) time.Duration {
+	if c.cluster == nil {
+		return 0
+	}
+	since, ok := c.free[x.OrderID]
+	if !ok {
+		since = now
+		c.free[x.OrderID] = now
+	}
+	return max(0, time.Duration(c.rank(x))*c.patience-now.Sub(since))
+}
+
+// rank is how many nodes come before this one for an order.
+func (c *claims) rank(x *Ordered) (before int) {
+	if c.cluster == nil {
+		return 0
+	}
+	me := c.cluster.Me()
+	weight := func(node string) uint64 {
+		switch node {
+		case x.Claim.Node:
+			return 1<<64 - 1
+		case x.Node:
+			return 1<<64 - 2
+		}
+		h := fnv.New64a()
+		h.Write([]byte(x.Ref() + "\x00" + node))
+		return h.Sum64() >> 1
+	}
+	mine := weight(me)
+	for _, node := range c.cluster.Members() {
+		if w := weight(node); node != me && (w > mine || (w == mine && node < me)) {
+			before++
+		}
+	}
+	return before
+}
+
+// keep forgets since when orders wait that do not wait now.
+func (c *claims) keep(free map[OrderID]bool) {
+	maps.DeleteFunc(c.free, func(id OrderID, _ time.Time) bool { return !free[id] })
+}
+
+// errNoSession says why nothing begins.
+var errNoSession = errors.New("this node is not part of the cluster now")
+
+// follow ends what is done here under a session that is over, and has others looked after when nodes come or
+// go, until ctx ends.
+func follow(ctx context.Context, c NodeSessions, b *board) {
+	t := time.NewTicker(500 * time.Millisecond)
+	defer t.Stop()
+	var was, stood string
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		session, names := c.Session(), c.Members()
+		if session != was {
+			was = session
+			b.lost(session)
+		}
+		slices.Sort(names)
+		if now := fmt.Sprintf("%q %v %q", session, c.Drained(), names); now != stood {
+			stood = now
+			b.tell()
+		}
+	}
+}

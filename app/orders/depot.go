@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"mirrord/cluster/objects"
+)
+
+// Archives of a cluster with a depot lie there too, so that they outlive the node that made them:
+// orders/ID/RAND/NAME, each an object. A node puts those of its disk there after the order is done, again and
+// again until it succeeds; then the order names RAND. No collection of the depot looks at them: they are
+// removed when the order expires, and what was left on the way is found by a daily look.
+
+// depotFolder is where they lie in the store.
+const depotFolder = "orders/"
+
+// depotShelf has the archives of orders in a store of objects. The zero value has none.
+type depotShelf struct {
+	objects objects.Store
+	room    chan struct{} // of size 1: one order is put at a time
+	swept   time.Time     // only for the goroutine that works
+}
+
+// word makes a part of an object's name of any text.
+func word(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_.@", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// folderOf is where the objects of an order lie.
+func folderOf(id OrderID) string { return depotFolder + word(id.Ref()) + "/" }
+
+// upload puts the archives of an order on this disk into the depot, when one needs it and none is on its way.
+func (s *Orders) upload(ctx context.Context) {
+	if s.depot.objects == nil {
+		return
+	}
+	var next *Ordered
+	s.read(func(all queue, _ *terms) {
+		for _, x := range all {
+			needs := x.State == Done && x.Held == s.node && x.Depot == "" && x.Same == 0
+			if needs && len(x.Result.Archives) > 0 && (next == nil || x.Ended.Before(next.Ended)) {
+				next = x
+			}
+		}
+	})
+	if next == nil {
+		return
+	}
+	select {
+	case s.depot.room <- struct{}{}:
+	default:
+		return
+	}
+	x := *next
+	s.group.Go(func() {
+		defer s.tell()
+		defer func() { <-s.depot.room }()
+		err := s.putArchives(ctx, &x)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.o.Log.Log(ctx, levelOf(err), "archives do not get to the depot; tried again", "order", x.Ref(), "err",
+			err)
+		t := time.NewTimer(s.o.Again)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+	})
+}
+
+// putArchives puts the archives of an order into the depot.
+func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
+	name := objects.RandomName()
+	folder := folderOf(x.OrderID) + name + "/"
+	dir, err := h.folder(x.OrderID)
+	if err != nil {
+		return err
+	}
+	for _, a := range x.Result.Archives {
+		if err = h.depot.put(ctx, folder+word(a.Name), filepath.Join(dir, filesDir, a.Name), a.Bytes); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		_, err = h.update(x.OrderID, func(y *Ordered) error {
+			if y.State != Done || y.Held != h.node || y.Depot != "" {
+				return errTaken
+			}
+			y.Depot = name
+			return nil
+		})
+	}
+	if err != nil && (errors.Is(err, errTaken) || errors.Is(err, ErrNone)) {
+		err = errors.Join(err, h.depot.remove(context.WithoutCancel(ctx), folder))
+	}
+	return err
+}
+
+// put puts a file.
+func (d *depotShelf) put(ctx context.Context, name, path string, size int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = d.objects.Put(ctx, name, io.NewSectionReader(f, 0, size), objects.Condition{})
+	return err
+}
+
+// remove removes all objects in a folder.
+func (d *depotShelf) remove(ctx context.Context, folder string) error {
+	for o, err := range d.objects.List(ctx, folder) {
+		if err == nil {
+			err = d.objects.Delete(ctx, o.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdraw removes the archives of an order that has expired from the depot. What stays is found by sweep.
+func (h *shelf) withdraw(ctx context.Context, x Ordered) {
+	if err := h.depot.remove(ctx, folderOf(x.OrderID)); err != nil {
+		h.log.Error("archives stay in the depot; tried again tomorrow", "order", x.Ref(), "err", err)
+	}
+}
+
+// sweepEvery is how often is looked for objects that belong to no order, and how old they are at least.
+const sweepEvery = 24 * time.Hour
+
+// sweep removes archives from the depot that no order has any more.
+func (s *Orders) sweep(ctx context.Context, now time.Time) {
+	d := &s.depot
+	if d.objects == nil || now.Sub(d.swept) < sweepEvery || s.claims.rank(new(Ordered)) > 0 {
+		return
+	}
+	d.swept = now
+	s.group.Go(func() {
+		if err := s.sweepDepot(ctx, now); err != nil && ctx.Err() == nil {
+			s.o.Log.Error("the depot is not looked through for archives that no order has", "err", err)
+		}
+	})
+}
+
+func (h *shelf) sweepDepot(ctx context.Context, now time.Time) error {
+	var old []objects.Info
+	for o, err := range h.depot.objects.List(ctx, depotFolder) {
+		if err != nil {
+			return err
+		}
+		if now.Sub(o.Time) > sweepEvery {
+			old = append(old, o)
+		}
+	}
+	names := map[string]*Ordered{}
+	h.read(func(all queue, _ *terms) {
+		for id, x := range all {
+			names[word(id.Ref())] = x
+		}
+	})
+	for _, o := range old {
+		ref, rest, _ := strings.Cut(strings.TrimPrefix(o.Name, depotFolder), "/")
+		name, _, _ := strings.Cut(rest, "/")
+		x := names[ref]
+		switch {
+		case x == nil && now.Sub(o.Time) < h.keeps()+sweepEvery:
+			continue // the keepers may have lost it, and a node tells of it later
+		case x != nil && x.State == Done && x.Depot == name:
+			continue
+		}
+		if err := h.depot.objects.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archiveReader reads an object in parts.
+type archiveReader struct {
+	ctx   context.Context
+	store objects.Store
+	name  string
+	size  int64
+
+	at   int64
+	part []byte // of the object, from begin on
+	from int64
+}
+
+// readPart is how much of an archive is in memory.
+const readPart = 1 << 20
+
+// open returns a reader of an archive, whose first part is there.
+func (d *depotShelf) open(ctx context.Context, name string, size int64) (*archiveReader, error) {
+	r := &archiveReader{
+		ctx:   ctx,
+		store: d.objects,
+		name:  name,
+		size:  size,
+	}
+	part, info, err := r.store.Get(ctx, name, 0, readPart)
+	if err == nil && info.Size != size {
+		err = fmt.Errorf("%s has %d bytes in the depot, and must have %d", name, info.Size, size)
+	}
+	r.part = part
+	return r, err
+}
+
+// Close implements io.Closer.
+func (r *archiveReader) Close() error { return nil }
+
+// Read implements io.Reader.
+func (r *archiveReader) Read(p []byte) (int, error) {
+	if r.at >= r.size {
+		return 0, io.EOF
+	}
+	if r.at < r.from || r.at >= r.from+int64(len(r.part)) {
+		part, _, err := r.store.Get(r.ctx, r.name, r.at, min(readPart, r.size-r.at))
+		if err == nil && len(part) == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.part, r.from = part, r.at
+	}
+	n := copy(p, r.part[r.at-r.from:])
+	r.at += int64(n)
+	return n, nil
+}
+
+// Seek implements io.Seeker.
+func (r *archiveReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the beginning")
+	}
+	r.at = offset
+	return offset, nil
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// shelf is where the archives of orders lie, and the states of those that run: STATE/orders.
+type shelf struct {
+	*board
+	node    string       // this one of a cluster; "": there is none
+	cluster NodeSessions // nil: there is none
+	depot   depotShelf
+	state   func() (string, error)
+	// how long at least between two looks at the disk, and the last one, by the goroutine that works
+	patience time.Duration
+	tidied   time.Time
+	log      *slog.Logger
+}
+
+// folder is where the archives of an order lie, and its state while it runs.
+func (h *shelf) folder(k OrderID) (string, error) {
+	dir, err := h.state()
+	if k.Node == h.node {
+		k.Node = "" // as before the machine was part of a cluster
+	}
+	return filepath.Join(dir, "orders", k.Path()), err
+}
+
+// isHere reports whether an order takes room on the disk of this node, or is likely to.
+func (h *shelf) isHere(x *Ordered) bool {
+	switch {
+	case h.node == "":
+		return true
+	case x.Held != "":
+		return x.Held == h.node
+	case x.Claim.Node != "":
+		return x.Claim.Node == h.node
+	}
+	return x.Node == h.node
+}
+
+// canBeHad reports whether the archives of an order that is done can be downloaded now.
+func (h *shelf) canBeHad(x *Ordered) bool {
+	return h.node == "" || x.Held == h.node || h.inDepot(x) || slices.Contains(h.cluster.Members(), x.Held)
+}
+
+// inDepot reports whether the archives of an order that is done are in the depot.
+func (h *shelf) inDepot(x *Ordered) bool { return h.depot.objects != nil && x.Depot != "" }
+
+// LiesOn returns the other node on which the archives of an order lie, and whether it is part of the cluster
+// now. "": they can be had from each node.
+func (h *shelf) LiesOn(x *Ordered) (node string, there bool) {
+	if h.node == "" || x.State != Done || x.Held == h.node || h.inDepot(x) {
+		return "", true
+	}
+	return x.Held, h.canBeHad(x)
+}
+
+// drop removes parts of an order's folder, and the folder when all of them go.
+func (h *shelf) drop(k OrderID, parts ...string) {
+	dir, err := h.folder(k)
+	for _, p := range parts {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, p)))
+	}
+	if len(parts) > 1 && err == nil {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		h.log.Error("the files of an order were not removed", "order", k.Ref(), "err", err)
+	}
+}
+
+// tidy removes from the disk of a node what belongs to orders that others have taken over, or that are over.
+// What nobody knows stays as long as archives do: the keepers may have lost all, and another node tells of it
+// later.
+func (h *shelf) tidy(now time.Time) {
+	if h.node == "" || time.Since(h.tidied) < h.patience {
+		return
+	}
+	h.tidied = time.Now()
+	dir, err := h.state()
+	if err != nil {
+		return
+	}
+	dir = filepath.Join(dir, "orders")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.log.Error("the files of orders cannot be listed", "err", err)
+	}
+	for _, e := range entries {
+		ref, err := url.PathUnescape(e.Name())
+		if err != nil {
+			continue
+		}
+		k, err := h.named(ref)
+		if err != nil || h.works(k) || h.counts(k, e, now) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			h.log.Error("the files of an order were not removed", "order", ref, "err", err)
+		}
+	}
+}
+
+// counts reports whether what the disk of this node has of an order is needed.
+func (h *shelf) counts(k OrderID, e os.DirEntry, now time.Time) bool {
+	x, err := h.Get(k)
+	switch {
+	case errors.Is(err, ErrNone):
+		fi, err := e.Info()
+		return err != nil || now.Sub(fi.ModTime()) < h.keeps()
+	case x.State == Done:
+		return x.Held == h.node
+	}
+	return (x.State == Runs || x.State == Waits) && x.Claim.Node == h.node
+}
+
+// named is the key of an order as users write it.
+func (h *shelf) named(ref string) (OrderID, error) {
+	k, err := ParseOrderID(ref)
+	if k.Node == "" {
+		k.Node = h.node
+	}
+	return k, err
+}

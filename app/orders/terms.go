@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"mirrord/job"
+)
+
+// terms are what holds for all orders: the fact of OrderID{}.
+//
+// Orders are placed one after another, also on several nodes: each one is written here first, by a change
+// that fails when somebody else has placed one meanwhile. So the quota of a user, and which order another one
+// shares its run with, do not depend on how soon a node hears of the orders of others.
+type terms struct {
+	Limits
+	Rev   uint64      `json:"rev,omitempty"` // grows with each change
+	Being []placement `json:"being_placed,omitempty"`
+}
+
+// placement is an order that is being placed.
+type placement struct {
+	OrderID
+	By    string    `json:"by"`
+	Free  bool      `json:"free,omitempty"`
+	Asks  bool      `json:"asks,omitempty"` // an operator decides first
+	At    time.Time `json:"at"`
+	Files int64     `json:"files"`
+	Size  job.Size  `json:"size"`
+	Wish  string    `json:"wish,omitempty"` // see Wish.digest; "": it begins later
+}
+
+// beingFor is how long a placement is kept: by then every node has heard of the order itself.
+const beingFor = 10 * time.Minute
+
+// begin adds the placement of an order that stands as it is placed.
+func (t *terms) begin(x *Ordered, now time.Time) {
+	p := placement{
+		OrderID: x.OrderID,
+		By:      x.By,
+		Free:    x.Free,
+		Asks:    x.State == Asks,
+		At:      now,
+		Files:   x.Want.Files,
+		Size:    x.Want.Size,
+	}
+	if !x.Want.Start.After(now) {
+		p.Wish = x.Want.digest()
+	}
+	t.Being = slices.DeleteFunc(t.Being, func(p placement) bool { return now.Sub(p.At) > beingFor })
+	t.Being = append(t.Being, p)
+}
+
+// unseen are the placements of orders of which the queue does not know yet that they are placed.
+func (t *terms) unseen(all queue) (out []placement) {
+	for _, p := range t.Being {
+		if x := all[p.OrderID]; x == nil || x.Placed.IsZero() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// digest is the same for wishes that make the same archives: Wish.same.
+func (w *Wish) digest() string {
+	same := *w
+	same.Delay, same.Mail, same.Start, same.Fresh, same.Window = 0, "", time.Time{}, "", ""
+	text, err := json.Marshal(&same)
+	if err != nil { // it has no such values
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
