@@ -3,6 +3,7 @@
 package engine_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
 	"mirrord/internal/badnet"
+	"mirrord/store"
 )
 
 // A node that cannot reach the keepers, or that they do not reach, requests nothing before another one has
@@ -152,5 +154,45 @@ func TestKeeperStarts(t *testing.T) {
 	until(t, "both go on", func() bool { return len(a.Shared()) > 0 && len(a.Shared())+len(b.Shared()) == 3 })
 	if id, err := engine.Identify(t.Context(), a); err != nil || id == one {
 		t.Errorf("it counts as the same cluster: %v", err)
+	}
+}
+
+// While no keeper answers, a node leases the sites of hosts that it has.
+func TestAcquireWithoutKeepers(t *testing.T) {
+	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
+	k.Listen = freePort(t)
+	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })
+	o.Keeper, o.Servers, o.Node = nil, []string{"nats://" + k.Listen}, "a"
+	o.Term.TTL = time.Minute
+	s, err := keeper.Start(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := node(t, o)
+	a.Want(wanted(3), nil, "")
+	until(t, "it has its share", func() bool { return len(a.Shared()) == 3 })
+	one, err := a.Acquire("site0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, err := a.Acquire("site0"); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("it is leased: %v", err)
+	}
+	last := one.Token()
+	for range 3 {
+		if err := one.Release(); err != nil {
+			t.Error(err)
+		}
+		if one, err = a.Acquire("site0"); err != nil {
+			t.Fatal(err)
+		}
+		if one.Token() <= last {
+			t.Errorf("token %d after %d", one.Token(), last)
+		}
+		last = one.Token()
+	}
+	if other, err := a.Acquire("site1"); err != nil || other.Release() != nil {
+		t.Errorf("another site that is its own: %v", err)
 	}
 }

@@ -125,3 +125,17 @@ func (e *Engine) beginSession(ctx context.Context) time.Duration {
 	kick(e.wake)
 	return e.o.Term.Renew()
 }
+
+// end ends the session and all leases. The lock is held.
+func (t *table) end() {
+	t.before, t.session.Name, t.revision = t.session.Name, "", 0
+	t.begun = make(chan struct{})
+	clear(t.hosts)
+	clear(t.owed)
+	for name, l := range t.sites {
+		if l.lost != nil { // else it is asked for, and no other call may be given it
+			l.end()
+			delete(t.sites, name)
+		}
+	}
+}

@@ -140,7 +140,8 @@ func (e *Engine) each(names []string, f func(name string) bool) {
 	wg.Wait()
 }
 
-// take makes a host this session's, or writes it again with a larger token when it is already.
+// take makes a host this session's, or writes it again with larger tokens when it is already. token is the
+// first of them, which the caller may give out.
 func (e *Engine) take(
 	ctx context.Context, name string, floor uint64,
 ) (session string, token uint64, err error) {
@@ -164,7 +165,7 @@ func (e *Engine) take(
 				return "", 0, err
 			}
 		}
-		next, gap, ok := entry.Taken(e.o.Node, session, holder, beat, floor)
+		next, tokens, gap, ok := entry.Taken(e.o.Node, session, holder, beat, floor)
 		if !ok {
 			if e.t.silent(keyBeat+escape(entry.Node), beat) && e.bury(ctx, entry.Node, holder, beat) {
 				continue
@@ -184,10 +185,11 @@ func (e *Engine) take(
 			e.t.owe(session, name)
 			return "", 0, err
 		}
-		if !e.t.took(session, name, next, revision, gap) {
+		token, _ := tokens.Next(floor)
+		if !e.t.took(session, name, next, revision, tokens, gap) {
 			return "", 0, ErrAway
 		}
-		return session, next.Token, nil
+		return session, token, nil
 	}
 	return "", 0, fmt.Errorf("host %s: too many ask for it at the same time", name)
 }
@@ -202,7 +204,7 @@ func (e *Engine) look(ctx context.Context, name, session string) error {
 		return err
 	}
 	if entry.Session == session && !entry.Free { // written beside this call, or the answer was lost
-		e.t.took(session, name, entry, revision, false)
+		e.t.took(session, name, entry, revision, lease.Tokens{}, false) // who wrote it has the tokens
 		return nil
 	}
 	e.t.drop(name, true)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/cluster/lease"
 	"mirrord/store"
 )
 
@@ -52,7 +53,8 @@ const (
 	firstAnswer   = 2 * time.Second
 )
 
-// Acquire implements store.Owner. The lease implies the site's main host.
+// Acquire implements store.Owner. The lease implies the site's main host. Where the session has that already,
+// the keepers are not asked.
 func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 	defer func() {
 		if err != nil {
@@ -75,6 +77,11 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 		floor = e.o.Floor(site)
 	}
 	host, _ := e.t.hostOf(site)
+	if session, token, ok := e.t.again(host, floor); ok {
+		if l := e.t.lease(session, site, host, token, e); l != nil {
+			return l, nil
+		}
+	}
 	for within := firstAnswer; ; within *= 2 {
 		short, stop := context.WithTimeout(ctx, within)
 		session, token, err := e.take(short, host, floor)
@@ -90,3 +97,17 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 		}
 	}
 }
+
+// host is one that the session has.
+type host struct {
+	entry    lease.Entry
+	revision uint64
+	tokens   lease.Tokens
+	quiet    time.Duration // when the first request may be made
+	uses     int           // leases of sites
+	lent     int           // turns that other nodes have
+	kept     bool          // it was this node's by the partition
+	used     time.Duration // last
+}
+
+func (h *host) busy() bool { return h.uses > 0 || h.lent > 0 }

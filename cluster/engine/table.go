@@ -44,19 +44,6 @@ type table struct {
 	peers
 }
 
-// host is one that the session has.
-type host struct {
-	entry    lease.Entry
-	revision uint64
-	quiet    time.Duration // when the first request may be made
-	uses     int           // leases of sites
-	lent     int           // turns that other nodes have
-	kept     bool          // it was this node's by the partition
-	used     time.Duration // last
-}
-
-func (h *host) busy() bool { return h.uses > 0 || h.lent > 0 }
-
 func newTable(node string, o Options) *table {
 	return &table{
 		node:    node,
@@ -100,20 +87,6 @@ func (t *table) lost(session string) {
 	defer t.mu.Unlock()
 	if t.session.Name == session {
 		t.end()
-	}
-}
-
-// end ends the session and all leases.
-func (t *table) end() {
-	t.before, t.session.Name, t.revision = t.session.Name, "", 0
-	t.begun = make(chan struct{})
-	clear(t.hosts)
-	clear(t.owed)
-	for name, l := range t.sites {
-		if l.lost != nil { // else it is asked for, and no other call may be given it
-			l.end()
-			delete(t.sites, name)
-		}
 	}
 }
 
@@ -196,9 +169,11 @@ func (t *table) has(name string) (e lease.Entry, revision uint64, ok bool) {
 	return e, 0, false
 }
 
-// took notes a host that was taken, or taken again; false when the session is over meanwhile. gap says that
-// the first request has to wait.
-func (t *table) took(session, name string, e lease.Entry, revision uint64, gap bool) bool {
+// took notes a host that was taken, or taken again; false when the session is over meanwhile. tokens are left
+// of it; gap says that the first request has to wait.
+func (t *table) took(
+	session, name string, e lease.Entry, revision uint64, tokens lease.Tokens, gap bool,
+) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.session.Name != session || !t.session.Live(t.now()) {
@@ -210,7 +185,7 @@ func (t *table) took(session, name string, e lease.Entry, revision uint64, gap b
 		t.hosts[name] = h
 	}
 	if revision > h.revision {
-		h.entry, h.revision = e, revision
+		h.entry, h.revision, h.tokens = e, revision, tokens
 	}
 	h.used = t.now()
 	h.kept = h.kept || t.mine[name]
@@ -234,6 +209,20 @@ func (t *table) paid(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.owed, name)
+}
+
+// again returns the next token for a site of a host that the session has; ok is false when none above floor
+// is left, so that the host has to be taken again.
+func (t *table) again(name string, floor uint64) (session string, token uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[name]
+	if h == nil || !t.session.Live(t.now()) {
+		return "", 0, false
+	}
+	h.used = t.now()
+	token, ok = h.tokens.Next(floor)
+	return t.session.Name, token, ok
 }
 
 // lease gives out a site of a host that was taken with a token.

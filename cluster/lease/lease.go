@@ -79,26 +79,44 @@ type Entry struct {
 	Node    string `json:"node,omitempty"`    // that has it, or had it last
 	Session string `json:"session,omitempty"` // of that node
 	Free    bool   `json:"free,omitempty"`    // it was given back
-	Token   uint64 `json:"token"`             // grows with each lease
+	Token   uint64 `json:"token"`             // grows with each lease: the largest that may be given out
+}
+
+// tokensAtOnce is how many tokens a session takes with a host.
+const tokensAtOnce = 256
+
+// Tokens are those that a session took with a host. It gives out the leases of the host's sites with them,
+// one after the other, and asks nobody: also while the keepers choose a leader. The zero value has none.
+type Tokens struct{ next, last uint64 }
+
+// Next returns the next token; ok is false when none above floor is left: the host has to be taken again.
+func (t *Tokens) Next(floor uint64) (token uint64, ok bool) {
+	if t.next <= floor || t.next > t.last {
+		return 0, false
+	}
+	t.next++
+	return t.next - 1, true
 }
 
 // Taken returns the entry with which a session takes the host, and whether it must keep the gap before its
 // first request, because another one may have made one. ok is false when the host is somebody else's.
-// holder is the beat of the node in the entry; none without revision. floor is a token that the next one must
-// exceed.
+// holder is the beat of the node in the entry; none without revision. floor is a token that those of the
+// session must exceed.
 func (e Entry) Taken(
 	node, session string, holder Beat, revision, floor uint64,
-) (next Entry, gap, ok bool) {
-	next = Entry{Node: node, Session: session, Token: max(e.Token, floor) + 1}
+) (next Entry, tokens Tokens, gap, ok bool) {
+	last := max(e.Token, floor)
+	tokens = Tokens{last + 1, last + tokensAtOnce}
+	next = Entry{Node: node, Session: session, Token: tokens.last}
 	switch {
 	case e.Session == session:
-		return next, false, true
+		return next, tokens, false, true
 	case e.Session == "":
-		return next, false, true
+		return next, tokens, false, true
 	case e.Free, revision > 0 && (holder.Ended || holder.Session != e.Session):
-		return next, true, true
+		return next, tokens, true, true
 	}
-	return Entry{}, false, false
+	return Entry{}, Tokens{}, false, false
 }
 
 // Given returns the entry with which its holder gives the host back.

@@ -54,10 +54,38 @@ func TestTaken(t *testing.T) {
 		{"its node lives again", held, beats("sc", false), 4, 0, true, true, 8},
 		{"nothing is known of its node", held, lease.Beat{}, 0, 0, false, false, 0},
 	} {
-		next, gap, ok := tc.entry.Taken("a", "sa", tc.holder, tc.beat, tc.floor)
-		if gap != tc.gap || ok != tc.ok || next.Token != tc.token || (ok && next.Session != "sa") {
-			t.Errorf("%s: %+v, gap %t, %t", tc.name, next, gap, ok)
+		next, tokens, gap, ok := tc.entry.Taken("a", "sa", tc.holder, tc.beat, tc.floor)
+		token, left := tokens.Next(tc.floor)
+		if gap != tc.gap || ok != tc.ok || left != ok || token != tc.token ||
+			(ok && next.Session != "sa") {
+			t.Errorf("%s: %+v, %d, gap %t, %t", tc.name, next, token, gap, ok)
 		}
+	}
+}
+
+// What a session gives out is above all that came before, and what comes after it is above all of that.
+func TestTokens(t *testing.T) {
+	next, tokens, _, _ := lease.Entry{Token: 7}.Taken("a", "sa", lease.Beat{}, 0, 0)
+	last := uint64(7)
+	for {
+		token, ok := tokens.Next(0)
+		if !ok {
+			break
+		}
+		if token != last+1 {
+			t.Fatalf("%d after %d", token, last)
+		}
+		last = token
+	}
+	if last != next.Token || last < 100 {
+		t.Errorf("the last was %d, in the entry is %d", last, next.Token)
+	}
+	_, tokens, _, _ = next.Given().Taken("b", "sb", lease.Beat{}, 0, 0)
+	if token, ok := tokens.Next(0); !ok || token != last+1 {
+		t.Errorf("another session: %d, %t", token, ok)
+	}
+	if token, ok := tokens.Next(last + 2); ok {
+		t.Errorf("%d, which is not above %d", token, last+2)
 	}
 }
 

@@ -41,6 +41,7 @@ type simNode struct {
 type simLease struct {
 	entry    lease.Entry
 	revision uint64
+	tokens   lease.Tokens
 	quiet    time.Duration
 }
 
@@ -268,7 +269,7 @@ func (n *simNode) take(host *simHost, then func(token uint64)) {
 	if v.entry.Session != session && v.entry.Session != "" && !v.entry.Free {
 		holder = w.read(&w.nodes[v.entry.Node].said)
 	}
-	next, gap, ok := v.entry.Taken(n.name, session, holder.beat, holder.revision, 0)
+	next, tokens, gap, ok := v.entry.Taken(n.name, session, holder.beat, holder.revision, 0)
 	if !ok {
 		if o := w.nodes[v.entry.Node]; n.seen.Silent(o.key, holder.revision, n.clock()) {
 			n.bury(o, holder)
@@ -282,8 +283,8 @@ func (n *simNode) take(host *simHost, then func(token uint64)) {
 			if now := w.read(key); n.holder.Name == session && (now.entry.Session != session || now.entry.Free) {
 				delete(n.hosts, host)
 				n.open[host] = true
-			} else if ours != nil && n.hosts[host] != nil {
-				n.hosts[host].entry, n.hosts[host].revision = now.entry, now.revision
+			} else if l := n.hosts[host]; ours != nil && l != nil && now.revision > l.revision {
+				l.entry, l.revision, l.tokens = now.entry, now.revision, lease.Tokens{}
 			}
 			n.open[host] = true
 			return
@@ -301,13 +302,14 @@ func (n *simNode) take(host *simHost, then func(token uint64)) {
 				}
 			}()
 		}
-		l.entry, l.revision = next, rev
+		token, _ := tokens.Next(0)
+		l.entry, l.revision, l.tokens = next, rev, tokens
 		if gap {
 			l.quiet = n.clock() + simTerm.Gap
 			w.takeovers++
 		}
 		if then != nil {
-			then(next.Token)
+			then(token)
 		}
 	})
 }
@@ -359,6 +361,10 @@ func (n *simNode) due(s *simSite, l *simLease) {
 	}
 	n.running[s] = true
 	base, done := s.revision, false
+	if token, ok := l.tokens.Next(0); ok && n.live() { // Engine.Acquire
+		n.run(s, l, base, token)
+		return
+	}
 	n.take(s.host, func(token uint64) {
 		done = true
 		n.run(s, l, base, token)
