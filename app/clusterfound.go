@@ -66,6 +66,8 @@ const (
 	foundTurnFor = 2 * time.Hour
 	// pieces without a head are removed after so long
 	foundLeft = 24 * time.Hour
+	// how far the clocks of nodes differ: what is of a later time is of a wrong clock, and does not count
+	clocksDiffer = time.Hour
 )
 
 // ShareFound makes a daemon take its turn in the daily comparison. It comes before IndexOf(d).Keep.
@@ -85,7 +87,8 @@ func (c *ClusterFound) turn() (mine bool, err error) {
 	now := c.State.Now().UTC()
 	err = c.Facts.Change(kindFound, foundTurn, func(v []byte) ([]byte, error) {
 		var was foundClaim
-		if v != nil && json.Unmarshal(v, &was) == nil && was.Node != c.Node && now.Before(was.Until) {
+		if v != nil && json.Unmarshal(v, &was) == nil && was.Node != c.Node && now.Before(was.Until) &&
+			was.Until.Before(now.Add(foundTurnFor+clocksDiffer)) {
 			mine = false
 			return v, nil
 		}
@@ -122,8 +125,13 @@ func (c *ClusterFound) Follow(ctx context.Context) {
 	}
 }
 
+// counts reports whether what was found at a time is not from a wrong clock.
+func (c *ClusterFound) counts(made time.Time) bool {
+	return made.Before(c.State.Now().Add(clocksDiffer))
+}
+
 // settle exchanges once: the newest counts. changed: somebody else may have found something.
-func (c *ClusterFound) settle(ctx context.Context, changed bool) error {
+func (c *ClusterFound) settle(ctx context.Context, changed bool) (err error) {
 	file := filepath.Join(c.State.Dir, replicasName)
 	fi, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,13 +150,21 @@ func (c *ClusterFound) settle(ctx context.Context, changed bool) error {
 			return err
 		}
 		c.seen, c.made = fi, here.Made
+		defer func() {
+			if err != nil {
+				c.seen = nil // the next time what is here is looked at once more
+			}
+		}()
+	}
+	if !c.counts(c.made) {
+		here, c.made = nil, time.Time{}
 	}
 	v, err := c.Facts.Get(ctx, kindFound, foundHead)
 	if err != nil {
 		return err
 	}
 	var there foundFact
-	if v != nil && json.Unmarshal(v, &there) != nil {
+	if v != nil && (json.Unmarshal(v, &there) != nil || !c.counts(there.Made)) {
 		there = foundFact{} // it is replaced
 	}
 	switch {
@@ -197,7 +213,7 @@ func (c *ClusterFound) give(k *KnownReplicas) error {
 	var was, now foundFact
 	err = c.Facts.Change(kindFound, foundHead, func(v []byte) ([]byte, error) {
 		was = foundFact{}
-		if v != nil && json.Unmarshal(v, &was) == nil && !head.Made.After(was.Made) {
+		if v != nil && json.Unmarshal(v, &was) == nil && c.counts(was.Made) && !head.Made.After(was.Made) {
 			now = was // another node was faster
 			return v, nil
 		}

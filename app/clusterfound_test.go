@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"io/fs"
@@ -226,5 +227,73 @@ func TestClusterFoundTurn(t *testing.T) {
 		if got := k.replicasAreOld(t.Context(), time.Now().Add(replicasEvery+time.Hour)); got != want {
 			t.Errorf("%v: old %v", turn, got)
 		}
+	}
+}
+
+// failingFacts are those of keepers that answer some calls, and then none.
+type failingFacts struct {
+	Facts
+	left int
+}
+
+func (f *failingFacts) fails() error {
+	if f.left--; f.left < 0 {
+		return errors.New("no keeper answers")
+	}
+	return nil
+}
+
+func (f *failingFacts) Get(ctx context.Context, kind, key string) ([]byte, error) {
+	if err := f.fails(); err != nil {
+		return nil, err
+	}
+	return f.Facts.Get(ctx, kind, key)
+}
+
+func (f *failingFacts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Facts.Change(kind, key, change)
+}
+
+// What was found while no keeper answered gets to the others afterwards.
+func TestClusterFoundKeepersAway(t *testing.T) {
+	f := newFoundNodes(t)
+	facts := &failingFacts{Facts: f.facts}
+	f.nodes[0].Facts = facts
+	f.find(0, 10, nil, ReplicaNode{Node: "another", Jobs: 1})
+	for left := range 3 { // the head is not read, a piece is not written, nor the head
+		facts.left = left
+		if err := f.nodes[0].settle(t.Context(), false); err == nil {
+			t.Errorf("%d calls answered: no error", left)
+		}
+	}
+	facts.left = 1000
+	if err := f.nodes[0].settle(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	f.all(10, 0)
+}
+
+// What a node with a wrong clock found, or claimed, in the future does not count; nor does it there when the
+// clock is right again.
+func TestClusterFoundClock(t *testing.T) {
+	f := newFoundNodes(t)
+	other := ReplicaNode{Node: "another", Jobs: 1}
+	now := f.at
+	f.at = now.AddDate(10, 0, 0)
+	f.find(1, 99, nil, other)
+	if err := f.nodes[1].settle(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if mine, err := f.nodes[1].turn(); !mine || err != nil {
+		t.Errorf("%v, %v", mine, err)
+	}
+	f.at = now
+	f.find(0, 10, nil, other)
+	f.all(10, 0)
+	if mine, err := f.nodes[0].turn(); !mine || err != nil {
+		t.Errorf("the turn of a wrong clock: %v, %v", mine, err)
 	}
 }

@@ -104,6 +104,11 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 		if err := json.Unmarshal(head, l.Cluster); err != nil {
 			return nil, fmt.Errorf("the job files of the cluster: %w", err)
 		}
+		for name := range l.Cluster.Files { // which become names of files
+			if !job.ValidName(name) {
+				return nil, fmt.Errorf("the job files of the cluster: %q cannot name a job", name)
+			}
+		}
 	}
 	state, err := c.App.State()
 	if err != nil {

@@ -186,8 +186,26 @@ func TestClusterJobs(t *testing.T) {
 	settle(a, JobsSame)
 	settle(b, JobsSame)
 	has(b, map[string]string{"y.toml": text("y2")})
+	if err := c.say(&NodeJobs{State: JobsConflict}); err != nil {
+		t.Fatal(err)
+	}
+	err = ForgetNodeJobs(facts, "c")
+	known, rerr := ReadClusterJobs(t.Context(), facts)
+	if err != nil || rerr != nil || known.Nodes["c"].State != "" {
+		t.Errorf("a node that is gone for good: %+v, %v, %v", known, err, rerr)
+	}
 	texts, err := facts.All(kindJobTexts)
 	if err != nil || len(texts) != 1 {
 		t.Errorf("%d texts of one file, %v", len(texts), err)
+	}
+	err = facts.Change(kindJobs, jobsHead, func([]byte) ([]byte, error) {
+		return []byte(`{"files":{"../y":"00"}}`), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, changed := b.settle(t.Context())
+	if changed || now == nil || !strings.Contains(now.Error, "cannot name a job") {
+		t.Errorf("%+v", now)
 	}
 }

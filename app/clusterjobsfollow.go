@@ -132,6 +132,11 @@ type ClusterJobFiles struct {
 	Nodes map[string]NodeJobs `json:"nodes,omitempty"` // that have others
 }
 
+// ForgetNodeJobs forgets how the job files of a node differ that is gone for good.
+func ForgetNodeJobs(facts Facts, node string) error {
+	return facts.Change(kindJobsState, node, func([]byte) ([]byte, error) { return nil, nil })
+}
+
 // ReadClusterJobs reads it.
 func ReadClusterJobs(ctx context.Context, facts Facts) (*ClusterJobFiles, error) {
 	head, err := facts.Get(ctx, kindJobs, jobsHead)

@@ -92,16 +92,20 @@ func (c *ClusterPairs) settle() error {
 	if err != nil {
 		return err
 	}
+	late := c.State.Now().Add(clocksDiffer) // tests of that time are of a wrong clock, and do not count
 	here := make(map[string]time.Time, len(pairs))
 	for i := range pairs {
 		p := &pairs[i]
+		if p.Tested.After(late) {
+			continue
+		}
 		key := keyOfPair(p)
 		here[key] = p.Tested
-		if was, ok := testedIn(there[key]); ok && !p.Tested.After(was) {
+		if was, ok := testedIn(there[key], late); ok && !p.Tested.After(was) {
 			continue
 		}
 		err := c.Facts.Change(kindPairs, key, func(v []byte) ([]byte, error) {
-			if was, ok := testedIn(v); ok && !p.Tested.After(was) {
+			if was, ok := testedIn(v, late); ok && !p.Tested.After(was) {
 				return v, nil
 			}
 			return json.Marshal(p)
@@ -112,7 +116,7 @@ func (c *ClusterPairs) settle() error {
 	}
 	var errs []error
 	for key, v := range there {
-		if tested, ok := testedIn(v); ok && tested.After(here[key]) {
+		if tested, ok := testedIn(v, late); ok && tested.After(here[key]) {
 			var p store.PairRecord
 			if json.Unmarshal(v, &p) == nil && keyOfPair(&p) == key {
 				errs = append(errs, c.State.SavePair(p))
@@ -122,13 +126,14 @@ func (c *ClusterPairs) settle() error {
 	return errors.Join(errs...)
 }
 
-// testedIn is when the test was made that a fact is of; ok is false for none, and for what cannot be read.
-func testedIn(v []byte) (at time.Time, ok bool) {
+// testedIn is when the test was made that a fact is of; ok is false for none, for what cannot be read, and
+// for one that was made late.
+func testedIn(v []byte, late time.Time) (at time.Time, ok bool) {
 	var p struct {
 		Tested time.Time `json:"tested"`
 	}
 	if v == nil || json.Unmarshal(v, &p) != nil {
 		return at, false
 	}
-	return p.Tested, true
+	return p.Tested, !p.Tested.After(late)
 }

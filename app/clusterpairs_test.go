@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"reflect"
 	"testing"
@@ -81,6 +82,27 @@ func TestClusterPairs(t *testing.T) {
 	if v, err := facts.All(kindPairs); err != nil || len(v) != 3 || len(v[keyOfPair(&gone)]) < 10 {
 		t.Errorf("%q, %v", v, err)
 	}
+
+	// a test of a wrong clock does not count
+	future := pair(c, "mismatch", 0)
+	future.Tested = time.Now().AddDate(10, 0, 0).UTC().Truncate(time.Second)
+	value, err := json.Marshal(future)
+	if err == nil {
+		err = facts.Change(kindPairs, keyOfPair(&future), func([]byte) ([]byte, error) { return value, nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all(pair(b, "mismatch", time.Hour), pair(c, "2", 0))
+	save(1, future)
+	for range 2 {
+		for _, n := range nodes {
+			if err := n.settle(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all(pair(b, "mismatch", time.Hour), pair(c, "2", 0))
 
 	// one that follows has what was tested before
 	late := &ClusterPairs{State: state(), Facts: facts, Log: nodes[0].Log}

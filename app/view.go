@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"mirrord/job"
@@ -87,6 +89,32 @@ func Elsewhere(ctx context.Context, a *App, name string) error {
 	return fmt.Errorf("the mirror of %s is with node %s of the cluster, not on this machine: give the command "+
 		"there, or take pages and downloads from the console of any node; nodes that follow the others have all "+
 		"mirrors", name, j.Node)
+}
+
+// NewerElsewhere says that another node of a cluster has a later version of a mirror than this machine, on
+// which the mirror was before; "" otherwise, also when it cannot be known.
+func NewerElsewhere(ctx context.Context, a *App, name string) string {
+	st, ok, err := a.OpenState()
+	if err != nil || !ok {
+		return ""
+	}
+	defer st.Close()
+	if _, err := os.Stat(filepath.Join(st.Dir, elsewhereFolder)); err != nil { // it is no node
+		return ""
+	}
+	here, ok := publishedHere(st, name)
+	c, err := a.Client()
+	if !ok || err != nil || c == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
+	defer cancel()
+	j, err := c.Job(ctx, name)
+	if err != nil || j.AsOf == nil || j.Version <= here.Version {
+		return ""
+	}
+	return fmt.Sprintf("this is the mirror of %s as it was left on this machine, with version %d; node %s has "+
+		"version %d", name, here.Version, j.Node, j.Version)
 }
 
 // notRun is the error for a job that has no site yet.

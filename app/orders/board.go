@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +102,9 @@ func readOrder(k OrderID, value []byte) (*Ordered, error) {
 		x.SameNode = ""
 	}
 	x.OrderID = k
+	x.Result.Archives = slices.DeleteFunc(x.Result.Archives, func(a ArchiveFile) bool {
+		return a.Name != filepath.Base(a.Name) // nobody leads a node to other files of its disk
+	})
 	return x, err
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"mirrord/cluster/objects"
@@ -23,11 +25,41 @@ import (
 // depotFolder is where they lie in the store.
 const depotFolder = "orders/"
 
-// depotShelf has the archives of orders in a store of objects. The zero value has none.
+// depotShelf has the archives of orders in a store of objects.
 type depotShelf struct {
 	objects objects.Store
-	room    chan struct{} // of size 1: one order is put at a time
-	swept   time.Time     // only for the goroutine that works
+	room    chan struct{}      // of size 1: one order is put at a time
+	names   map[OrderID]string // RAND of those that did not get there yet; for who has the room
+	swept   time.Time          // only for the goroutine that works
+
+	mu    sync.Mutex
+	later map[OrderID]time.Time // when those are tried again whose archives are not on the disk
+}
+
+// newDepotShelf returns one over a store; with nil it has none.
+func newDepotShelf(s objects.Store) *depotShelf {
+	return &depotShelf{
+		objects: s,
+		room:    make(chan struct{}, 1),
+		names:   map[OrderID]string{},
+		later:   map[OrderID]time.Time{},
+	}
+}
+
+// laterFor is the pause after archives that are not on the disk: others need not wait for them.
+const laterFor = time.Hour
+
+// waits reports whether an order is left alone now.
+func (d *depotShelf) waits(k OrderID, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return now.Before(d.later[k])
+}
+
+func (d *depotShelf) wait(k OrderID, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.later[k] = until
 }
 
 // word makes a part of an object's name of any text.
@@ -52,11 +84,13 @@ func (s *Orders) upload(ctx context.Context) {
 	if s.depot.objects == nil {
 		return
 	}
+	now := time.Now()
 	var next *Ordered
 	s.read(func(all queue, _ *terms) {
 		for _, x := range all {
 			needs := x.State == Done && x.Held == s.node && x.Depot == "" && x.Same == 0
-			if needs && len(x.Result.Archives) > 0 && (next == nil || x.Ended.Before(next.Ended)) {
+			if needs && len(x.Result.Archives) > 0 && (next == nil || x.Ended.Before(next.Ended)) &&
+				!s.depot.waits(x.OrderID, now) {
 				next = x
 			}
 		}
@@ -79,6 +113,10 @@ func (s *Orders) upload(ctx context.Context) {
 		}
 		s.o.Log.Log(ctx, levelOf(err), "archives do not get to the depot; tried again", "order", x.Ref(), "err",
 			err)
+		if errors.Is(err, errNoFile) {
+			s.depot.wait(x.OrderID, time.Now().Add(laterFor))
+			return
+		}
 		t := time.NewTimer(s.o.Again)
 		defer t.Stop()
 		select {
@@ -88,9 +126,17 @@ func (s *Orders) upload(ctx context.Context) {
 	})
 }
 
-// putArchives puts the archives of an order into the depot.
+// errNoFile says that archives are not on the disk of the node that made them: it may be another disk.
+var errNoFile = errors.New("the archives are not on the disk of this node")
+
+// putArchives puts the archives of an order into the depot. Another attempt puts them in the place of those
+// of the last one.
 func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
-	name := objects.RandomName()
+	name := h.depot.names[x.OrderID]
+	if name == "" {
+		name = objects.RandomName()
+		h.depot.names[x.OrderID] = name
+	}
 	folder := folderOf(x.OrderID) + name + "/"
 	dir, err := h.folder(x.OrderID)
 	if err != nil {
@@ -103,15 +149,19 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 	}
 	if err == nil {
 		_, err = h.update(x.OrderID, func(y *Ordered) error {
-			if y.State != Done || y.Held != h.node || y.Depot != "" {
+			if y.State != Done || y.Held != h.node || (y.Depot != "" && y.Depot != name) {
 				return errTaken
 			}
 			y.Depot = name
 			return nil
 		})
 	}
-	if err != nil && (errors.Is(err, errTaken) || errors.Is(err, ErrNone)) {
+	over := errors.Is(err, errTaken) || errors.Is(err, ErrNone)
+	if over {
 		err = errors.Join(err, h.depot.remove(context.WithoutCancel(ctx), folder))
+	}
+	if over || err == nil {
+		delete(h.depot.names, x.OrderID)
 	}
 	return err
 }
@@ -119,6 +169,9 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 // put puts a file.
 func (d *depotShelf) put(ctx context.Context, name, path string, size int64) error {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errNoFile, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -152,7 +205,7 @@ const sweepEvery = 24 * time.Hour
 
 // sweep removes archives from the depot that no order has any more.
 func (s *Orders) sweep(ctx context.Context, now time.Time) {
-	d := &s.depot
+	d := s.depot
 	if d.objects == nil || now.Sub(d.swept) < sweepEvery || s.claims.rank(new(Ordered)) > 0 {
 		return
 	}

@@ -11,6 +11,9 @@ import (
 // expire removes what has been there for long enough. In a cluster each order is looked after by one node,
 // and each node removes from its disk what does not count any more.
 func (s *Orders) expire(ctx context.Context) {
+	if s.o.Cluster != nil && s.o.Cluster.Session() == "" {
+		return // what is known here may be days old
+	}
 	now := s.o.Now()
 	due := map[OrderID]func(x *Ordered) error{}
 	var forget []OrderID

@@ -11,5 +11,5 @@ import (
 
 // OpenArchive reads an archive of a store.
 func OpenArchive(ctx context.Context, s objects.Store, name string, size int64) (io.ReadSeeker, error) {
-	return (&depotShelf{objects: s}).open(ctx, name, size)
+	return newDepotShelf(s).open(ctx, name, size)
 }

@@ -6,21 +6,34 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"mirrord/app"
+	"mirrord/control"
 	"mirrord/store"
 )
 
 // onMachine are the facts of one machine.
-type onMachine struct{ kept store.OrderFacts }
+type onMachine struct {
+	kept  store.OrderFacts
+	state store.Shared
+}
 
 // OnMachine returns the facts of orders that a state has.
-func OnMachine(st *store.State) Facts { return onMachine{store.NewOrderFacts(st)} }
+func OnMachine(st *store.State) Facts { return onMachine{store.NewOrderFacts(st), store.SharedOf(st)} }
 
-// Next implements Facts.
+// Next implements Facts. A cluster that the machine was a node of does not know the order: should the machine
+// come back, it hands in what it has once more.
 func (f onMachine) Next() (OrderID, error) {
+	told, err := f.state.All(kindHandedIn)
+	for id := range told {
+		err = errors.Join(err, f.state.Change(kindHandedIn, id, func([]byte) ([]byte, error) { return nil, nil }))
+	}
+	if err != nil {
+		return OrderID{}, err
+	}
 	n, err := f.kept.NextOrder()
 	return OrderID{Number: n}, err
 }
@@ -65,6 +78,22 @@ type inCluster struct {
 	log   *slog.Logger
 }
 
+// ErrKeepers says that the keepers do not answer: what nodes share of orders is not known now.
+var ErrKeepers = errors.New("the keepers of the cluster do not answer")
+
+// keepersError is an error of facts that nodes share.
+type keepersError struct{ error }
+
+func (e keepersError) Error() string {
+	return ErrKeepers.Error() + "; try again in a minute: " + e.error.Error()
+}
+
+func (e keepersError) Is(target error) bool {
+	return target == ErrKeepers || target == control.ErrConflict
+}
+
+func (e keepersError) Unwrap() error { return e.error }
+
 // mostRecord is how large the record of an order may be: keepers refuse messages of a megabyte.
 const mostRecord = 512 << 10
 
@@ -75,7 +104,7 @@ func InCluster(facts ClusterFacts, st *store.State, node string, log *slog.Logge
 	f := inCluster{facts, store.NewOrderFacts(st), node, log}
 	id, err := app.ClusterID(facts)
 	if err != nil {
-		return nil, fmt.Errorf("orders: %w", err)
+		return nil, fmt.Errorf("orders: %w", keepersError{err})
 	}
 	own := store.SharedOf(st)
 	known, err := own.All(kindHandedIn)
@@ -130,26 +159,33 @@ func (f inCluster) Next() (OrderID, error) {
 
 // Change implements Facts.
 func (f inCluster) Change(k OrderID, change func([]byte) ([]byte, error)) error {
-	return f.facts.Change(kindOrders, k.Ref(), func(was []byte) ([]byte, error) {
-		now, err := change(was)
-		if err == nil && len(now) > mostRecord {
-			err = app.Usagef("the order takes %d bytes to write down, and at most %d are possible", len(now),
+	var wrong error // of change, and not of the keepers
+	err := f.facts.Change(kindOrders, k.Ref(), func(was []byte) (now []byte, _ error) {
+		if now, wrong = change(was); wrong == nil && len(now) > mostRecord {
+			wrong = app.Usagef("the order takes %d bytes to write down, and at most %d are possible", len(now),
 				mostRecord)
 		}
-		return now, err
+		return now, wrong
 	})
+	if err != nil && wrong == nil {
+		return keepersError{err}
+	}
+	return err
 }
 
 // All implements Facts.
 func (f inCluster) All() (map[OrderID][]byte, error) {
 	all, err := f.facts.All(kindOrders)
+	if err != nil {
+		return nil, keepersError{err}
+	}
 	out := make(map[OrderID][]byte, len(all))
 	for ref, v := range all {
 		if k, known := idOf(ref); known {
 			out[k] = v
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // idOf is the key of a fact; of others than orders it is not known.

@@ -392,9 +392,11 @@ func TestHandedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last orders.OrderID
+	var nodes *orderstest.FakeCluster
+	var b *orders.Orders
 	for range 2 { // the second time another cluster, as after a loss of all keepers
-		nodes := orderstest.NewCluster(t)
-		b := nodes.Join(t, "b", site.at, patient)
+		nodes = orderstest.NewCluster(t)
+		b = nodes.Join(t, "b", site.at, patient)
 		a := orderstest.From(t, site.at, nodes.With(t, "a", st), patient)
 		for _, n := range []uint64{x.Number, twin.Number, last.Number} {
 			if n == 0 {
@@ -431,12 +433,16 @@ func TestHandedIn(t *testing.T) {
 		nodes.Over("a")
 	}
 
-	// the machine is by itself again
+	// the machine is by itself again, and once more a node of the cluster
 	alone = orderstest.From(t, site.at, func(o *orders.Options) {
 		a := *o.App
 		a.State = func() (string, error) { return st.Dir, nil }
 		o.App, o.Facts = &a, orders.OnMachine(st)
 	})
+	meanwhile := placed(t, alone, opal, page("/3/"))
+	orderstest.Until(t, alone, meanwhile.OrderID, orders.Done)
+	orderstest.From(t, site.at, nodes.With(t, "a", st), patient)
+	orderstest.Until(t, b, orders.OrderID{Number: meanwhile.Number, Node: "a"}, orders.Done)
 	for _, n := range []uint64{x.Number, twin.Number, last.Number} {
 		ref := orders.OrderID{Number: n}.Ref()
 		if got := fetched(t, alone, ref, "site.example.phm", ""); !strings.HasPrefix(got, "PK") {

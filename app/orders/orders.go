@@ -90,7 +90,7 @@ func New(o Options) (*Orders, error) {
 	s.shelf = &shelf{
 		board:    board,
 		cluster:  o.Cluster,
-		depot:    depotShelf{objects: o.Depot, room: make(chan struct{}, 1)},
+		depot:    newDepotShelf(o.Depot),
 		state:    o.App.State,
 		patience: o.Patience,
 		log:      o.Log,
@@ -111,7 +111,8 @@ func New(o Options) (*Orders, error) {
 
 // Left is what a user may still have today.
 func (s *Orders) Left(user string) (r Remaining) {
-	s.read(func(all queue, t *terms) { r = t.left(user, all, t.unseen(all), s.o.Now()) })
+	now := s.o.Now()
+	s.read(func(all queue, t *terms) { r = t.left(user, all, t.unseen(all, OrderID{}, now), now) })
 	return r
 }
 
@@ -219,6 +220,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	now := s.o.Now()
 	err = s.agree(func(t *terms) (err error) {
 		x.Placed, x.State, x.Why = now, Waits, ""
+		x.Same, x.SameNode, x.Expires = 0, "", time.Time{} // of an attempt that somebody was faster than
 		s.read(func(all queue, _ *terms) { err = s.place(&x, t, all, who, ask) })
 		if err == nil && x.Same == 0 {
 			t.begin(&x, now)
@@ -251,19 +253,14 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 // place decides how an order stands that is being placed: it shares the run of another one, waits for its
 // turn, or for an operator.
 func (s *Orders) place(x *Ordered, t *terms, all queue, who User, ask bool) error {
-	now, being := x.Placed, t.unseen(all)
-	for _, p := range being {
-		if p.OrderID == x.OrderID {
-			return errWhen // somebody places it at this moment
-		}
-	}
+	now, being := x.Placed, t.unseen(all, x.OrderID, x.Placed)
 	if y := all.twin(x, now, s.canBeHad); y != nil {
 		x.Same, x.SameNode, x.Expires = y.Number, y.Node, now.Add(t.keeps())
 		return nil
 	}
-	for wish := x.Want.digest(); len(being) > 0 && !x.Want.Start.After(now); {
-		p := being[0]
-		if being = being[1:]; p.Wish == wish && (!p.Asks || p.By == x.By) {
+	wish := x.Want.digest()
+	for _, p := range being {
+		if p.Wish == wish && (!p.Asks || p.By == x.By) && !x.Want.Start.After(now) {
 			x.Same, x.SameNode, x.Expires = p.Number, p.Node, now.Add(t.keeps())
 			return nil
 		}
@@ -271,7 +268,7 @@ func (s *Orders) place(x *Ordered, t *terms, all queue, who User, ask bool) erro
 	if who.Operator {
 		return nil
 	}
-	why := t.over(x, t.left(x.By, all, t.unseen(all), now))
+	why := t.over(x, t.left(x.By, all, being, now))
 	if why == "" {
 		why = x.tooLarge()
 	}

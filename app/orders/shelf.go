@@ -18,7 +18,7 @@ type shelf struct {
 	*board
 	node    string       // this one of a cluster; "": there is none
 	cluster NodeSessions // nil: there is none
-	depot   depotShelf
+	depot   *depotShelf
 	state   func() (string, error)
 	// how long at least between two looks at the disk, and the last one, by the goroutine that works
 	patience time.Duration
@@ -50,7 +50,19 @@ func (h *shelf) isHere(x *Ordered) bool {
 
 // canBeHad reports whether the archives of an order that is done can be downloaded now.
 func (h *shelf) canBeHad(x *Ordered) bool {
-	return h.node == "" || x.Held == h.node || h.inDepot(x) || slices.Contains(h.cluster.Members(), x.Held)
+	switch {
+	case h.inDepot(x):
+		return true
+	case h.node != "" && x.Held != h.node:
+		return slices.Contains(h.cluster.Members(), x.Held)
+	}
+	dir, err := h.folder(x.OrderID)
+	for _, a := range x.Result.Archives {
+		if err == nil {
+			_, err = os.Stat(filepath.Join(dir, filesDir, a.Name))
+		}
+	}
+	return err == nil
 }
 
 // inDepot reports whether the archives of an order that is done are in the depot.
@@ -102,23 +114,41 @@ func (h *shelf) tidy(now time.Time) {
 			continue
 		}
 		k, err := h.named(ref)
-		if err != nil || h.works(k) || h.counts(k, e, now) {
+		if err != nil || h.works(k) || h.counts(k, e, now) || h.isNeeded(k) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			h.log.Error("the files of an order were not removed", "order", ref, "err", err)
+			h.tidied = time.Now().Add(every)
 		}
 	}
+}
+
+// isNeeded is counts for an order as it is where it is kept, which a write finds out: what is known here, and
+// what a keeper says, may be old. When it cannot be known it is needed.
+func (h *shelf) isNeeded(k OrderID) bool {
+	_, err := h.update(k, func(x *Ordered) error {
+		if h.needs(x) {
+			return errTaken
+		}
+		return nil
+	})
+	return err != nil && !errors.Is(err, ErrNone)
 }
 
 // counts reports whether what the disk of this node has of an order is needed.
 func (h *shelf) counts(k OrderID, e os.DirEntry, now time.Time) bool {
 	x, err := h.Get(k)
-	switch {
-	case errors.Is(err, ErrNone):
+	if errors.Is(err, ErrNone) {
 		fi, err := e.Info()
 		return err != nil || now.Sub(fi.ModTime()) < h.keeps()
-	case x.State == Done:
+	}
+	return h.needs(&x)
+}
+
+// needs reports whether this node needs its files of an order.
+func (h *shelf) needs(x *Ordered) bool {
+	if x.State == Done {
 		return x.Held == h.node
 	}
 	return (x.State == Runs || x.State == Waits) && x.Claim.Node == h.node

@@ -35,10 +35,12 @@ type placement struct {
 	Wish  string    `json:"wish,omitempty"` // see Wish.digest; "": it begins later
 }
 
-// beingFor is how long a placement is kept: by then every node has heard of the order itself.
+// beingFor is how long a placement is kept: by then every node has heard of the order itself, or it was not
+// placed because the keepers did not answer.
 const beingFor = 10 * time.Minute
 
-// begin adds the placement of an order that stands as it is placed.
+// begin adds the placement of an order that stands as it is placed, in the place of an earlier one, which
+// came to nothing.
 func (t *terms) begin(x *Ordered, now time.Time) {
 	p := placement{
 		OrderID: x.OrderID,
@@ -52,14 +54,18 @@ func (t *terms) begin(x *Ordered, now time.Time) {
 	if !x.Want.Start.After(now) {
 		p.Wish = x.Want.digest()
 	}
-	t.Being = slices.DeleteFunc(t.Being, func(p placement) bool { return now.Sub(p.At) > beingFor })
+	t.Being = slices.DeleteFunc(t.Being, func(p placement) bool {
+		return now.Sub(p.At) > beingFor || p.OrderID == x.OrderID
+	})
 	t.Being = append(t.Being, p)
 }
 
-// unseen are the placements of orders of which the queue does not know yet that they are placed.
-func (t *terms) unseen(all queue) (out []placement) {
+// unseen are the placements of orders of which the queue does not know yet that they are placed, but for one
+// order.
+func (t *terms) unseen(all queue, but OrderID, now time.Time) (out []placement) {
 	for _, p := range t.Being {
-		if x := all[p.OrderID]; x == nil || x.Placed.IsZero() {
+		x := all[p.OrderID]
+		if (x == nil || x.Placed.IsZero()) && p.OrderID != but && now.Sub(p.At) <= beingFor {
 			out = append(out, p)
 		}
 	}

@@ -169,6 +169,9 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 	}
 	work, end := context.WithCancelCause(ctx)
 	ended := s.begins(o.OrderID, o.Claim, end)
+	if !s.holds(o.Claim) { // the session ended before it could be told
+		end(errLost)
+	}
 	s.group.Go(func() {
 		defer ended()
 		defer end(nil)
@@ -177,20 +180,29 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 	return nil
 }
 
-// change changes an order that this process works on, or had worked on at last, and keeps it.
+// holds reports whether a claim of this process counts.
+func (s *Orders) holds(c Claim) bool { return s.o.Cluster == nil || s.o.Cluster.Session() == c.Session }
+
+// change changes an order that this process works on, or had worked on at last, and keeps it. While keepers
+// do not answer it tries again, as long as the claim counts: else what a run came to would be lost.
 func (s *Orders) change(o Ordered, f func(x *Ordered)) Ordered {
-	x, err := s.update(o.OrderID, func(x *Ordered) error {
-		if x.Claim.Token != o.Claim.Token || x.Claim.Node != o.Claim.Node {
-			return errTaken
+	for {
+		x, err := s.update(o.OrderID, func(x *Ordered) error {
+			if x.Claim.Token != o.Claim.Token || x.Claim.Node != o.Claim.Node {
+				return errTaken
+			}
+			f(x)
+			return nil
+		})
+		if err == nil {
+			return x
 		}
-		f(x)
-		return nil
-	})
-	if err != nil {
 		s.o.Log.Log(context.Background(), levelOf(err), "an order is not kept", "order", o.Ref(), "err", err)
-		return o
+		if !errors.Is(err, ErrKeepers) || !s.holds(o.Claim) {
+			return o
+		}
+		time.Sleep(s.o.Patience)
 	}
-	return x
 }
 
 // run makes the run of an order, and its archives.

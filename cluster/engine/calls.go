@@ -92,12 +92,12 @@ func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
 			answer(ctx, e.nc, m, h)
 		})
 	})
-	if err == nil {
-		err = e.nc.FlushTimeout(callSilent) // the keepers know it
-	}
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("answer other nodes: %w", err)
+	}
+	if err := e.nc.FlushTimeout(firstAnswer); err != nil { // else the keepers know it
+		e.o.Log.Debug("other nodes reach this one when the keepers are back", "err", err)
 	}
 	return func() {
 		// errors: the connection has ended, and so have the calls

@@ -15,6 +15,7 @@
 //	loans.go     turns of hosts that another node has
 //	calls.go     HTTP requests from node to node
 //	facts.go     what nodes share besides sites: store.Shared
+//	removed.go   what is left of facts that were removed
 package engine
 
 import (
@@ -101,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		t:    e.t,
 		wake: e.wake,
 	}
-	for {
+	for tell := time.Now().Add(tellAfter); ; {
 		e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas)
 		if err == nil {
 			err = e.agree(ctx)
@@ -119,7 +120,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			e.nc.Close()
 			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
 		case <-time.After(again):
-			o.Log.Debug("the cluster is not there yet", "err", err)
+			if now := time.Now(); now.After(tell) {
+				tell = now.Add(tellEvery)
+				o.Log.Warn("the keepers do not answer; this node waits", "err", errors.Join(err, e.nc.LastError()))
+			}
 			if errors.Is(err, context.DeadlineExceeded) { // it took long enough
 				e.failed.Store(failedMost - 1)
 			}
@@ -151,8 +155,21 @@ func (e *Engine) agree(ctx context.Context) error {
 }
 
 // Identify reads what tells the cluster from others, and makes it when it is not there. It is new when all
-// keepers have lost what they kept.
+// keepers have lost what they kept. It waits for the keepers until ctx ends.
 func Identify(ctx context.Context, e *Engine) (string, error) {
+	for {
+		id, err := identify(ctx, e)
+		if err == nil {
+			return id, nil
+		}
+		e.o.Log.Debug("which cluster it is cannot be read yet", "err", err)
+		if !pause(ctx, retryOpen) {
+			return "", fmt.Errorf("read which cluster it is: %w", err)
+		}
+	}
+}
+
+func identify(ctx context.Context, e *Engine) (string, error) {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	id := rand.Text()
@@ -166,6 +183,12 @@ func Identify(ctx context.Context, e *Engine) (string, error) {
 // retryOpen is the pause between attempts to reach a cluster that starts.
 const retryOpen = 200 * time.Millisecond
 
+// When is said that a node waits for keepers, and how often.
+const (
+	tellAfter = 15 * time.Second
+	tellEvery = time.Minute
+)
+
 // retryMode is the pause of a node that waits until its cluster is another one. It goes on as a keeper
 // meanwhile: without it nothing could be changed.
 const retryMode = 10 * time.Second
@@ -177,7 +200,8 @@ func connect(o Options) (*nats.Conn, error) {
 		nats.ReconnectWait(300 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
 		nats.Timeout(3 * time.Second),
 		nats.PingInterval(o.Term.TTL / 6), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1), // what was not sent is an error at once, and is decided again
+		nats.ReconnectBufSize(-1),   // what was not sent is an error at once, and is decided again
+		nats.IgnoreAuthErrorAbort(), // else one keeper with another secret would part a node from all
 	}
 	if o.Secret != "" {
 		with = append(with, nats.Token(o.Secret))

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"mirrord/cluster/lease"
 
@@ -45,4 +46,46 @@ func (e *Engine) Bucket() jetstream.KeyValue { return e.kv }
 func (e *Engine) Acting() bool {
 	_, _, live := e.t.live()
 	return live
+}
+
+// Lossy lets the next writes of values count, but be without an answer.
+func (f *Facts) Lossy(writes int) { f.kv = &lossy{f.kv, writes} }
+
+type lossy struct {
+	jetstream.KeyValue
+	left int
+}
+
+func (l *lossy) lost(revision uint64, err error) (uint64, error) {
+	if l.left--; l.left >= 0 && err == nil {
+		return 0, context.DeadlineExceeded
+	}
+	return revision, err
+}
+
+func (l *lossy) Create(
+	ctx context.Context, key string, v []byte, o ...jetstream.KVCreateOpt,
+) (uint64, error) {
+	return l.lost(l.KeyValue.Create(ctx, key, v, o...))
+}
+
+func (l *lossy) Update(ctx context.Context, key string, v []byte, revision uint64) (uint64, error) {
+	return l.lost(l.KeyValue.Update(ctx, key, v, revision))
+}
+
+func (l *lossy) Delete(ctx context.Context, key string, o ...jetstream.KVDeleteOpt) error {
+	_, err := l.lost(0, l.KeyValue.Delete(ctx, key, o...))
+	return err
+}
+
+// FollowOnce follows until ctx ends, as somebody who knows some values.
+func (f *Facts) FollowOnce(
+	ctx context.Context, kind string, known map[string]bool, changed func(string, []byte),
+) {
+	f.follow(ctx, kind, known, changed)
+}
+
+// Sweep removes marks that are older than a time.
+func (f *Facts) Sweep(ctx context.Context, older time.Duration) (int, error) {
+	return f.sweep(ctx, older)
 }

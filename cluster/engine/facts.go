@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"mirrord/store"
@@ -21,6 +23,7 @@ const factsBucket = "mirrord-facts"
 
 // Facts are values that the nodes of a cluster share. Safe for concurrent use.
 type Facts struct {
+	js jetstream.JetStream
 	kv jetstream.KeyValue
 }
 
@@ -31,10 +34,14 @@ var ErrNoFacts = errors.New("the cluster has no shared facts: its nodes are of a
 
 // Facts opens what the nodes share besides sites. It waits for the keepers until ctx ends.
 func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		kv, err := openBucket(ctx, e.nc, factsBucket, "mirrord: what nodes share besides sites", e.o.Replicas)
 		if err == nil {
-			return &Facts{kv}, nil
+			return &Facts{js, kv}, nil
 		}
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, ErrNoFacts
@@ -51,41 +58,84 @@ const factWithin = 15 * time.Second
 // changesMost is how often a change is tried again when others write the same key.
 const changesMost = 100
 
-// Change implements store.Shared.
+// Change implements store.Shared. What a keeper that died was asked is never answered: it is asked again
+// after firstAnswer, then after twice the time.
 func (f *Facts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), factWithin)
 	defer cancel()
-	name := escape(kind) + "." + escape(key)
+	c := changing{name: escape(kind) + "." + escape(key), change: change}
+	within := firstAnswer
 	for range changesMost {
-		was, revision, err := f.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		now, err := change(was)
-		if err != nil || (now == nil && was == nil) || (now != nil && was != nil && bytes.Equal(now, was)) {
-			return err
-		}
+		short, stop := context.WithTimeout(ctx, within)
+		done, err := c.try(short, f)
+		stop()
+		again := retryOpen
 		switch {
-		case now == nil:
-			err = f.kv.Delete(ctx, name, jetstream.LastRevision(revision))
-		case was == nil:
-			_, err = f.kv.Create(ctx, name, now)
+		case done:
+			return err
+		case errors.Is(err, errOther):
+			again = 5 * time.Millisecond // the keeper that was read may not have it yet
 		default:
-			_, err = f.kv.Update(ctx, name, now, revision)
+			within *= 2
 		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
-			if !pause(ctx, 5*time.Millisecond) { // the keeper that was read may not have it yet
-				return ctx.Err()
-			}
-		default:
+		if hopeless(err) || !pause(ctx, again) {
 			return fmt.Errorf("write %s %s: %w", kind, key, err)
 		}
 	}
 	return fmt.Errorf("write %s %s: too many write it at the same time", kind, key)
 }
+
+// hopeless reports whether keepers that answer would say the same.
+func hopeless(err error) bool {
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed) ||
+		errors.Is(err, jetstream.ErrInvalidKey)
+}
+
+// changing is a change of a value, which may take several attempts.
+type changing struct {
+	name   string
+	change func([]byte) ([]byte, error)
+
+	revision uint64 // that now replaces
+	now      []byte
+	silent   bool // now was written without an answer: it may count
+}
+
+// try tries once. It is done when the value is changed, or is not to be, or change fails.
+func (c *changing) try(ctx context.Context, f *Facts) (done bool, err error) {
+	was, revision, err := f.get(ctx, c.name)
+	switch {
+	case err != nil:
+		return false, err
+	case c.silent && sameValue(was, c.now):
+		return true, nil
+	case !c.silent || revision != c.revision:
+		now, err := c.change(was)
+		if err != nil || sameValue(was, now) {
+			return true, err
+		}
+		c.now, c.revision, c.silent = now, revision, false
+	}
+	switch {
+	case c.now == nil:
+		err = f.kv.Delete(ctx, c.name, jetstream.LastRevision(revision))
+	case was == nil:
+		_, err = f.kv.Create(ctx, c.name, c.now)
+	default:
+		_, err = f.kv.Update(ctx, c.name, c.now, revision)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return false, fmt.Errorf("%w: %w", errOther, err)
+	}
+	c.silent = true
+	return false, err
+}
+
+// sameValue compares values, of which nil is none.
+func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // get reads a value; nil: there is none.
 func (f *Facts) get(ctx context.Context, name string) (value []byte, revision uint64, err error) {
@@ -125,13 +175,18 @@ const refollow = time.Hour
 // Follow calls changed with each value of a kind, and with each that changes, until ctx ends; nil: it was
 // removed. Values that are known come again now and then.
 func (f *Facts) Follow(ctx context.Context, kind string, changed func(key string, value []byte)) {
+	known := map[string]bool{}
 	for ctx.Err() == nil {
-		f.follow(ctx, kind, changed)
+		f.follow(ctx, kind, known, changed)
 		pause(ctx, time.Second)
 	}
 }
 
-func (f *Facts) follow(ctx context.Context, kind string, changed func(string, []byte)) {
+// follow follows for a time. known are the keys of the values that changed was called with: those that are
+// not there any more were removed before it began.
+func (f *Facts) follow(
+	ctx context.Context, kind string, known map[string]bool, changed func(string, []byte),
+) {
 	ctx, cancel := context.WithTimeout(ctx, refollow)
 	defer cancel()
 	w, err := f.kv.WatchFiltered(ctx, []string{escape(kind) + ".>"})
@@ -141,6 +196,7 @@ func (f *Facts) follow(ctx context.Context, kind string, changed func(string, []
 	defer w.Stop()
 	late := time.NewTimer(firstWithin)
 	defer late.Stop()
+	removed := maps.Clone(known)
 	first := true
 	for {
 		select {
@@ -155,16 +211,24 @@ func (f *Facts) follow(ctx context.Context, kind string, changed func(string, []
 			case e == nil: // that was all
 				late.Stop()
 				first = false
+				for key := range removed {
+					delete(known, key)
+					changed(key, nil)
+				}
 				continue
 			case first:
 				late.Reset(firstWithin)
 			}
 			_, word, _ := strings.Cut(e.Key(), ".")
-			value := e.Value()
+			key, value := unescape(word), e.Value()
 			if e.Operation() != jetstream.KeyValuePut {
 				value = nil
 			}
-			changed(unescape(word), value)
+			if known[key] = true; value == nil {
+				delete(known, key)
+			}
+			delete(removed, key)
+			changed(key, value)
 		}
 	}
 }

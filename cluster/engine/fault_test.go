@@ -99,6 +99,31 @@ func TestKeeperCutOff(t *testing.T) {
 	until(t, "it has its share again", has)
 }
 
+// A keeper with another secret does not part a node from the others.
+func TestKeeperOfAnotherSecret(t *testing.T) {
+	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
+	k.Listen = freePort(t)
+	other := ""
+	o := keepersWith(t, 1, func(own *keeper.Options) {
+		own.Listen, own.Secret, k.Log = freePort(t), "another", own.Log
+		other = own.Listen
+	})
+	o.Keeper, o.Servers, o.Node = nil, []string{"nats://" + k.Listen, "nats://" + other}, "a"
+	s, err := keeper.Start(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := node(t, o)
+	until(t, "it takes part", a.Acting)
+	s.Close()
+	until(t, "its session is over", func() bool { return !a.Acting() }) // it has tried the other one, in vain
+	if s, err = keeper.Start(k); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	until(t, "it takes part again", a.Acting)
+}
+
 // When the only keeper stops and starts, nodes go on; when it starts with an empty disk they do as soon as
 // one has made what it lacks.
 func TestKeeperStarts(t *testing.T) {

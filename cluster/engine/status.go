@@ -165,6 +165,9 @@ func (e *Engine) Drain(ctx context.Context, node string, off bool) (err error) {
 // ErrMember says that a node is part of the cluster.
 var ErrMember = errors.New("the node is part of the cluster; stop its daemon first")
 
+// ErrNoMember says that a cluster never had a node.
+var ErrNoMember = errors.New("the cluster never had a node of that name")
+
 // Remove forgets a node that is gone for good, and returns how many hosts lose their home: others mirror
 // them again.
 func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error) {
@@ -172,8 +175,14 @@ func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error)
 	if err != nil {
 		return 0, err
 	}
-	if member > 0 {
+	_, ever, err := get[lease.Beat](ctx, e.kv, keyBeat+escape(node))
+	switch {
+	case err != nil:
+		return 0, err
+	case member > 0:
 		return 0, fmt.Errorf("remove %s: %w", node, ErrMember)
+	case ever == 0:
+		return 0, fmt.Errorf("remove %s: %w", node, ErrNoMember)
 	}
 	var keys []string
 	err = list(ctx, e.kv, func(entry jetstream.KeyValueEntry) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -191,7 +192,10 @@ wait until the node is drained no more.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				return e.Drain(ctx, args[0], off)
+				if err := e.Drain(ctx, args[0], off); err != nil || off {
+					return err
+				}
+				return warnOfStranger(ctx, a, e, args[0])
 			})
 		},
 	}
@@ -212,6 +216,9 @@ not removed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
 				n, err := e.Remove(ctx, args[0])
+				if err == nil {
+					err = forgetNode(ctx, e, args[0])
+				}
 				if err == nil {
 					a.printf("%s is forgotten; it was the home of %d hosts\n", args[0], n)
 				}
@@ -473,14 +480,12 @@ const adoptedWithin = 10 * time.Second
 func (n *node) take(x *app.App) (stop func()) {
 	x.Owner, x.Robots = n.Engine, n.robots
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n.Run(ctx)
-	}()
+	var wg sync.WaitGroup
+	wg.Go(func() { n.Run(ctx) })
+	wg.Go(func() { engine.SweepFacts(ctx, n.Engine, n.facts) })
 	return func() {
 		cancel()
-		<-done
+		wg.Wait()
 	}
 }
 

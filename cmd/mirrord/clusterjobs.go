@@ -160,3 +160,28 @@ func lookAtCluster(ctx context.Context, e *engine.Engine) (*clusterState, error)
 	}
 	return out, err
 }
+
+// forgetNode forgets how the job files of a node differ.
+func forgetNode(ctx context.Context, e *engine.Engine, node string) error {
+	facts, err := e.Facts(ctx)
+	if errors.Is(err, engine.ErrNoFacts) { // as above
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return app.ForgetNodeJobs(facts, node)
+}
+
+// warnOfStranger says that no node of a name is part of the cluster: it may be one that starts later.
+func warnOfStranger(ctx context.Context, a *cli, e *engine.Engine, node string) error {
+	s, err := e.Look(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(s.Nodes, func(n engine.NodeStatus) bool { return n.Name == node }) {
+		fmt.Fprintf(a.stderr, "mirrord: no node %s is part of the cluster now; should one of that name start, it "+
+			"takes no sites\n", node)
+	}
+	return nil
+}

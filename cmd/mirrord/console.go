@@ -298,12 +298,20 @@ func openOrders(
 		if err == nil {
 			opened, err = orders.New(o)
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if !errors.Is(err, orders.ErrKeepers) {
 			return opened, err
 		}
-		a.Log.Warn("the keepers do not answer; this node waits", "err", err)
+		a.Log.Warn("this node waits", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(keepersAgain):
+		}
 	}
 }
+
+// keepersAgain is the pause before a node that starts asks keepers again.
+const keepersAgain = time.Second
 
 func (d *consoleDoor) listen() (net.Listener, error) {
 	if d.flags.listen != "" {

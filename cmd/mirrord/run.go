@@ -103,8 +103,15 @@ func run(ctx context.Context, e env, args []string) int {
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	code := exitCode(err, a.started)
+	if err == nil && readsMirrors(cmd.Name()) {
+		for _, name := range cmd.Flags().Args() {
+			if note := app.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
+				fmt.Fprintf(e.stderr, "mirrord: %s\n", note)
+			}
+		}
+	}
 	var said *app.Error
 	if err == nil || (errors.As(err, &said) && said.Err == nil) {
 		return code
@@ -126,6 +133,13 @@ func run(ctx context.Context, e env, args []string) int {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}
 	return code
+}
+
+// readsMirrors reports whether a command shows what a mirror on this machine has.
+func readsMirrors(command string) bool {
+	return slices.Contains([]string{
+		"versions", "diff", "explain", "export", "verify", "evolution", "rules", "plan", "replay", "tune",
+	}, command)
 }
 
 // withFlag returns the text of an error with the flag that sets what it is about.

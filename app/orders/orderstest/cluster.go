@@ -92,6 +92,16 @@ func (n *FakeCluster) Notice(node string) {
 	delete(n.sessions, node)
 }
 
+// Break lets writes of facts fail of which which says so, as without keepers; nil: none.
+func (n *FakeCluster) Break(which func(ref string) bool) {
+	n.facts.mu.Lock()
+	defer n.facts.mu.Unlock()
+	n.facts.broken = which
+}
+
+// Facts are what the nodes share.
+func (n *FakeCluster) Facts() orders.ClusterFacts { return n.facts }
+
 // Drain lets a node take nothing.
 func (n *FakeCluster) Drain(node string) {
 	n.mu.Lock()
@@ -146,6 +156,13 @@ type sharedFacts struct {
 	store.Shared
 	mu      sync.Mutex
 	changed chan struct{}
+	broken  func(key string) bool
+}
+
+func (f *sharedFacts) breaks() func(string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
 }
 
 func (f *sharedFacts) tell() {
@@ -163,6 +180,9 @@ func (f *sharedFacts) next() <-chan struct{} {
 
 // Change implements store.Shared.
 func (f *sharedFacts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
+	if breaks := f.breaks(); breaks != nil && breaks(key) {
+		return errors.New("no keeper answers")
+	}
 	err := f.Shared.Change(kind, key, change)
 	if err == nil {
 		f.tell()
