@@ -79,7 +79,8 @@ func policyKeys() []Key {
 				"found later than this it falls, to half at least. mirrord tune JOB --late TIME proposes it with " +
 				"the price that belongs to it. 0 is no goal.",
 			Risk: "It is a mean, and a goal that the price has to fit: single pages may wait for longer, up to " +
-				"limits.max_skip and limits.max_skip_time. A run that finds much requests more.",
+				"limits.max_skip and limits.max_skip_time. A run that finds much requests more, but " +
+				"limits.max_requests wins.",
 			field: func(j *Job) any { return &j.Adaptive.Late },
 		},
 		{

@@ -40,6 +40,23 @@ type kept struct {
 	stale            float64 // mean share of files that are not as they are on the site
 	skipped          int64
 	steps, withSteps int
+	weeks            []keptWeek // after the first sync
+}
+
+// keptWeek is what one sync came to.
+type keptWeek struct {
+	requests int64 // that the server saw
+	// files: what changed since the version before, how much of that is new, what the mirror has otherwise
+	changes, entered, stale int
+}
+
+// late is for how many hours a change was missing, in the mean over some weeks, as replay counts it.
+func late(weeks []keptWeek) float64 {
+	stale, changes := 0, 0
+	for _, w := range weeks {
+		stale, changes = stale+w.stale, changes+w.changes
+	}
+	return 7 * 24 * float64(stale) / float64(max(changes, 1))
 }
 
 // subject is a site that goes on by itself.
@@ -80,8 +97,10 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 	out := kept{policy: p}
 	week := time.Date(2025, 1, 6, 3, 0, 0, 0, time.UTC)
 	var before int64
+	var was map[string][32]byte
 	for i := range syncs {
 		var changed []string
+		made := s.count()
 		if i > 0 {
 			changed = s.advance()
 			week = week.Add(7 * 24 * time.Hour)
@@ -100,7 +119,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			tb.Fatalf("%s, sync %d: %v, %+v", p, i, err, sum)
 		}
 		if i == 0 {
-			before = s.count()
+			before, was = s.count(), s.state()
 			continue
 		}
 		have := map[string][32]byte{}
@@ -113,12 +132,16 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			tb.Fatal(err)
 		}
 		want := s.state()
-		found := 0
+		found, entered := 0, 0
 		for _, changed := range changed {
 			if have[changed] == want[changed] { // also of what is gone
 				found++
 			}
+			if _, is := was[changed]; !is {
+				entered++
+			}
 		}
+		was = want
 		stale, all := 0, len(want)
 		for p, d := range want {
 			if have[p] != d {
@@ -132,6 +155,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			}
 		}
 		out.steps++
+		out.weeks = append(out.weeks, keptWeek{s.count() - made, len(changed), entered, stale})
 		out.skipped += sum.Skipped
 		out.stale += float64(stale) / float64(all)
 		if n := len(changed); n > 0 {

@@ -13,7 +13,8 @@ import "math"
 // And the price falls while what is found had waited for longer than it may. How long a change waited nobody
 // knows, but it came after the first look that could not have seen it: in the mean it is half of the time
 // since the run after the last look, and nothing for what the last run looked at. The model counts both when
-// it learns a run, so all that a plan needs of earlier runs is in their observations.
+// it learns a run, so all that a plan needs of earlier runs is in their observations, but for one thing: what
+// a hub, a feed or a sitemap told of had not changed when that was last looked at (Run.Told).
 
 // The price falls with the square root of how many times too long changes had waited, and not below this part
 // of it: most of the waiting is that of a few changes, which say little of the next ones.
@@ -31,15 +32,27 @@ func wait(m *Model, r *Run, first bool) {
 				continue
 			}
 			found++
-			if last := m.last(u); last > 0 && int(last) < m.runs-1 {
-				since := m.times[last+1]
-				if r.Time != 0 && since != 0 {
-					waited += float64(max(0, r.Time-since)) / 2
-				}
-			}
+			waited += Waiting(m, u, r.Time)
 		}
 	}
-	m.changes, m.waited = append(m.changes, found), append(m.waited, waited)
+	m.changes, m.waited = append(m.changes, found), append(m.waited, max(0, waited-r.Told))
+}
+
+// Waiting is for how many seconds, in the mean, a change of a unit has waited that the next run finds, at
+// Unix seconds; 0 when that is not known.
+func Waiting(m *Model, u ID, now int64) float64 {
+	if int(u) >= len(m.dir) {
+		return 0
+	}
+	last := m.last(u)
+	if last == 0 || int(last) == m.runs {
+		return 0
+	}
+	since := m.times[last+1]
+	if now == 0 || since == 0 {
+		return 0
+	}
+	return float64(max(0, now-since)) / 2
 }
 
 // goal is the part of the price that is left for the sake of a goal of lateness; 0: there is none.

@@ -78,6 +78,27 @@ func TestGoalFindsAllAtOnce(t *testing.T) {
 	}
 }
 
+// What something told of did not wait since its own last look.
+func TestToldOfDidNotWait(t *testing.T) {
+	f := newFake(t, 10)
+	f.full(0, 1)
+	for range 4 {
+		f.learn(&Run{Asked: setOf(ids(0, 5))})
+	}
+	want := 14 * 86_400.0 // half of the four weeks that looked at others
+	if got := Waiting(f.m, 7, f.m.times[f.m.runs]+7*86_400); got != want || Waiting(f.m, 3, 1<<40) != 0 ||
+		Waiting(f.m, 100, 1<<40) != 0 {
+		t.Errorf("%v s, want %v, and nothing for what the last run looked at or nobody knows", got, want)
+	}
+	for told, left := range map[float64]float64{0: 2 * want, want: want, 3 * want: 0} {
+		m := *f.m
+		wait(&m, &Run{Time: m.times[m.runs] + 7*86_400, Changed: setOf([]ID{3, 7, 8}), Told: told}, false)
+		if got := m.waited[len(m.waited)-1]; got != left {
+			t.Errorf("%v s when %v s were told of, want %v", got, told, left)
+		}
+	}
+}
+
 func TestBadGoal(t *testing.T) {
 	if _, err := Standard().Plan(NewModel(), Options{Policy: Adaptive, Late: -1}); err == nil {
 		t.Error("a goal of less than nothing was taken")

@@ -26,17 +26,21 @@ type Run struct {
 	Entered []Span // not there before
 	Left    []Span // not there any more
 	Brought []Span // that named URLs which nobody knew of; may be left out
+
+	// how many seconds too long changes seem to have waited by Waiting, since something told of them
+	// that had not when it was last observed
+	Told float64
 }
 
 // Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing
 // but that time went by. A run costs time in proportion to what it observed, whatever the size of the site.
 func (m *Model) Learn(r *Run) {
+	first := m.seen == 0
+	wait(m, r, first)
 	m.clock.step(r.Time)
 	m.times = append(m.times, r.Time)
 	m.runs++
 	now := int32(m.runs)
-	first := m.seen == 0
-	wait(m, r, first)
 	m.touched = m.touched[:0]
 	m.observe(r.Changed, observed|active)
 	m.observe(r.Left, observed|active)

@@ -4,6 +4,7 @@ package retrieve
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -285,11 +286,11 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 			s.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
-	hints, err := p.HintsToKeep()
+	hints, told, err := p.ToKeep()
 	if err != nil {
 		return skipped, err
 	}
-	return skipped, s.facts.SetFact(spare.HintsFact, hints)
+	return skipped, errors.Join(s.facts.SetFact(spare.HintsFact, hints), s.facts.SetFact(spare.ToldFact, told))
 }
 
 // keepTrust stores what was learned of sources of evidence.

@@ -123,6 +123,9 @@ func (a *Advice) MakePlan(t PlanTerms, known func() KnownSite) (why string, err 
 	if o.Hints, err = a.o.Facts.Fact(HintsFact); err != nil {
 		return "", err
 	}
+	if o.Told, err = a.o.Facts.Fact(ToldFact); err != nil {
+		return "", err
+	}
 	o.Site = known()
 	a.Plan, why, err = NewPlanner(o)
 	a.Evidence.Follow(a.Plan)

@@ -66,7 +66,10 @@ type looks struct {
 }
 
 // lookSets are what the runs of a look observed.
-type lookSets struct{ asked, spared, changed, entered, left, brought store.IDs }
+type lookSets struct {
+	asked, spared, changed, entered, left, brought store.IDs
+	told                                           float64 // seconds, see policy.Run
+}
 
 // take takes what a run observed.
 func (l *looks) take(at int64, s lookSets) {
@@ -75,6 +78,7 @@ func (l *looks) take(at int64, s lookSets) {
 		o.asked, o.spared = union(o.asked, s.asked), union(o.spared, s.spared)
 		o.changed, o.brought = union(o.changed, s.changed), union(o.brought, s.brought)
 		o.entered, o.left = union(minus(o.entered, s.left), s.entered), union(minus(o.left, s.entered), s.left)
+		o.told += s.told
 		return
 	}
 	l.flush()
@@ -95,6 +99,7 @@ func (l *looks) flush() {
 		Entered: policy.Spans(l.sets.entered),
 		Left:    policy.Spans(l.sets.left),
 		Brought: policy.Spans(l.sets.brought),
+		Told:    l.sets.told,
 	})
 }
 

@@ -96,6 +96,7 @@ type ModelOptions struct {
 	Exact    bool
 	Looks    bool          // runs that lie close together are one look, see lookGap
 	Interval time.Duration // of the schedule; 0 for a job without one
+	Told     toldTimes     // of earlier runs
 }
 
 // Model learns from the past.
@@ -249,6 +250,7 @@ func (l *learner) learn(o *store.Observation, n int) {
 			changed: o.Changed,
 			entered: o.Entered,
 			left:    o.Left,
+			told:    l.o.Told[o.Run],
 		}
 		if n > 1 {
 			s.brought = namedBy(l.known.Table, o.Entered)

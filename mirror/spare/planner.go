@@ -45,6 +45,7 @@ type Planner struct {
 	said   map[uint32][]uint32 // by document: of what it says something new; until its outcome is passed
 	asked  [policy.Cheap]int64 // by policy.Why
 	hinted hints
+	told   toldTimes
 }
 
 // planPhase says what the plan may hand out now.
@@ -71,6 +72,7 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 		Exact:    o.policy().Rules,
 		Looks:    o.policy().Weighs && o.Job.LearnFor() > 0,
 		Interval: o.Job.UsualInterval(),
+		Told:     newTold(o.Told),
 	}
 	if o.policy().Listings {
 		how.Listings = o.Listings
@@ -121,6 +123,7 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		found:   map[uint32]int{},
 		said:    map[uint32][]uint32{},
 		hinted:  newHints(o.Hints),
+		told:    newTold(o.Told),
 	}
 	p.order.by = m.ByKey
 	p.loose = len(p.origins) > 1
@@ -198,7 +201,11 @@ func (p *Planner) Tell(id uint32, seen ledger.Seen) {
 // pass tells the plan outcomes.
 func (p *Planner) pass(all []policy.Outcome) {
 	for _, o := range all {
-		o.Told = p.hinted.tell(uint32(o.Unit), o.Result == policy.Changed || o.Result == policy.Gone)
+		changed := o.Result == policy.Changed || o.Result == policy.Gone
+		if changed {
+			p.tellWaiting(o.Unit)
+		}
+		o.Told = p.hinted.tell(uint32(o.Unit), changed)
 		p.plan.Tell(o)
 		doc := uint32(o.Unit)
 		for _, id := range p.said[doc] {
@@ -276,8 +283,15 @@ func (p *Planner) Heeds(doc uint32) bool {
 	return p.hinted.heeds(doc)
 }
 
-// HintsToKeep is to be stored as HintsFact at the end of the run. No worker may run.
-func (p *Planner) HintsToKeep() ([]byte, error) { return p.hinted.fact() }
+// ToKeep is to be stored as HintsFact and ToldFact at the end of the run. No worker may run.
+func (p *Planner) ToKeep() (hints, told []byte, err error) {
+	hints, err = p.hinted.fact()
+	if err != nil {
+		return nil, nil, err
+	}
+	told, err = p.told.fact()
+	return hints, told, err
+}
 
 // Under a policy that decides on listings, a directory listing is requested when that pays. It shows all
 // files of its directory, so it is worth what they are together (policy.Model.Vouch). When it does not pay,

@@ -103,7 +103,7 @@ func TestPlanSkipsWhatDoesNotPay(t *testing.T) {
 // How late changes were found is known from the observations: a job with a goal asks for less than its price
 // when they were found later.
 func TestPlanKeepsAGoalOfLateness(t *testing.T) {
-	asked := func(late time.Duration) int {
+	asked := func(late time.Duration, told string) int {
 		p := planned(t, 20, func(o *PlanOptions) {
 			later := busy(20)
 			for i := 10; i < 18; i++ {
@@ -111,16 +111,78 @@ func TestPlanKeepsAGoalOfLateness(t *testing.T) {
 			}
 			later[18].Changed = store.IDs{{First: 40, Last: 59}}
 			o.Site, _ = pages(100, later...)
-			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 0.02, late
+			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.02, late, []byte(told)
 			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
 		})
 		p.Open()
 		return len(drain(p, asBefore))
 	}
-	with, without := asked(time.Minute), asked(0)
-	t.Logf("%d requests, %d without a goal", with, without)
-	if with <= without {
-		t.Errorf("%d requests with a goal of a minute, %d without one", with, without)
+	with, without, told := asked(time.Minute, ""), asked(0, ""), asked(time.Minute, `{"20": 1e9}`)
+	t.Logf("%d requests, %d without a goal, %d when something told of the changes", with, without, told)
+	if with <= without || told != without {
+		t.Errorf("%d requests with a goal of a minute, %d without one, %d when something told of the changes", with,
+			without, told)
+	}
+}
+
+// What a source told of had not changed when the source was last looked at, however long ago that of the page
+// was. It is remembered for as many runs as count.
+func TestToldOfDidNotWait(t *testing.T) {
+	const day = 86_400
+	fact := []byte(`{"1": 5, "2": 7}`)
+	for run := 3; run < 70; run++ {
+		x := newTold(fact)
+		x[run] = 1
+		var err error
+		if fact, err = x.fact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x := newTold(fact); len(x) != toldRuns || x[69] != 1 || x[2] != 0 {
+		t.Errorf("of 69 runs are remembered: %v", x)
+	}
+	if x := newTold([]byte(`{"1":`)); len(x) != 0 {
+		t.Errorf("of what cannot be read is remembered: %v", x)
+	}
+	for name, from := range map[string]uint32{
+		"a sitemap":                     fromKind(ledger.BySitemap),
+		"a page of the run before":      5,
+		"a page that waited as long":    50,
+		"nothing":                       0,
+		"a page that no run has known":  200,
+		"a sitemap, and it was as ever": fromKind(ledger.BySitemap),
+	} {
+		p := planned(t, 20, func(o *PlanOptions) {
+			later := busy(20)
+			for i := 10; i < 19; i++ { // 9 days, from the 11th on
+				later[i].Asked, later[i].Changed = store.IDs{{First: 0, Last: 9}}, nil
+			}
+			o.Site, _ = pages(100, later...)
+			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 1, time.Hour
+			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
+		})
+		p.Open()
+		if from != 0 {
+			p.hinted.list = append(p.hinted.list, hint{40, from})
+		}
+		drain(p, func(id uint32) ledger.Seen {
+			if id == 40 && !strings.HasSuffix(name, "as ever") {
+				return ledger.Asked | ledger.Changed
+			}
+			return ledger.Asked
+		})
+		_, fact, err := p.ToKeep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0.0
+		switch name {
+		case "a sitemap", "a page of the run before", "a page that no run has known":
+			want = 4.5 * day
+		}
+		if got := newTold(fact)[21]; got != want {
+			t.Errorf("%s told of it: %v s too long, want %v", name, got, want)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type PlanOptions struct {
 	Trusted  bool         // what listings say is believed
 	First    admit.Priorities
 	Hints    []byte         // the HintsFact of earlier runs
+	Told     []byte         // the ToldFact of earlier runs
 	Weights  policy.Weights // what answers transfer, for a job with a price of bytes
 
 	PlanTerms
