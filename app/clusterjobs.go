@@ -77,6 +77,9 @@ type JobsLook struct {
 // baseFile lies in the state directory and has the JobSet that was last the same here and in the cluster.
 const baseFile = "cluster-jobs.json"
 
+// errFacts says that what the nodes share is not known: the keepers do not answer.
+var errFacts = errors.New("what the nodes of the cluster share cannot be read")
+
 // Look compares. Nothing is changed, but that files which are the same are noted to be.
 func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	l := &JobsLook{local: JobSet{}, files: map[string]*JobText{}}
@@ -97,7 +100,7 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	}
 	head, err := c.Facts.Get(ctx, kindJobs, jobsHead)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errFacts, err)
 	}
 	if head != nil {
 		l.Cluster = new(SharedJobs)

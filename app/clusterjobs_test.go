@@ -198,6 +198,11 @@ func TestClusterJobs(t *testing.T) {
 	if err != nil || len(texts) != 1 {
 		t.Errorf("%d texts of one file, %v", len(texts), err)
 	}
+	b.Facts = &failingFacts{Facts: facts}
+	if now, changed := b.settle(t.Context()); changed || now != nil {
+		t.Errorf("keepers that are away: %+v", now)
+	}
+	b.Facts = facts
 	err = facts.Change(kindJobs, jobsHead, func([]byte) ([]byte, error) {
 		return []byte(`{"files":{"../y":"00"}}`), nil
 	})

@@ -60,10 +60,10 @@ func sameJobs(a, b *NodeJobs) bool {
 // settle does what is to be done; changed: files were written. nil is nothing new.
 func (c *ClusterJobs) settle(ctx context.Context) (now *NodeJobs, changed bool) {
 	l, err := c.Look(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, false
-		}
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errFacts): // nothing could be said there either; tried again
+		return nil, false
+	case err != nil:
 		return &NodeJobs{State: JobsUnknown, Error: err.Error()}, false
 	}
 	switch {

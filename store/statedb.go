@@ -244,7 +244,7 @@ func (s *State) replaceDB(why error) error {
 		if sites > 0 {
 			s.opt.Log.Warn(
 				"mirror.db was missing or empty; it was made again from the sites: older entries of the run log and "+
-					"tests of replicas are lost", "sites", sites)
+					"tests of replicas are lost", "sites", sites, "state", s.Dir)
 		}
 		return nil
 	}

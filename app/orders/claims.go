@@ -42,8 +42,9 @@ type claims struct {
 	patience time.Duration
 	log      *slog.Logger
 
-	over map[Claim]time.Time   // since when a session was seen to be over
-	free map[OrderID]time.Time // since when nobody works on an order that waits for a node
+	over   map[Claim]time.Time   // since when a session was seen to be over
+	unsure bool                  // of another one that is not known
+	free   map[OrderID]time.Time // since when nobody works on an order that waits for a node
 }
 
 // stale is how much older than the last write what a keeper says may be.
@@ -62,11 +63,12 @@ func (c *claims) claim(was Claim) (_ Claim, ok bool) {
 func (c *claims) look(ctx context.Context, held []Claim) {
 	now := time.Now()
 	was := c.over
-	c.over = map[Claim]time.Time{}
+	c.over, c.unsure = map[Claim]time.Time{}, false
 	for _, h := range held {
 		over, err := c.cluster.Over(ctx, h.Node, h.Session)
 		if err != nil {
 			c.log.Debug("whether a node works on an order is not known", "node", h.Node, "err", err)
+			c.unsure = true
 		}
 		if err != nil || !over {
 			continue

@@ -107,6 +107,24 @@ func TestSessionEndsInClaim(t *testing.T) {
 	}
 }
 
+// A node that cannot know at first whether the session of another one is over asks again soon.
+func TestOverNotKnown(t *testing.T) {
+	site, nodes := newCounted(t), orderstest.NewCluster(t)
+	nodes.Drain("b")
+	a, b := nodes.Join(t, "a", site.at), nodes.Join(t, "b", site.at)
+	open := site.shut()
+	defer open()
+	x := placed(t, a, ann, page("/"))
+	orderstest.Until(t, b, x.OrderID, orders.Runs)
+	later(t, "a makes no request", func() bool { return site.count("/") == 2 })
+	nodes.Doubt(3)
+	nodes.Undrain("b")
+	nodes.Over("a")
+	later(t, "b makes no request", func() bool { return site.count("/") == 3 })
+	open()
+	orderstest.Until(t, b, x.OrderID, orders.Done)
+}
+
 // What a run came to is kept although the keepers are away at that moment.
 func TestDoneWithoutKeepers(t *testing.T) {
 	site, nodes := newCounted(t), orderstest.NewCluster(t)

@@ -114,7 +114,7 @@ func (s *Orders) next() (next *Ordered, wait time.Duration) {
 				continue
 			}
 			if x.underWay() && !s.claims.isFree(x, at) {
-				if _, over := s.claims.over[x.Claim]; over {
+				if _, over := s.claims.over[x.Claim]; over || s.claims.unsure {
 					wait = min(wait, stale, s.o.Patience)
 				}
 				continue

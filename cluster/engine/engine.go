@@ -203,6 +203,9 @@ func connect(o Options) (*nats.Conn, error) {
 		nats.ReconnectBufSize(-1),   // what was not sent is an error at once, and is decided again
 		nats.IgnoreAuthErrorAbort(), // else one keeper with another secret would part a node from all
 	}
+	with = append(with, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		o.Log.Debug("the keepers were not heard of for a moment", "err", err) // else it goes to stderr
+	}))
 	if o.Secret != "" {
 		with = append(with, nats.Token(o.Secret))
 	}

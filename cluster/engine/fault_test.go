@@ -3,12 +3,17 @@
 package engine_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
@@ -97,6 +102,22 @@ func TestKeeperCutOff(t *testing.T) {
 	until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
 	wire.Pass(true, true)
 	until(t, "it has its share again", has)
+}
+
+// What the client of the keepers has to say goes to the log.
+func TestKeepersInLog(t *testing.T) {
+	o := keepers(t, 1)
+	var said bytes.Buffer
+	o.Log, o.Node = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug})), "a"
+	e, err := engine.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Connection().ErrorHandler()(e.Connection(), nil, nats.ErrConsumerNotActive)
+	if !strings.Contains(said.String(), nats.ErrConsumerNotActive.Error()) {
+		t.Errorf("%q", &said)
+	}
 }
 
 // A keeper with another secret does not part a node from the others.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -106,18 +107,22 @@ func TestClusterFacts(t *testing.T) {
 		}
 		return jobs
 	}
-	has := map[string]string{}
-	for _, name := range names {
-		wait("all jobs with their nodes on "+name, func() bool {
-			n := 0
+	var has map[string]string
+	since := time.Now() // has is the same
+	wait("all jobs with their nodes on each, which do not move any more", func() bool {
+		for _, name := range names {
+			now := map[string]string{}
 			for _, j := range list(name) {
-				if has[j.Name] = j.Node; j.Node != "" {
-					n++
+				if j.Node != "" {
+					now[j.Name] = j.Node
 				}
 			}
-			return n == sites
-		})
-	}
+			if len(now) != sites || !maps.Equal(has, now) {
+				has, since = now, time.Now()
+			}
+		}
+		return time.Since(since) > 5*time.Second
+	})
 	t.Log(has)
 	for i := range sites {
 		job, from := fmt.Sprintf("s%d", i), names[i%3]

@@ -24,6 +24,7 @@ type FakeCluster struct {
 	members  map[string]string // as the others do
 	drained  map[string]bool
 	begun    int
+	doubts   int
 }
 
 // NewCluster makes a cluster that nobody has joined.
@@ -102,6 +103,13 @@ func (n *FakeCluster) Break(which func(ref string) bool) {
 // Facts are what the nodes share.
 func (n *FakeCluster) Facts() orders.ClusterFacts { return n.facts }
 
+// Doubt lets the next questions whether a session is over have no answer.
+func (n *FakeCluster) Doubt(questions int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.doubts = questions
+}
+
 // Drain lets a node take nothing.
 func (n *FakeCluster) Drain(node string) {
 	n.mu.Lock()
@@ -148,7 +156,13 @@ func (n ofNode) Drained() bool {
 func (n ofNode) Over(_ context.Context, node, session string) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.members[node] != session, nil
+	if n.members[node] == session {
+		return false, nil
+	}
+	if n.doubts--; n.doubts >= 0 {
+		return false, errors.New("no keeper answers")
+	}
+	return true, nil
 }
 
 // sharedFacts are facts that tell of changes.
