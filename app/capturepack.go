@@ -325,7 +325,7 @@ func (s *captureSource) packAll(
 			return err
 		}
 	}
-	return errors.Join(planErr, ctx.Err())
+	return cmp.Or(planErr, ctx.Err())
 }
 
 // addLarge packs and adds a capture that is not held in memory.
@@ -334,7 +334,14 @@ func addLarge(k *capturePacker, c *planned, add func(*planned, *archive.PackedCa
 	if err != nil {
 		return err
 	}
-	return errors.Join(add(c, packed), done())
+	if err := add(c, packed); err != nil {
+		derr := done()
+		if errors.Is(err, warc.ErrLength) {
+			return errors.Join(err, derr)
+		}
+		return err // of a body that was not read to its end, the digest says nothing
+	}
+	return done()
 }
 
 // handOut gives the captures of a plan to the workers, and large ones to the writer.

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/archive"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -45,23 +46,54 @@ func exportDelta(
 	if err != nil {
 		return nil, err
 	}
-	if tree, err = o.withHistory(ctx, a, st, name, tree, base.FS); err != nil {
+	out, err := o.writeDelta(ctx, a, st, name, base.FS, tree)
+	if errors.Is(err, phm.ErrBaseDamaged) {
+		return nil, fmt.Errorf("%w; mirrord verify %s finds all damage: build on another archive, or on a version",
+			err, o.Since)
+	}
+	if err == nil || o.Version != 0 || ctx.Err() != nil {
+		return out, sayDamage(name, err)
+	}
+	why := err
+	if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
+		why = damage // such as a file that is missing
+	}
+	if !isDamage(why) {
+		return nil, err
+	}
+	past, err := openPast(st, name, 0)
+	if err != nil {
+		return nil, sayDamage(name, why)
+	}
+	if out, err = o.writeDelta(ctx, a, st, name, base.FS, past); err != nil {
+		return nil, sayDamage(name, err)
+	}
+	a.warn(treeDamaged(name, why))
+	return out, nil
+}
+
+// writeDelta writes what a tree has and a base does not have. It closes the tree. Before anything is written,
+// all of the tree was read and checked.
+func (o *ExportRequest) writeDelta(
+	ctx context.Context, a *App, st *store.State, name string, base fs.FS, tree versionTree,
+) (_ *Exported, err error) {
+	if tree, err = o.withHistory(ctx, a, st, name, tree, base); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	target := o.watch(ctx, tree)
 	if o.Out == "-" {
-		_, err := phm.PackDelta(o.Stream, base.FS, target)
+		_, err := phm.PackDelta(o.Stream, base, target)
 		return nil, err
 	}
-	if err := roomForDelta(o.Out, base.FS, target); err != nil {
+	if err := roomForDelta(o.Out, base, target); err != nil {
 		return nil, err
 	}
-	d, size, err := packDelta(o.Out, base.FS, target)
+	d, size, err := packDelta(o.Out, base, target)
 	if err != nil {
 		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
 	}
-	out, err := exportedOf(tree, name, o)
+	out, err := exportedOf(tree, name, *o)
 	if err != nil {
 		return nil, err
 	}
@@ -263,10 +295,20 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // roomFor returns an error when a file of so many bytes has no room where it is to lie. What cannot be found
 // out is no error.
 func roomFor(out string, need int64) error {
-	free, err := store.FreeBytes(filepath.Dir(out))
+	return roomIn(filepath.Dir(out), out, need, anotherPlace)
+}
+
+// What to do when a disk is full, by what lies there.
+const (
+	anotherPlace     = "free some space or name another place"
+	anotherTemporary = "free some space or set TMPDIR to another place"
+)
+
+func roomIn(dir, what string, need int64, remedy string) error {
+	free, err := store.FreeBytes(dir)
 	if err != nil || free >= need {
 		return nil
 	}
-	return fmt.Errorf("%s: it takes %s at least, and %s are free there; free some space or name another place",
-		out, mirror.Bytes(need), mirror.Bytes(free))
+	return fmt.Errorf("%s: it takes %s at least, and %s are free there; %s", what, mirror.Bytes(need),
+		mirror.Bytes(free), remedy)
 }

@@ -107,13 +107,17 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 			return nil, &Error{Kind: Usage, Field: FieldMask, Err: err}
 		}
 	}
+	if err := o.hasPlace(form); err != nil {
+		return nil, err
+	}
 	st, err := a.MustState()
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
+	defer func() { err = o.sayRoom(err) }()
 	if o.Single != "" {
-		return exportSingle(ctx, st, name, o)
+		return exportSingle(ctx, a, st, name, o)
 	}
 	if form.Captures != nil {
 		return exportCaptures(ctx, a, st, name, o, form)
@@ -148,10 +152,10 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 		q := o
 		return q.look(st, name, render.CheckTree)
 	})
-	p, streamed := o, o.Out == "-" && !form.Placed
-	if streamed {
+	p, stream := o, &gate{out: o.Stream, look: look}
+	if o.Out == "-" && !form.Placed {
 		beside.Go(func() { look() })
-		p.Stream = gate{o.Stream, look}
+		p.Stream = stream
 	}
 	out, err := exportVersion(ctx, tree, name, p, form, how)
 	if err == nil || o.Version != 0 || ctx.Err() != nil {
@@ -161,7 +165,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	switch damage, lerr := look(); {
 	case lerr == nil && damage != nil:
 		why = damage // such as a file that is missing
-	case streamed:
+	case stream.begun, lerr != nil && errors.Is(err, lerr):
 		return nil, sayDamage(name, cmp.Or(lerr, err))
 	}
 	if isDamage(why) {
@@ -173,15 +177,17 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 // gate holds back what goes to a stream until all files of the tree were looked at: a stream cannot begin
 // again. Meanwhile the first files are packed.
 type gate struct {
-	out  io.Writer
-	look func() (damage, err error)
+	out   io.Writer
+	look  func() (damage, err error)
+	begun bool // something was written
 }
 
-func (g gate) Write(p []byte) (int, error) {
+func (g *gate) Write(p []byte) (int, error) {
 	damage, err := g.look()
 	if err = cmp.Or(err, damage); err != nil {
 		return 0, err
 	}
+	g.begun = true
 	return g.out.Write(p)
 }
 
@@ -251,14 +257,19 @@ func exportStored(
 	if err != nil {
 		return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", why, err, name)
 	}
-	a.warn(fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord "+
-		"verify %s finds all damage, mirrord run-now %s repairs it", name, why, name, name))
+	a.warn(treeDamaged(name, why))
 	tree, err := o.withHistory(ctx, a, st, name, past, nil)
 	if err != nil {
 		return nil, sayDamage(name, err)
 	}
 	out, err := exportVersion(ctx, tree, name, o, form, how)
 	return out, sayDamage(name, err)
+}
+
+// treeDamaged says that an export is made of the stored bodies.
+func treeDamaged(name string, why error) string {
+	return fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord "+
+		"verify %s finds all damage, and then mirrord run-now %s repairs it", name, why, name, name)
 }
 
 // isDamage reports whether an error says that a file is not what it was, or that the disk has lost it.
@@ -272,7 +283,8 @@ func sayDamage(name string, err error) error {
 		return fmt.Errorf("export: %w", lost)
 	}
 	if errors.Is(err, phm.ErrDamaged) {
-		err = fmt.Errorf("%w (mirrord verify %s finds all damage, mirrord run-now %s repairs it)", err, name, name)
+		err = fmt.Errorf("%w (mirrord verify %s finds all damage, and then mirrord run-now %s repairs it)", err,
+			name, name)
 	}
 	return err
 }

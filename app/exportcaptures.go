@@ -217,7 +217,11 @@ func (x *captureExport) write(ctx context.Context, a *App, src *captureSource, t
 		}
 		return nil
 	})
-	return errors.Join(err, w.Close())
+	if err != nil {
+		_ = w.Abort() // err says why
+		return err
+	}
+	return w.Close()
 }
 
 // noteEvery is after how many bytes an export says where it stands.

@@ -22,24 +22,23 @@ import (
 
 // exportSingle writes a page of a version, with all it shows, as one HTML file.
 func exportSingle(
-	ctx context.Context, st *store.State, name string, o ExportRequest,
-) (_ *Exported, err error) {
-	tree, err := openVersion(st, name, o.Version)
-	if err != nil {
-		return nil, err
+	ctx context.Context, a *App, st *store.State, name string, o ExportRequest,
+) (*Exported, error) {
+	version, page, body, err := singleOf(ctx, o.Single, func() (versionTree, error) {
+		return openVersion(st, name, o.Version)
+	})
+	if o.Version == 0 && (isDamage(err) || errors.Is(err, fs.ErrNotExist)) {
+		why := err
+		version, page, body, err = singleOf(ctx, o.Single, func() (versionTree, error) {
+			return openPast(st, name, 0)
+		})
+		if err != nil {
+			return nil, sayDamage(name, why)
+		}
+		a.warn(treeDamaged(name, why))
 	}
-	defer func() { err = errors.Join(err, tree.Close()) }()
-	m, err := phm.OpenMeta(tree)
 	if err != nil {
-		return nil, err
-	}
-	files, page, err := findPage(tree, o.Single)
-	if err != nil {
-		return nil, err
-	}
-	body, err := render.SinglePage(interruptible{tree, ctx}, files, page)
-	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
+		return nil, sayDamage(name, err)
 	}
 	if o.Out == "-" {
 		_, err := o.Stream.Write(body)
@@ -59,12 +58,35 @@ func exportSingle(
 	}
 	return &Exported{
 		Job:     name,
-		Version: m.Version,
+		Version: version,
 		Format:  "html",
 		Path:    o.Out,
 		Files:   1,
 		Bytes:   int64(len(body)),
 	}, nil
+}
+
+// singleOf makes one file of the page at a URL, or at a mirror path. page is its mirror path.
+func singleOf(
+	ctx context.Context, what string, open func() (versionTree, error),
+) (version int, page string, body []byte, err error) {
+	tree, err := open()
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	files, page, err := findPage(tree, what)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	if body, err = render.SinglePage(interruptible{tree, ctx}, files, page); err != nil {
+		return 0, "", nil, fmt.Errorf("export: %w", err)
+	}
+	return m.Version, page, body, nil
 }
 
 // findPage returns the files of a tree by path, and the path of the page at a URL, or at a mirror path.

@@ -5,12 +5,17 @@ package app
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"mirrord/archive"
 	"mirrord/phm"
+	"mirrord/store"
 )
 
 // watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
@@ -68,11 +73,7 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 	if o.Out == "-" && !form.Placed {
 		return nil
 	}
-	out := o.Out
-	if out == "-" {
-		out = os.TempDir() + "/-"
-	}
-	if _, err := os.Stat(out); err == nil && form.Folder() {
+	if _, err := os.Stat(o.Out); err == nil && form.Folder() {
 		return nil // only what differs is written
 	}
 	m, err := phm.OpenMeta(tree)
@@ -90,7 +91,41 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 	if how.Mask != nil {
 		need = 0 // nobody knows what is left
 	}
-	return roomFor(out, need)
+	if o.Out == "-" {
+		return roomIn(os.TempDir(), os.TempDir(), need, anotherTemporary)
+	}
+	return roomFor(o.Out, need)
+}
+
+// hasPlace returns an error when the directory in which a file is to lie does not exist.
+func (o *ExportRequest) hasPlace(form archive.Form) error {
+	if o.Out == "" || o.Out == "-" || (form.Folder() && o.Single == "") {
+		return nil
+	}
+	dir := filepath.Dir(o.Out)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("export to %s: the directory %s does not exist; create it or name another place", o.Out,
+			dir)
+	}
+	return nil
+}
+
+// sayRoom adds to an error of an export what to do when it says that a disk is full.
+func (o *ExportRequest) sayRoom(err error) error {
+	if !noRoom(err) {
+		return err
+	}
+	if _, state := errors.AsType[*store.DiskError](err); state { // which says what to do
+		return err
+	}
+	at, named := errors.AsType[*fs.PathError](err)
+	switch {
+	case o.Out != "-":
+		return fmt.Errorf("%w; %s", err, anotherPlace)
+	case named && strings.HasPrefix(at.Path, os.TempDir()):
+		return fmt.Errorf("%w; %s", err, anotherTemporary)
+	}
+	return fmt.Errorf("%w; free some space there", err)
 }
 
 // leastPacked is what bytes of a type take at the least when they are packed.

@@ -47,6 +47,9 @@ func importAs(
 	}
 	m, err := importInto(ctx, s, copyTo, st.Now())
 	if err = errors.Join(err, s.Close()); err != nil {
+		if noRoom(err) {
+			err = fmt.Errorf("%w; free some space and import it again", err)
+		}
 		return nil, errors.Join(fmt.Errorf("import %s: %w", name, err), st.RemoveSite(as))
 	}
 	return m, nil

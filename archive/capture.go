@@ -119,6 +119,9 @@ type CaptureWriter interface {
 	Add(c *PackedCapture) error
 	// Close writes what is left.
 	Close() error
+	// Abort ends the writing after an error, in place of Close: readers of what was written see that it was cut
+	// off.
+	Abort() error
 }
 
 // WARC is a file of records, each a gzip member.
@@ -205,6 +208,12 @@ func (c *PackedCapture) write(w *warc.Writer) (warc.Extent, error) {
 
 type warcFile struct{ w *warc.Writer }
 
+// Abort begins a member: a file may end behind any of them.
+func (f warcFile) Abort() error {
+	_, err := f.w.WriteMember([]byte("\x1f\x8b\x08"))
+	return err
+}
+
 func (f warcFile) Add(c *PackedCapture) error {
 	_, err := c.write(f.w)
 	return err
@@ -234,6 +243,9 @@ func (f *waczFile) Add(c *PackedCapture) (err error) {
 }
 
 func (f *waczFile) Close() error { return f.b.Close() }
+
+// Abort leaves a ZIP without its directory.
+func (f *waczFile) Abort() error { return f.b.Abort() }
 
 // mostProblems is how many problems a report lists.
 const mostProblems = 1000

@@ -4,7 +4,6 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"io/fs"
 
@@ -27,7 +26,11 @@ func (forms) Zstd() Form {
 func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
 	z := phm.NewZstd(w, o.Crew)
 	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/", Crew: o.Crew})
-	return m, errors.Join(err, z.Close())
+	if err != nil {
+		z.Abort()
+		return nil, err
+	}
+	return m, z.Close()
 }
 
 // Gzip is the same compressed with gzip, which is read and not written.

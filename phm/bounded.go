@@ -84,9 +84,9 @@ func (b *boundedDeflate) Close() error { return b.flate.Close() }
 
 // NewZstd returns a writer that compresses a tar with zstd (RFC 8878), in frames that the crew packs side by
 // side, and keeps to packRatio: what packs better is followed by frames that readers pass over. What is
-// written depends on the bytes alone. Close must be called, also after an error, and ends the workers.
-func NewZstd(w io.Writer, crew inorder.Crew) io.WriteCloser {
-	b := &boundedZstd{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
+// written depends on the bytes alone. Close or Abort must be called, and ends the workers.
+func NewZstd(w io.Writer, crew inorder.Crew) *ZstdWriter {
+	b := &ZstdWriter{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
 	b.frames = inorder.New(crew, packAhead, b.put)
 	b.encoders = make([]*zstdfast.Encoder, b.frames.Workers())
 	for i := range b.encoders {
@@ -95,7 +95,8 @@ func NewZstd(w io.Writer, crew inorder.Crew) io.WriteCloser {
 	return b
 }
 
-type boundedZstd struct {
+// ZstdWriter is what NewZstd returns. It is for one goroutine.
+type ZstdWriter struct {
 	out      *counter
 	frames   *inorder.Lane[*zstdFrame]
 	encoders []*zstdfast.Encoder // by worker
@@ -111,7 +112,7 @@ type zstdFrame struct{ raw, packed []byte }
 // single frame.
 const zstdPart = 4 << 20
 
-func (b *boundedZstd) Write(p []byte) (n int, err error) {
+func (b *ZstdWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		if b.next == nil {
 			b.next = b.frame()
@@ -128,7 +129,7 @@ func (b *boundedZstd) Write(p []byte) (n int, err error) {
 }
 
 // frame returns an empty frame.
-func (b *boundedZstd) frame() *zstdFrame {
+func (b *ZstdWriter) frame() *zstdFrame {
 	select {
 	case f := <-b.free:
 		f.raw, f.packed = f.raw[:0], f.packed[:0]
@@ -139,7 +140,7 @@ func (b *boundedZstd) frame() *zstdFrame {
 }
 
 // pack has the next frame packed.
-func (b *boundedZstd) pack() error {
+func (b *ZstdWriter) pack() error {
 	f := b.next
 	b.next = nil
 	return b.frames.Add(int64(len(f.raw)), func(worker int) (*zstdFrame, error) {
@@ -149,7 +150,7 @@ func (b *boundedZstd) pack() error {
 }
 
 // put writes a frame that is packed, and a skippable one (RFC 8878 3.1.2) that is as long as the ratio wants.
-func (b *boundedZstd) put(f *zstdFrame, _ error) error {
+func (b *ZstdWriter) put(f *zstdFrame, _ error) error {
 	if _, err := b.out.Write(f.packed); err != nil {
 		return err
 	}
@@ -167,7 +168,8 @@ func (b *boundedZstd) put(f *zstdFrame, _ error) error {
 	return nil
 }
 
-func (b *boundedZstd) Close() error {
+// Close writes what is left.
+func (b *ZstdWriter) Close() error {
 	defer b.frames.Close()
 	if b.next != nil {
 		if err := b.pack(); err != nil {
@@ -175,4 +177,14 @@ func (b *boundedZstd) Close() error {
 		}
 	}
 	return b.frames.Flush()
+}
+
+// Abort ends the writing after an error, in place of Close. What was written then ends within a frame, so
+// that its reader sees that more should come: a tar may end behind any file, and most programs say nothing.
+func (b *ZstdWriter) Abort() {
+	b.frames.Close()
+	if b.out.n > 0 {
+		// the beginning of a frame; the error before it is what people are told
+		_, _ = b.out.Write([]byte{0x28, 0xb5, 0x2f, 0xfd})
+	}
 }

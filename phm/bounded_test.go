@@ -96,3 +96,28 @@ func TestBoundedStreams(t *testing.T) {
 		r.Close()
 	}
 }
+
+// TestZstdAbort: what was written before an error is no whole stream, and of nothing nothing is written.
+func TestZstdAbort(t *testing.T) {
+	for _, crew := range []inorder.Crew{{}, {Go: func(f func()) { go f() }, Size: 3}} {
+		for _, size := range []int{100, 41 << 20} {
+			var out bytes.Buffer
+			z := NewZstd(&out, crew)
+			if _, err := z.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			z.Abort()
+			if out.Len() == 0 && size < zstdPart {
+				continue
+			}
+			r, err := zstd.NewReader(&out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := io.Copy(io.Discard, r); err == nil || n == 0 || n >= int64(size) {
+				t.Errorf("%d bytes: %d come out, %v", size, n, err)
+			}
+			r.Close()
+		}
+	}
+}

@@ -24,6 +24,8 @@ var (
 	ErrNotDelta = errors.New("not a delta archive")
 	// ErrBase says that a delta builds on another archive.
 	ErrBase = errors.New("the delta does not fit")
+	// ErrBaseDamaged says that a file of the archive that a delta is to build on is damaged.
+	ErrBaseDamaged = fmt.Errorf("base: %w", ErrDamaged)
 )
 
 // A Delta is what the phm.json of a delta archive says. A delta archive is one whose phm.files has only the

@@ -218,7 +218,7 @@ func TestDeltaRefused(t *testing.T) {
 		t.Errorf("unpack: %v", err)
 	}
 	if _, err := PackDelta(io.Discard, openArchive(t, damaged), keeps); err == nil ||
-		!strings.Contains(err.Error(), `base: copy "style.css"`) {
+		!strings.Contains(err.Error(), `base: damaged: copy "style.css"`) {
 		t.Errorf("a delta to a damaged archive: %v", err)
 	}
 }

@@ -206,7 +206,7 @@ func (p *deltaPacker) wholeSum() (int64, string, error) {
 func sameBody(a *Archive, at string, it item) error {
 	it.fsys, it.path = a, at
 	if err := it.copyTo(io.Discard, make([]byte, 64<<10)); err != nil {
-		return fmt.Errorf("base: %w", err)
+		return fmt.Errorf("%w: %w", ErrBaseDamaged, err)
 	}
 	return nil
 }

@@ -176,8 +176,11 @@ func marshal(v any) ([]byte, error) {
 
 // Close writes pages, index and description, and ends the file.
 func (b *Writer) Close() error {
-	return errors.Join(b.close(), b.index.Close(), b.pages.Close())
+	return errors.Join(b.close(), b.Abort())
 }
+
+// Abort lets go of what was gathered, in place of Close. The file has no end then.
+func (b *Writer) Abort() error { return errors.Join(b.index.Close(), b.pages.Close()) }
 
 func (b *Writer) close() error {
 	if err := b.begin(pagesName, zip.Deflate); err != nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ const onlyInside = `default-src data: blob: 'unsafe-inline' 'unsafe-eval'`
 
 // SinglePage returns a published page with all it shows inside it: styles, images, fonts, scripts and frames
 // as data: URLs. Links to other pages lead to their origins. A policy keeps browsers from loading what is not
-// in the mirror, so that the page makes no request.
+// in the mirror, so that the page makes no request. Each file is checked against files.
 func SinglePage(tree fs.FS, files map[string]*phm.File, path string) ([]byte, error) {
 	f := files[path]
 	if f == nil {
@@ -153,10 +152,5 @@ func (s *singler) read(f *phm.File) ([]byte, error) {
 	if f.Size > maxSingleIn {
 		return nil, fmt.Errorf("%s: %w: it has %d bytes", f.Path, ErrSingle, f.Size)
 	}
-	r, err := phm.OpenRegular(s.tree, f.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, maxSingleIn))
+	return phm.ReadFile(s.tree, f, nil)
 }
