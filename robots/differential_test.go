@@ -73,9 +73,11 @@ func FuzzMatch(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /a*b$\nAllow: /a?b=/c\nCrawl-delay: 1.5\nSitemap: x\n"), "/a/b?c")
 	f.Add([]byte("\xef\xbb\xbfuser agent mirrord/1\r\nDISALLOW /%7e\rRequest-rate: 1/2m"), "/~")
+	f.Add([]byte("\xff\xfeD\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00\n\x00"), "/~")
 	f.Add([]byte("Disallow: /\n#\x00\n:\n::\nUser-agent: *\nUser-agent: mirrord\nDisallow: *$"), "")
 	f.Fuzz(func(t *testing.T, body []byte, url string) {
 		file := Parse(body)
+		body = fromUTF16(body)
 		r := file.Agent("mirrord")
 		ok, rule := r.Allowed(url)
 		if (rule.Line == 0 && !ok) || rule.Line < 0 || rule.Line > len(body)+1 ||

@@ -4,12 +4,14 @@ package robots
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 )
 
 // maxWarnings bounds what a hostile file makes us remember; maxText bounds a rule's text as it is shown.
@@ -54,6 +56,7 @@ func directiveOf(name string) directive {
 // Only the first MaxBytes count, and a line that is cut by them does not.
 func Parse(body []byte) *File {
 	p := parser{file: &File{}, sitemaps: make(map[string]bool)}
+	body = fromUTF16(body)
 	for _, c := range []byte("\xef\xbb\xbf") { // a byte order mark, or the start of one
 		if len(body) > 0 && body[0] == c {
 			body = body[1:]
@@ -85,6 +88,25 @@ func Parse(body []byte) *File {
 		p.warn("the file is longer than 500 KiB, what follows does not count")
 	}
 	return p.file
+}
+
+// fromUTF16 returns a file that begins with the byte order mark of UTF-16 in UTF-8. RFC 9309 has UTF-8 only,
+// but some editors write UTF-16, and its owner means what the file says.
+func fromUTF16(body []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(body, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(body, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return body
+	}
+	units := make([]uint16, 0, len(body)/2)
+	for i := 2; i+1 < len(body); i += 2 {
+		units = append(units, order.Uint16(body[i:]))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 // A parser is the state between two lines.
