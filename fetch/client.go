@@ -247,7 +247,9 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // Request.Gap; a body that broke off is resumed by If-Range where the server gave a strong validator. A
 // broken answer ([Broken]) is requested once more, on a new connection; it counts as requested twice when
 // net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
-// RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
+// RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
+// conditional request is no answer about the resource: it is requested again without the condition, once, and
+// so is what is retried after a 500.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {
@@ -266,6 +268,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
 		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
+		res.Unconditional = t.refused
 		noteProgress(err, t.at > at && t.validator != "")
 		res.Total = time.Since(start)
 		wait, again := time.Duration(0), false
@@ -274,6 +277,10 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			t.restart()
 			wait, again = req.Gap, !restarted
 			restarted = true
+		case err == nil && res.Status == http.StatusPreconditionFailed && t.conditional():
+			// RFC 9110 §13.2.2 has 304 for a GET: this server cannot do with conditions
+			t.plain, t.refused = true, true
+			wait, again = req.Gap, true
 		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
 			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
 			t.identity, wait, again = true, req.Gap, true
@@ -283,6 +290,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			wait += req.Gap
 			tries++
 			t.req.Fresh = t.req.Fresh || Broken(err)
+			t.plain = t.plain || (res.Status == http.StatusInternalServerError) // of the condition, perhaps
 			again = again && (req.Again == nil || req.Again(res, err))
 		}
 		if !again {

@@ -26,6 +26,8 @@ type transfer struct {
 	at       int64     // bytes of the body that the sink has, an earlier run's included
 	begun    Head      // what Begin was told
 	identity bool      // ask for no content coding
+	plain    bool      // ask without conditions
+	refused  bool      // because the server refused one
 	gzipFile bool      // the body is a gzip file that is labelled as coded, see isGzipFile
 	// the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	validator string
@@ -37,6 +39,11 @@ type transfer struct {
 
 // restart forgets what the sink has got.
 func (t *transfer) restart() { t.w, t.at, t.validator, t.total, t.gzipFile = nil, 0, "", -1, false }
+
+// conditional reports whether a request for the whole body is conditional.
+func (t *transfer) conditional() bool {
+	return !t.plain && (t.req.ETag != "" || t.req.LastModified != "")
+}
 
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
@@ -118,7 +125,7 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 		h["Accept-Encoding"] = c.identity // positions in a coded body mean nothing to the sink
 		h["Range"] = []string{fmt.Sprintf("bytes=%d-", t.at)}
 		h["If-Range"] = []string{t.validator}
-	default:
+	case !t.plain:
 		if req.ETag != "" {
 			h["If-None-Match"] = []string{req.ETag}
 		}

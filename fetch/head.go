@@ -57,6 +57,8 @@ type Result struct {
 	Head
 	NotModified bool // 304 to a conditional request
 	SetsCookie  bool // it set a cookie that the Client keeps
+	// Unconditional says that the server answered 412 to a condition, and that it was requested without.
+	Unconditional bool
 
 	Location      site.URL // where a 3xx points
 	Fragment      string   // of Location

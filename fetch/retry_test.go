@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -290,5 +291,61 @@ func TestJunkBetweenAnswers(t *testing.T) {
 			(retries > 0 && (err != nil || m.String() != "good")) {
 			t.Errorf("%d retries: %v, %q", retries, err, m.String())
 		}
+	}
+}
+
+// TestRefusedCondition requests without its validators what a server refuses with them.
+func TestRefusedCondition(t *testing.T) {
+	refuses := func(status string) badserver.Handler {
+		return func(c *badserver.Conn, r *http.Request) bool {
+			if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
+				c.Answer(status, nil)
+				return true
+			}
+			c.Answer("200 OK", []byte(badserver.Page), "Content-Type: text/html", `ETag: "b"`)
+			return true
+		}
+	}
+	const gap = 5 * time.Second
+	tests := []struct {
+		name    string
+		path    string
+		req     Request
+		status  int
+		refused bool
+		waits   pauses
+	}{
+		{"412", "/412", Request{ETag: `"a"`, Gap: gap, NoRetry: true}, 200, true, pauses{gap}},
+		{"412 to a date", "/412", Request{LastModified: "Mon, 02 Nov 2026 10:00:00 GMT"}, 200, true, pauses{0}},
+		{"412 to a plain request", "/always", Request{}, 412, false, nil},
+		{"412 in any case", "/always", Request{ETag: `"a"`}, 412, true, pauses{0}},
+		{"500", "/500", Request{ETag: `"a"`}, 200, false, pauses{500 * time.Millisecond}},
+		{"500, caller retries", "/500", Request{ETag: `"a"`, NoRetry: true}, 500, false, nil},
+	}
+	s := badserver.Start(t)
+	s.Handle("/412", refuses("412 Precondition Failed"))
+	s.Handle("/500", refuses("500 Internal Server Error"))
+	s.Handle("/always", func(c *badserver.Conn, _ *http.Request) bool {
+		c.Answer("412 Precondition Failed", nil)
+		return true
+	})
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p pauses
+			o := Options{
+				Reach:   reach.Policy{All: true},
+				Retries: 3,
+				Sleep:   p.sleep,
+				Rand:    func() float64 { return 0.5 },
+			}
+			tt.req.URL = mustURL(t, s.URL+tt.path)
+			res, err := newClient(t, o).Do(t.Context(), tt.req, new(memory))
+			if err != nil || res.Status != tt.status || res.Unconditional != tt.refused {
+				t.Errorf("status %d, refused %v, %v", res.Status, res.Unconditional, err)
+			}
+			if !slices.Equal(p, tt.waits) {
+				t.Errorf("waited %v, want %v", p, tt.waits)
+			}
+		})
 	}
 }

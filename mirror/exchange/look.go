@@ -163,6 +163,9 @@ func (x *Exchange) request(
 		own:    patient || !alone,
 	}
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
+	if a.Result.Unconditional {
+		rec.NoETag, rec.NoDate = true, true
+	}
 	f, err := x.answer(ctx, rec, came)
 	x.motor.Troubles.EndProbe(u)
 	return f, err

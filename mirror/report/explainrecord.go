@@ -15,6 +15,9 @@ import (
 	"mirrord/store"
 )
 
+// unsent is why a validator is not sent.
+const unsent = "it once stayed the same when the content changed, or the server answered 412 to it"
+
 // history says what was learned of a resource.
 func (e *explainer) history(rec *store.Resource) {
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
@@ -27,11 +30,10 @@ func (e *explainer) history(rec *store.Resource) {
 			what, volatile.MaxHeld, rec.Volatile.Held)
 	}
 	if rec.NoETag {
-		e.say("validators: its ETag is not sent, because it once stayed the same when the content changed")
+		e.say("validators: its ETag is not sent, because " + unsent)
 	}
 	if rec.NoDate {
-		e.say("validators: its Last-Modified is not sent, " +
-			"because it once stayed the same when the content changed")
+		e.say("validators: its Last-Modified is not sent, because " + unsent)
 	}
 	if until, ok := e.v.advice.Validators.Until(rec.URL); ok {
 		e.say("validators: none are sent in its directory before run %d, "+

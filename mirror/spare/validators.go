@@ -106,9 +106,11 @@ func (v *Validators) Until(u site.URL) (run int, ok bool) {
 	return run, v.run < run
 }
 
-// For returns the validators to send for a resource.
+// For returns the validators to send for a resource. What failed when it was last requested is requested
+// without: some servers fail because of them, in each run.
 func (v *Validators) For(rec *store.Resource) (etag, modified string) {
-	if _, without := v.Until(rec.URL); without || v.isAudited(rec.ID) {
+	failed := (rec.Outcome == site.Failed) && (rec.Size <= maxAudited)
+	if _, without := v.Until(rec.URL); failed || without || v.isAudited(rec.ID) {
 		return "", ""
 	}
 	if !rec.NoETag {

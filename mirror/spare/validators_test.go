@@ -89,6 +89,20 @@ func TestUnreliableValidators(t *testing.T) {
 	}
 }
 
+// What failed is requested without validators, unless it is large.
+func TestValidatorsOfFailures(t *testing.T) {
+	v := NewValidators(7)
+	failed := answered304(1)
+	failed.Outcome = site.Failed
+	if tag, date := v.For(failed); tag != "" || date != "" {
+		t.Errorf("a failure is requested with %q, %q", tag, date)
+	}
+	failed.Size = maxAudited + 1
+	if tag, date := v.For(failed); tag == "" || date == "" {
+		t.Errorf("a large one is requested with %q, %q", tag, date)
+	}
+}
+
 // A planned run audits some of what it requests anyway.
 func TestPlannedAudits(t *testing.T) {
 	v := NewValidators(3)
