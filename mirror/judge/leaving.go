@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"mirrord/mirror/ledger"
@@ -14,7 +15,7 @@ import (
 type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
 	refused int // the job's rules refuse them, or refuse all documents that led to them
-	renamed int // a new resource has their place under another type or extension
+	renamed int // a new resource has their place under another type, extension or edition
 }
 
 // leaving finds out why the resources with these numbers leave. Some of the numbers may be of URLs that left
@@ -80,13 +81,16 @@ func (c *Case) newlyRefuses(id uint32, s ledger.State) (bool, error) {
 // renamed counts the resources that have become one of another type or extension: they redirect to a
 // resource with their name, or a new one with their name is there in their place. Each resource is the new
 // form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
-// that wants a login may redirect each page to a login page of its own.
+// that wants a login may redirect each page to a login page of its own. Style sheets, scripts and images are
+// named after their build or edition by many sites (main.4f3a2b.js, style.css?v=7): all of them have other
+// names after a deploy, and some have in each run.
 func (c *Case) renamed(ids []uint32) (n int) {
-	fresh := map[string][]uint32{} // new resources by their stems
+	fresh := map[string][]uint32{} // new resources by their stems, and new requisites by their shelves
 	for id, s := range c.Ledger.All() {
 		if s.InSet() && s.Moved() {
-			k := stem(c.Ledger.URL(id))
-			fresh[k] = append(fresh[k], id)
+			for _, k := range c.places(id) {
+				fresh[k] = append(fresh[k], id)
+			}
 		}
 	}
 	taken := map[uint32]bool{}
@@ -99,15 +103,46 @@ func (c *Case) renamed(ids []uint32) (n int) {
 			}
 			continue
 		}
-		for _, to := range fresh[k] {
-			if (to != id) && !taken[to] {
-				taken[to] = true
-				n++
-				break
-			}
+		if to, ok := c.successor(id, fresh, taken); ok {
+			taken[to] = true
+			n++
 		}
 	}
 	return n
+}
+
+// successor returns a new resource that has the place of one that leaves, and of no other yet.
+func (c *Case) successor(id uint32, fresh map[string][]uint32, taken map[uint32]bool) (to uint32, ok bool) {
+	for _, k := range c.places(id) {
+		for _, to := range fresh[k] {
+			if (to != id) && !taken[to] {
+				return to, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// places are the places that a resource has: its stem, and the shelf of a requisite.
+func (c *Case) places(id uint32) []string {
+	u := c.Ledger.URL(id)
+	if !c.Ledger.State(id).Requisite() {
+		return []string{stem(u)}
+	}
+	return []string{stem(u), shelf(u)}
+}
+
+// shelf is where a requisite lies: its host, its directories without those that have numbers, and the
+// extension of its name.
+func shelf(u site.URL) string {
+	dir, name := path.Split(u.Path())
+	parts := strings.Split(dir, "/")
+	for i, p := range parts {
+		if strings.ContainsAny(p, "0123456789") {
+			parts[i] = "#"
+		}
+	}
+	return "shelf " + u.Host() + strings.Join(parts, "/") + path.Ext(name)
 }
 
 // stem is a URL without its scheme and without what names the type of the resource: the extension, or that

@@ -43,6 +43,13 @@ func left(rec store.Resource, outcome site.Outcome, target uint32) store.Resourc
 	return rec
 }
 
+// needed is a page that others need, as style sheets and images are.
+func needed(t *testing.T, u string) store.Resource {
+	rec := page(t, u)
+	rec.Requis = true
+	return rec
+}
+
 // entered makes a page one that is new in this run.
 func entered(rec store.Resource) store.Resource {
 	rec.Outcome, rec.Moved, rec.Changed = site.Fetched, 3, 3
@@ -80,6 +87,15 @@ func TestLeaving(t *testing.T) {
 			left(page(t, "http://h/a.html"), site.Gone, 0), entered(page(t, "http://h/a.php")),
 			left(page(t, "http://h/b.html"), site.Gone, 0),
 		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
+		{"requisites that are named after their edition", []store.Resource{
+			left(needed(t, "http://h/a/s.css?v=1"), site.Unchanged, 0), entered(needed(t, "http://h/a/s.css?v=2")),
+			left(needed(t, "http://h/v1/x.0f1e.js"), site.Gone, 0), entered(needed(t, "http://h/v2/x.77ab.js")),
+			left(needed(t, "http://h/a/t.css?v=1"), site.Unchanged, 0),
+		}, nil, []uint32{1, 3, 5}, leaving{lost: 1, renamed: 2}},
+		{"pages that are named after their edition", []store.Resource{
+			left(page(t, "http://h/a.html?v=1"), site.Unchanged, 0), entered(page(t, "http://h/a.html?v=2")),
+			left(needed(t, "http://h/b.html?v=1"), site.Unchanged, 0),
+		}, nil, []uint32{1, 3}, leaving{lost: 2}},
 		{"refused, and what only refused pages led to", []store.Resource{
 			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
 			left(page(t, "http://h/b.html"), site.Unchanged, 0),
