@@ -293,11 +293,8 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 		{"empty index", func(w *mirrortest.Web) {
 			w.Set(home+"/", mirrortest.HTML("Index of /", ""))
 		}, mirror.Suspicious, "no longer linked"},
-		{"zero bytes", func(w *mirrortest.Web) {
-			w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
-		}, mirror.Suspicious, "no longer linked"},
 		{"all zero bytes", every(mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}}),
-			mirror.Suspicious, ""},
+			mirror.Partial, "an empty page"},
 		{"all 404", every(mirrortest.Status(404)), mirror.Suspicious, "gone"},
 		{"pages 404", func(w *mirrortest.Web) {
 			every(mirrortest.Status(404))(w)
@@ -349,6 +346,31 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 				t.Error("after recovery the tree is not what it was")
 			}
 		})
+	}
+}
+
+// An entry page of zero bytes is a failure at first. When it stays empty the pages that it led to wait for
+// accept.
+func TestLesson06EmptyEntryPage(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
+	for _, c := range []struct {
+		verdict mirror.Verdict
+		says    string
+	}{
+		{mirror.Gaps, "an empty page"}, {mirror.Gaps, "an empty page"}, {mirror.Complete, "1 known gap"},
+		{mirror.Suspicious, "no longer linked"}, {mirror.Suspicious, "no longer linked"},
+	} {
+		s := m.Run()
+		wantVerdict(t, s, c.verdict, false)
+		wantText(t, s, c.says)
+		if !maps.Equal(m.Stamps(), before) {
+			t.Fatal("the published tree changed")
+		}
 	}
 }
 

@@ -50,6 +50,10 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		if x.read.misled(rec, res.MIME) {
 			return x.goneFor(ctx, rec, exchangeNotes(res), a.second)
 		}
+		if emptied(rec, a.Content) && (rec.Failures < ledger.LastingFailures) {
+			const reason = "an empty page with status %d, where the mirror has one of %d bytes"
+			return x.originFails(ctx, rec, failure{reason: fmt.Sprintf(reason, s, rec.Size), passing: true})
+		}
 		return outcome(x.read.body(rec, a.Answer, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return x.redirect(rec, res, res.Location)

@@ -137,6 +137,13 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	return intake.Compare(now, old, body, fr.Body)
 }
 
+// emptied reports whether a page of the mirror came without a byte: that is how programs fail whose errors
+// nobody is to see. It is believed when it stays.
+func emptied(rec *store.Resource, came *source.Received) bool {
+	page := rec.InSet && (rec.Body == store.PackBody) && (rec.Format == uint8(relocate.HTML))
+	return page && (rec.Size > 0) && (came.Body.File() == nil) && (len(came.Body.Bytes()) == 0)
+}
+
 // manyLinks is how many links a document has at most whose memory is kept for the next one.
 const manyLinks = 10_000
 
