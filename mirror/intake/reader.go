@@ -97,7 +97,10 @@ func (rd *Reader) Read(b *Body) *Extract {
 	format := relocate.Detect(b.MIME, b.URL, b.Data[:min(len(b.Data), 1024)])
 	switch {
 	case b.Sitemap:
-		rd.sitemap(b)
+		if rd.sitemap(b); (len(x.Sitemap.Entries) == 0) && rd.isOther(b, format) {
+			x.Sitemap = nil
+			rd.document(b, format)
+		}
 	case format == relocate.Script:
 		if rd.o.Scripts {
 			rd.script(b)
@@ -107,6 +110,12 @@ func (rd *Reader) Read(b *Body) *Extract {
 	}
 	x.IDs = slices.Grow(x.IDs, len(x.Candidates))[:len(x.Candidates)]
 	return x
+}
+
+// isOther reports whether what is named as a sitemap is a page or feed of the mirror: some sites have a page
+// of links there, a feed, or an error page with status 200.
+func (rd *Reader) isOther(b *Body, format relocate.Format) bool {
+	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.o.Rules.Scope.Covers(b.URL)
 }
 
 // document reads a document whose links are relocated.

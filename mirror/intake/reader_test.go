@@ -137,6 +137,30 @@ func TestRead(t *testing.T) {
 			},
 		},
 		{
+			name: "a feed as a sitemap",
+			body: Body{
+				MIME:    "application/rss+xml",
+				Sitemap: true,
+				Data:    []byte(`<rss><channel><item><link>https://e.org/i.html</link></item></channel></rss>`),
+			},
+			want: []string{"page https://e.org/i.html"},
+		},
+		{
+			name: "a page in the place of a sitemap",
+			body: Body{MIME: "text/html", Sitemap: true, Data: []byte(`<!DOCTYPE html><a href="/a.html">a</a>`)},
+			want: []string{"page https://e.org/a.html", icon},
+		},
+		{
+			name: "the same, outside of the scope",
+			job:  "scope.exclude = [\"/d/**\"]\n",
+			body: Body{MIME: "text/html", Sitemap: true, Data: []byte(`<!DOCTYPE html><a href="/a.html">a</a>`)},
+		},
+		{
+			name: "a sitemap that says that it is a page",
+			body: Body{MIME: "text/html", Sitemap: true, Data: []byte(`https://e.org/t.html`)},
+			want: []string{"page https://e.org/t.html"},
+		},
+		{
 			name: "no document",
 			body: Body{MIME: "image/png", Data: []byte("\x89PNG")},
 		},
