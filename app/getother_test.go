@@ -36,6 +36,22 @@ func TestGetOtherURLs(t *testing.T) {
 	}
 }
 
+// A URL that was pasted with a blank, or is spelled in another way, is the same one.
+func TestGetURLSpelledOtherwise(t *testing.T) {
+	srv := newPagesSite(t)
+	t.Chdir(t.TempDir())
+	whole := srv.URL + "/"
+	for i, url := range []string{whole + " ", whole, strings.ToUpper(srv.URL) + "/#top"} {
+		sum, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(url)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := !sum.Published; same != (i > 0) {
+			t.Errorf("%q: published %v", url, sum.Published)
+		}
+	}
+}
+
 // So they do in the place of a first run that was cut off: what it has is not theirs. The same URLs go on
 // from it.
 func TestGetOtherURLsUnfinished(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"mirrord/archive"
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -365,9 +366,22 @@ type gotURLs struct {
 	URLs  []string `json:"urls,omitempty"` // where they lead, when that is followed
 }
 
-// are reports whether the URLs are those that were typed, or those that they were found to lead to.
+// are reports whether the URLs are those that were typed, or those that they were found to lead to, however
+// they are spelled.
 func (g *gotURLs) are(typed []string) bool {
-	return slices.Equal(g.Typed, typed) || slices.Equal(g.URLs, typed)
+	t := spelled(typed)
+	return slices.Equal(spelled(g.Typed), t) || slices.Equal(spelled(g.URLs), t)
+}
+
+// spelled returns URLs as a run requests them.
+func spelled(urls []string) (out []string) {
+	for _, raw := range urls {
+		if u, _, err := site.Parse(raw); err == nil {
+			raw = u.String()
+		}
+		out = append(out, raw)
+	}
+	return out
 }
 
 // gotFact is the name under which a site keeps them.
