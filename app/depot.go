@@ -145,7 +145,7 @@ func validJobs(names []string) ([]string, error) {
 	out := make([]string, len(names))
 	for i, name := range names {
 		if out[i] = strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(out[i]) {
-			return nil, Usagef("%q cannot name a job", name)
+			return nil, notAName(name)
 		}
 	}
 	return out, nil

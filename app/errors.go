@@ -5,8 +5,10 @@ package app
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
+	"mirrord/job"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -80,6 +82,16 @@ func (e *Error) Unwrap() error { return e.Err }
 // Usagef returns an Error of kind Usage.
 func Usagef(format string, args ...any) error {
 	return &Error{Kind: Usage, Err: fmt.Errorf(format, args...)}
+}
+
+// notAName is the error about a text that cannot name a job. It says what was probably meant: a job is named
+// by its file, and people give the path of that.
+func notAName(name string) error {
+	meant := strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".toml"))
+	if job.ValidName(meant) {
+		return Usagef("%q cannot name a job; did you mean %s?", name, meant)
+	}
+	return Usagef("%q cannot name a job", name)
 }
 
 // FieldOf returns the field that an error is about, "" when there is none.

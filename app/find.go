@@ -109,7 +109,7 @@ func (r *FindRequest) search(families *find.Families) (s find.TextSearch, err er
 		s.Families = nil
 	}
 	if s.Job != "" && !job.ValidName(s.Job) {
-		return s, Usagef("%q cannot name a job", r.Job)
+		return s, notAName(r.Job)
 	}
 	if r.At == "" {
 		return s, nil

@@ -41,7 +41,7 @@ func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected,
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
 		if !job.ValidName(names[i]) {
-			return nil, Usagef("%q cannot name a job", name)
+			return nil, notAName(name)
 		}
 	}
 	st, err := a.MustWriteState()

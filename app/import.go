@@ -21,7 +21,7 @@ import (
 // something is wrong with it. It returns what the archive says of itself.
 func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 	if !job.ValidName(as) {
-		return nil, Usagef("%q cannot name a job", as)
+		return nil, notAName(as)
 	}
 	if _, err := os.Stat(name); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ type ImportedCrawl struct {
 // ImportAny makes a mirror of an archive in any form. Nothing is left when something is wrong with it.
 func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) {
 	if !job.ValidName(r.As) {
-		return nil, Usagef("%q cannot name a job", r.As)
+		return nil, notAName(r.As)
 	}
 	r.imports = true
 	in, err := r.openInputs()

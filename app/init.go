@@ -62,7 +62,7 @@ func newJobText(a *App, r InitRequest) (*NewJobFile, []byte, error) {
 func jobFileFor(a *App, r InitRequest) (*NewJobFile, error) {
 	r.Job = strings.TrimSuffix(r.Job, scheduler.Suffix)
 	if !job.ValidName(r.Job) {
-		return nil, Usagef("%q cannot name a job", r.Job)
+		return nil, notAName(r.Job)
 	}
 	return &NewJobFile{
 		Job:      r.Job,
@@ -77,7 +77,7 @@ var ErrJobThere = errors.New("there is a job of that name already")
 // NewJob writes a job file with this text into the jobs directory, as Init does.
 func NewJob(a *App, name string, text []byte) (*NewJobFile, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	out := &NewJobFile{Job: name, File: filepath.Join(a.Jobs, name+scheduler.Suffix)}
 	if err := mayWriteJob(a, out, text); err != nil {

@@ -50,7 +50,7 @@ var ErrJobMoved = errors.New("the job file was changed on the disk since it was 
 // ReadJobText reads a job file, also one that is refused.
 func ReadJobText(a *App, name string) (*JobText, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	path := filepath.Join(a.Jobs, name+scheduler.Suffix)
 	text, err := scheduler.ReadText(path)

@@ -33,7 +33,7 @@ type jobOnDisk struct {
 func (a *App) jobOnDisk(name string) (*jobOnDisk, error) {
 	name = strings.TrimSuffix(name, scheduler.Suffix)
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	if r := scheduler.RenamingIn(a.Jobs, name); r != nil {
 		return nil, &Error{Kind: Usage, Err: r}

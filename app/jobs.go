@@ -40,7 +40,7 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 	dir := a.Jobs
 	name = strings.TrimSuffix(name, scheduler.Suffix)
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	j, err := scheduler.ReadFile(filepath.Join(dir, name+scheduler.Suffix))
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -40,7 +40,7 @@ func DropLost(ctx context.Context, a *App, name string) (*Repaired, error) {
 
 func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Repaired, err error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	st, err := a.MustWriteState()
 	if err != nil {
@@ -99,7 +99,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, drop bool) (e
 // WhatIsLost lists the damaged bodies of a mirror of which no check knows a copy, and changes nothing of it.
 func WhatIsLost(ctx context.Context, a *App, name string) (lost []store.LostBody, err error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	err = viewState(a, name, func(_ *store.State, s *store.Site) error {
 		lost, err = damagedBodies(ctx, s)

@@ -22,7 +22,7 @@ type Rebuilt struct {
 // version.
 func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	st, err := a.MustWriteState()
 	if err != nil {

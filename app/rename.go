@@ -73,7 +73,7 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 	}
 	for _, name := range []string{r.from, r.to} {
 		if !job.ValidName(name) {
-			return nil, Usagef("%q cannot name a job", name)
+			return nil, notAName(name)
 		}
 	}
 	if r.from == r.to {

@@ -139,7 +139,7 @@ func (a *App) aboutRuns(err error) error {
 // makes it a tree of another version before it is closed.
 func OpenTree(st *store.State, name string) (*store.HeldTree, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	s, err := st.ViewSite(name)
 	if err != nil {

@@ -231,7 +231,7 @@ func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
 // Runs is the reports of the last n runs of a job, newest first, without their summaries.
 func Runs(a *App, name string, n int) ([]status.Run, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	st, err := a.MustState()
 	if err != nil {

@@ -148,7 +148,7 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 // While a run is under way that is what the run had committed when the check began.
 func verifySite(ctx context.Context, a *App, name string, check siteCheck) (*Verified, error) {
 	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
+		return nil, notAName(name)
 	}
 	st, err := a.MustState()
 	if err != nil {

@@ -21,7 +21,7 @@ const viewTries = 3
 // while f reads a view is not damage: f is called again with a new view, so it must set all that it returns.
 func view(st *store.State, name string, f func(*store.Site) error) error {
 	if !job.ValidName(name) {
-		return Usagef("%q cannot name a job", name)
+		return notAName(name)
 	}
 	for try := 1; ; try++ {
 		s, err := st.ViewSite(name)
