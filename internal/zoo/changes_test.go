@@ -86,6 +86,66 @@ func changeCases() []Exhibit {
 			Part: "*.html",
 		},
 		{
+			// As bundlers do: what is needed has another name after each deploy, and the old one is gone.
+			Name: "style sheets are named after their build",
+			Site: func() *Site { return built("-%x.css") },
+			Want: everRenamed(),
+			Part: "/assets/*",
+		},
+		{
+			// Caches are to take an answer for a new one; the server does not look at the query.
+			Name: "style sheets have another query in each run",
+			Site: func() *Site { return built(".css?v=%x") },
+			Want: everRenamed(),
+			Part: "/assets/*",
+		},
+		{
+			// As programs fail whose errors are not shown.
+			Name: "pages are empty in one run",
+			Site: func() *Site {
+				empty := &Reply{Header: []string{"Content-Type: text/html"}}
+				return Village(10).Twist(When(2, 2, empty, "/docs/*.html"))
+			},
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all"},
+				{Run: 2, Verdict: "gaps", Pages: "all /docs/*.html@1", Requests: 60, Says: []string{"empty page"}},
+				{Run: 3, Verdict: "complete", Pages: "all"},
+				{Run: 4, Verdict: "complete", Pages: "all"},
+			},
+			Part: "/docs/*.html",
+		},
+		{
+			Name: "a page is empty for ever",
+			Site: func() *Site {
+				empty := &Reply{Header: []string{"Content-Type: text/html"}}
+				return Village(10).Twist(When(2, 0, empty, "/docs/3.html"))
+			},
+			Want: []Want{
+				{Run: 2, Verdict: "complete|gaps", Pages: "all /docs/3.html@1", Says: []string{"empty page"}},
+				{Run: 4, Verdict: "complete|gaps", Pages: "all /docs/3.html@1"},
+				{Run: 5, Verdict: "complete", Pages: "all /docs/3.html@?", Silent: []string{"empty page"}},
+			},
+			Part: "/docs/3.html",
+		},
+		{
+			// Each condition costs one request in vain, and none is sent again.
+			Name: "a server that answers 412 to conditions",
+			Site: func() *Site {
+				return Village(10).Twist(func(v Visit) *Reply {
+					if v.Header.Get("If-None-Match") != "" {
+						return Status(412)
+					}
+					return nil
+				})
+			},
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all"},
+				{Run: 2, Verdict: "complete", Pages: "all", Requests: 70},
+				{Run: 3, Verdict: "complete", Pages: "all"},
+				{Run: 4, Verdict: "complete", Pages: "all"},
+			},
+		},
+		{
 			Name: "pages that turn into files of another type",
 			Site: func() *Site {
 				return Village(10).Twist(func(v Visit) *Reply {
@@ -208,4 +268,39 @@ func inRun(run int, f Outage) func(Visit) Outage {
 		}
 		return Up
 	}
+}
+
+// built is a village whose entry page needs eight style sheets that are named after the run.
+func built(ending string) *Site {
+	return Village(10).Twist(func(v Visit) *Reply {
+		end := fmt.Sprintf(ending, 0xb117d*v.Run)
+		switch {
+		case v.At("/"):
+			a := v.Page()
+			sheets := many(8, `<link rel="stylesheet" href="/assets/part%d`+end+`">`)
+			a.Body = strings.Replace(a.Body, "</head>", sheets+"</head>", 1)
+			a.Header[1] = "ETag: " + tag(a.Body)
+			return a
+		case v.At("/assets/*" + end):
+			return &Reply{
+				Header: []string{"Content-Type: text/css"},
+				Body:   "p { color: #abc } /* " + v.Path + " */",
+			}
+		}
+		return nil
+	})
+}
+
+// everRenamed wants all pages of a site as fresh as the run, in each run, and what they need.
+func everRenamed() (out []Want) {
+	for run := 1; run <= lasting; run++ {
+		out = append(out, Want{
+			Run:      run,
+			Verdict:  "complete",
+			Pages:    "all",
+			Extra:    16,
+			Requests: 80,
+		})
+	}
+	return out
 }
