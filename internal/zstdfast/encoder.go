@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package zstdfast compresses data that lies in memory as a whole into one zstd frame (RFC 8878), fast: what
-// an export needs, whose clusters and sections of a tar are such data. Any zstd decoder reads the frames.
+// Package zstdfast compresses data that lies in memory as a whole into one zstd frame (RFC 8878), fast. The
+// clusters and sections of a tar of an export are such data, and so are the documents that share a frame of a
+// pack. Any zstd decoder reads the frames.
 //
 // It is about 1.4 times as fast as github.com/klauspost/compress/zstd at its fastest level, with some 3 %
 // smaller frames of HTML. It has one strategy, that of zstd's level 1: a table of where each hash of 7 bytes
