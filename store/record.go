@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -30,6 +31,12 @@ type Place struct {
 	Off  int64  // bytes from its start
 	Len  uint32 // bytes of the whole frame
 	Doc  uint32 // which of the documents of a frame of many, from 1; 0: the frame is one document
+}
+
+// Compare compares places by where they lie: -1, 0 or 1.
+func (at Place) Compare(other Place) int {
+	return cmp.Or(cmp.Compare(at.Pack, other.Pack), cmp.Compare(at.Off, other.Off),
+		cmp.Compare(at.Doc, other.Doc))
 }
 
 // Resource is what is known of one URL: the last outcome, and the body that the mirror holds for it.

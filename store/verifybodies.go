@@ -43,8 +43,7 @@ func (v *verifier) later(r *Resource) {
 // documents checks the documents that wait.
 func (v *verifier) documents() {
 	slices.SortFunc(v.waiting, func(a, b stored) int {
-		return cmp.Or(cmp.Compare(a.at.Pack, b.at.Pack), cmp.Compare(a.at.Off, b.at.Off),
-			cmp.Compare(a.at.Doc, b.at.Doc), strings.Compare(a.url, b.url))
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.url, b.url))
 	})
 	for i := range v.waiting {
 		if v.ended() != nil {

@@ -184,7 +184,14 @@ func (e *edition) finish(d *Draft, was map[uint32]*phm.File) map[uint32]*phm.Fil
 	lines := map[uint32]*phm.File{}
 	for i := len(d.plan.Files) - 1; i >= 0; i-- {
 		id := d.plan.Files[i]
-		f, err := p.Place(e.t.Context(), Placing{ID: id, Was: was[id]})
+		task := Placing{ID: id, Was: was[id]}
+		f, stays, err := p.stay(e.t.Context(), &task)
+		if (err == nil) && !stays {
+			var rec store.Resource
+			if rec, err = p.record(id); err == nil {
+				f, err = p.make(e.t.Context(), &task, &rec)
+			}
+		}
 		if err != nil {
 			e.t.Fatal(err)
 		}

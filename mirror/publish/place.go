@@ -19,6 +19,7 @@ type Placer struct {
 	w      *store.TreeWriter
 	splice *render.Splicer
 	rests  *store.FrameWriter
+	stored []stored // of the chunk
 }
 
 // Placer returns a new Placer. The caller closes it, before the draft.
@@ -47,36 +48,44 @@ type Placing struct {
 // clean reports whether the published file stays, unless it is damaged.
 func (t *Placing) clean(p *Plan) bool { return t.Was != nil && !p.Dirty(t.ID) && !t.wrong }
 
-// Place makes the file of one resource at its mirror path, and returns its line of the file table. It links
-// to the published file where that is the same. A stored body that is missing or damaged is
-// store.ErrDamaged.
-func (p *Placer) Place(ctx context.Context, t Placing) (phm.File, error) {
-	table := p.d.plan.Table
-	path := table.Path(t.ID)
-	if t.clean(p.d.plan) && p.shared(&t) {
-		if kept, err := p.keep(ctx, &t, path); kept || (err != nil) {
-			return *t.Was, err
-		}
-		t.wrong = true
+// stay makes the file the one that is published already, if the plan wants that; stays is false when it is to
+// be made from the stored body.
+func (p *Placer) stay(ctx context.Context, t *Placing) (f phm.File, stays bool, err error) {
+	if !t.clean(p.d.plan) || !p.shared(t) {
+		return f, false, nil
 	}
-	u := table.URL(t.ID)
+	if kept, err := p.keep(ctx, t, p.d.plan.Table.Path(t.ID)); kept || (err != nil) {
+		return *t.Was, kept, err
+	}
+	t.wrong = true
+	return f, false, nil
+}
+
+// record returns the record of a resource that has a body.
+func (p *Placer) record(id uint32) (store.Resource, error) {
+	u := p.d.plan.Table.URL(id)
 	rec, ok, err := p.d.by.Records.Get(u)
-	if err != nil {
-		return phm.File{}, err
+	if (err == nil) && (!ok || rec.Body == store.NoBody) {
+		err = fmt.Errorf("publish %s: %w: it has no body", u, store.ErrDamaged)
 	}
-	if !ok || rec.Body == store.NoBody {
-		return phm.File{}, fmt.Errorf("publish %s: %w: it has no body", u, store.ErrDamaged)
-	}
-	f, err := p.splice.Line(&rec, path)
+	return rec, err
+}
+
+// make makes the file of a resource at its mirror path from its stored body, and returns its line of the file
+// table. It links to the published file where that is the same. A stored body that is missing or damaged is
+// store.ErrDamaged.
+func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm.File, error) {
+	path := p.d.plan.Table.Path(t.ID)
+	f, err := p.splice.Line(rec, path)
 	if err != nil {
 		return f, err
 	}
 	if rec.Body == store.PackBody {
-		return p.document(ctx, &t, &rec, f)
+		return p.document(ctx, t, rec, f)
 	}
 	if render.SameFile(t.Was, &f) && !t.wrong {
-		if kept, err := p.keep(ctx, &t, path); kept || (err != nil) {
-			return p.lineOf(&t, f), err
+		if kept, err := p.keep(ctx, t, path); kept || (err != nil) {
+			return p.lineOf(t, f), err
 		}
 	}
 	if render.SameFile(t.Old, &f) && p.stands(t.Old) {

@@ -11,11 +11,12 @@ import (
 	"sync"
 
 	"mirrord/phm"
+	"mirrord/store"
 )
 
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after
-// the other but mostly are no neighbours by path; so the files of a window that are rendered are placed in
-// the order in which their URLs became known.
+// the other but mostly are no neighbours by path; so the files of a window that are rendered are cut into
+// chunks in the order in which their URLs became known, and a chunk is placed in that of the packs.
 type window struct {
 	dropped []*phm.File // of the published version, up to the last of these files
 	tasks   []Placing
@@ -29,14 +30,24 @@ type chunk struct {
 	these []int // indices of its files
 	err   error
 	done  chan struct{}
+
+	damaged error // of stored bodies
 }
 
-const chunkFiles = 64 // files of a chunk
+// stored is a file of a chunk that is to be made.
+type stored struct {
+	i   int // its index
+	rec store.Resource
+}
+
+// chunkFiles is how many files a chunk of a window has: enough that few frames have documents of two chunks,
+// and few enough that all workers have something to do.
+func chunkFiles(window int) int { return min(max(window/(8*runtime.GOMAXPROCS(0)), 64), 256) }
 
 // windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
 // has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
 // 40 MB.
-func windowFiles(files int) int { return min(max(files/32, 4<<10), 32<<10) }
+func windowFiles(files int) int { return min(max(files/32, 8<<10), 32<<10) }
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
 // path order. live and old are the file tables of the published tree and of the draft's.
@@ -141,7 +152,7 @@ func (w *window) cut(p *Plan) {
 		}
 	}
 	slices.SortFunc(made, func(i, j int) int { return cmp.Compare(w.tasks[i].ID, w.tasks[j].ID) })
-	for these := range slices.Chunk(append(stay, made...), chunkFiles) {
+	for these := range slices.Chunk(append(stay, made...), chunkFiles(len(w.tasks))) {
 		w.chunks = append(w.chunks, &chunk{window: w, these: these, done: make(chan struct{})})
 	}
 }
@@ -151,27 +162,49 @@ func (w *window) drop(f *phm.File) {
 	w.dropped = append(w.dropped, &was)
 }
 
-// chunk places the files of a chunk. It goes on after a damaged body, so that all of them are found.
+// chunk places the files of a chunk: those that stay, then the others in the order in which their documents
+// are stored, so that each frame is unpacked once. It goes on after a damaged body, so that all of them are
+// found.
 func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
-	var damaged error
+	p.stored = p.stored[:0]
 	for _, i := range c.these {
-		t := c.tasks[i]
-		if c.err = ctx.Err(); c.err != nil {
+		f, stays, err := p.stay(ctx, &c.tasks[i])
+		if (err == nil) && !stays {
+			var rec store.Resource
+			if rec, err = p.record(c.tasks[i].ID); err == nil {
+				p.stored = append(p.stored, stored{i, rec})
+				continue
+			}
+		}
+		if !c.take(ctx, p.d, i, f, err) {
 			return
 		}
-		f, err := p.Place(ctx, t)
-		if isDamage(err) {
-			p.d.damage.note(t.ID, err)
-		} else if err != nil {
-			c.err = err
+	}
+	slices.SortStableFunc(p.stored, func(a, b stored) int { return a.rec.At.Compare(b.rec.At) })
+	for k := range p.stored {
+		s := &p.stored[k]
+		f, err := p.make(ctx, &c.tasks[s.i], &s.rec)
+		if !c.take(ctx, p.d, s.i, f, err) {
 			return
 		}
-		damaged = errors.Join(damaged, err)
-		c.files[i] = f
 	}
 	p.d.by.Counts.RelocateDone.Add(int64(len(c.these)))
-	c.err = damaged
+	c.err = c.damaged
+}
+
+// take takes what became of file i; false says that the chunk has ended.
+func (c *chunk) take(ctx context.Context, d *Draft, i int, f phm.File, err error) bool {
+	switch {
+	case ctx.Err() != nil:
+		c.err = ctx.Err()
+	case isDamage(err):
+		d.damage.note(c.tasks[i].ID, err)
+		c.damaged = errors.Join(c.damaged, err)
+	default:
+		c.files[i], c.err = f, err
+	}
+	return c.err == nil
 }
 
 // passOn passes on what became of the files of each window, in order.

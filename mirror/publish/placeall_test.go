@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// readPlaces is a source of documents that notes which are read.
+type readPlaces struct {
+	*store.Frames
+	read []store.Place
+}
+
+func (r *readPlaces) ReadFrame(fr *store.FrameReader, at store.Place) (store.Frame, error) {
+	r.read = append(r.read, at)
+	return r.Frames.ReadFrame(fr, at)
+}
+
+// Files of a chunk are made in the order in which their documents are stored, whatever the order of their
+// URLs and paths, and each has its own line.
+func TestChunkInOrderOfPacks(t *testing.T) {
+	e := newEdition(t)
+	const n = 20
+	for i := range n {
+		e.put(i, fmt.Sprintf("%02d.html", i), fmt.Sprint("page ", i), 1)
+	}
+	for i := range n / 2 { // the last page came first
+		a, b := &e.recs[i], &e.recs[n-1-i]
+		a.At, b.At = b.At, a.At
+		a.Digest, b.Digest = b.Digest, a.Digest
+		a.Size, b.Size = b.Size, a.Size
+	}
+	d := e.open(1)
+	frames := &readPlaces{Frames: e.site.Frames}
+	d.by.Renderer.Frames = frames
+	w := &window{tasks: make([]Placing, n), files: make([]phm.File, n)}
+	for i, id := range d.plan.Files {
+		w.tasks[i].ID = id
+	}
+	w.cut(d.plan)
+	p := d.Placer()
+	defer p.Close()
+	for _, c := range w.chunks {
+		p.chunk(t.Context(), c)
+	}
+	if err := w.wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(frames.read) != n || !slices.IsSortedFunc(frames.read, store.Place.Compare) {
+		t.Errorf("read at %v", frames.read)
+	}
+	for i := range w.files {
+		f := &w.files[i]
+		b, err := d.tree.Root.ReadFile(f.Path)
+		if want := fmt.Sprint("page ", n-1-i); err != nil || string(b) != want || f.Size != int64(len(want)) {
+			t.Errorf("%s: %q, %d bytes, %v; want %q", f.Path, b, f.Size, err, want)
+		}
+	}
+}
