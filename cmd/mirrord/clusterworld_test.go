@@ -196,7 +196,7 @@ func (w *clusterWorld) end() {
 func (w *clusterWorld) allRun(what string) {
 	w.t.Helper()
 	runs, versions, began := w.runs(), w.versions(), time.Now()
-	for end := began.Add(4 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for end := began.Add(6 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		missing, open := w.sites, w.sites
 		for host, n := range w.runs() {
 			if n > runs[host] {
