@@ -105,7 +105,7 @@ func run(ctx context.Context, e env, args []string) int {
 	root.SetErr(e.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	code := exitCode(err, a.started)
-	if err == nil && readsMirrors(cmd.Name()) {
+	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {
 			if note := app.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
 				fmt.Fprintf(e.stderr, "mirrord: %s\n", note)
