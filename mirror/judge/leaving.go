@@ -114,7 +114,12 @@ func (c *Case) renamed(ids []uint32) (n int) {
 // successor returns a new resource that has the place of one that leaves, and of no other yet.
 func (c *Case) successor(id uint32, fresh map[string][]uint32, taken map[uint32]bool) (to uint32, ok bool) {
 	for _, k := range c.places(id) {
-		for _, to := range fresh[k] {
+		left := fresh[k]
+		for len(left) > 0 && taken[left[0]] { // once for each: there may be very many on a shelf
+			left = left[1:]
+		}
+		fresh[k] = left
+		for _, to := range left {
 			if (to != id) && !taken[to] {
 				return to, true
 			}
