@@ -73,7 +73,7 @@ func kill(t *testing.T, o engine.Options) (e *engine.Engine, kill func()) {
 // alone for the gap; when that one is drained a third has them.
 func TestShare(t *testing.T) {
 	o := keepers(t, 1)
-	o.Term.Gap = time.Hour
+	o.Term.Gap = 3 * time.Second
 	clocks := map[string]*ahead{}
 	named := func(name string) engine.Options {
 		with, c := o, &ahead{began: time.Now()}
@@ -96,14 +96,19 @@ func TestShare(t *testing.T) {
 		}
 	}
 	killA()
+	killed := clocks["b"].now()
 	until(t, "the other one has all hosts", func() bool {
-		clocks["b"].by.Add(int64(o.Term.TTL) / 10)
-		time.Sleep(50 * time.Millisecond)
-		return len(b.Shared()) == 20
+		shared := b.Shared()
+		for host := range of {
+			if shared[host] && clocks["b"].now()-killed < o.Term.Gap {
+				t.Fatalf("%s is to be run before the gap is over", host)
+			}
+		}
+		return len(shared) == 20
 	})
 	for host := range of {
-		if b.Turn("www."+host, polite, time.Now()).IsZero() {
-			t.Errorf("%s is requested before the gap is over", host)
+		if !b.Turn("www."+host, polite, time.Now()).IsZero() {
+			t.Errorf("a run of %s has to wait", host)
 		}
 	}
 	c := node(t, named("c"))

@@ -387,6 +387,9 @@ func (t *table) plan() (take, give, owed []string, moved bool) {
 		}
 	}
 	for name, h := range t.hosts {
+		if h.quiet > 0 && now >= h.quiet {
+			h.quiet, moved = 0, true
+		}
 		switch idle := now - h.used; {
 		case h.busy() || t.mine[name] || t.asked[name] > 0:
 		case idle >= 2*t.linger():
@@ -407,8 +410,8 @@ func (t *table) plan() (take, give, owed []string, moved bool) {
 	return take, give, owed, moved
 }
 
-// shared returns the hosts whose sites this node is to run: those that it has and is to have, and those that
-// it was to have and still uses.
+// shared returns the hosts whose sites this node is to run: those that it has and is to have, as soon as they
+// may be requested, and those that it was to have and still uses.
 func (t *table) shared() map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -417,6 +420,9 @@ func (t *table) shared() map[string]bool {
 		return out
 	}
 	for name, h := range t.hosts {
+		if h.uses == 0 && t.now() < h.quiet {
+			continue // a run would have to wait, and others could not begin meanwhile
+		}
 		if t.mine[name] || (h.kept && (h.uses > 0 || t.now()-h.used < t.linger())) {
 			out[name] = true
 		}
