@@ -189,16 +189,41 @@ func (f *Facts) follow(
 ) {
 	ctx, cancel := context.WithTimeout(ctx, refollow)
 	defer cancel()
-	w, err := f.kv.WatchFiltered(ctx, []string{escape(kind) + ".>"})
+	removed := maps.Clone(known)
+	f.entries(ctx, []string{escape(kind) + ".>"}, func(e jetstream.KeyValueEntry) {
+		if e == nil {
+			for key := range removed {
+				delete(known, key)
+				changed(key, nil)
+			}
+			return
+		}
+		_, word, _ := strings.Cut(e.Key(), ".")
+		key, value := unescape(word), e.Value()
+		if e.Operation() != jetstream.KeyValuePut {
+			value = nil
+		}
+		if known[key] = true; value == nil {
+			delete(known, key)
+		}
+		delete(removed, key)
+		changed(key, value)
+	})
+}
+
+// entries calls on with all entries of some keys, then with nil, then with each that changes, until ctx ends
+// or the keepers are silent at the start.
+func (f *Facts) entries(
+	ctx context.Context, keys []string, on func(jetstream.KeyValueEntry), o ...jetstream.WatchOpt,
+) {
+	w, err := f.kv.WatchFiltered(ctx, keys, o...)
 	if err != nil {
 		return
 	}
 	defer w.Stop()
 	late := time.NewTimer(firstWithin)
 	defer late.Stop()
-	removed := maps.Clone(known)
-	first := true
-	for {
+	for first := true; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -211,24 +236,10 @@ func (f *Facts) follow(
 			case e == nil: // that was all
 				late.Stop()
 				first = false
-				for key := range removed {
-					delete(known, key)
-					changed(key, nil)
-				}
-				continue
 			case first:
 				late.Reset(firstWithin)
 			}
-			_, word, _ := strings.Cut(e.Key(), ".")
-			key, value := unescape(word), e.Value()
-			if e.Operation() != jetstream.KeyValuePut {
-				value = nil
-			}
-			if known[key] = true; value == nil {
-				delete(known, key)
-			}
-			delete(removed, key)
-			changed(key, value)
+			on(e)
 		}
 	}
 }
@@ -262,31 +273,10 @@ func (f *Facts) watch(ctx context.Context, wake chan struct{}, kinds []string) {
 	for i, kind := range kinds {
 		keys[i] = escape(kind) + ".>"
 	}
-	w, err := f.kv.WatchFiltered(ctx, keys, jetstream.MetaOnly())
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	late := time.NewTimer(firstWithin)
-	defer late.Stop()
-	first := true
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-late.C:
-			return
-		case e, ok := <-w.Updates():
-			if !ok {
-				return
-			}
-			if e == nil {
-				late.Stop()
-				first = false
-			}
-			if !first {
-				kick(wake)
-			}
+	all := false
+	f.entries(ctx, keys, func(e jetstream.KeyValueEntry) {
+		if all = all || e == nil; all {
+			kick(wake)
 		}
-	}
+	}, jetstream.MetaOnly())
 }

@@ -137,8 +137,8 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	return intake.Compare(now, old, body, fr.Body)
 }
 
-// emptied reports whether a page of the mirror came without a byte: that is how programs fail whose errors
-// nobody is to see. It is believed when it stays.
+// emptied reports whether a page of the mirror came without a byte: so do programs fail that hide their
+// errors. It is believed when it stays.
 func emptied(rec *store.Resource, came *source.Received) bool {
 	page := rec.InSet && (rec.Body == store.PackBody) && (rec.Format == uint8(relocate.HTML))
 	return page && (rec.Size > 0) && (came.Body.File() == nil) && (len(came.Body.Bytes()) == 0)
