@@ -163,9 +163,12 @@ func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
 		Number: q.Number,
 		Held:   now.Sub(q.came),
 	}
+	has, wait := e.t.lend(domain, 1)
 	switch p := q.politeness(); {
-	case !e.t.lend(domain, 1):
+	case !has:
 		answer.Away = true
+	case wait > 0:
+		answer.Wait = wait
 	default:
 		ok, again := l.Acquire(q.Host, p, now)
 		if ok {

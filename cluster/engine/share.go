@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,6 +80,42 @@ func (t *table) share() {
 	for _, name := range t.split.Of(t.node) {
 		t.mine[name] = true
 	}
+}
+
+// owing returns the hosts that may stand as the session's although it does not have them. The lock is held.
+func (t *table) owing() (names []string) {
+	for name := range t.owed {
+		if t.hosts[name] != nil {
+			delete(t.owed, name)
+		} else if !t.mine[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// elsewhere reports whether the sites of a host are another node's by the partition. The lock is held.
+func (t *table) elsewhere(name string) bool {
+	_, sited := slices.BinarySearchFunc(t.loads, lease.Load{Host: name}, byHost)
+	if !sited || t.mine[name] {
+		return false
+	}
+	home := t.homes[name]
+	for other := range t.members {
+		if other != t.node && !t.drained[other] && (!t.home || home == "" || home == other) {
+			return true
+		}
+	}
+	return false
+}
+
+func byHost(a, b lease.Load) int { return strings.Compare(a.Host, b.Host) }
+
+// given reports whether a host was just given back to the node whose it is, which is to have it before it is
+// asked for again. The lock is held.
+func (t *table) given(name string, now time.Duration) bool {
+	to, ok := t.taken[name]
+	return ok && to.node == "" && now-to.at < 2*t.linger()
 }
 
 // round takes and gives back what is due.

@@ -173,6 +173,28 @@ func TestForeignHost(t *testing.T) {
 	})
 }
 
+// A host that is another node's by now goes there, although this one requests it without a pause.
+func TestHostLeaves(t *testing.T) {
+	o := keepers(t, 1)
+	const host = "site.example"
+	o.Node = "a"
+	a := node(t, o)
+	a.Want(map[string]string{"site": host}, nil, "")
+	turn := func(e *engine.Engine) bool { return e.Turn(host, polite, time.Now()).IsZero() }
+	until(t, "the first node has it", func() bool { return a.Shared()[host] && turn(a) })
+	o.Node = "b"
+	b := node(t, o)
+	b.Want(map[string]string{"site": host}, nil, "")
+	if err := a.Drain(t.Context(), "a", false); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the other node has it", func() bool { turn(a); return b.Shared()[host] })
+	until(t, "it may be requested", func() bool { turn(a); return turn(b) })
+	if turn(a) {
+		t.Error("two nodes request one host")
+	}
+}
+
 // arrivals are the requests that a host has seen.
 type arrivals struct {
 	mu      sync.Mutex

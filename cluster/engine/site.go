@@ -108,6 +108,8 @@ type host struct {
 	lent     int           // turns that other nodes have
 	kept     bool          // it was this node's by the partition
 	used     time.Duration // last
+	since    time.Duration // when it was taken
+	leaves   bool          // it is another node's by the partition: no request begins any more
 }
 
 func (h *host) busy() bool { return h.uses > 0 || h.lent > 0 }

@@ -29,14 +29,14 @@ type table struct {
 
 	hosts map[string]*host      // that the session has
 	sites map[string]*siteLease // of them, and those about to be leased
-	loads []lease.Load          // what the jobs want
+	loads []lease.Load          // what the jobs want, by host
 	split *lease.Shares         // of them among the members; nil: to be made
 	wants map[string]string     // the hosts of their sites
 	jobs  string                // digest of their files
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
 	mine  map[string]bool       // of loads
 	asked map[string]time.Duration
-	taken map[string]taken // asked, and seen to be another node's
+	taken map[string]taken // asked, and seen to be another node's; of "": just given to whose it is
 	owed  map[string]bool  // hosts that may stand as the session's although it does not have them
 
 	known bool // members, drained and homes were read
@@ -100,7 +100,7 @@ func (t *table) begin(session string, sent time.Duration, revision uint64) {
 	close(t.begun)
 }
 
-// renewed notes a beat that arrived; adopted one of which only the revision is known.
+// renewed notes a beat that arrived, adopted one of which only the revision is known.
 func (t *table) renewed(session string, sent time.Duration, revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *table) took(
 	}
 	h := t.hosts[name]
 	if h == nil {
-		h = new(host)
+		h = &host{since: t.now()}
 		t.hosts[name] = h
 	}
 	if revision > h.revision {
@@ -269,6 +269,9 @@ func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok
 		return e, 0, false
 	}
 	delete(t.hosts, name)
+	if h.leaves && t.asked[name] > 0 {
+		t.taken[name] = taken{at: t.now()}
+	}
 	for site, l := range t.sites {
 		if l.lost != nil && l.host == name {
 			l.end()
@@ -304,6 +307,7 @@ func (t *table) want(sites map[string]string, here []string, jobs string) {
 	for host, n := range count {
 		t.loads = append(t.loads, lease.Load{Host: host, Sites: n})
 	}
+	slices.SortFunc(t.loads, byHost)
 	for _, name := range here {
 		if host := sites[name]; host != "" && t.homes[host] != t.node {
 			t.here[host] = true
@@ -382,7 +386,7 @@ func (t *table) plan() (take, give, owed []string, moved bool) {
 		if now-at > 5*t.linger() {
 			delete(t.asked, name)
 			delete(t.taken, name)
-		} else if t.hosts[name] == nil && !t.mine[name] {
+		} else if t.hosts[name] == nil && !t.mine[name] && !t.given(name, now) {
 			take = append(take, name)
 		}
 	}
@@ -390,24 +394,18 @@ func (t *table) plan() (take, give, owed []string, moved bool) {
 		if h.quiet > 0 && now >= h.quiet {
 			h.quiet, moved = 0, true
 		}
+		h.leaves = h.uses == 0 && now-h.since >= t.term.TTL && t.elsewhere(name)
 		switch idle := now - h.used; {
-		case h.busy() || t.mine[name] || t.asked[name] > 0:
+		case h.busy() || t.mine[name] || (t.asked[name] > 0 && !h.leaves):
 		case idle >= 2*t.linger():
 			give = append(give, name)
 		case idle >= t.linger():
 			moved = moved || h.kept
 		}
 	}
-	for name := range t.owed {
-		if t.hosts[name] != nil {
-			delete(t.owed, name)
-		} else if !t.mine[name] {
-			owed = append(owed, name)
-		}
-	}
 	slices.Sort(take)
 	slices.Sort(give)
-	return take, give, owed, moved
+	return take, give, t.owing(), moved
 }
 
 // shared returns the hosts whose sites this node is to run: those that it has and is to have, as soon as they
@@ -455,16 +453,19 @@ func (t *table) refused(name, node string) {
 }
 
 // lend notes that a turn of a host is another node's, or is so no more, by 1 or -1. It reports whether the
-// session has the host.
-func (t *table) lend(name string, by int) bool {
+// session has the host. One that is about to leave is not lent: ask again after wait.
+func (t *table) lend(name string, by int) (has bool, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[name]
-	if h == nil || !t.session.Live(t.now()) {
-		return false
+	switch {
+	case h == nil || !t.session.Live(t.now()):
+		return false, 0
+	case h.leaves && by > 0:
+		return true, t.linger()
 	}
 	h.lent, h.used = max(h.lent+by, 0), t.now()
-	return true
+	return true, 0
 }
 
 // turn is how long a request to a host has to wait; asked says that the host is wanted for the first time, of
@@ -474,7 +475,7 @@ func (t *table) turn(name string) (wait time.Duration, asked bool, of string) {
 	defer t.mu.Unlock()
 	now := t.now()
 	h := t.hosts[name]
-	if !t.mine[name] {
+	if h == nil || !t.mine[name] { // also one that is this node's to have, and that another one still uses
 		asked = t.asked[name] == 0 && h == nil
 		t.asked[name] = now
 	}
@@ -483,7 +484,7 @@ func (t *table) turn(name string) (wait time.Duration, asked bool, of string) {
 		return askAgain, asked, ""
 	case h == nil && by.node != "" && now-by.at < t.term.TTL:
 		return 0, asked, by.node
-	case h == nil:
+	case h == nil || h.leaves:
 		return askAgain, asked, ""
 	case now < h.quiet:
 		return h.quiet - now, false, ""
