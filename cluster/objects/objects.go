@@ -60,6 +60,8 @@ var (
 	ErrCondition = errors.New("the object is another one than expected")
 	// ErrDenied says that the store refuses what is asked: trying again would not help.
 	ErrDenied = errors.New("access denied")
+	// ErrUnavailable says that all attempts of a Retry failed. Trying again later may help.
+	ErrUnavailable = errors.New("the store is not available")
 )
 
 // Bytes makes of a slice what Put takes. The slice is not changed.

@@ -59,7 +59,7 @@ func TestRetry(t *testing.T) {
 			}}
 			s := &objects.Retry{Store: f, Attempts: 3, Pause: time.Microsecond}
 			_, err := s.Put(t.Context(), "x", objects.Bytes([]byte("abc")), objects.Condition{})
-			if !errors.Is(err, tc.err) {
+			if !errors.Is(err, tc.err) || errors.Is(err, objects.ErrUnavailable) != (tc.err != nil) {
 				t.Fatalf("put: %v", err)
 			}
 			left = tc.faults

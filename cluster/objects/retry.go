@@ -60,7 +60,7 @@ func (r *Retry) again(ctx context.Context, size int64, f func(context.Context) e
 			return context.Cause(ctx)
 		}
 		if n == attempts {
-			return fmt.Errorf("%w (%d attempts)", err, n)
+			return fmt.Errorf("%w: %w (%d attempts)", ErrUnavailable, err, n)
 		}
 		r.Counted.Retries.Add(1)
 		select {

@@ -118,7 +118,10 @@ func TestClusterStore(t *testing.T) {
 	w.start("a", "b", "c")
 	w.allRun("at first")
 	server.set("503")
+	w.signal(syscall.SIGKILL, "c")
+	w.start("c")
 	time.Sleep(75 * time.Second)
+	w.says("c", "this node waits for the depot", time.Second)
 	server.set("")
 	w.allRun("503 for 75 s")
 	for _, mood := range []string{"slow", "answers lost"} {

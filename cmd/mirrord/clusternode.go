@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/app"
+	"mirrord/cluster/depot"
+	"mirrord/cluster/engine"
+	"mirrord/cluster/objects"
+	"mirrord/internal/version"
+	"mirrord/store"
+)
+
+// node is a daemon's part in a cluster.
+type node struct {
+	*engine.Engine
+	jobs   *app.ClusterJobs
+	facts  *engine.Facts
+	keeper interface{ Close() } // nil: it is none
+	depot  *depot.Depot         // nil: sites stay where they are
+	robots *engine.Robots
+}
+
+// openDepot opens the depot of the cluster, and says where its sites lie.
+func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.Depot, string, error) {
+	address := depotAddress(a, f.depot)
+	if address == "" {
+		return nil, "the disks of its nodes", nil
+	}
+	var d *depot.Depot
+	err := whenThere(ctx, x, func() (err error) {
+		d, err = app.OpenDepot(ctx, x, address, f.onDemand)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return d, modeOf(d), nil
+}
+
+// whenThere calls f until the depot is there and not another cluster's. A keeper of this process goes on
+// meanwhile.
+func whenThere(ctx context.Context, x *app.App, f func() error) error {
+	for {
+		err := f()
+		if !errors.Is(err, depot.ErrForeign) && !errors.Is(err, objects.ErrUnavailable) {
+			return err
+		}
+		x.Log.Error("this node waits for the depot", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(adoptedWithin):
+		}
+	}
+}
+
+// modeOf returns the mode of a cluster whose sites lie in a depot.
+func modeOf(d *depot.Depot) string { return "depot " + d.Cluster }
+
+// on reports whether the daemon is to be part of a cluster.
+func (f *nodeFlags) on(a *cli) bool {
+	env, _ := a.lookupEnv(envCluster)
+	return len(f.servers) > 0 || env != "" || f.keeper.listen != ""
+}
+
+// join starts the keeper of this process, if it is to have one, and reaches the cluster.
+func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.State, slots int) (*node, error) {
+	o, err := f.engineOptions(a)
+	if err != nil {
+		return nil, err
+	}
+	if f.keepers != 1 && f.keepers != 3 && f.keepers != 5 {
+		return nil, app.Usagef("--keepers %d: 1, 3 or 5, because most of them must agree", f.keepers)
+	}
+	if o.Node = f.name; o.Node == "" {
+		if o.Node, err = os.Hostname(); err != nil {
+			return nil, app.Usagef("--node: %w", err)
+		}
+	}
+	n := new(node)
+	if f.keeper.listen != "" {
+		if host, _, err := net.SplitHostPort(f.keeper.listen); err != nil {
+			return nil, app.Usagef("--keeper: %w", err)
+		} else if ip := net.ParseIP(host); o.Secret == "" && (ip == nil || !ip.IsLoopback()) {
+			return nil, app.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
+				f.keeper.listen)
+		}
+		if (f.keeper.cert == "") != (f.keeper.key == "") {
+			return nil, app.Usagef("--keeper-cert and --keeper-key: both or none")
+		}
+		k, err := openKeeper(f, o, filepath.Join(st.Dir, "keeper"), x.Log)
+		if err != nil {
+			return nil, err
+		}
+		n.keeper = k
+		if len(o.Servers) == 0 {
+			if o.Servers = []string{"nats://" + f.keeper.listen}; f.keeper.cert != "" {
+				o.Servers[0] = "tls://" + f.keeper.listen
+			}
+		}
+	}
+	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log
+	o.Floor = st.LastToken
+	if n.depot, o.Mode, err = f.openDepot(ctx, a, x); err != nil {
+		n.close()
+		return nil, err
+	}
+	if o.Homes = n.depot == nil; o.Homes && f.follow {
+		n.close()
+		return nil, app.Usagef("--follow: the mirrors of other nodes come from a depot: set --depot")
+	}
+	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
+	if n.Engine, err = engine.Open(ctx, o); err == nil {
+		err = n.useDepot(ctx, x)
+	}
+	if err == nil {
+		n.facts, err = n.Facts(ctx)
+	}
+	if err == nil && n.depot != nil {
+		n.depot.Keep(n.facts)
+	}
+	if err == nil {
+		n.robots, err = engine.OpenRobots(ctx, n.Engine)
+	}
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	n.jobs = &app.ClusterJobs{
+		App:    x,
+		Facts:  n.facts,
+		Node:   o.Node,
+		Source: f.source,
+	}
+	return n, nil
+}
+
+// useDepot waits until the depot is this cluster's: no lease counts beyond the keepers, so that nodes of two
+// clusters would visit the same hosts.
+func (n *node) useDepot(ctx context.Context, x *app.App) error {
+	if n.depot == nil {
+		return nil
+	}
+	return whenThere(ctx, x, func() error {
+		id, err := engine.Identify(ctx, n.Engine)
+		if err == nil {
+			err = n.depot.UseFor(ctx, id, false)
+		}
+		return err
+	})
+}
+
+// adoptedWithin is when a node sees at the latest that the depot is there, and its cluster's.
+const adoptedWithin = 10 * time.Second
+
+// take makes the node's leases count for an application, and takes part in the cluster until stop is called,
+// which waits.
+func (n *node) take(x *app.App) (stop func()) {
+	x.Owner, x.Robots = n.Engine, n.robots
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { n.Run(ctx) })
+	wg.Go(func() { engine.SweepFacts(ctx, n.Engine, n.facts) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// close leaves the cluster.
+func (n *node) close() {
+	if n.Engine != nil {
+		n.Engine.Close()
+	}
+	if n.keeper != nil {
+		n.keeper.Close()
+	}
+}
