@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"mirrord/app"
 	"mirrord/job"
@@ -31,10 +32,13 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 		return errWhen
 	}
 	_, err = s.update(k, func(x *Ordered) error {
-		if x.Keep.State == Asks || x.Keep.State == Done {
+		if x.Keep.State == Asks || x.Keep.State == Done || x.Keep.makes(s.o.Now()) {
 			return errWhen
 		}
 		x.Want.Fresh, x.Want.Window, x.Keep = schedule, window, Keeping{State: Asks}
+		if operator {
+			x.Keep = Keeping{State: Runs, At: s.o.Now()}
+		}
 		return nil
 	})
 	if err == nil && operator {
@@ -43,10 +47,14 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 	return err
 }
 
+// makes reports whether somebody makes the job. Who died in it does so no more after a minute.
+func (k *Keeping) makes(now time.Time) bool { return k.State == Runs && now.Sub(k.At) < time.Minute }
+
 // mostNames is how many names are tried for a job.
 const mostNames = 100
 
-// makeJob writes the job file of an order, and puts it in force.
+// makeJob writes the job file of an order, and puts it in force. The order says that this is being done, so
+// that nobody else does it.
 func (s *Orders) makeJob(k OrderID) (string, error) {
 	x, err := s.Get(k)
 	if err != nil {

@@ -101,9 +101,10 @@ type ArchiveFile struct {
 
 // Keeping says whether a mirror is kept fresh by a job.
 type Keeping struct {
-	State State  `json:"state,omitempty"` // "", Asks, Done, Refused or Failed
-	Job   string `json:"job,omitempty"`   // when it is done
-	Why   string `json:"why,omitempty"`   // when it is not
+	State State     `json:"state,omitempty"` // "", Asks, Runs while the job is made, Done, Refused or Failed
+	At    time.Time `json:"at,omitzero"`     // when it began to be made
+	Job   string    `json:"job,omitempty"`   // when it is done
+	Why   string    `json:"why,omitempty"`   // when it is not
 }
 
 // Ordered is what somebody wants, and what became of it.
@@ -149,7 +150,7 @@ type Result struct {
 	Reasons  []string      `json:"reasons,omitempty"`
 	Files    int           `json:"files,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
-	Requests int64         `json:"requests,omitempty"` // of all its runs
+	Requests int64         `json:"requests,omitempty"` // of all its runs, as far as was noted of the one under way
 	Received int64         `json:"received,omitempty"`
 	Gaps     int           `json:"gaps,omitempty"` // parts that could not be had
 	Archives []ArchiveFile `json:"archives,omitempty"`

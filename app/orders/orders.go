@@ -370,7 +370,7 @@ func (s *Orders) Judge(k OrderID, operator string, yes bool, why string) error {
 		case x.Keep.State == Asks && !yes:
 			x.Keep.State, x.Keep.Why = Refused, why
 		case x.Keep.State == Asks:
-			keep = true
+			keep, x.Keep = true, Keeping{State: Runs, At: s.o.Now()}
 		default:
 			return errWhen
 		}

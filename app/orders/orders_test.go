@@ -3,18 +3,21 @@
 package orders
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/status"
 )
 
 // An order is previewed, run, packed and mailed, and its archives go when they expire.
@@ -209,6 +212,42 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// The requests of a user's runs at the same time are one quota.
+func TestRequestsOfRuns(t *testing.T) {
+	s := newShop(t, nil)
+	s.fast()
+	var runs []Ordered
+	for _, files := range []int64{50, 60} {
+		w := quick("http://site.example/docs/")
+		w.Files = files
+		runs = append(runs, s.draft(ann, w))
+	}
+	defer s.hold()()
+	for i, x := range runs {
+		runs[i] = s.until(s.placed(x, ann).OrderID, Runs)
+	}
+	s.noteRequests(runs[0], 9000)
+	s.noteRequests(runs[0], 8000) // comes late
+	for i, want := range []int64{10_000, 1000} {
+		if n := s.mayRequest(&runs[i]); n != want {
+			t.Errorf("run %d may make %d requests, want %d", i, n, want)
+		}
+	}
+	for made, want := range map[int64]error{999: nil, 1000: errRequests} {
+		ctx, end := context.WithCancelCause(t.Context())
+		var notes sync.WaitGroup
+		s.watch(runs[1], end, &notes)(status.Progress{Requests: made})
+		notes.Wait()
+		if got := context.Cause(ctx); got != want {
+			t.Errorf("after %d requests: %v", made, got)
+		}
+		end(nil)
+	}
+	if x, _ := s.Get(runs[1].OrderID); x.Result.Requests != 1000 {
+		t.Errorf("%d are noted", x.Result.Requests)
+	}
+}
+
 // An order counts in what the mirrors of the host may take, with what other orders may still take.
 func TestOrderRoom(t *testing.T) {
 	var most atomic.Int64
@@ -278,8 +317,14 @@ func TestSameAndAgain(t *testing.T) {
 	if got, _ := s.Get(x.OrderID); got.Keep.State != Asks {
 		t.Errorf("%+v", got.Keep)
 	}
-	if err := s.Judge(x.OrderID, "opal", true, ""); err != nil {
-		t.Fatal(err)
+	did := make(chan error, 4)
+	for range cap(did) { // operators who approve it at the same time
+		go func() { did <- s.Judge(x.OrderID, "opal", true, "") }()
+	}
+	for n := range cap(did) {
+		if err := <-did; err != nil && !errors.Is(err, errWhen) {
+			t.Fatal(n, err)
+		}
 	}
 	got, _ := s.Get(x.OrderID)
 	j, err := s.o.App.FindJob(got.Keep.Job)

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"mirrord/app"
@@ -35,6 +37,7 @@ const (
 	toldFor  = 90 * 24 * time.Hour // an order that has ended is shown
 	looks    = 2                   // previews at a time
 	tellGap  = 500 * time.Millisecond
+	noteGap  = 20 * time.Second // between two notes of how many requests a run has made
 )
 
 // Run works until ctx ends, and then waits for what is under way. What that leaves goes on after the next
@@ -227,13 +230,11 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 	if s.o.Silence > 0 {
 		j.Polite.HeaderTimeout = s.o.Silence
 	}
-	most := s.Left(o.By).Requests
-	if o.Free {
-		most = 1 << 40
-	}
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	sum, err := app.Get(work, &a, app.GetRequest{Job: j, Keep: true, Progress: s.watch(o.OrderID, most, end)})
+	var notes sync.WaitGroup
+	sum, err := app.Get(work, &a, app.GetRequest{Job: j, Keep: true, Progress: s.watch(o, end, &notes)})
+	notes.Wait()
 	why := context.Cause(work)
 	switch {
 	case errors.Is(why, errCancelled):
@@ -267,18 +268,54 @@ func (s *Orders) cancelled(o Ordered) {
 	s.change(o, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false })
 }
 
-// watch keeps where a run stands, and ends one that makes too many requests.
-func (s *Orders) watch(k OrderID, most int64, end context.CancelCauseFunc) func(status.Progress) {
-	var last time.Time
+// watch keeps where a run stands, and ends one when the orders of its user have made as many requests as they
+// may, also those that run beside it. What it notes of that may go on until notes is done.
+func (s *Orders) watch(o Ordered, end context.CancelCauseFunc, notes *sync.WaitGroup) func(status.Progress) {
+	var told, noted time.Time
+	most := s.mayRequest(&o)
 	return func(p status.Progress) {
+		tell := time.Since(told) >= tellGap
+		if tell {
+			told, most = time.Now(), s.mayRequest(&o)
+		}
 		if p.Requests >= most {
 			end(errRequests)
 		}
-		tell := time.Since(last) >= tellGap
-		if tell {
-			last = time.Now()
+		if time.Since(noted) >= noteGap {
+			noted = time.Now()
+			notes.Go(func() { s.noteRequests(o, p.Requests) })
 		}
-		s.progress(k, &p, tell)
+		s.progress(o.OrderID, &p, tell)
+	}
+}
+
+// mayRequest is how many requests the run under way of an order may make, beside the order's earlier runs.
+func (s *Orders) mayRequest(o *Ordered) (most int64) {
+	if o.Free {
+		return math.MaxInt64
+	}
+	now := s.o.Now()
+	s.read(func(all queue, t *terms) {
+		most = t.left(o.By, all, t.unseen(all, OrderID{}, now), now).Requests
+		if x := all[o.OrderID]; x != nil {
+			most += x.Result.Requests - o.Result.Requests // noted of this run
+		}
+	})
+	return most
+}
+
+// noteRequests keeps how many requests a run has made, so that those beside it, also on other nodes, and
+// those after a failure count them.
+func (s *Orders) noteRequests(o Ordered, made int64) {
+	_, err := s.update(o.OrderID, func(x *Ordered) error {
+		if x.State != Runs || x.Claim != o.Claim {
+			return errTaken
+		}
+		x.Result.Requests = max(x.Result.Requests, o.Result.Requests+made)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errTaken) {
+		s.o.Log.Debug("the requests of an order are not kept", "order", o.Ref(), "err", err)
 	}
 }
 
