@@ -17,18 +17,21 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
+	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/web"
 )
 
 // AreFiles reports whether names are those of files and directories, not of jobs: the first one decides. The
-// name of a directory in the place where one is has a slash, else it is that of a job.
+// name of a directory in the place where one is has a slash or cannot name a job, as "." cannot; else it is that
+// of a job.
 func AreFiles(names []string) bool {
 	if len(names) == 0 {
 		return false
 	}
 	fi, err := os.Stat(names[0])
-	return err == nil && (fi.Mode().IsRegular() || strings.ContainsRune(names[0], os.PathSeparator))
+	isPath := strings.ContainsRune(names[0], os.PathSeparator) || !job.ValidName(names[0])
+	return err == nil && (fi.Mode().IsRegular() || isPath)
 }
 
 // OpenFiles opens archives to be served, each under a name made of its own.

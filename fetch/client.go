@@ -70,6 +70,7 @@ type Client struct {
 	header     http.Header // of every request
 	secret     http.Header // of those to auth origins
 	auth       map[string]bool
+	conditions conditions
 	sent       []string // secrets among them: no part of what is kept of answers
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
@@ -249,7 +250,9 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
 // RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
 // conditional request is no answer about the resource: it is requested again without the condition, once, and
-// so is what is retried after a 500.
+// so is what is retried after a 500. The first 5xx of an origin to conditional requests are retried so at once,
+// whatever Request.Again says; when that helped twice in a row, the origin gets no conditions any more from
+// this Client.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {
@@ -262,15 +265,26 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	if err := c.guard.Check(req.URL.Origin()); err != nil {
 		return &Result{}, &Error{URL: req.URL, Class: ErrForbiddenAddress, Err: err}
 	}
-	tries, restarted := 0, false
+	origin := req.URL.Origin()
+	t.plain = t.conditional() && !c.conditions.send(origin)
+	tries, restarted, blamed := 0, false, false
 	for {
-		start, at := time.Now(), t.at
+		start, at, conditional := time.Now(), t.at, t.conditional()
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
 		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
 		res.Unconditional = t.refused
 		noteProgress(err, t.at > at && t.validator != "")
 		res.Total = time.Since(start)
+		good := (err == nil) && !TransientStatus(res.Status)
+		if blamed {
+			c.conditions.tried(origin, good)
+		} else if conditional && good {
+			c.conditions.answered(origin)
+		}
+		mayBlame := conditional && (err == nil) && mayBeOfCondition(res.Status) && !res.HasRetryAfter &&
+			!req.NoRetry && (tries < c.o.Retries)
+		blamed = false
 		wait, again := time.Duration(0), false
 		switch {
 		case errors.Is(err, errRestart):
@@ -281,6 +295,11 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			// RFC 9110 §13.2.2 has 304 for a GET: this server cannot do with conditions
 			t.plain, t.refused = true, true
 			wait, again = req.Gap, true
+		case mayBlame && c.conditions.blame(origin):
+			wait, _ = c.again(res, err, tries)
+			wait += req.Gap
+			tries++
+			t.plain, blamed, again = true, true, true
 		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
 			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
 			t.identity, wait, again = true, req.Gap, true

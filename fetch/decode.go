@@ -200,6 +200,9 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
+// gzipMagic begins every gzip body (RFC 1952 §2.3.1).
+var gzipMagic = []byte{0x1f, 0x8b}
+
 // gzipMIME is the type of a body whose label Content-Encoding: gzip is not believed.
 const gzipMIME = "application/gzip"
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -345,6 +346,62 @@ func TestRefusedCondition(t *testing.T) {
 			}
 			if !slices.Equal(p, tt.waits) {
 				t.Errorf("waited %v, want %v", p, tt.waits)
+			}
+		})
+	}
+}
+
+// TestErrorsToConditions: a server that answers an error to conditional requests is asked without, and after two
+// such answers not conditionally any more. One that answers errors to everything is not asked twice for all.
+func TestErrorsToConditions(t *testing.T) {
+	s := badserver.Start(t)
+	var conditional, plain atomic.Int64
+	serve := func(of, without string) badserver.Handler {
+		return func(c *badserver.Conn, r *http.Request) bool {
+			if r.Header.Get("If-None-Match") != "" {
+				conditional.Add(1)
+				c.Answer(of, nil)
+				return true
+			}
+			plain.Add(1)
+			c.Answer(without, []byte(badserver.Page), "Content-Type: text/html", `ETag: "a"`)
+			return true
+		}
+	}
+	s.Handle("/cannot", serve("500 Internal Server Error", "200 OK"))
+	s.Handle("/gateway", serve("502 Bad Gateway", "200 OK"))
+	s.Handle("/down", serve("500 Internal Server Error", "500 Internal Server Error"))
+	s.Handle("/busy", serve("503 Service Unavailable", "200 OK"))
+	s.Handle("/fine", serve("304 Not Modified", "200 OK"))
+	never := func(*Result, error) bool { return false }
+	tests := []struct {
+		name               string
+		paths              []string // each asked once, with a condition
+		statuses           []int
+		conditional, plain int64
+	}{
+		{"cannot do with conditions", []string{"/cannot", "/gateway", "/cannot", "/gateway"},
+			[]int{200, 200, 200, 200}, 2, 4},
+		{"fails now and then", []string{"/cannot", "/fine", "/cannot", "/fine", "/cannot", "/fine"},
+			[]int{200, 304, 200, 304, 200, 304}, 6, 3},
+		{"is down", []string{"/down", "/down", "/down", "/down"}, []int{500, 500, 500, 500}, 4, 2},
+		{"is busy", []string{"/busy", "/busy"}, []int{503, 503}, 2, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			conditional.Store(0)
+			plain.Store(0)
+			var p pauses
+			c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: 3, Sleep: p.sleep})
+			for i, path := range tt.paths {
+				req := Request{URL: mustURL(t, s.URL+path), ETag: `"a"`, Again: never}
+				res, err := c.Do(t.Context(), req, new(memory))
+				if err != nil || res.Status != tt.statuses[i] || res.Unconditional {
+					t.Errorf("%s: status %d, %v", path, res.Status, err)
+				}
+			}
+			if conditional.Load() != tt.conditional || plain.Load() != tt.plain {
+				t.Errorf("%d conditional requests, %d others", conditional.Load(), plain.Load())
 			}
 		})
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+
 	"mirrord/robots"
 	"mirrord/site"
 )
@@ -296,11 +298,13 @@ func (r *RobotsCache) ask(
 		rec.Status, rec.Fetched, rec.ETag = res.Status, r.c.o.Now(), res.ETag
 		switch {
 		case res.NotModified && req.ETag != "":
-			rec.Status, rec.Body, rec.ETag = known.Status, known.Body, known.ETag
-			return rec, 0, nil
+			rec.Status, rec.ETag = known.Status, known.ETag
+			rec.Body, err = plainRobots(known.Body)
+			return rec, 0, err
 		case res.Kept:
-			rec.Status, rec.Body = http.StatusOK, body.Bytes()
-			return rec, 0, nil
+			rec.Status = http.StatusOK
+			rec.Body, err = plainRobots(body.Bytes())
+			return rec, 0, err
 		case TransientStatus(res.Status) && res.HasRetryAfter && res.RetryAfter <= robotsPatience && tries < 2:
 			if err := r.c.o.Sleep(ctx, max(res.RetryAfter, gap)); err != nil {
 				return rec, 0, err
@@ -368,4 +372,25 @@ func (w robotsWriter) Write(p []byte) (int, error) {
 		return 0, &limitError{ErrTooSlow, "it was not complete", took}
 	}
 	return w.b.Buffer.Write(p)
+}
+
+// plainRobots takes off the gzip layers that no Content-Encoding named: some servers send a robots.txt.gz as it
+// lies there. What does not parse would allow everything, so the rules inside are obeyed. Of a body that ends
+// early, what comes before counts; one of which nothing can be read is no answer.
+func plainRobots(body []byte) ([]byte, error) {
+	for range maxCodings {
+		if !bytes.HasPrefix(body, gzipMagic) {
+			break
+		}
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("%w: robots.txt begins as gzip: %w", ErrCoding, err)
+		}
+		plain, err := io.ReadAll(io.LimitReader(z, robots.MaxBytes))
+		if (err != nil) && (len(plain) == 0) {
+			return nil, fmt.Errorf("%w: robots.txt begins as gzip: %w", ErrCoding, err)
+		}
+		body = plain
+	}
+	return body, nil
 }

@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,8 @@ func robotsClient(t *testing.T, k *clock) *Client {
 const rulesText = "User-agent: mirrord\nDisallow: /private\nCrawl-delay: 7\nSitemap: http://a/map.xml\n"
 
 func TestRobotsStatus(t *testing.T) {
+	gzipped := string(badserver.Encode("gzip", []byte(rulesText)))
+	large := append([]byte(rulesText), bytes.Repeat([]byte("#\n"), 64<<20)...)
 	tests := []struct {
 		name    string
 		status  int
@@ -112,6 +115,15 @@ func TestRobotsStatus(t *testing.T) {
 		{"coded", 200, string(badserver.Encode("br", []byte(rulesText))), []string{"Content-Encoding: br"},
 			false, true},
 		{"empty", 200, "", nil, true, true},
+		{"gzip that no field names", 200, gzipped, nil, false, true},
+		{"gzip file", 200, gzipped, []string{"Content-Type: application/gzip"}, false, true},
+		{"gzip file that is labelled so", 200, gzipped,
+			[]string{"Content-Type: application/gzip", "Content-Encoding: gzip"}, false, true},
+		{"gzip in gzip", 200, string(badserver.Encode("gzip", []byte(gzipped))),
+			[]string{"Content-Encoding: gzip"}, false, true},
+		{"gzip that ends early", 200, gzipped[:len(gzipped)-4], nil, false, true},
+		{"gzip of more than counts", 200, string(badserver.Encode("gzip", large)), nil, false, true},
+		{"begins as gzip", 200, "\x1f\x8b" + rulesText, nil, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

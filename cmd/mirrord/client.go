@@ -288,5 +288,5 @@ func printReloaded(a *cli, re control.Reloaded) {
 			a.printf("  %s\n", p)
 		}
 	}
-	a.printf("%d jobs are in force\n", re.Jobs)
+	a.printf("%s in force\n", plural(re.Jobs, "job is", "jobs are"))
 }

@@ -421,7 +421,7 @@ func TestDaemonLeaks(t *testing.T) {
 		for range n {
 			d.do(exitOK, "complete|no change", "run-now", "demo")
 			d.do(exitOK, "ok", "status")
-			d.do(exitOK, "1 jobs are in force", "reload")
+			d.do(exitOK, "1 job is in force", "reload")
 		}
 	}
 	run(3)

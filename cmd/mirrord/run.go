@@ -104,6 +104,9 @@ func run(ctx context.Context, e env, args []string) int {
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = unknownBelow(cmd)
+	}
 	code := exitCode(err, a.started)
 	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {

@@ -235,7 +235,7 @@ func TestCommandsBesideDaemons(t *testing.T) {
 			"remove a --yes":                 other,
 			"forget a URLx --reason x --yes": other,
 			"accept a":                       {exitError, `^mirrord: nothing to accept\n$`},
-			"reload":                         {exitOK, `1 jobs are in force`},
+			"reload":                         {exitOK, `1 job is in force`},
 			"health":                         {exitError, `the daemon answers 404`},
 		}), run)
 	})

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpCommand is the help of cobra, but an unknown command is an error of usage.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [command]",
+		Short:             "Help about any command",
+		Long:              "Explain a command, or list the commands.",
+		ValidArgsFunction: completeCommand,
+		// no command has begun
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if about.HasSubCommands() && len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+	}
+}
+
+// completeCommand lists the commands below those of args.
+func completeCommand(
+	c *cobra.Command, args []string, begun string,
+) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	above, _, err := c.Root().Find(args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, below := range above.Commands() {
+		if below.IsAvailableCommand() && strings.HasPrefix(below.Name(), begun) {
+			names = append(names, cobra.CompletionWithDesc(below.Name(), below.Short))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// refuseUnknown makes a command that has only commands below it show no help for one that it does not have.
+func refuseUnknown(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if unknownBelow(c) == nil {
+			help(c, args)
+		}
+	})
+}
+
+// unknownBelow returns the error about a command that a group of commands was asked for and does not have.
+func unknownBelow(c *cobra.Command) error {
+	if c.Runnable() || !c.HasSubCommands() || c.Flags().Changed("help") || c.Flags().NArg() == 0 {
+		return nil
+	}
+	return unknownCommand(c, c.Flags().Arg(0))
+}
+
+// unknownCommand is the error about a command that c does not have, in the words of cobra.
+func unknownCommand(c *cobra.Command, name string) error {
+	const farthest = 2 // edits between two names that are near
+	c.SuggestionsMinimumDistance = max(c.SuggestionsMinimumDistance, farthest)
+	near := c.SuggestionsFor(name)
+	if len(near) == 0 {
+		return fmt.Errorf("unknown command %q for %q", name, c.CommandPath())
+	}
+	return fmt.Errorf("unknown command %q for %q\n\nDid you mean this?\n\t%s", name, c.CommandPath(),
+		strings.Join(near, "\n\t"))
+}
