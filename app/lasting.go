@@ -18,15 +18,18 @@ import (
 const entries = 10
 
 // lasting returns what kept a run from beginning a mirror, when another run would meet the same: the entry
-// point is unknown, forbidden or gone. ok is false for all other runs.
+// point is unknown, forbidden, gone or empty. ok is false for all other runs.
 func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
-	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 || sum.Fetched+sum.Unchanged > 0 {
+	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 {
 		return t, false
 	}
 	if sum.Left > entries || sum.Known > entries { // an earlier run has begun it
 		return t, false
 	}
 	t, ok = status.TroubleOf(strings.Join(sum.Reasons, "\n"))
+	if (sum.Fetched+sum.Unchanged > 0) && (t.Cause != status.EmptyEntry) {
+		return t, false
+	}
 	return t, ok && t.Lasting
 }
 

@@ -27,6 +27,8 @@ func TestGetThatCannotBegin(t *testing.T) {
 			w.Write([]byte("<title>x</title><p>here"))
 		case "/login":
 			w.WriteHeader(http.StatusUnauthorized)
+		case "/empty":
+			w.Header().Set("Content-Type", "text/html")
 		default:
 			http.NotFound(w, r)
 		}
@@ -55,6 +57,7 @@ func TestGetThatCannotBegin(t *testing.T) {
 	for _, c := range []struct{ url, want, warns string }{
 		{srv.URL + "/none", "the site has no such page; look", ""},
 		{srv.URL + "/login", "the site wants a login (status 401); --set auth.user", ""},
+		{srv.URL + "/empty", "the site answers with an empty page; look", ""},
 		{banned.URL + "/", "its robots.txt forbids that; ask its owner", ""},
 		{secure.URL + "/", "its certificate is not accepted; --set tls.ca_file", ""},
 		{srv.URL + "/far", "mirrord get " + far + "/", ""},

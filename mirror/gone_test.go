@@ -144,3 +144,60 @@ func TestGoneAltogether(t *testing.T) {
 			}
 		})
 }
+
+// What leaves the mirror is not said to stay until a second look: neither what that look confirmed in the same
+// run, nor what nothing links to any more.
+func TestNoteOfASecondLook(t *testing.T) {
+	const stays = "stays until a second look"
+	dead := []string{home + "/page07.html", home + "/page08.html"}
+	inGone(t, "policy = \"full\"\npolite.delay = \"250ms\"", func(
+		t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary,
+	) {
+		run()
+		for _, u := range dead {
+			w.Remove(u)
+		}
+		s := run()
+		wantText(t, s, stays+" (2, such as "+dead[0])
+		wantCounts(t, s, 0, 0)
+		s = run()
+		wantCounts(t, s, 2, 2)
+		if text := mirrortest.Text(s); strings.Contains(text, stays) {
+			t.Error(text)
+		}
+	})
+	inGone(t, "policy = \"full\"\npolite.delay = \"6s\"", func(
+		t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary,
+	) {
+		run()
+		for _, u := range dead {
+			w.Remove(u)
+		}
+		s := run() // the run takes six minutes
+		wantCounts(t, s, 2, 2)
+		if text := mirrortest.Text(s); strings.Contains(text, stays) {
+			t.Error(text)
+		}
+	})
+	inGone(t, "policy = \"full\"\npolite.delay = \"250ms\"", func(
+		t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary,
+	) {
+		run()
+		hubPage(w, 58)
+		w.Remove(home + "/page58.html")
+		s := run()
+		wantCounts(t, s, 2, 0)
+		if text := mirrortest.Text(s); strings.Contains(text, stays) {
+			t.Error(text)
+		}
+	})
+}
+
+// wantCounts checks how many files left, and how many URLs are gone.
+func wantCounts(t *testing.T, s *mirror.Summary, removed int, gone int64) {
+	t.Helper()
+	if (s.Removed != removed) || (s.Gone != gone) {
+		t.Errorf("%d removed, %d gone, want %d and %d:\n%s", s.Removed, s.Gone, removed, gone,
+			mirrortest.Text(s))
+	}
+}

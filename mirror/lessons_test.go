@@ -294,7 +294,7 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 			w.Set(home+"/", mirrortest.HTML("Index of /", ""))
 		}, mirror.Suspicious, "no longer linked"},
 		{"all zero bytes", every(mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}}),
-			mirror.Partial, "an empty page"},
+			mirror.Suspicious, "an empty page"},
 		{"all 404", every(mirrortest.Status(404)), mirror.Suspicious, "gone"},
 		{"pages 404", func(w *mirrortest.Web) {
 			every(mirrortest.Status(404))(w)
@@ -349,29 +349,50 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 	}
 }
 
-// An entry page of zero bytes is a failure at first. When it stays empty the pages that it led to wait for
-// accept.
+// An entry page of zero bytes never takes the place of a good one, also when nothing would be lost with its
+// links, until somebody accepts it.
 func TestLesson06EmptyEntryPage(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 20)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	before := m.Stamps()
-	w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
-	for _, c := range []struct {
-		verdict mirror.Verdict
-		says    string
-	}{
-		{mirror.Gaps, "an empty page"}, {mirror.Gaps, "an empty page"}, {mirror.Complete, "1 known gap"},
-		{mirror.Suspicious, "no longer linked"}, {mirror.Suspicious, "no longer linked"},
-	} {
-		s := m.Run()
-		wantVerdict(t, s, c.verdict, false)
-		wantText(t, s, c.says)
-		if !maps.Equal(m.Stamps(), before) {
-			t.Fatal("the published tree changed")
+	for _, pages := range []int{0, 2, 20} {
+		w := mirrortest.Start(t)
+		hub(w, pages)
+		m := mirrortest.New(t, w, job())
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		before := m.Stamps()
+		empty := func() {
+			w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
 		}
+		empty()
+		for range 5 {
+			s := m.Run()
+			wantVerdict(t, s, mirror.Suspicious, false)
+			wantText(t, s, "an empty page (0 bytes)")
+			if !maps.Equal(m.Stamps(), before) {
+				t.Fatal("the published tree changed")
+			}
+		}
+		hubPage(w, pages)
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+		if !maps.Equal(m.Stamps(), before) {
+			t.Error("after recovery the tree is not what it was")
+		}
+		empty()
+		wantVerdict(t, m.Run(), mirror.Suspicious, false)
+		wantVerdict(t, m.Accept(), mirror.Complete, true)
 	}
+}
+
+// A first run whose entry page is empty publishes nothing, and the next one requests it again.
+func TestFirstRunOfAnEmptyPage(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
+	m := mirrortest.New(t, w, job())
+	for range 2 {
+		s := m.Run()
+		wantVerdict(t, s, mirror.Partial, false)
+		wantText(t, s, "the entry point http://www.example.org/: it answers with an empty page")
+	}
+	hub(w, 3)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
 }
 
 // hubPage sets the entry page of hub alone.

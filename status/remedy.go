@@ -128,6 +128,12 @@ func Troubles(why string) []KnownTrouble {
 			Get:     "look at its spelling",
 			Lasting: true,
 		}},
+		{EmptyEntry, Trouble{
+			What:    "the site answers with an empty page",
+			Do:      "the site answers with an empty page: look at it, and whether url in the job's file is right",
+			Get:     "look at it in a browser, and at the spelling of the URL",
+			Lasting: true,
+		}},
 		{"Crawl-delay of … longer than polite.max_wait", Trouble{
 			What:    "its robots.txt wants longer pauses than polite.max_wait",
 			Do:      "its robots.txt wants longer pauses: raise polite.max_wait in the job's file",
@@ -164,6 +170,9 @@ func Troubles(why string) []KnownTrouble {
 		}},
 	}
 }
+
+// EmptyEntry is the cause of a first run whose entry page came without a byte.
+const EmptyEntry = "entry point …: it answers with an empty page"
 
 // forbiddenAddress is the error text of package fetch for an address that a job may not connect to. The
 // address and what allows it follow it.

@@ -116,6 +116,7 @@ func causeWalks() map[string]func(t *testing.T, cause string) {
 		"entry point …: redirected (to ":               walkLeadsAway,
 		"no entry point":                               walkNoEntry,
 		"entry point …: gone":                          walkGone,
+		"entry point …: it answers with an empty page": walkEmptyEntry,
 		"longer than polite.max_wait":                  walkRetryAfter,
 		"the entry point":                              walkEntryFails,
 		"limits.max_failures":                          walkFailures,
@@ -322,6 +323,21 @@ func walkGone(t *testing.T, cause string) {
 	})
 	w.job(w.site.URL + "/wrong")
 	w.lasts("look whether url in the job's file is right")
+	w.job(w.site.URL + "/right")
+	w.gone()
+}
+
+func walkEmptyEntry(t *testing.T, cause string) {
+	w := newWalk(t, cause)
+	w.answers(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			rw.Header().Set("Content-Type", "text/html")
+			return
+		}
+		page(rw, r)
+	})
+	w.job(w.site.URL + "/")
+	w.lasts("look at it, and whether url in the job's file is right")
 	w.job(w.site.URL + "/right")
 	w.gone()
 }

@@ -276,6 +276,10 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 		}
 		if why := leaves[rec.ID]; why != "" {
 			c.Counts.Hold(ledger.Leave(rec, c.Version))
+			firstGone := (rec.Gone == 1) && (rec.Run == c.Run.Number) && (rec.Outcome == site.Failed)
+			if firstGone { // it is not waited for
+				c.Notes.Withdraw(ledger.FirstGone, rec.URL)
+			}
 			rec.Reason = why
 			t.Leave(rec.ID)
 		}

@@ -52,7 +52,13 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		}
 		if emptied(rec, a.Content) && (rec.Failures < ledger.LastingFailures) {
 			const reason = "an empty page with status %d, where the mirror has one of %d bytes"
-			return x.originFails(ctx, rec, failure{reason: fmt.Sprintf(reason, s, rec.Size), passing: true})
+			f := failure{reason: fmt.Sprintf(reason, s, rec.Size), passing: true}
+			if !x.isOnlyEntry(rec.URL) {
+				return x.originFails(ctx, rec, f)
+			}
+			if x.failsAgain(rec, f) {
+				return Found{Turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
+			}
 		}
 		return outcome(x.read.body(rec, a.Answer, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
@@ -61,6 +67,12 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		return x.goneFor(ctx, rec, nil, a.second)
 	}
 	return outcome(x.failed(rec, fmt.Sprintf("status %d", s), false))
+}
+
+// isOnlyEntry reports whether a URL is the only entry point. What it came to decides about the run, see
+// judge.EmptyEntry.
+func (x *Exchange) isOnlyEntry(u site.URL) bool {
+	return (len(x.rules.Seeds) == 1) && (x.rules.Seeds[0] == u)
 }
 
 // exchangeNotes says what the summary notes of how a body came.
@@ -252,7 +264,7 @@ func (x *Exchange) firstGone(rec *store.Resource, as ledger.Account) (Found, err
 		return Found{Turn: turn}, nil
 	}
 	turn.At, turn.Optional = x.now().Add(x.least), true
-	as.Notes = append(as.Notes, "answers 404 or 410 of what the mirror has: it stays until a second look")
+	as.Notes = append(as.Notes, ledger.FirstGone)
 	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
 	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
 	f := &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}

@@ -49,6 +49,24 @@ func addExample(k *result.Note, example string) {
 	}
 }
 
+// FirstGone is the note about what answers 404 or 410 for the first time.
+const FirstGone = "answers 404 or 410 of what the mirror has: it stays until a second look"
+
+// Withdraw takes a URL out of what Add counted under what, because the run found out more about it.
+func (n *Notes) Withdraw(what string, u site.URL) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.kinds[what]
+	if k == nil {
+		return
+	}
+	k.Count--
+	k.Examples = slices.DeleteFunc(k.Examples, func(example string) bool { return example == u.String() })
+	if k.Count <= 0 {
+		delete(n.kinds, what)
+	}
+}
+
 // Cap notes once that a limit of the job bit.
 func (n *Notes) Cap(what string) {
 	n.mu.Lock()

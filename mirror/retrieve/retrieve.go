@@ -257,6 +257,9 @@ func (r *Retrieval) betweenPhases() {
 
 // conclude carries out what one turn of a URL came to.
 func (r *Retrieval) conclude(id uint32, u site.URL, f exchange.Found) {
+	if (f.Finding != nil) && r.Traits.Spent(id, ledger.AfterGone) { // this was the second look
+		r.Notes.Withdraw(ledger.FirstGone, u)
+	}
 	r.Traits.Spend(id, f.Spent|f.Turn.Why)
 	if f.Finding != nil {
 		r.apply(f.Finding)
