@@ -176,6 +176,8 @@ func essence(mime string) string {
 //     x.php.html.
 //   - text/plain and unknown types change no name: foo.patch, LICENSE and Makefile stay. Browsers show text
 //     without a type; a server with another default type needs `default_type text/plain`.
+//   - But text/plain that is named as a page gets .txt: browsers show its source, with no link in it, and a
+//     copy of that name would be shown as a page whose links were not relocated.
 //   - An extension that servers run (.php, .jsp, .shtml and their like) never stays last, whatever the type.
 func forcedExtension(name, mime string) string {
 	ext := ""
@@ -195,6 +197,8 @@ func forcedExtension(name, mime string) string {
 			return ".txt"
 		}
 		return ".bin"
+	case (essence(mime) == "text/plain") && contains(" html htm xhtml xht ", ext):
+		return ".txt"
 	case !known:
 		return ""
 	case m.keep == "*":
