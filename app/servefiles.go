@@ -23,8 +23,8 @@ import (
 )
 
 // AreFiles reports whether names are those of files and directories, not of jobs: the first one decides. The
-// name of a directory in the place where one is has a slash or cannot name a job, as "." cannot; else it is that
-// of a job.
+// name of a directory in the place where one is has a slash or cannot name a job, as "." cannot; else it is
+// that of a job.
 func AreFiles(names []string) bool {
 	if len(names) == 0 {
 		return false

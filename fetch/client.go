@@ -250,9 +250,9 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
 // RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
 // conditional request is no answer about the resource: it is requested again without the condition, once, and
-// so is what is retried after a 500. The first 5xx of an origin to conditional requests are retried so at once,
-// whatever Request.Again says; when that helped twice in a row, the origin gets no conditions any more from
-// this Client.
+// so is what is retried after a 500. The first 5xx of an origin to conditional requests are retried so at
+// once, whatever Request.Again says; when that helped twice in a row, the origin gets no conditions any more
+// from this Client.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Some servers answer an error to each conditional request, as a cache or script in front of them that cannot do
-// with conditions does. What failed is requested once more without; as every page of such a server would be
-// requested twice, and each page of a server that is just failing as well, what came of it is remembered.
+// Some servers answer an error to each conditional request, as a cache or script in front of them that cannot
+// do with conditions does. What failed is requested once more without; as every page of such a server would
+// be requested twice, and each page of a server that is just failing as well, what came of it is remembered.
 
 const (
 	guiltyAfter   = 2 // errors in a row that went away without the condition: none is sent any more
@@ -69,8 +69,8 @@ func (c *conditions) answered(origin string) {
 	}
 }
 
-// mayBeOfCondition reports whether a status is an error that a condition may cause. 503 and 504 are those of a
-// server with too much to do.
+// mayBeOfCondition reports whether a status is an error that a condition may cause. 503 and 504 are those of
+// a server with too much to do.
 func mayBeOfCondition(status int) bool {
 	return status >= 500 && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
 }

@@ -351,8 +351,9 @@ func TestRefusedCondition(t *testing.T) {
 	}
 }
 
-// TestErrorsToConditions: a server that answers an error to conditional requests is asked without, and after two
-// such answers not conditionally any more. One that answers errors to everything is not asked twice for all.
+// TestErrorsToConditions: a server that answers an error to conditional requests is asked without, and after
+// two such answers not conditionally any more. One that answers errors to everything is not asked twice for
+// all.
 func TestErrorsToConditions(t *testing.T) {
 	s := badserver.Start(t)
 	var conditional, plain atomic.Int64

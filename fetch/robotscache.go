@@ -374,9 +374,9 @@ func (w robotsWriter) Write(p []byte) (int, error) {
 	return w.b.Buffer.Write(p)
 }
 
-// plainRobots takes off the gzip layers that no Content-Encoding named: some servers send a robots.txt.gz as it
-// lies there. What does not parse would allow everything, so the rules inside are obeyed. Of a body that ends
-// early, what comes before counts; one of which nothing can be read is no answer.
+// plainRobots takes off the gzip layers that no Content-Encoding named: some servers send a robots.txt.gz as
+// it lies there. What does not parse would allow everything, so the rules inside are obeyed. Of a body that
+// ends early, what comes before counts; one of which nothing can be read is no answer.
 func plainRobots(body []byte) ([]byte, error) {
 	for range maxCodings {
 		if !bytes.HasPrefix(body, gzipMagic) {

@@ -145,8 +145,8 @@ func TestGoneAltogether(t *testing.T) {
 		})
 }
 
-// What leaves the mirror is not said to stay until a second look: neither what that look confirmed in the same
-// run, nor what nothing links to any more.
+// What leaves the mirror is not said to stay until a second look: neither what that look confirmed in the
+// same run, nor what nothing links to any more.
 func TestNoteOfASecondLook(t *testing.T) {
 	const stays = "stays until a second look"
 	dead := []string{home + "/page07.html", home + "/page08.html"}
