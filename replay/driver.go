@@ -306,7 +306,11 @@ func (d *driver) act(w *World) error {
 			}
 		}
 	}
-	d.purse.Spend(own, w.Requests())
+	made := w.Requests()
+	if d.o.Budget == 0 { // the limit of a job is for what the mirror already has
+		made -= w.Fresh()
+	}
+	d.purse.Spend(own, made)
 	return d.finish(w, &more)
 }
 

@@ -5,6 +5,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"mirrord/policy"
@@ -34,6 +35,7 @@ type Priced struct {
 	Total   Total   `json:"-"`        // of all steps, as the drawings show it
 
 	facts []stepFacts // of all steps
+	limit int         // of requests; 0: none
 }
 
 // early are the steps of Early.
@@ -51,6 +53,7 @@ func PricesMB() []float64 { return []float64{0, 0.001, 0.003, 0.01, 0.03, 0.1, 0
 // stepFacts is what counts of one step.
 type stepFacts struct {
 	requests, full, changes, found, stale int
+	fresh                                 int // of the requests, those for what was new
 	bytes, fullBytes                      int64
 	until                                 time.Duration // to the step after it
 }
@@ -97,6 +100,7 @@ func AtPrice(h *History, o Options, price float64) (Priced, error) {
 		m := w.Measure()
 		f := stepFacts{
 			requests:  m.Requests,
+			fresh:     w.Fresh(),
 			full:      m.Full,
 			changes:   m.Changes,
 			found:     m.Found,
@@ -121,6 +125,7 @@ func AtPrice(h *History, o Options, price float64) (Priced, error) {
 		Whole:   stretchOf(facts),
 		Total:   r.Total,
 		facts:   facts,
+		limit:   o.MaxRequests,
 	}
 	p.Early, p.Late = stretchOf(p.early()), stretchOf(facts[len(p.early()):])
 	return p, nil
@@ -182,6 +187,14 @@ const (
 	stepRatio  = 1.06
 )
 
+// A price for a lateness is doubled, which is so many steps of the scale, only where that saves this part of
+// the requests: otherwise what a run leaves is hardly less, and what it does not notice may be all of the
+// site.
+const (
+	doubling    = 12
+	leastSaving = 0.04
+)
+
 // leastTrial is how many steps there must be for a trial on half of them.
 const leastTrial = 8
 
@@ -202,7 +215,10 @@ func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
 		seen: map[int]Priced{},
 	}
 	p, met, err := t.find(g, (*Priced).whole)
-	tuned := Tuned{Priced: p, Met: met, MaxRequests: g.limit()}
+	tuned := Tuned{Priced: p, Met: met}
+	if g.Requests > 0 {
+		tuned.MaxRequests = p.limit
+	}
 	if err != nil || p.Whole.Steps < leastTrial {
 		return tuned, err
 	}
@@ -211,8 +227,24 @@ func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
 	return tuned, err
 }
 
-// limit is the limit of requests that belongs to a goal; 0: none.
-func (g Goal) limit() int { return int(math.Ceil(g.Requests)) }
+// limit is the limit of requests that belongs to a goal of requests, after steps without one. It does not
+// count what is new to the mirror, of which there will be as much again; and what these steps leave of it
+// later ones may use on top, so it is lower: as many steps again then keep to the goal.
+func (g Goal) limit(steps []stepFacts) int {
+	n, fresh := float64(len(steps)), 0
+	for _, f := range steps {
+		fresh += f.fresh
+	}
+	most := g.Requests - float64(fresh)/n
+	highest := max(1, int(math.Ceil(most)))
+	return highest - sort.Search(highest-1, func(less int) bool {
+		var purse policy.Purse
+		for _, f := range steps {
+			purse.Spend(highest-less, f.requests-f.fresh)
+		}
+		return float64(highest-less)+float64(purse.Budget(0))/n <= most
+	})
+}
 
 type tuner struct {
 	goOn func() error
@@ -236,12 +268,14 @@ func (t *tuner) at(step int) (Priced, error) {
 	return p, nil
 }
 
-// limited is what a price comes to with the limit of requests that belongs to a goal.
-func (t *tuner) limited(p Priced, g Goal) (Priced, error) {
-	o := t.o
-	if o.MaxRequests = g.limit(); o.MaxRequests == 0 {
+// limited is what a price comes to with the limit of requests that belongs to a goal, as it is known after
+// some of the steps.
+func (t *tuner) limited(p Priced, g Goal, known []stepFacts) (Priced, error) {
+	if g.Requests == 0 {
 		return p, nil
 	}
+	o := t.o
+	o.MaxRequests = g.limit(known)
 	if err := t.goOn(); err != nil {
 		return p, err
 	}
@@ -273,12 +307,31 @@ func (t *tuner) find(g Goal, steps func(*Priced) []stepFacts) (best Priced, met 
 			hi = mid - 1
 		}
 	}
-	if best, err = t.at(lo); err != nil {
+	if best, err = t.prudent(lo, g, steps); err != nil {
 		return best, false, err
 	}
 	met = g.fits(steps(&best))
-	best, err = t.limited(best, g)
+	best, err = t.limited(best, g, steps(&best))
 	return best, met, err
+}
+
+// prudent is what the price at a step of the scale comes to or, for a lateness, a lower one: half of it, and
+// half again, as long as that hardly takes more requests.
+func (t *tuner) prudent(step int, g Goal, steps func(*Priced) []stepFacts) (Priced, error) {
+	best, err := t.at(step)
+	for err == nil && g.Late > 0 && best.Price >= 2*policy.DefaultPrice {
+		step -= doubling
+		var half Priced
+		if half, err = t.at(step); err != nil {
+			break
+		}
+		with, without := stretchOf(steps(&best)).Requests, stretchOf(steps(&half)).Requests
+		if with < (1-leastSaving)*without || !g.fits(steps(&half)) {
+			break
+		}
+		best = half
+	}
+	return best, err
 }
 
 // PriceCurves are what prices come to, for Plot, beside full syncs: the requests that prices of a request

@@ -5,6 +5,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,51 @@ func TestRunBaselines(t *testing.T) {
 	}
 	if *r.Total.CR != 1 || r.Total.Stale != 0 {
 		t.Errorf("round robin over everything: %+v", r.Total)
+	}
+}
+
+// The limit of a job is for what the mirror already has: what is new is requested on top, and takes nothing
+// from what quiet runs leave.
+func TestLimitWithoutWhatIsNew(t *testing.T) {
+	const limit, fresh = 25, 30
+	at := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
+	var b Builder
+	for w := range 29 {
+		var rs []Record
+		if w%4 == 0 { // all change, and nothing is new
+			for p := range 40 {
+				rs = append(rs, Record{Path: fmt.Sprintf("a/%02d.html", p), Size: 100, Blob: fmt.Sprint(w)})
+			}
+			rs = append(rs, Record{Path: "index.html", Size: 100, Blob: fmt.Sprint(w)})
+		} else {
+			for p := range fresh {
+				rs = append(rs, Record{Path: fmt.Sprintf("new/%02d-%02d.html", w, p), Size: 100, Blob: "new"})
+			}
+		}
+		if err := b.Add(at.AddDate(0, 0, 7*w), "", rs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Linked(nil) // what is new is found by other means
+	b.First("index.html")
+	known, most, n := 0, 0, 0
+	o := Options{Train: 4, MaxRequests: limit, Price: 0.05}
+	o.After = func(w *World) {
+		n++
+		made := w.Requests() - w.Fresh()
+		known, most = known+made, max(most, made)
+		if known > n*(limit+1) { // the entry page comes on top
+			t.Errorf("version %d: %d requests for what was known in %d runs", w.Now(), known, n)
+		}
+		if got := w.Requests() - made; got != fresh*boolInt(w.Now()%4 != 0) {
+			t.Errorf("version %d: %d requests for what is new", w.Now(), got)
+		}
+	}
+	if _, err := Run(b.History(), o); err != nil {
+		t.Fatal(err)
+	}
+	if most <= limit+1 {
+		t.Errorf("at most %d requests in a run for what was known: what others left was not used", most)
 	}
 }
 

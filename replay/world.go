@@ -31,6 +31,7 @@ type World struct {
 	wholeBytes int64   // of the pages of the site that come whole
 
 	requests int
+	fresh    int     // of them, those for what the mirror knew nothing of
 	bytes    int64   // of the answers to them
 	asked    []int32 // the version at which a page was last requested
 	askedNow int     // pages of the site requested at this version
@@ -102,7 +103,7 @@ func (w *World) Step() bool {
 		return false
 	}
 	w.now++
-	w.requests, w.bytes, w.askedNow, w.added, w.left = 0, 0, 0, 0, 0
+	w.requests, w.fresh, w.bytes, w.askedNow, w.added, w.left = 0, 0, 0, 0, 0, 0
 	w.changed = w.changed[:0]
 	for _, c := range w.h.Versions[w.now].Changes {
 		w.changed = append(w.changed, c.Page)
@@ -192,6 +193,7 @@ func (w *World) take(p Page) Outcome {
 	case is == Gone:
 		return Left
 	case had == Gone:
+		w.fresh++
 		return Entered
 	}
 	return Changed
@@ -231,6 +233,7 @@ func (w *World) Listing(d Dir) *Seen {
 		w.seen.Listings, w.seen.NonEmpty = append(w.seen.Listings, d), append(w.seen.NonEmpty, w.live[d] > 0)
 		for _, sub := range slices.Backward(w.h.dirs[d].subs) {
 			if w.live[sub] > 0 && !w.known[sub] {
+				w.fresh++
 				todo = append(todo, sub)
 			}
 		}
@@ -258,6 +261,9 @@ func (w *World) FullCost() int {
 
 // Requests is what was requested at this version.
 func (w *World) Requests() int { return w.requests }
+
+// Fresh is how much of it was for pages and listings that the mirror had not: no plan decides about them.
+func (w *World) Fresh() int { return w.fresh }
 
 // Measure is what one step of a replay came to.
 type Measure struct {

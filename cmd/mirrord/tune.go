@@ -25,9 +25,10 @@ func tuneCommand(a *cli) *cobra.Command {
 		Short: "Propose a price for a job",
 		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
 which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late
-neither half of these runs may be much worse than that, and a run requests a twentieth of the site at least. A site may
-begin to change more, so N is proposed as limits.max_requests too, and TIME as adaptive.late: runs keep to them. The price
-that fits the first half of the runs is tried on the other, so that you see how far to trust it.
+neither half of these runs may be much worse than that, a run requests a twentieth of the site at least, and twice the
+price would save requests. A site may begin to change more, so a limit is proposed too, and runs keep to it: TIME as
+adaptive.late or, as limits.max_requests, N less what comes on top, which is what is new to the mirror and what earlier
+runs left. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
 
 No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
 shows what other prices would have come to. Guide: docs/evolution.md.`,
@@ -101,7 +102,7 @@ func printTuned(a *cli, r *app.TuneReport, late string) {
 		with := ""
 		switch {
 		case r.MaxRequests > 0:
-			with = " and this limit"
+			with = " and its limit"
 		case late != "":
 			with = " and this goal"
 		}
