@@ -294,17 +294,8 @@ func (d *driver) act(w *World) error {
 	}
 	var more found
 	d.begin(w, p, &more)
-	for batch := p.Next(d.o.Batch); len(batch) > 0; batch = p.Next(d.o.Batch) {
-		for _, a := range batch {
-			if int(a.Unit) >= len(d.units) {
-				return fmt.Errorf("policy %s asks for unit %d of %d", d.o.Policy, a.Unit, len(d.units))
-			}
-			if x := d.units[a.Unit]; x.dir >= 0 {
-				d.askListing(w, p, a.Unit, x.dir, &more)
-			} else {
-				d.askPage(w, p, a.Unit, x.page, &more)
-			}
-		}
+	if err := d.follow(w, p, &more); err != nil {
+		return err
 	}
 	made := w.Requests()
 	if d.o.Budget == 0 { // the limit of a job is for what the mirror already has
@@ -312,6 +303,35 @@ func (d *driver) act(w *World) error {
 	}
 	d.purse.Spend(own, made)
 	return d.finish(w, &more)
+}
+
+// follow makes the requests of a plan. When the plan hands out a batch it knows the outcomes of all batches
+// before but the last one, as in a job.
+func (d *driver) follow(w *World, p policy.Plan, more *found) error {
+	most, ahead := d.o.Batch, d.o.Batch > 1
+	if ahead {
+		most = d.o.Batch / 2
+	}
+	var waiting []policy.Ask
+	for {
+		now := p.Next(most)
+		if ahead {
+			now, waiting = waiting, now
+		}
+		if len(now) == 0 && len(waiting) == 0 {
+			return nil
+		}
+		for _, a := range now {
+			if int(a.Unit) >= len(d.units) {
+				return fmt.Errorf("policy %s asks for unit %d of %d", d.o.Policy, a.Unit, len(d.units))
+			}
+			if x := d.units[a.Unit]; x.dir >= 0 {
+				d.askListing(w, p, a.Unit, x.dir, more)
+			} else {
+				d.askPage(w, p, a.Unit, x.page, more)
+			}
+		}
+	}
 }
 
 func (d *driver) knownUnits() (n int) {

@@ -44,8 +44,9 @@ type Options struct {
 	// else they are those of the training
 	Relearn bool
 
-	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine
-	// keeps some in flight.
+	// Batch is how many units the policy has handed out at most before it is told what came of them; default 1.
+	// More are handed out in two halves, of which a job has both under way: twice as many as it has connections,
+	// and 4 at least.
 	Batch int
 
 	Order uint32 // draws another order of units that nothing else distinguishes; for measuring
