@@ -121,7 +121,7 @@ func TestClusterStore(t *testing.T) {
 	w.signal(syscall.SIGKILL, "c")
 	w.start("c")
 	time.Sleep(75 * time.Second)
-	w.says("c", "this node waits for the depot", time.Second)
+	w.says("c", "the depot does not answer", time.Second)
 	server.set("")
 	w.allRun("503 for 75 s")
 	for _, mood := range []string{"slow", "answers lost"} {

@@ -52,10 +52,16 @@ func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.D
 func whenThere(ctx context.Context, x *app.App, f func() error) error {
 	for {
 		err := f()
-		if !errors.Is(err, depot.ErrForeign) && !errors.Is(err, objects.ErrUnavailable) {
+		why := ""
+		switch {
+		case errors.Is(err, depot.ErrForeign):
+			why = "the depot is another cluster's"
+		case errors.Is(err, objects.ErrUnavailable):
+			why = "the depot does not answer"
+		default:
 			return err
 		}
-		x.Log.Error("this node waits for the depot", "err", err)
+		x.Log.Error("this node waits: "+why, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
