@@ -65,6 +65,7 @@ type Client struct {
 	guard *Guard
 	tr    *http.Transport
 	fresh *http.Transport // tr without connections that are used again
+	plain *direct         // for http without a proxy; else nil
 	jar   *cookiejar.Jar  // nil without cookies
 
 	header     http.Header // of every request
@@ -135,6 +136,14 @@ func New(o Options) (*Client, error) {
 		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone())
 	}
 	c.sent = c.secrets()
+	if o.Proxy == "" {
+		c.plain = &direct{
+			dial:     c.dial,
+			perHost:  o.MaxConnsPerHost,
+			mostIdle: c.tr.MaxIdleConns,
+			mostHead: o.MaxHeaderBytes,
+		}
+	}
 	c.fresh = c.tr.Clone()
 	c.fresh.DisableKeepAlives = true
 	return c, nil
@@ -144,7 +153,12 @@ func New(o Options) (*Client, error) {
 func (c *Client) Ahead(origin string) { c.guard.Ahead(origin) }
 
 // Close drops the connections that are idle. Exchanges under way are not touched: end their contexts.
-func (c *Client) Close() { c.tr.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.tr.CloseIdleConnections()
+	if c.plain != nil {
+		c.plain.close()
+	}
+}
 
 func (c *Client) setHeaders() error {
 	o := c.o

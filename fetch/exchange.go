@@ -48,15 +48,11 @@ func (t *transfer) conditional() bool {
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res := &Result{Head: Head{Length: -1}}
-	w := newWatch(ctx, &c.o, &c.traces)
+	w := newWatch(ctx, &c.o)
 	defer w.stop()
 	u := t.req.URL
 	ranged := t.at > 0 && t.validator != ""
-	tr := c.tr
-	if t.req.Fresh {
-		tr = c.fresh
-	}
-	resp, err := w.roundTrip(tr, c.newRequest(t, ranged), &c.traces)
+	resp, err := c.roundTrip(w, c.newRequest(t, ranged), t.req.Fresh)
 	res.Sent = w.sent
 	res.ToHeader = time.Since(w.start)
 	res.Remote = w.remote
@@ -88,6 +84,16 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 		return res, c.bodyError(ctx, w, u, err)
 	}
 	return res, nil
+}
+
+func (c *Client) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Response, error) {
+	switch {
+	case c.plain != nil && r.URL.Scheme == "http":
+		return c.plain.roundTrip(w, r, fresh)
+	case fresh:
+		return w.roundTrip(c.fresh, r, &c.traces)
+	}
+	return w.roundTrip(c.tr, r, &c.traces)
 }
 
 // bodyError classifies what ended a body: sentinels of this package that a reader or decoder wrapped, else

@@ -112,6 +112,9 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
+	if c.o.NoHeads {
+		return conn, nil
+	}
 	return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
 }
 

@@ -43,7 +43,7 @@ type watch struct {
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
-	tracer *tracer
+	tracer *tracer    // of an exchange by net/http, else nil
 	remote netip.Addr // of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
 	reused bool
 	seen   *seenHead // head of the answer; nil when the connection keeps none
@@ -59,9 +59,8 @@ type watch struct {
 	windowBytes int64
 }
 
-func newWatch(ctx context.Context, o *Options, traces *sync.Pool) *watch {
-	w := &watch{o: o, start: time.Now(), tracer: newTracer(traces)}
-	w.tracer.watch = w
+func newWatch(ctx context.Context, o *Options) *watch {
+	w := &watch{o: o, start: time.Now()}
 	w.Context, w.cancel = context.WithCancelCause(ctx)
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
@@ -96,8 +95,10 @@ func newTracer(pool *sync.Pool) *tracer {
 	return t
 }
 
-// roundTrip does what its name says, under the watch.
+// roundTrip makes an exchange by net/http, under the watch.
 func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
+	w.tracer = newTracer(traces)
+	w.tracer.watch = w
 	resp, err := tr.RoundTrip(r.WithContext(w))
 	w.tracer.watch = nil
 	traces.Put(w.tracer)
@@ -106,8 +107,10 @@ func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool
 
 // Value adds the trace to the values of the request's context.
 func (w *watch) Value(key any) any {
-	if v := w.tracer.ctx.Value(key); v != nil {
-		return v
+	if w.tracer != nil {
+		if v := w.tracer.ctx.Value(key); v != nil {
+			return v
+		}
 	}
 	return w.Context.Value(key)
 }
@@ -136,6 +139,16 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	}
 	if c, ok := info.Conn.(*headConn); ok && !w.o.NoHeads {
 		w.seen = c.expect()
+	}
+	w.enter(phaseHeader)
+}
+
+// gotDirect is gotConn for an exchange without net/http.
+func (w *watch) gotDirect(c *directConn) {
+	w.remote, w.reused = c.remote, c.used
+	w.sent++
+	if h, ok := c.Conn.(*headConn); ok {
+		w.seen = h.expect()
 	}
 	w.enter(phaseHeader)
 }
