@@ -70,15 +70,11 @@ func everyCode() (b []byte) {
 			b = append(b, unit[i%len(unit)])
 		}
 	}
-	for n := 4; n < 40; n++ { // matches that are too short for the table have the offset of the one before
-		unit := slices.Clone(add(64))
-		repeat(unit, 12)
-		other := 1
-		if n == 4 {
-			other = 2
-		}
-		add(other)
-		b = append(b, unit[12+other:][:n]...)
+	for n := 4; n < 40; n++ { // matches that are too short for the table have the offset of the last but one
+		first, second := slices.Clone(add(64)), slices.Clone(add(64))
+		repeat(first, 12)
+		repeat(second, 12)
+		b = append(b, first[24:][:n]...)
 		add(9)
 	}
 	for back := 1; back < maxWindow/4; back += max(back/2, 1) {

@@ -31,8 +31,9 @@ type seq struct {
 // search finds matches for src[begin:end] in what lies before, and sets seqs and literals of the block.
 //
 // Source: the strategy "fast" of zstd, lib/compress/zstd_fast.c in its repository. Here one step looks at two
-// positions and at the last offset from a third one. An entry of the table that was not set says position 0,
-// which is as good a candidate as others.
+// positions, and a last offset is looked for only where a match ends: the table has it too, and a third place
+// to look at took 4 % of the time for frames of the same size. An entry of the table that was not set says
+// position 0, which is as good a candidate as others.
 //
 // What makes the reads without checks sound (see load64): s never passes len(src)-margin before a match is
 // looked for, and each entry of the table, and each s less an offset, is a position before s.
@@ -49,29 +50,25 @@ func (e *Encoder) search(src []byte, begin, end int) {
 		c0, c1 := int(table[h0]), int(table[h1])
 		table[h0], table[h1] = uint32(s), uint32(s+1)
 		from := s
-		low := anchor // where the match may begin
-		offset := uint32(1)
 		var t int // what matches s
-		if uint32(v>>16) == load32(src, s+2-o1) {
-			s += 2
-			t = s - o1
-			low++ // without literals, 1 would be another offset
-		} else {
-			switch {
-			case uint32(v) == load32(src, c0) && s-c0 <= maxWindow:
-				t = c0
-			case uint32(v>>8) == load32(src, c1) && s+1-c1 <= maxWindow:
-				t = c1
-				s++
-			default:
-				s += 2 + (s-anchor)>>hurry
-				continue
-			}
-			o2 = o1
-			o1 = s - t
-			offset = uint32(o1) + 3
+		switch {
+		case uint32(v) == load32(src, c0) && s-c0 <= maxWindow:
+			t = c0
+		case uint32(v>>8) == load32(src, c1) && s+1-c1 <= maxWindow:
+			t = c1
+			s++
+		default:
+			s += 2 + (s-anchor)>>hurry
+			continue
 		}
-		at := s - sameBefore(src, s, t, low)
+		o2 = o1
+		o1 = s - t
+		offset := uint32(o1) + 3
+		at, to := s, t
+		for at > anchor && to > 0 && src[at-1] == src[to-1] {
+			at--
+			to--
+		}
 	match:
 		s += 4
 		t += 4
@@ -114,21 +111,6 @@ func (e *Encoder) search(src []byte, begin, end int) {
 	nlits += copy(lits[nlits:], src[anchor:end])
 	e.nseqs, e.nlits = n, nlits
 	e.offsets = [2]int{o1, o2}
-}
-
-// sameBefore returns how many bytes before s, from low on, are those before t, which lies before s.
-func sameBefore(src []byte, s, t, low int) int {
-	n := 0
-	for s-n-8 >= low && t-n >= 8 {
-		if x := load64(src, s-n-8) ^ load64(src, t-n-8); x != 0 {
-			return n + bits.LeadingZeros64(x)>>3
-		}
-		n += 8
-	}
-	for s-n > low && t-n > 0 && src[s-n-1] == src[t-n-1] {
-		n++
-	}
-	return n
 }
 
 // sameAfter returns how many bytes from s on, before end, are those from t on, which lies before s.
