@@ -130,19 +130,12 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	if form.Leads && !o.Flatten {
-		o.redirects = o.leads(&beside, st, name)
-	}
-	damage, err := o.look(st, name, render.CheckMeta)
+	tree, damage, err := o.begin(&beside, st, name, form.Leads && !o.Flatten)
 	if err != nil {
 		return nil, err
 	}
 	if damage != nil {
 		return exportStored(ctx, a, st, name, o, form, how, damage)
-	}
-	tree, err := openVersion(st, name, o.Version)
-	if err != nil {
-		return nil, err
 	}
 	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
 		return nil, sayDamage(name, err)
@@ -191,21 +184,6 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.out.Write(p)
 }
 
-// leads begins to find the redirects of the version, and returns what waits for them.
-func (o *ExportRequest) leads(beside *sync.WaitGroup, st *store.State, name string) archive.FindRedirects {
-	var found []archive.Redirect
-	var err error
-	version, done := o.Version, make(chan struct{})
-	beside.Go(func() {
-		defer close(done)
-		found, err = redirectsOf(st, name, version)
-	})
-	return func() ([]archive.Redirect, error) {
-		<-done
-		return found, err
-	}
-}
-
 // look looks at the published tree, if that is what is exported. damage is what is wrong with it.
 func (o *ExportRequest) look(
 	st *store.State, name string, check func(render.Material) error,
@@ -216,7 +194,14 @@ func (o *ExportRequest) look(
 	if o.Version != 0 {
 		return nil, nil
 	}
-	err = view(st, name, func(s *store.Site) error { return check(render.MaterialOf(st, s)) })
+	return treeDamage(view(st, name, func(s *store.Site) error {
+		return check(render.MaterialOf(st, s))
+	}))
+}
+
+// treeDamage tells damage of a tree from an error that says what to do. What else a look at a tree failed
+// with is said by whoever opens it.
+func treeDamage(err error) (damage, other error) {
 	if _, database := errors.AsType[*store.DatabaseError](err); database {
 		return nil, err // which says what to do
 	}

@@ -84,7 +84,8 @@ func packStream(
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = io.Copy(interruptibleWriter{w, ctx}, f)
+	sendFile(ctx, w, f)
+	_, err = io.Copy(interruptibleWriter{w, ctx}, f) // the rest
 	return err
 }
 

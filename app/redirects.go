@@ -18,15 +18,20 @@ const mostHops = 20
 // redirectsOf returns the redirects of a version that lead to files, in the order of their URLs; 0 is the
 // published one. A redirect has no file; its path is the one that a file at its URL would prefer.
 func redirectsOf(st *store.State, name string, number int) (out []archive.Redirect, err error) {
-	err = view(st, name, func(s *store.Site) error {
-		v, err := versionNumbered(s, number)
-		if err != nil {
-			return err
-		}
-		out, err = findRedirects(s, v)
+	err = view(st, name, func(s *store.Site) (err error) {
+		out, err = redirectsIn(s, number)
 		return err
 	})
 	return out, err
+}
+
+// redirectsIn is redirectsOf for a site that is open.
+func redirectsIn(s *store.Site, number int) ([]archive.Redirect, error) {
+	v, err := versionNumbered(s, number)
+	if err != nil {
+		return nil, err
+	}
+	return findRedirects(s, v)
 }
 
 // versionNumbered returns a kept version, for 0 the newest.
