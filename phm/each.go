@@ -15,10 +15,9 @@ type Visitor struct {
 	Look  func(*File)
 	Begin func(*Meta) error
 
-	// Own begins phm.files and phm.json. Their content is written to what it returns, which is closed after it.
-	Own func(path string, size int64) (io.WriteCloser, error)
-
-	// File receives each file in the order of the table, to read it with ReadFile or CopyFile.
+	// Own receives phm.files and phm.json, and then File each file in the order of the table, to read them with
+	// ReadFile or CopyFile. Of the first two there are only a path and what is needed for that.
+	Own  func(*File) error
 	File func(*File) error
 }
 
@@ -44,15 +43,11 @@ func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 		if err != nil {
 			return err
 		}
-		it := item{fsys: fsys, path: name, size: info.Size()}
+		f := &File{Path: name, Size: info.Size()}
 		if name == FilesName {
-			it.sum = m.TableSum
+			f.SHA256 = m.TableSum
 		}
-		w, err := v.Own(name, it.size)
-		if err == nil {
-			err = it.copyInto(w)
-		}
-		if err != nil {
+		if err := v.Own(f); err != nil {
 			return err
 		}
 	}

@@ -40,11 +40,16 @@ type OpenCluster struct {
 	done  chan struct{} // closed when it is packed
 }
 
-// NewCluster begins a cluster, which is not compressed when it is plain. It is safe for concurrent use.
-func (w *Writer) NewCluster(plain bool) *OpenCluster {
-	data := w.blobs.take()
+// NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain. It
+// is safe for concurrent use.
+func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
+	var data []byte
+	size = max(size, w.o.Cluster)
+	if size == w.o.Cluster {
+		data = w.blobs.take()
+	}
 	if data == nil {
-		data = make([]byte, 0, headRoom+w.o.Cluster+w.o.Cluster/16)
+		data = make([]byte, 0, headRoom+size+size/16)
 	}
 	return &OpenCluster{
 		w:    w,
@@ -89,7 +94,10 @@ func (c *OpenCluster) Pack() {
 	if !c.pack {
 		return
 	}
-	c.out = append(c.w.packs.take()[:0], c.bytes[0]-plainCluster+zstdCluster)
+	if c.out = c.w.packs.take(); c.out == nil {
+		c.out = make([]byte, 0, c.w.o.Cluster/4) // as text comes to at most, nearly always
+	}
+	c.out = append(c.out[:0], c.bytes[0]-plainCluster+zstdCluster)
 	enc := c.w.encoders.take()
 	c.out = enc.Append(c.out, c.bytes[1:])
 	c.w.encoders.reuse(enc)

@@ -172,7 +172,7 @@ func (w *Writer) add(e Entry, blob []byte) error {
 		}
 	}
 	if *at == nil {
-		*at = w.NewCluster(e.Plain)
+		*at = w.NewCluster(e.Plain, len(blob))
 		(*at).id = w.open()
 	}
 	c := *at

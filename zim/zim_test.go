@@ -398,7 +398,7 @@ func TestKeep(t *testing.T) {
 					Type:      "text/html",
 					Front:     true,
 				}
-				c := w.NewCluster(false)
+				c := w.NewCluster(false, 0)
 				body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
 				add := w.Take
 				if i%5 == 2 {
@@ -467,7 +467,7 @@ func TestClusterRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := w.NewCluster(false)
+		c := w.NewCluster(false, 0)
 		fill(c)
 		c.Pack()
 		if err := w.Take(c); !errors.Is(err, ErrEntry) || !strings.Contains(err.Error(), want) {

@@ -142,6 +142,9 @@ func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
 			continue
 		}
 		start, end, text := x.repair(raw, l, &parts)
+		if copied == 0 {
+			x.out = slices.Grow(x.out, max(len(raw)+len(raw)/16, 256<<10))
+		}
 		x.out = append(x.out, raw[copied:start]...)
 		x.undo = appendUndo(x.undo, start-copied, len(text), raw[start:end])
 		x.out = append(x.out, text...)

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"image"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -33,6 +32,7 @@ const (
 	maxPage   = 64 << 20 // the same of a page; the links of larger ones stay as they are
 	together  = 2 << 20  // bytes of files that share a cluster
 	mostFiles = 2048     // in a cluster
+	atOnce    = 1 << 19  // bytes of files with the bytes of others that one worker reads
 	onTheWay  = 16 << 20 // bytes of files that are packed on their way
 	mostKept  = 8        // clusters that are packed at the end, beside the MD5
 	mostTypes = 1000     // that are named; a hostile site could send one for each file
@@ -82,6 +82,8 @@ type packer struct {
 	fixers []linkFixer // by worker
 	lane   *inorder.Lane[made]
 	open   map[bool]*group // by whether it is not compressed
+	shared *group          // files whose bytes the set may have again
+	rooms  chan []byte     // memory for these, to be used again
 
 	together int64 // see Options
 	begun    int   // groups
@@ -95,11 +97,12 @@ type group struct {
 	size  int64
 }
 
-// made is what a worker made of files: a cluster, or one file that may share its blob with another.
+// made is what a worker made of files: a cluster, or files that may share their blobs with others.
 type made struct {
 	cluster *zim.OpenCluster
 	keep    bool // it is packed at the end
-	file    *packed
+	files   []packed
+	room    []byte      // where their bytes lie
 	icon    image.Image // that one of them is, if it was looked for
 }
 
@@ -194,7 +197,8 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 	for i := range p.fixers {
 		p.fixers[i].exists = p.exists
 	}
-	p.open = map[bool]*group{}
+	p.open, p.shared = map[bool]*group{}, &group{}
+	p.rooms = make(chan []byte, onTheWay/atOnce)
 	m, err := phm.Visit(p.fsys, phm.Visitor{
 		Look:  p.look,
 		Begin: begin,
@@ -207,8 +211,9 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 	return m, err
 }
 
-// file packs a file. Those that lie in one cluster are read and compressed by one worker. A file whose bytes
-// the set may have again is handed on, so that a blob that came before can stand for it.
+// file packs a file. Those that lie in one cluster are read and compressed by one worker. Files whose bytes
+// the set may have again are handed on, so that a blob that came before can stand for one: many at a time,
+// since one of these is done much sooner than a cluster, for which a worker would have to wait then.
 func (p *packer) file(f *phm.File) error {
 	plain := incompressible(f)
 	switch g := p.open[plain]; {
@@ -222,13 +227,12 @@ func (p *packer) file(f *phm.File) error {
 		}
 		return phm.CopyFile(p.fsys, f, w)
 	case p.again.digest(f) != [16]byte{}:
-		return p.lane.Add(f.Size, func(worker int) (made, error) {
-			body, err := phm.ReadFile(p.fsys, f, nil)
-			if err != nil {
-				return made{}, err
+		if s := p.shared; len(s.files) > 0 && s.size+f.Size > atOnce {
+			if err := p.flushShared(); err != nil {
+				return err
 			}
-			return made{file: p.alone(worker, f, body), icon: p.icon.read(f, body)}, nil
-		})
+		}
+		p.shared.files, p.shared.size = append(p.shared.files, f), p.shared.size+f.Size
 	case g == nil:
 		p.open[plain] = &group{[]*phm.File{f}, f.Size}
 	case g.size+f.Size > p.together, len(g.files) >= mostFiles:
@@ -249,7 +253,7 @@ func (p *packer) cluster(g *group, plain bool) error {
 		p.kept++
 	}
 	return p.lane.Add(g.size, func(worker int) (out made, err error) {
-		c := p.zim.NewCluster(plain)
+		c := p.zim.NewCluster(plain, int(g.size))
 		for _, f := range g.files {
 			body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
 			if err != nil {
@@ -272,8 +276,23 @@ func (p *packer) cluster(g *group, plain bool) error {
 	})
 }
 
+// flushShared begins to read the files whose bytes the set may have again.
+func (p *packer) flushShared() error {
+	g := p.shared
+	if len(g.files) == 0 {
+		return nil
+	}
+	p.shared = &group{}
+	// they stay in memory as they are until they are handed on, unlike a cluster: so they weigh as much as one
+	weight := max(g.size, together)
+	return p.lane.Add(weight, func(worker int) (made, error) { return p.handOn(worker, g) })
+}
+
 // flush packs what is open, and waits for all that is on its way.
 func (p *packer) flush() error {
+	if err := p.flushShared(); err != nil {
+		return err
+	}
 	for _, plain := range []bool{false, true} {
 		if g := p.open[plain]; g != nil {
 			p.open[plain] = nil
@@ -299,7 +318,18 @@ func (p *packer) take(m made, err error) error {
 	case m.cluster != nil:
 		return p.zim.Take(m.cluster)
 	}
-	return p.add(m.file)
+	for i := range m.files {
+		if err := p.add(&m.files[i]); err != nil {
+			return err
+		}
+	}
+	if m.room != nil && cap(m.room) <= 2*atOnce {
+		select {
+		case p.rooms <- m.room[:0]:
+		default:
+		}
+	}
+	return nil
 }
 
 // redirect adds redirects. Where a file lies, and where another redirect is, there is none.
@@ -318,28 +348,33 @@ func (p *packer) redirect(all []Redirect) error {
 
 func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }
 
-// own begins a file of the set itself.
-func (p *packer) own(path string, size int64) (io.WriteCloser, error) {
-	e := zim.Entry{Namespace: zim.Index, Path: kept + path, Type: tableType}
-	if path == phm.MetaName {
+// own packs a file of the set itself.
+func (p *packer) own(f *phm.File) error {
+	e := zim.Entry{Namespace: zim.Index, Path: kept + f.Path, Type: tableType}
+	if f.Path == phm.MetaName {
 		e.Type = jsonType
 	}
-	if size > inMemory {
-		return p.zim.Stream(e, size)
+	if f.Size > inMemory {
+		if err := p.flush(); err != nil { // a stream follows what is there
+			return err
+		}
+		w, err := p.zim.Stream(e, f.Size)
+		if err != nil {
+			return err
+		}
+		return phm.CopyFile(p.fsys, f, w)
 	}
-	b := &blob{zim: p.zim, entry: e}
-	b.Grow(int(size))
-	return b, nil
+	return p.lane.Add(f.Size, func(int) (made, error) {
+		c := p.zim.NewCluster(false, int(f.Size))
+		body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
+		if err != nil {
+			return made{}, err
+		}
+		c.Add(e, body)
+		c.Pack()
+		return made{cluster: c}, nil
+	})
 }
-
-// blob is an entry that is added when all of it is there, so that it is compressed beside what follows.
-type blob struct {
-	bytes.Buffer
-	zim   *zim.Writer
-	entry zim.Entry
-}
-
-func (b *blob) Close() error { return b.zim.Add(b.entry, b.Bytes()) }
 
 func incompressible(f *phm.File) bool { return !phm.Compressible(f.Type, f.Path) }
 
@@ -379,15 +414,34 @@ func (p *packer) prepare(worker int, f *phm.File, body []byte) packed {
 	return out
 }
 
-// alone makes an entry of a file whose bytes the set may have again.
-func (p *packer) alone(worker int, f *phm.File, body []byte) *packed {
-	out := p.prepare(worker, f, body)
-	if out.undo == nil {
-		out.entry.Same = p.again.digest(f)
-	} else {
-		out.shown, out.undo = bytes.Clone(out.shown), bytes.Clone(out.undo)
+// handOn makes entries of files whose bytes the set may have again.
+func (p *packer) handOn(worker int, g *group) (out made, err error) {
+	select {
+	case out.room = <-p.rooms:
+	default:
 	}
-	return &out
+	out.room = slices.Grow(out.room, int(g.size)+int(g.size)/8+1)
+	out.files = make([]packed, 0, len(g.files))
+	for _, f := range g.files {
+		at := len(out.room)
+		body, err := phm.ReadFile(p.fsys, f, out.room[at:])
+		if err != nil {
+			return made{}, err
+		}
+		if icon := p.icon.read(f, body); icon != nil {
+			out.icon = icon
+		}
+		file := p.prepare(worker, f, body)
+		if file.undo == nil {
+			file.entry.Same = p.again.digest(f)
+		} else {
+			file.undo = bytes.Clone(file.undo)
+		}
+		out.room = append(out.room[:at], file.shown...) // which are these bytes already, or the fixer's
+		file.shown = out.room[at:]
+		out.files = append(out.files, file)
+	}
+	return out, nil
 }
 
 // add adds it, with what is to be undone in an entry of its own.
