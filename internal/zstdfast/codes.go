@@ -18,6 +18,10 @@ const (
 	modeRepeat     = 3
 )
 
+// A block brings a table of its own only when that saves more than one of so many bits: to build one takes
+// longer than what that is worth.
+const worthTable = 16
+
 // The predefined tables (RFC 8878 3.1.1.3.2.2): shares of the states by code, with - for -1.
 const (
 	literalStates = "4322222222222111" + "22222222" + "23211111" + "----"
@@ -114,7 +118,7 @@ func (c *coder) choose(dst []byte, total int) []byte {
 	at := len(dst)
 	spare.distribute(counts, total, c.maxLog)
 	dst = spare.appendShares(dst)
-	if spare.cost(counts)+8*(len(dst)-at) < best {
+	if spare.cost(counts)+8*(len(dst)-at) < best-best/worthTable {
 		spare.build(&c.extra)
 		c.mode, c.use, c.last = modeCompressed, spare, spare
 		return dst

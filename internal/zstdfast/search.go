@@ -38,7 +38,7 @@ type seq struct {
 // What makes the reads without checks sound (see load64): s never passes len(src)-margin before a match is
 // looked for, and each entry of the table, and each s less an offset, is a position before s.
 func (e *Encoder) search(src []byte, begin, end int) {
-	table, seqs, lits := &e.table, &e.seqs, e.literals[:]
+	table, seqs, lits := &e.table, e.seqs[:], e.literals[:]
 	nlits, n := 0, 0
 	o1, o2 := e.offsets[0], e.offsets[1]
 	anchor := begin // up to where all is in seqs and literals
@@ -93,7 +93,8 @@ func (e *Encoder) search(src []byte, begin, end int) {
 			copy(lits[nlits:], src[anchor:at])
 		}
 		nlits += k
-		seqs[n] = seq{lit: uint32(k), match: uint32(s - at - minMatch), offset: offset}
+		q := &seqs[n]
+		q.lit, q.match, q.offset = uint32(k), uint32(s-at-minMatch), offset
 		n++
 		anchor = s
 		if s >= last {
