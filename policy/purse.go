@@ -18,11 +18,10 @@ func (p *Purse) Spend(own, made int) {
 }
 
 // scarcity is the least price of a request when so many are left of a purse to which each run adds own. With
-// those of two runs left it is the default price, with those of eight a sixteenth of it, and it rises with
-// the square. So a site that needs less than its budget is looked at more closely for what is left over, and
-// one that needs more leaves what is least likely to have changed, and has some left for the week of a
-// rebuild.
+// those of one run left it is the default price, with those of eight a 64th of it, and it rises with the
+// square. So a site that needs less than its budget is looked at more closely for what is left over, and one
+// that needs more leaves what is least likely to have changed, and has some left for the week of a rebuild.
 func scarcity(own, left int) float64 {
-	x := 2 * float64(own) / float64(max(1, left))
+	x := float64(own) / float64(max(1, left))
 	return DefaultPrice * x * x
 }

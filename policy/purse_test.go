@@ -21,8 +21,8 @@ func TestPurse(t *testing.T) {
 
 // A request must be worth the more, the less is left of a purse.
 func TestScarcity(t *testing.T) {
-	if scarcity(100, 200) != DefaultPrice {
-		t.Errorf("with the requests of two runs left: %v, want the default price", scarcity(100, 200))
+	if scarcity(100, 100) != DefaultPrice {
+		t.Errorf("with the requests of one run left: %v, want the default price", scarcity(100, 100))
 	}
 	last := 0.0
 	for left := 800; left >= 0; left -= 100 {
