@@ -155,6 +155,7 @@ func TestScale(t *testing.T) {
 	job := func(o *mirror.Options) {
 		o.Job = jobfile.Default("http://tree.example.org" + s.path(0))
 		o.Job.Scope.Kind = "host"
+		o.Job.Limits.MaxFiles = 0 // it is a million
 		o.Job.ObeyRobots, o.Job.Polite.Connections, o.Job.Polite.Delay, o.Job.Polite.Factor = false, 16, 0, 0
 		o.Fetcher, o.Now = s, func() time.Time { return now }
 	}
