@@ -47,25 +47,32 @@ type BodyOptions struct {
 // BodyPool makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is
 // safe for concurrent use.
 type BodyPool struct {
-	o    BodyOptions
-	pool sync.Pool
+	o     BodyOptions
+	pool  sync.Pool
+	large chan *[]byte // buffers of largeDoc bytes that are free; nil for one that is not made yet
 }
 
 // NewBodyPool returns a maker of sinks.
 func NewBodyPool(o BodyOptions) *BodyPool {
-	return &BodyPool{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
+	b := &BodyPool{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
+	b.large = make(chan *[]byte, mostLarge)
+	for range mostLarge {
+		b.large <- nil
+	}
+	return b
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
-func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, pool: &b.pool, url: u} }
+func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, from: b, url: u} }
 
 // BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a
 // fetch.Sink, and belongs to one goroutine at a time.
 type BodySink struct {
 	o       *BodyOptions
-	pool    *sync.Pool
+	from    *BodyPool
 	url     site.URL
 	buf     *[]byte
+	isLarge bool // buf is one of BodyPool.large
 	limit   int
 	head    fetch.Head
 	begun   time.Time
@@ -80,10 +87,12 @@ type BodySink struct {
 
 // Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
 // back into memory when it is its turn to be scanned; one at a time, so that many of them on their way cost
-// no memory.
+// no memory. A few at a time need no file up to largeDoc, as long as they come fast.
 const (
 	smallBody = 128 << 10 // of something that is no document
 	smallDoc  = 256 << 10
+	largeDoc  = 1 << 20
+	mostLarge = 3
 )
 
 // Begin is called when the head of a body that is worth keeping has come.
@@ -94,7 +103,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		}
 	}
 	if b.buf == nil {
-		b.buf = b.pool.Get().(*[]byte)
+		b.buf = b.from.pool.Get().(*[]byte)
 	}
 	*b.buf = (*b.buf)[:0]
 	b.head, b.begun, b.sum = *h, b.o.Now(), nil
@@ -110,7 +119,10 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	}
 	b.limit = smallBody
 	if mayBeDocument(h.MIME) {
-		b.limit = min(smallDoc, int(b.o.MaxDocument))
+		b.limit = int(min(smallDoc, b.o.MaxDocument))
+		if h.Length > maxPooled {
+			b.enlarge(h.Length)
+		}
 	}
 	if h.Length > int64(b.limit) {
 		b.limit = 0 // it goes to a file from the first byte on
@@ -120,6 +132,40 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		*b.buf = make([]byte, 0, want)
 	}
 	return b, nil
+}
+
+// enlarge gets one of the few large buffers, if one is free and would do for so many bytes.
+func (b *BodySink) enlarge(length int64) {
+	most := min(largeDoc, b.o.MaxDocument)
+	if length > most {
+		return
+	}
+	if !b.isLarge {
+		select {
+		case buf := <-b.from.large:
+			if buf == nil {
+				buf = new([]byte)
+				*buf = make([]byte, 0, largeDoc)
+			}
+			*buf = append((*buf)[:0], *b.buf...)
+			b.release()
+			b.buf, b.isLarge = buf, true
+		default:
+			return
+		}
+	}
+	b.limit = int(most)
+}
+
+// release gives the buffer back.
+func (b *BodySink) release() {
+	switch {
+	case b.isLarge:
+		b.from.large <- b.buf
+	case b.buf != nil && cap(*b.buf) <= maxPooled:
+		b.from.pool.Put(b.buf)
+	}
+	b.buf, b.isLarge = nil, false
 }
 
 // leastBuffer is the smallest buffer for a body, in bytes.
@@ -154,7 +200,7 @@ func (b *BodySink) Write(p []byte) (int, error) {
 	if b.watcher != nil {
 		b.watcher.Count(len(p))
 	}
-	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
+	if b.blob == nil && b.fits(len(p)) {
 		*b.buf = append(*b.buf, p...)
 		return len(p), nil
 	}
@@ -163,11 +209,13 @@ func (b *BodySink) Write(p []byte) (int, error) {
 			return 0, b.err
 		}
 	}
-	if len(*b.buf) > 0 {
-		if _, b.err = b.blob.Write(*b.buf); b.err != nil {
-			return 0, b.err
+	if b.buf != nil {
+		if len(*b.buf) > 0 {
+			if _, b.err = b.blob.Write(*b.buf); b.err != nil {
+				return 0, b.err
+			}
 		}
-		*b.buf = (*b.buf)[:0]
+		b.release()
 	}
 	var n int
 	if n, b.err = b.blob.Write(p); b.err != nil {
@@ -177,6 +225,16 @@ func (b *BodySink) Write(p []byte) (int, error) {
 		b.err = b.keepPart()
 	}
 	return n, b.err
+}
+
+// fits reports whether so many more bytes of the body are for the memory. What comes slowly is for a file,
+// which outlives the process.
+func (b *BodySink) fits(n int) bool {
+	n += len(*b.buf)
+	if (n > b.limit) && (b.limit == smallDoc) {
+		b.enlarge(int64(n))
+	}
+	return n <= b.limit && (n <= smallDoc || b.o.Now().Sub(b.begun) < partAge)
 }
 
 // Bytes is the body that is in memory, until Close; empty when it is a file.
@@ -268,12 +326,7 @@ func (b *BodySink) Close() {
 		b.drop()
 		b.blob = nil
 	}
-	if b.buf != nil {
-		if cap(*b.buf) <= maxPooled {
-			b.pool.Put(b.buf)
-		}
-		b.buf = nil
-	}
+	b.release()
 }
 
 // drop lets go of a file that was not committed.

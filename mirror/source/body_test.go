@@ -41,7 +41,9 @@ func TestBodySink(t *testing.T) {
 	}{
 		{"nothing", "text/html", 0, false},
 		{"a page", "text/html", smallDoc, false},
-		{"a large page", "text/html", smallDoc + 1, true},
+		{"a large page", "text/html", smallDoc + 1, false},
+		{"a larger page", "text/html", largeDoc, false},
+		{"the largest page", "text/html", largeDoc + 1, true},
 		{"an image", "image/png", smallBody, false},
 		{"a large image", "image/png", smallBody + 1, true},
 	} {
@@ -126,17 +128,78 @@ func TestBodyBuffers(t *testing.T) {
 	})
 	b := pool.New(site.Canonical("http://h.example/x"))
 	defer b.Close()
-	w, err := b.Begin(&fetch.Head{MIME: "text/html", Length: smallDoc + 1})
+	w, err := b.Begin(&fetch.Head{MIME: "text/html", Length: largeDoc + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := bytes.Repeat([]byte("y"), smallDoc+1)
+	data := bytes.Repeat([]byte("y"), largeDoc+1)
 	for part := range slices.Chunk(data, 32<<10) {
 		if _, err := w.Write(part); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b.File() == nil || cap(*b.buf) > leastBuffer || b.Digest() != sha256.Sum256(data) {
-		t.Errorf("file %v, a buffer of %d bytes, digest %x", b.File() != nil, cap(*b.buf), b.Digest())
+	if b.File() == nil || b.buf != nil || b.Digest() != sha256.Sum256(data) {
+		t.Errorf("file %v, buffer %v, digest %x", b.File() != nil, b.buf != nil, b.Digest())
+	}
+}
+
+// Few large documents are in memory at a time, each only while it comes fast; their buffers come back.
+func TestBodyLarge(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var now time.Time
+	pool := NewBodyPool(BodyOptions{
+		Blobs:       st.Spool,
+		MaxDocument: 4 << 20,
+		Now:         func() time.Time { return now },
+		Log:         slog.New(slog.DiscardHandler),
+	})
+	data := bytes.Repeat([]byte("z"), largeDoc)
+	take := func(length int64, slow bool) *BodySink {
+		t.Helper()
+		b := pool.New(site.Canonical("http://h.example/x"))
+		for range 2 { // an exchange that is repeated
+			w, err := b.Begin(&fetch.Head{MIME: "text/html", Length: length})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for part := range slices.Chunk(data, 32<<10) {
+				if slow {
+					now = now.Add(partAge / 8)
+				}
+				if _, err := w.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if b.Digest() != sha256.Sum256(data) {
+				t.Errorf("digest %x", b.Digest())
+			}
+		}
+		return b
+	}
+	for round := range 2 {
+		var held []*BodySink
+		for i := range mostLarge + 2 {
+			b := take([]int64{-1, largeDoc}[(i+round)%2], false)
+			if inFile := b.File() != nil; inFile != (i >= mostLarge) {
+				t.Errorf("round %d, body %d: in a file: %v", round, i, inFile)
+			}
+			held = append(held, b)
+		}
+		for _, b := range held {
+			b.Close()
+			b.Close()
+		}
+	}
+	if b := take(largeDoc, true); b.File() == nil {
+		t.Error("a slow body is in memory")
+	} else {
+		b.Close()
+	}
+	if n := len(pool.large); n != mostLarge {
+		t.Errorf("%d buffers are left", n)
 	}
 }
