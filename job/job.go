@@ -101,8 +101,11 @@ type Scope struct {
 	Include  []string // globs that widen the scope
 	Exclude  []string // globs that narrow it; exclude beats include
 	Aliases  []string // other names of the host of the first URL
-	Types    []string // file types that are wanted; none: all
-	NotTypes []string // file types that are not wanted; they beat Types
+	Sessions []string // parameters that hold session ids
+	// URLs that differ only in a token that is new in each answer are one
+	LearnSessions bool
+	Types         []string // file types that are wanted; none: all
+	NotTypes      []string // file types that are not wanted; they beat Types
 }
 
 // Programs says which URLs are programs: linked absolutely, never requested.
@@ -243,7 +246,7 @@ func Default(urls ...string) *Job {
 		FetchOnce:     24 * time.Hour,
 		MinInterval:   time.Hour,
 		MaxInterval:   7 * 24 * time.Hour,
-		Scope:         Scope{Kind: "directory"},
+		Scope:         Scope{Kind: "directory", LearnSessions: true},
 		Policy:        policy.Adaptive,
 		FullRuns:      3,
 		Requisites:    RequisitesDomain,

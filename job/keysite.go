@@ -256,6 +256,26 @@ func scopeKeys() []Key {
 			check: checkAliases,
 		},
 		{
+			Name:    "scope.sessions",
+			Type:    "list of parameter names",
+			Example: `["visit"]`,
+			Doc: "Parameters that hold session ids, in queries (?visit=…) and paths (;visit=…). URLs are " +
+				"requested without them. Well-known ones, such as PHPSESSID and jsessionid, need not be named.",
+			Risk:  "Pages that differ in such a parameter are taken for one.",
+			field: func(j *Job) any { return &j.Scope.Sessions },
+			check: checkSessions,
+		},
+		{
+			Name:    "scope.learn_sessions",
+			Type:    "true or false",
+			Example: "false",
+			Doc: "Find session ids: tokens in links that are new in each answer, also when one document is " +
+				"requested twice, and that change nothing of the pages behind them. URLs that differ only in " +
+				"such a token are one URL, the first one.",
+			Risk:  "false: such a site grows until a limit ends that.",
+			field: func(j *Job) any { return &j.Scope.LearnSessions },
+		},
+		{
 			Name:    "scope.types",
 			Type:    "list of file types",
 			Example: `["pdf", "image/*"]`,

@@ -63,6 +63,16 @@ func checkExclude(j *Job) error {
 	return nil
 }
 
+// checkSessions wants names of parameters.
+func checkSessions(j *Job) error {
+	for _, name := range j.Scope.Sessions {
+		if name == "" || len(name) > 64 || strings.ContainsAny(name, "?&;=/# ") {
+			return problemf("give the name alone, as in [\"visit\"]", "%q is not the name of a parameter", name)
+		}
+	}
+	return nil
+}
+
 // checkAliases wants hosts that are not those of the entry points.
 func checkAliases(j *Job) error {
 	if len(j.Scope.Aliases) > 100 {

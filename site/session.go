@@ -2,7 +2,10 @@
 
 package site
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Names of parameters that hold a session id whatever their value, and of those that do when the value looks
 // like one. Lower case.
@@ -35,10 +38,29 @@ func StripSession(u URL) (URL, bool) {
 	if u.IsZero() || sessionName(u) == "" {
 		return u, false
 	}
+	return strip(u, pathSession, isSession), true
+}
+
+// StripParams returns u without the parameters of these names, in its query (?name=…) and in its path
+// (;name=…), and whether it had any.
+func StripParams(u URL, names []string) (URL, bool) {
+	if u.IsZero() || (len(names) == 0) {
+		return u, false
+	}
+	is := func(pair string) bool {
+		name, _, ok := strings.Cut(pair, "=")
+		return ok && slices.Contains(names, name)
+	}
+	out := strip(u, func(path string) (start, end int) { return pathParam(path, is) }, is)
+	return out, out != u
+}
+
+// strip returns u without what inPath finds in its path, and without the pairs of its query that is names.
+func strip(u URL, inPath func(path string) (start, end int), is func(pair string) bool) URL {
 	b := append(make([]byte, 0, len(u.s)), u.Origin()...)
 	path := u.Path()
 	for {
-		i, j := pathSession(path)
+		i, j := inPath(path)
 		if i < 0 {
 			break
 		}
@@ -55,12 +77,29 @@ func StripSession(u URL) (URL, bool) {
 		if len(pair) < len(q) {
 			next = q[len(pair)]
 		}
-		if q = rest; !isSession(pair) {
+		if q = rest; !is(pair) {
 			b = append(append(b, sep), pair...)
 			sep = next
 		}
 	}
-	return Canonical(string(b)), true
+	return Canonical(string(b))
+}
+
+// pathParam returns where the first parameter of a path is that is names, or -1.
+func pathParam(path string, is func(pair string) bool) (start, end int) {
+	for i := 0; i < len(path); i++ {
+		if path[i] != ';' {
+			continue
+		}
+		j := i + 1
+		for j < len(path) && path[j] != ';' && path[j] != '/' {
+			j++
+		}
+		if is(path[i+1 : j]) {
+			return i, j
+		}
+	}
+	return -1, -1
 }
 
 // pathSession returns where the first session id of a path is, or -1.

@@ -51,6 +51,7 @@ type URLRules struct {
 	aliases  aliases
 	Product  string // our name in robots.txt
 
+	sessions   []string // parameters that hold session ids
 	requisites job.Requisites
 	excludes   []*site.Glob
 	down       *TakeDowns // nil: nothing was taken down
@@ -62,6 +63,7 @@ func Compile(j *job.Job) (*URLRules, error) {
 		Seeds:      j.Seeds(),
 		Traps:      j.Traps(),
 		Product:    job.ProductToken(j.Polite.UserAgent),
+		sessions:   j.Scope.Sessions,
 		requisites: j.Requisites,
 	}
 	if len(r.Seeds) == 0 {
@@ -89,6 +91,13 @@ func Compile(j *job.Job) (*URLRules, error) {
 		r.excludes = append(r.excludes, g)
 	}
 	return r, nil
+}
+
+// StripSession returns a URL without its session ids, and whether it had any.
+func (r *URLRules) StripSession(u site.URL) (site.URL, bool) {
+	u, stripped := site.StripSession(u)
+	u, named := site.StripParams(u, r.sessions)
+	return u, stripped || named
 }
 
 // TakenDown reports whether a URL was taken out of the mirror for good.
@@ -204,6 +213,12 @@ func Fingerprint(j *job.Job) string {
 	}
 	if len(j.Scope.Aliases) > 0 {
 		parts = append(parts, "aliases", j.Scope.Aliases)
+	}
+	if len(j.Scope.Sessions) > 0 {
+		parts = append(parts, "sessions", j.Scope.Sessions)
+	}
+	if !j.Scope.LearnSessions {
+		parts = append(parts, "sessions are not learned")
 	}
 	if len(j.Scope.Types)+len(j.Scope.NotTypes) > 0 {
 		parts = append(parts, j.Scope.Types, j.Scope.NotTypes)

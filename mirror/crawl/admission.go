@@ -18,7 +18,8 @@ type AdmissionOptions struct {
 	Table    *ledger.Table
 	Traits   *ledger.Traits
 	Variants *ledger.Variants
-	Chains   *Chains // nil: chains are not traps
+	Chains   *Chains     // nil: chains are not traps
+	Sessions *SessionIDs // nil: session ids are not learned
 	Origins  *Origins
 	Entrance *Entrance
 	Front    *Frontier
@@ -68,7 +69,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 	hasPlan := first || a.o.Planned()
 	types := a.types()
 	for i := range cs {
-		cs[i].URL = a.o.Rules.MainOf(cs[i].URL)
+		cs[i].URL = a.withoutSession(a.o.Rules.MainOf(cs[i].URL))
 	}
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		needed := types.needs(c, s)
@@ -117,14 +118,18 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 			unknown = append(unknown, i)
 		}
 	})
+	var fresh []site.URL
 	for _, i := range unknown {
 		if a.refused.has(&cs[i]) {
 			continue
 		}
-		id, rec := a.admitNew(&cs[i], doc, queue)
+		id, rec := a.admitNew(&cs[i], doc, queue, &fresh)
 		if ids[i] = id; rec != nil {
 			out.Forbidden = append(out.Forbidden, *rec)
 		}
+	}
+	if len(fresh) > 0 {
+		a.o.Sessions.Answer(doc.ID, a.o.Table.URL(doc.ID), fresh)
 	}
 	return out
 }
@@ -183,10 +188,12 @@ func (a *Admission) decide(
 type deciding func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark
 
 // admitNew decides on a URL that was never seen. It returns its number, -1 for one that is not admitted, and
-// the record of one that robots.txt forbids.
-func (a *Admission) admitNew(c *admit.Candidate, doc Document, queue deciding) (int64, *store.Resource) {
+// the record of one that robots.txt forbids. It adds to fresh what may have a session id.
+func (a *Admission) admitNew(
+	c *admit.Candidate, doc Document, queue deciding, fresh *[]site.URL,
+) (int64, *store.Resource) {
 	u := site.Canonical(string(c.URL))
-	if s, ok := site.StripSession(u); ok {
+	if s, ok := a.o.Rules.StripSession(u); ok {
 		a.o.Notes.Add("URLs with session ids, asked without them", u)
 		u = s
 	}
@@ -196,6 +203,9 @@ func (a *Admission) admitNew(c *admit.Candidate, doc Document, queue deciding) (
 	}
 	disallowed := ""
 	if _, ok := a.o.Table.Find([]byte(u.String())); !ok {
+		if (a.o.Sessions != nil) && !c.Guess {
+			*fresh = append(*fresh, u)
+		}
 		if a.o.Chains.Refuses(u, doc.ID) {
 			a.trapped(u, ChainReason)
 			return -1, nil

@@ -53,7 +53,7 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		if emptied(rec, a.Content) && (rec.Failures < ledger.LastingFailures) {
 			const reason = "an empty page with status %d, where the mirror has one of %d bytes"
 			f := failure{reason: fmt.Sprintf(reason, s, rec.Size), passing: true}
-			if !x.isOnlyEntry(rec.URL) {
+			if !isOnlyEntry(x.rules, rec.URL) {
 				return x.originFails(ctx, rec, f)
 			}
 			if x.failsAgain(rec, f) {
@@ -71,8 +71,8 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 
 // isOnlyEntry reports whether a URL is the only entry point. What it came to decides about the run, see
 // judge.EmptyEntry.
-func (x *Exchange) isOnlyEntry(u site.URL) bool {
-	return (len(x.rules.Seeds) == 1) && (x.rules.Seeds[0] == u)
+func isOnlyEntry(rules *admit.URLRules, u site.URL) bool {
+	return (len(rules.Seeds) == 1) && (rules.Seeds[0] == u)
 }
 
 // exchangeNotes says what the summary notes of how a body came.

@@ -191,6 +191,7 @@ func (r *reading) learn(now, old *store.Resource, x *intake.Extract, add []crawl
 			p.Entered = append(p.Entered, r.table.URL(id))
 		}
 	}
+	r.admission.ReadSession(now.ID, now.URL, body[:min(len(body), mostChainText)], x.Doc.Links)
 	if old.InSet {
 		r.admission.Reread(p)
 	} else {

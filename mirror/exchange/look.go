@@ -94,6 +94,13 @@ func (x *Exchange) Look(
 		}
 		return f, true, nil
 	}
+	if q, ok := x.admission.SessionQuestion(u.Origin()); ok {
+		x.requestTwice(ctx, q, release)
+		if ctx.Err() == nil {
+			x.motor.Front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // the other request took this turn
+		}
+		return f, true, nil
+	}
 	f, err = x.request(ctx, rec, release)
 	return f, true, err
 }

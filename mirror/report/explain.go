@@ -74,9 +74,12 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 	if frag != "" {
 		e.say("the fragment #%s belongs to the link, not to the URL", frag)
 	}
-	if stripped, ok := site.StripSession(u); ok {
+	if stripped, ok := v.rules.StripSession(u); ok {
 		e.say("session id: asked as %s", stripped)
 		e.u = stripped
+	}
+	if err := e.session(); err != nil {
+		return nil, err
 	}
 	if main := v.rules.Main(e.u); main != e.u {
 		e.say("alias: %s is another name of %s; %s stands for it", e.u.Host(), main.Host(), main)

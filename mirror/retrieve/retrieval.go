@@ -30,6 +30,7 @@ type Retrieval struct {
 
 	variants  *ledger.Variants
 	chains    *crawl.Chains
+	sessions  *crawl.SessionIDs
 	admission *crawl.Admission
 	exchange  *exchange.Exchange
 

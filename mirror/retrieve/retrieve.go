@@ -30,6 +30,9 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	if r.chains, err = r.newChains(); err != nil {
 		return err
 	}
+	if r.sessions, err = newSessions(r); err != nil {
+		return err
+	}
 	r.admission = r.newAdmission()
 	r.keeper = r.newKeeper()
 	defer r.keeper.Close()
@@ -75,7 +78,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	err = r.commits.Close()
 	r.lost = err
 	if err == nil {
-		err = r.keepChains()
+		err = errors.Join(r.keepChains(), keepSessions(r))
 	}
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
@@ -189,6 +192,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	r.skips, err = s.skipRest(ctx)
 	check(err)
 	check(r.openCircles(s.stage))
+	check(foldSessions(r, ctx, s.stage))
 }
 
 // isWanted reports whether a URL that no document names is one of the site.
@@ -227,6 +231,10 @@ func (r *Retrieval) ask(
 	rec, err := r.exchange.Record(id, r.Table.URL(id))
 	if err != nil {
 		return false, err
+	}
+	if f, ok := folded(r, &rec); ok { // it was queued before the session id was known
+		r.conclude(id, rec.URL, f)
+		return false, nil
 	}
 	named := !rec.InSet && (rec.Referrer > 0)
 	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found

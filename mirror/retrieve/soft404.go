@@ -18,33 +18,12 @@ import (
 // many pages changed that it matters (rule judge.Soft404). It sets r.probes. What goes wrong means only that
 // a section is not known; when ctx ends, the run does, and the next one probes.
 func (r *Retrieval) probeSections(ctx context.Context) {
-	asker := source.NewAsker(source.AskerOptions{
-		Fetcher: r.Options.Fetcher,
-		Turns:   r.motor.Gate,
-		Now:     r.Now,
-		Count: func(wire int64) {
-			r.Counts.Requests.Add(1)
-			r.Counts.Wire.Add(wire)
-		},
-		Watch:   watch(r.motor.Tail),
-		GivenUp: crawl.GivenUp,
-	})
 	p := source.Prober{
-		Asker: asker,
+		Asker: newAsker(r),
 		Seeds: r.Rules.Seeds,
 		Site:  r.Site.Name,
 		Run:   r.Run.Number,
-		May: func(u site.URL) bool {
-			if ok, _ := r.Rules.Allow(u, admit.Page); !ok || r.motor.Troubles.IsDown(u) {
-				return false
-			}
-			rules, known := r.motor.Origins.Rules(u)
-			if !known || (rules.Silent() != "") {
-				return false
-			}
-			ok, _ := rules.Permits(u)
-			return ok
-		},
+		May:   func(u site.URL) bool { return mayRequest(r, u) },
 	}
 	for _, dir := range r.shapes.Doubtful() {
 		got, err := p.Probe(ctx, dir)
@@ -66,4 +45,32 @@ func (r *Retrieval) probeSections(ctx context.Context) {
 			})
 		}
 	}
+}
+
+// newAsker returns what makes requests beside those of the frontier.
+func newAsker(r *Retrieval) *source.Asker {
+	return source.NewAsker(source.AskerOptions{
+		Fetcher: r.Options.Fetcher,
+		Turns:   r.motor.Gate,
+		Now:     r.Now,
+		Count: func(wire int64) {
+			r.Counts.Requests.Add(1)
+			r.Counts.Wire.Add(wire)
+		},
+		Watch:   watch(r.motor.Tail),
+		GivenUp: crawl.GivenUp,
+	})
+}
+
+// mayRequest reports whether a URL that no document names may be requested.
+func mayRequest(r *Retrieval, u site.URL) bool {
+	if ok, _ := r.Rules.Allow(u, admit.Page); !ok || r.motor.Troubles.IsDown(u) {
+		return false
+	}
+	rules, known := r.motor.Origins.Rules(u)
+	if !known || (rules.Silent() != "") {
+		return false
+	}
+	ok, _ := rules.Permits(u)
+	return ok
 }

@@ -81,6 +81,7 @@ func (r *Retrieval) newAdmission() *crawl.Admission {
 		Traits:   &r.Traits,
 		Variants: r.variants,
 		Chains:   r.chains,
+		Sessions: r.sessions,
 		Origins:  r.motor.Origins,
 		Entrance: r.motor.Entrance,
 		Front:    r.motor.Front,

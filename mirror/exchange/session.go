@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"fmt"
+
+	"mirrord/fetch"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+const learnedSession = "each answer has a new session id in its links (%s): URLs that differ only in it " +
+	"are one; scope.learn_sessions = false takes each for a page of its own"
+
+// requestTwice requests a document once more, to see whether its links have another token then.
+func (x *Exchange) requestTwice(ctx context.Context, q crawl.SecondRequest, release func(fetch.Observation)) {
+	x.counts.Requests.Add(1)
+	gap := x.motor.Gate.Gap(q.URL.Hostname())
+	res, body, err := x.chain.Origin.Again(ctx, q.URL, gap, int64(x.job.Limits.MaxDocument))
+	release(fetch.Observe(res, err))
+	x.counts.Wire.Add(res.Wire)
+	if err != nil {
+		x.admission.SessionAnswered(q, new(crawl.Second))
+		return
+	}
+	x.Second(q, res, body)
+}
+
+// Second takes the answer to a question of session ids.
+func (x *Exchange) Second(q crawl.SecondRequest, res *fetch.Result, body []byte) {
+	again := new(crawl.Second)
+	switch {
+	case res.Status == 200:
+		p := <-x.read.procs
+		defer func() { x.read.procs <- p }()
+		again = secondOf(x.read, p, q.URL, res, body)
+		defer p.forget()
+	case (res.Status >= 300) && !res.Location.IsZero():
+		again.URLs = []site.URL{x.rules.Main(res.Location)}
+	}
+	kind, learned := x.admission.SessionAnswered(q, again)
+	if learned != nil {
+		x.log.Info("session id learned", "kind", kind, "url", q.URL.String())
+		x.notes.Cap(fmt.Sprintf(learnedSession, kind))
+	}
+}
+
+// secondOf reads a document that was requested once more. What it returns refers to the body and the
+// processor.
+func secondOf(
+	r *reading, p *processor, u site.URL, res *fetch.Result, body []byte,
+) *crawl.Second {
+	x := p.read.Read(&intake.Body{
+		URL:     u,
+		MIME:    res.MIME,
+		Charset: res.Charset,
+		Data:    body,
+		Now:     r.now(),
+	})
+	out := &crawl.Second{URLs: []site.URL{}, Body: body[:min(len(body), mostChainText)]}
+	if x.Doc != nil {
+		out.Links = x.Doc.Links
+	}
+	for i := range x.Candidates {
+		if c := &x.Candidates[i]; !c.Guess {
+			out.URLs = append(out.URLs, site.Canonical(string(r.rules.MainOf(c.URL))))
+		}
+	}
+	return out
+}
+
+// Folded makes a redirect, without a request, of a URL that differs from another one only in a session id.
+func (x *Exchange) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) {
+	as := ledger.Account{}
+	id, ok := x.redirectTarget(rec, to, 1, &as)
+	if !ok || (id == rec.ID) {
+		return f, false
+	}
+	if rec.InSet || (rec.Target != id+1) {
+		rec.Moved = x.read.run.Version
+	}
+	if rec.InSet {
+		as.Room = ledger.RoomOf(rec).Neg()
+	}
+	rec.Outcome, rec.Status, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, 0, nil
+	rec.InSet, rec.Target, rec.Reason = false, id+1, crawl.SameSession+to.String()
+	return Found{Finding: &ledger.Finding{
+		Done: store.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
+		As:   as,
+	}}, true
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// session says which learned session id a URL has, and goes on with the URL that stands for it.
+func (e *explainer) session() error {
+	if (e.v.Site == nil) || !e.v.Job.Scope.LearnSessions {
+		return nil
+	}
+	v, err := e.v.Site.Notes.Fact(ledger.SessionsFact)
+	if err != nil {
+		return err
+	}
+	learned := ledger.DecodeSessionIDs(v)
+	for _, t := range site.Tokens(e.u) {
+		l := learned[t.Kind]
+		if l == nil {
+			continue
+		}
+		const why = "session id: %s has another value in each answer: %d were seen, %d pages said the same under " +
+			"two of them, and %s, requested twice, had two; learned by run %d (scope.learn_sessions)"
+		e.say(why, t.Kind, l.Tokens, l.Pairs, l.Twice, l.Run)
+		main := ledger.WithoutToken(e.u, t.Kind)
+		if !l.Bare {
+			if main, err = e.sameForm(t); err != nil {
+				return err
+			}
+		}
+		if main != e.u {
+			e.say("%s stands for it", main)
+			e.u = main
+		}
+		return nil
+	}
+	return nil
+}
+
+// sameForm returns the URL of the mirror that differs from the explained one only in a token; that one when
+// there is none. It reads all records.
+func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {
+	main = e.u
+	err = e.v.Site.Records.Resources(func(rec *store.Resource) error {
+		if !rec.InSet {
+			return nil
+		}
+		for _, other := range site.Tokens(rec.URL) {
+			if (other.Kind == t.Kind) && (other.Form == t.Form) {
+				main = rec.URL
+			}
+		}
+		return nil
+	})
+	return main, err
+}

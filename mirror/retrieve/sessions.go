@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"bytes"
+	"context"
+
+	"mirrord/fetch"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/exchange"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// newSessions returns what learns session ids, with what earlier runs learned; nil when the job does not want
+// that. The table is loaded.
+func newSessions(r *Retrieval) (*crawl.SessionIDs, error) {
+	if !r.Job.Scope.LearnSessions {
+		return nil, nil
+	}
+	v, err := r.Site.Notes.Fact(ledger.SessionsFact)
+	if err != nil {
+		return nil, err
+	}
+	known := func(u site.URL) bool {
+		_, ok := r.Table.Find([]byte(u.String()))
+		return ok
+	}
+	s := crawl.NewSessionIDs(ledger.DecodeSessionIDs(v), r.Run.Number, known)
+	s.RecallSessions(r.Table.Settled())
+	return s, nil
+}
+
+// keepSessions stores which session ids there are, for the next run.
+func keepSessions(r *Retrieval) error {
+	if r.sessions == nil {
+		return nil
+	}
+	v, err := ledger.EncodeSessionIDs(r.sessions.Learned(crawl.InSetOf(r.Table.Settled())))
+	if err != nil {
+		return err
+	}
+	before, err := r.Site.Notes.Fact(ledger.SessionsFact)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return r.Site.Notes.SetFact(ledger.SessionsFact, v)
+}
+
+// folded returns what becomes of a URL that differs from another one only in a session id; ok is false for
+// all other URLs. Entry points and sitemaps, which no document named, stand for themselves.
+func folded(r *Retrieval, rec *store.Resource) (f exchange.Found, ok bool) {
+	if !r.sessions.Some() || (rec.Referrer == 0) {
+		return f, false
+	}
+	to := r.sessions.Main(rec.URL)
+	if to == rec.URL {
+		return f, false
+	}
+	return r.exchange.Folded(rec, to)
+}
+
+// foldSessions makes one URL of those that were requested before it was known that they differ only in a
+// session id, when nothing is left to request. The ones that stand for them are requested.
+func foldSessions(r *Retrieval, ctx context.Context, stage func()) error {
+	if !r.sessions.Some() || r.stopped() {
+		return nil
+	}
+	for _, q := range r.sessions.Bare() {
+		if !mayRequest(r, q.URL) {
+			continue
+		}
+		var body source.PageSink
+		req := fetch.Request{URL: q.URL, MaxBody: int64(r.Job.Limits.MaxDocument), NoRetry: true}
+		res, err := newAsker(r).Exchange(ctx, req, &body)
+		if (err == nil) && (res != nil) {
+			r.exchange.Second(q, res, body.Bytes())
+		}
+	}
+	t := r.Table.Settled()
+	r.sessions.RecallSessions(t)
+	for id, s := range t.All() {
+		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
+			continue
+		}
+		u := r.Table.URL(id)
+		if r.sessions.Main(u) == u {
+			continue
+		}
+		rec, err := r.exchange.Record(id, u)
+		if err != nil {
+			return err
+		}
+		if f, ok := folded(r, &rec); ok {
+			r.conclude(id, u, f)
+		}
+	}
+	stage()
+	return nil
+}
