@@ -49,7 +49,7 @@ type SessionIDs struct {
 
 	mu      sync.Mutex
 	learned map[string]*ledger.SessionID // by kind
-	first   map[string]site.URL          // of these: by form
+	first   map[uint64]site.URL          // of these: by the hash of their form
 	watched map[string]*tokens           // by kind
 	turn    int
 	refuted map[string]bool // kinds of which URLs without the token say something else
@@ -92,7 +92,7 @@ func NewSessionIDs(learned map[string]*ledger.SessionID, run int, known func(sit
 		known:   known,
 		run:     run,
 		learned: learned,
-		first:   map[string]site.URL{},
+		first:   map[uint64]site.URL{},
 		watched: map[string]*tokens{},
 		refuted: map[string]bool{},
 	}
@@ -119,8 +119,9 @@ func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool)
 		if s.learned[t.Kind] == nil {
 			continue
 		}
-		if first, ok := s.first[t.Form]; !ok || (inSet && !isInSet(first)) {
-			s.first[t.Form] = u
+		form := xxh3.HashString(t.Form)
+		if first, ok := s.first[form]; !ok || (inSet && !isInSet(first)) {
+			s.first[form] = u
 		}
 	}
 }
@@ -141,10 +142,11 @@ func (s *SessionIDs) Main(u site.URL) site.URL {
 		if l.Bare {
 			return ledger.WithoutToken(u, t.Kind)
 		}
-		if first, ok := s.first[t.Form]; ok {
+		form := xxh3.HashString(t.Form)
+		if first, ok := s.first[form]; ok {
 			return first
 		}
-		s.first[t.Form] = u
+		s.first[form] = u
 	}
 	return u
 }
@@ -405,8 +407,8 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) *ledger.SessionID 
 		Run:    s.run,
 	}
 	for form, f := range k.forms {
-		if _, ok := s.first[form]; !ok {
-			s.first[form] = f.first
+		if h := xxh3.HashString(form); s.first[h].IsZero() {
+			s.first[h] = f.first
 		}
 		if u := ledger.WithoutToken(f.first, q.kind); (f.token != "") && !u.IsZero() && (bare < bareURLs) {
 			bare++

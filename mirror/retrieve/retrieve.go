@@ -192,7 +192,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	r.skips, err = s.skipRest(ctx)
 	check(err)
 	check(r.openCircles(s.stage))
-	check(foldSessions(r, ctx, s.stage))
+	check(foldSessions(ctx, r, s.stage))
 }
 
 // isWanted reports whether a URL that no document names is one of the site.

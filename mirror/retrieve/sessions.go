@@ -65,7 +65,7 @@ func folded(r *Retrieval, rec *store.Resource) (f exchange.Found, ok bool) {
 
 // foldSessions makes one URL of those that were requested before it was known that they differ only in a
 // session id, when nothing is left to request. The ones that stand for them are requested.
-func foldSessions(r *Retrieval, ctx context.Context, stage func()) error {
+func foldSessions(ctx context.Context, r *Retrieval, stage func()) error {
 	if !r.sessions.Some() || r.stopped() {
 		return nil
 	}

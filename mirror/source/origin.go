@@ -95,9 +95,8 @@ func (o *Origin) Probe(
 	return res, err
 }
 
-// Again requests a document of at most so many bytes once more, in a turn of the host that its caller
-// took. It
-// keeps nothing. The result is never nil.
+// Again requests a document of at most so many bytes once more, in a turn of the host that its caller took.
+// It keeps nothing. The result is never nil.
 func (o *Origin) Again(
 	ctx context.Context, u site.URL, gap time.Duration, most int64,
 ) (*fetch.Result, []byte, error) {
