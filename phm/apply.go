@@ -48,7 +48,7 @@ func (d *Delta) apply(w io.Writer, old, delta *Archive) error {
 	}
 	if errors.Is(err, errLonger) || (err == nil && (out.left > 0 || hex.EncodeToString(out.digest.Sum(nil)) !=
 		d.Target.SHA256)) {
-		err = fmt.Errorf("%w: what comes out is not the archive that %s wrote: the old archive is damaged "+
+		err = fmt.Errorf("%w: what comes out is not the archive that %s wrote: one of the two is damaged "+
 			"(mirrord verify tells), or another release packed it; get the whole archive", ErrBase, d.Generator)
 	}
 	return err

@@ -194,7 +194,7 @@ func TestDeltaRefused(t *testing.T) {
 		"applied already": {pack(t, v2), delta, ErrBase, "the old archive is version 2 already", false},
 		"no delta":        {old, old, ErrNotDelta, "", false},
 		"delta as base":   {delta, delta, ErrDelta, "mirrord apply", false},
-		"damaged base":    {damaged, small, ErrBase, "the old archive is damaged", true},
+		"damaged base":    {damaged, small, ErrBase, "one of the two is damaged", true},
 		"a lying delta": {old, edited(t, delta, func(d *Delta) { d.Target.SHA256 = strings.Repeat("0", 64) }),
 			ErrBase, "what comes out is not", true},
 		"a longer target": {old, edited(t, delta, func(d *Delta) { d.Target.Bytes = 100 }), ErrBase, "", false},
