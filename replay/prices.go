@@ -5,6 +5,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -143,20 +144,51 @@ type Goal struct {
 const lateParts = 2
 
 // fits reports whether steps keep to the goal. A part in which little changed counts as half of a usual one
-// at least, so that one change that was missed in it does not decide. Parts that fit make a whole that does.
+// at least, so that one change that was missed in it does not decide. Without a step in which far more
+// changed than in any other they keep to it as well: where all was made again once, most changes were found
+// in time, and the mean says little of the others. Parts that fit make a whole that does.
 func (g Goal) fits(steps []stepFacts) bool {
 	if g.Requests > 0 {
 		return stretchOf(steps).Requests <= g.Requests
 	}
-	n, most := len(steps), g.Late.Hours()
+	once := single(steps)
+	return g.kept(steps) && (once < 0 || g.kept(slices.Delete(slices.Clone(steps), once, once+1)))
+}
+
+// kept reports whether each part of the steps keeps to a lateness.
+func (g Goal) kept(steps []stepFacts) bool {
+	n := len(steps)
 	_, all := lateness(steps)
 	for i := range lateParts {
 		wrong, changes := lateness(steps[n*i/lateParts : n*(i+1)/lateParts])
-		if wrong > most*(float64(changes)+float64(all)/lateParts)/2 {
+		if wrong > g.Late.Hours()*(float64(changes)+float64(all)/lateParts)/2 {
 			return false
 		}
 	}
 	return true
+}
+
+// singular is how many times as much as in any other step changes in one that stands for itself.
+const singular = 2
+
+// single is the step in which more changed than in any other by far; -1: there is none.
+func single(steps []stepFacts) int {
+	most, next := -1, 0
+	for i, f := range steps {
+		switch {
+		case most < 0 || f.changes > steps[most].changes:
+			if most >= 0 {
+				next = steps[most].changes
+			}
+			most = i
+		default:
+			next = max(next, f.changes)
+		}
+	}
+	if most >= 0 && steps[most].changes <= singular*next {
+		return -1
+	}
+	return most
 }
 
 // lateShare is what runs whose changes are to be found in time request at least, as a share of a full sync,

@@ -201,6 +201,31 @@ func TestPriceIsRaisedForRequests(t *testing.T) {
 	}
 }
 
+// One week in which everything changed and was found does not make up for all others, unless it comes again.
+func TestLatenessWithoutTheLargestStep(t *testing.T) {
+	for _, c := range []struct {
+		rebuilds int
+		hours    time.Duration
+		want     bool
+	}{{1, 24, false}, {1, 52, true}, {2, 24, true}} {
+		var steps []stepFacts
+		for i := range 20 {
+			f := stepFacts{changes: 100, stale: 30, until: 168 * time.Hour} // 50.4 h late
+			if i%10 == 5 && i/10 < c.rebuilds {
+				f.changes = 6000
+			}
+			steps = append(steps, f)
+		}
+		if late := *stretchOf(steps).Late; late > 14 {
+			t.Fatalf("the mean change is %.1f h late", late)
+		}
+		g := Goal{Late: c.hours * time.Hour}
+		if got := g.fits(steps); got != c.want {
+			t.Errorf("%v with %d weeks that change everything: fits %v, want %v", g.Late, c.rebuilds, got, c.want)
+		}
+	}
+}
+
 // A site that begins to change more keeps to the lateness that its price was tuned for better with the goal
 // than by the price alone.
 func TestTunedForASiteThatIsLate(t *testing.T) {
