@@ -25,17 +25,14 @@ type Visitor struct {
 // Nothing is read when the table is not right.
 func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 	m, err := checkTable(fsys, v.Look)
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
-	}
-	if v.Begin != nil {
+	if (err == nil) && v.Begin != nil {
 		err = v.Begin(m)
 	}
 	if err == nil {
 		err = v.visit(fsys, m)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read: %w", err)
 	}
 	return m, nil
 }

@@ -201,6 +201,9 @@ type parts struct{ with, alone float64 }
 // changes with others waits for a run in which something happens: it is late already, and in silent runs most
 // looks for it are in vain.
 func (a *adaptive) parts(u ID, g *group) parts {
+	if a.o.Own > 0 && g.kind != Listing {
+		return timely(a, u, g)
+	}
 	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
 }
 
@@ -212,6 +215,7 @@ type given struct {
 	quota float64
 	same  float64 // chance that the runs which did not observe it missed no change with others
 	alone float64
+	now   float64 // of alone, what is of this run; only with a budget of several runs
 }
 
 // givenOf returns what the model expects of a unit, and keeps that of the next unit of a group.
@@ -229,6 +233,9 @@ func givenOf(a *adaptive, u ID, g *group) given {
 		late:  steps > 0,
 		quota: a.quota(u, g),
 		alone: a.alone.chance(a, u, g, steps),
+	}
+	if is.now = is.alone; is.late && a.o.Own > 0 {
+		is.now = a.alone.chance(a, u, g, 0)
 	}
 	if is.late {
 		known := 0.0

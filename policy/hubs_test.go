@@ -135,3 +135,40 @@ func TestMissedChangesWaitWhileHubsAreSilent(t *testing.T) {
 		}
 	}
 }
+
+// With a budget of several runs a unit is worth what the run itself may have changed, not what earlier runs
+// missed of it, and while the hubs are silent the less, the less is left.
+func TestBudgetIsForChangesOfTheRun(t *testing.T) {
+	parts := func(budget int, silent bool) parts {
+		f := newFake(t, 1, 100, 100, 100, 100)
+		for w := range 24 {
+			var changed []ID
+			if w%2 == 0 {
+				changed = append(ids(0, 1), ids(ID(1+w/2%3*100), ID(101+w/2%3*100))...)
+			}
+			f.full(changed...)
+		}
+		f.learn(&Run{Asked: []Span{{0, 0}}, Changed: []Span{{0, 0}}})
+		if budget > 0 {
+			f.o.Own, f.o.Budget = 100, budget
+		}
+		p, err := Standard().Plan(f.m, f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := p.(*adaptive)
+		if silent {
+			for _, u := range a.quiet.hubs {
+				p.Tell(Outcome{Unit: u})
+			}
+		}
+		return a.parts(50, &a.gs[a.groupOf(50)])
+	}
+	if free, kept := parts(0, false), parts(800, false); kept.with > free.with*0.98 || kept.alone >= free.alone {
+		t.Errorf("%+v with a budget, %+v without", kept, free)
+	}
+	full, scarce, none := parts(800, true), parts(200, true), parts(100, true)
+	if full.with <= 2*scarce.with || scarce.with <= 100*none.with || full.alone != none.alone {
+		t.Errorf("with 800, 200 and 100 requests left while the hubs are silent: %+v, %+v, %+v", full, scarce, none)
+	}
+}

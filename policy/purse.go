@@ -18,10 +18,23 @@ func (p *Purse) Spend(own, made int) {
 }
 
 // scarcity is the least price of a request when so many are left of a purse to which each run adds own. With
-// those of one run left it is the default price, with those of eight a 64th of it, and it rises with the
-// square. So a site that needs less than its budget is looked at more closely for what is left over, and one
+// those of one run left it is the default price, with those of eight a 512th of it, and it rises with the
+// cube. So a site that needs less than its budget is looked at more closely for what is left over, and one
 // that needs more leaves what is least likely to have changed, and has some left for the week of a rebuild.
 func scarcity(own, left int) float64 {
 	x := float64(own) / float64(max(1, left))
-	return DefaultPrice * x * x
+	return DefaultPrice * x * x * x
+}
+
+// timely are the chances of a unit with a budget: that it changed since the last run. What earlier runs have
+// missed is late already, and a request for it finds no less in a run in which the unit changes again. While
+// the hubs are silent, what may have changed with others must be worth as much more as the requests that the
+// run itself adds are missed when something happens.
+func timely(a *adaptive, u ID, g *group) parts {
+	x := partsWith(a, u, g, false)
+	x.alone = givenOf(a, u, g).now
+	if left := a.o.Budget - a.asked; a.quiet.now {
+		x.with *= scarcity(a.o.Own, left) / scarcity(a.o.Own, left-a.o.Own)
+	}
+	return x
 }

