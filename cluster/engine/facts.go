@@ -21,10 +21,12 @@ import (
 // factsBucket holds what nodes share besides sites: KIND.KEY -> value.
 const factsBucket = "mirrord-facts"
 
-// Facts are values that the nodes of a cluster share. Safe for concurrent use.
+// Facts are values that the nodes of a cluster share. What a Facts wrote it reads at once; others read it a
+// moment later. Safe for concurrent use.
 type Facts struct {
-	js jetstream.JetStream
-	kv jetstream.KeyValue
+	js  jetstream.JetStream
+	kv  jetstream.KeyValue
+	own ownWrites
 }
 
 var _ store.Shared = (*Facts)(nil)
@@ -41,7 +43,7 @@ func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
 	for {
 		kv, err := openBucket(ctx, e.nc, factsBucket, "mirrord: what nodes share besides sites", e.o.Replicas)
 		if err == nil {
-			return &Facts{js, kv}, nil
+			return &Facts{js: js, kv: kv}, nil
 		}
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, ErrNoFacts
@@ -108,6 +110,7 @@ func (c *changing) try(ctx context.Context, f *Facts) (done bool, err error) {
 	case err != nil:
 		return false, err
 	case c.silent && sameValue(was, c.now):
+		f.own.note(c.name, revision, was == nil)
 		return true, nil
 	case !c.silent || revision != c.revision:
 		now, err := c.change(was)
@@ -116,16 +119,18 @@ func (c *changing) try(ctx context.Context, f *Facts) (done bool, err error) {
 		}
 		c.now, c.revision, c.silent = now, revision, false
 	}
+	written := revision
 	switch {
 	case c.now == nil:
 		err = f.kv.Delete(ctx, c.name, jetstream.LastRevision(revision))
 	case was == nil:
-		_, err = f.kv.Create(ctx, c.name, c.now)
+		written, err = f.kv.Create(ctx, c.name, c.now)
 	default:
-		_, err = f.kv.Update(ctx, c.name, c.now, revision)
+		written, err = f.kv.Update(ctx, c.name, c.now, revision)
 	}
 	switch {
 	case err == nil:
+		f.own.note(c.name, written, c.now == nil)
 		return true, nil
 	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
 		return false, fmt.Errorf("%w: %w", errOther, err)
@@ -139,6 +144,14 @@ func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equa
 
 // get reads a value; nil: there is none.
 func (f *Facts) get(ctx context.Context, name string) (value []byte, revision uint64, err error) {
+	err = fresh(ctx, func() (older bool, err error) {
+		value, revision, err = f.getOnce(ctx, name)
+		return f.own.older(name, revision), err
+	})
+	return value, revision, err
+}
+
+func (f *Facts) getOnce(ctx context.Context, name string) (value []byte, revision uint64, err error) {
 	e, err := f.kv.Get(ctx, name)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
@@ -161,11 +174,17 @@ func (f *Facts) Get(ctx context.Context, kind, key string) ([]byte, error) {
 func (f *Facts) All(kind string) (map[string][]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), factWithin)
 	defer cancel()
-	out := map[string][]byte{}
-	err := list(ctx, f.kv, func(e jetstream.KeyValueEntry) {
-		_, word, _ := strings.Cut(e.Key(), ".")
-		out[unescape(word)] = e.Value()
-	}, escape(kind)+".>")
+	var out map[string][]byte
+	prefix := escape(kind) + "."
+	err := fresh(ctx, func() (older bool, err error) {
+		out = map[string][]byte{}
+		read := map[string]uint64{}
+		err = list(ctx, f.kv, func(e jetstream.KeyValueEntry) {
+			word := strings.TrimPrefix(e.Key(), prefix)
+			out[unescape(word)], read[e.Key()] = e.Value(), e.Revision()
+		}, prefix+">")
+		return f.own.olderIn(prefix, read), err
+	})
 	return out, err
 }
 

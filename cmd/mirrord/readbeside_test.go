@@ -144,9 +144,7 @@ func TestReadBesideRun(t *testing.T) {
 	}
 	read(1)
 	// Also when the run is stopped, in the middle of whatever it does.
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopProcess(t, cmd.Process)
 	read(2)
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -216,9 +214,7 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 	if _, err := said.Read(make([]byte, 1)); err != nil { // it holds the mark
 		t.Fatal(err)
 	}
-	if err := reader.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopProcess(t, reader.Process)
 	s.let(10)
 	awaitCommit(t, s, common, committed+2) // half of them changed; were the run held up, none would come
 	if err := cmd.Process.Kill(); err != nil {

@@ -14,11 +14,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -98,6 +100,29 @@ func (s *worldSite) inProcess(t *testing.T, line string) (int, string) {
 	t.Helper()
 	code, out, errs := runArgs(t, nil, s.args(line)...)
 	return code, out + errs
+}
+
+// stopProcess stops a process, and returns once all its threads stand still: on a busy machine some of them
+// go on for a while.
+func stopProcess(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	moves := func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatal(threads, err)
+		}
+		return slices.ContainsFunc(threads, func(name string) bool {
+			stat, err := os.ReadFile(name)
+			_, state, _ := strings.Cut(string(stat), ") ")
+			return err == nil && !strings.HasPrefix(state, "T ")
+		})
+	}
+	for moves() {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // spoken is what a command must come to.
@@ -190,9 +215,7 @@ func TestCommandsBesideDaemons(t *testing.T) {
 		delete(one, "run-now a")
 		checkSpoken(t, one, run)
 		checkSpoken(t, map[string]spoken{"run-now a": ordinary()["run-now a"]}, run)
-		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		stopProcess(t, cmd.Process)
 		checkSpoken(t, with(map[string]spoken{
 			"status":         {exitOK, `(?s)\na +ok.*` + disk},
 			"status a":       {exitOK, `(?s)^a: ok\n.*` + disk},
