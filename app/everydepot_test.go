@@ -88,6 +88,24 @@ func depotSaid(t *testing.T, r *Replicas) ReplicaNode {
 	return r.Elsewhere[i]
 }
 
+// The later of two versions is that of the later time, and within a second that of the greater number: a
+// mirror that was begun again counts from 1.
+func TestPublishedAfter(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	old := publishedAs{7, at}
+	for p, want := range map[publishedAs]bool{
+		{8, at}:                   true,
+		{7, at}:                   false,
+		{6, at}:                   false,
+		{1, at.Add(time.Second)}:  true,
+		{8, at.Add(-time.Second)}: false,
+	} {
+		if got := p.after(old); got != want {
+			t.Errorf("%v after %v: %v", p, old, got)
+		}
+	}
+}
+
 // The replicas of a node that is gone for good are found by one that never asked it: its mirrors are in the
 // depot. No node is asked for what is there, and nothing is read twice.
 func TestReplicasFromDepot(t *testing.T) {

@@ -211,7 +211,7 @@ func (e *othersSaid) better(n, than *saidMirrors, name string) bool {
 // beats reports whether what a node said of a mirror counts rather than what the depot has.
 func (n *saidMirrors) beats(depot *saidMirrors, name string) bool {
 	d := depot.Sites[name]
-	return n.Away == "" && (d.Why != "" || n.Sites[name].Has.Retrieved.After(d.Has.Retrieved))
+	return n.Away == "" && (d.Why != "" || n.Sites[name].Has.after(d.Has))
 }
 
 // fetchDigests brings the digests of mirrors that have another version. Nodes are asked at the same time.

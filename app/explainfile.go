@@ -30,6 +30,7 @@ type FileExplanation struct {
 	Form      string                  `json:"form"`
 	URL       string                  `json:"url"`
 	Version   int                     `json:"version,omitempty"`  // of a mirror
+	Since     int                     `json:"since,omitempty"`    // of a delta: the version that it builds on
 	Retrieved time.Time               `json:"retrieved,omitzero"` // end of the retrieval of that
 	Entry     *phm.File               `json:"entry,omitempty"`    // of a mirror: the line of its file table
 	Crawls    int                     `json:"crawls,omitempty"`   // of a web archive
@@ -115,6 +116,13 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 		}
 	}
 	m, err := phm.OpenMeta(tree)
+	if a, ok := tree.(*phm.Archive); ok && errors.Is(err, phm.ErrDelta) {
+		var d *phm.Delta
+		if d, err = phm.ReadDelta(a); err == nil {
+			x.Since = d.Base.Version
+			m, err = phm.ReadMeta(strings.NewReader(d.Meta))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.File, err)
 	}
@@ -196,6 +204,9 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 		if x.Version > 0 {
 			in += fmt.Sprintf(", version %d of %s", x.Version, x.Retrieved.UTC().Format(time.DateTime))
 		}
+		if x.Since > 0 {
+			in += fmt.Sprintf(", new or changed since version %d", x.Since)
+		}
 		line("in", in)
 		line("path", e.Path)
 		line("type", e.Type)
@@ -206,6 +217,9 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 		}
 	case len(x.Answers) > 0:
 		line("in", fmt.Sprintf("%s (%s), %d crawls", x.File, x.Form, x.Crawls))
+	case x.Since > 0:
+		line("in", fmt.Sprintf("nothing: %s has what version %d has since version %d; this is as it was, or not "+
+			"in the mirror", x.File, x.Version, x.Since))
 	default:
 		line("in", fmt.Sprintf("nothing: %s (%s) has no such URL", x.File, x.Form))
 	}

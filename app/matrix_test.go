@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/phm"
 	"mirrord/scheduler"
 	"mirrord/status"
 	"mirrord/store"
@@ -393,6 +394,27 @@ func TestDiskMatrixInBulk(t *testing.T) {
 	}
 	t.Logf("%d of %d cases: %d found by verify, %d harmless, %d errors that name what is damaged, %d healed",
 		cases, n, m.found, m.harmless, m.named, m.healed)
+}
+
+// A file table in which a bit has flipped is not copied: every version is exported as it was, from the stored
+// bodies.
+func TestExportDamagedTable(t *testing.T) {
+	m := newDiskMatrix(t)
+	all, err := filepath.Glob(m.dir + "/sites/x/trees/*/" + phm.FilesName)
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	for _, name := range all {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[bytes.Index(b, []byte("/d/c.html"))+3]++ // of the URL
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.exports(t, m.app(t, m.dir), []int{1, 2, 3}, true)
 }
 
 // one damages a copy, does something, and brings back what can be had.

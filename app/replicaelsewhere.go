@@ -92,6 +92,11 @@ func (p publishedAs) equal(q publishedAs) bool {
 	return p.Version == q.Version && p.Retrieved.Equal(q.Retrieved)
 }
 
+// after reports whether p is later than q. Times are in seconds; within one the number tells.
+func (p publishedAs) after(q publishedAs) bool {
+	return p.Retrieved.After(q.Retrieved) || (p.Retrieved.Equal(q.Retrieved) && p.Version > q.Version)
+}
+
 // publishedHere is what is published of a site; ok is false when nothing is, or it cannot be read.
 func publishedHere(st *store.State, name string) (p publishedAs, ok bool) {
 	meta, err := render.PublishedMeta(st, name)

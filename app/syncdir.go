@@ -18,7 +18,8 @@ import (
 
 // syncDir brings a PHM directory up to date with the tree of a version, or makes it. Only files that differ
 // are written, each aside and then renamed; files that left the mirror are removed; phm.files and phm.json
-// come last. Files that are no part of the mirror that stood there are left alone.
+// come last. Files that are no part of the mirror that stood there are left alone. The tree's file table is
+// compared with its phm.json before a file of it is copied.
 func syncDir(src fs.FS, out string) error {
 	if err := checkOutput(out); err != nil {
 		return err
@@ -40,29 +41,39 @@ func syncDir(src fs.FS, out string) error {
 			return err
 		}
 	}
-	now, err := tableOf(src)
-	if err != nil {
-		return err
-	}
-	for p := range old {
-		if _, stays := now[p]; !stays {
-			if err := removeFile(dst, p); err != nil {
-				return err
+	now := map[string]bool{}
+	var own []*phm.File
+	_, err = phm.Visit(src, phm.Visitor{
+		Look: func(f *phm.File) { now[f.Path] = true },
+		Begin: func(*phm.Meta) error {
+			for p := range old {
+				if now[p] {
+					continue
+				}
+				if err := removeFile(dst, p); err != nil {
+					return err
+				}
 			}
+			return nil
+		},
+		Own: func(f *phm.File) error {
+			own = append(own, f)
+			return nil
+		},
+		File: func(f *phm.File) error {
+			if o, ok := old[f.Path]; ok && o == (content{f.Size, f.SHA256}) && sameFile(src, dst, f.Path) {
+				return nil
+			}
+			return copyFile(src, dst, f.Path, f.SHA256)
+		},
+	})
+	for _, f := range own {
+		if err == nil {
+			err = copyFile(src, dst, f.Path, f.SHA256)
 		}
 	}
-	for p, f := range now {
-		if o, ok := old[p]; ok && o == f && sameFile(src, dst, p) {
-			continue
-		}
-		if err := copyFile(src, dst, p, f.sha256); err != nil {
-			return fmt.Errorf("export to %s: %w", out, err)
-		}
-	}
-	for _, p := range []string{phm.FilesName, phm.MetaName} {
-		if err := copyFile(src, dst, p, ""); err != nil {
-			return fmt.Errorf("export to %s: %w", out, err)
-		}
+	if err != nil {
+		return fmt.Errorf("export to %s: %w", out, err)
 	}
 	if err := dst.Remove(unfinishedName); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror/report"
 	"mirrord/phm"
@@ -51,8 +52,11 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	case err == nil:
 		out.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		if out, err = verifySite(ctx, a, what, verifyAll); err == nil {
+		switch out, err = verifySite(ctx, a, what, verifyAll); {
+		case err == nil:
 			err = out.addSpaces(a, what)
+		case !archive.Named(what).Folder() && ctx.Err() == nil:
+			err = fmt.Errorf("there is no file %s, and no mirror: %w", what, err)
 		}
 	}
 	return out, err

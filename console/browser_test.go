@@ -7,6 +7,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -84,8 +85,21 @@ func newChromium(t *testing.T, o func(*Options)) *chromium {
 
 func (c *chromium) goTo(path string) {
 	c.Helper()
-	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.base+path)); err != nil {
-		c.Fatalf("%s: %v", path, err)
+	c.open(c.base + path)
+}
+
+// open shows an address. A page that a form or a script just began to load ends the first attempt.
+func (c *chromium) open(url string) {
+	c.Helper()
+	for {
+		err := chromedp.Do(c.ctx, chromedp.Navigate(url))
+		if err == nil {
+			return
+		}
+		var refused *chromedp.LoadError
+		if !errors.As(err, &refused) || refused.ErrorText != "net::ERR_ABORTED" {
+			c.Fatalf("%s: %v", url, err)
+		}
 	}
 }
 
@@ -253,9 +267,7 @@ func (c *chromium) attacked() {
 		io.WriteString(w, "<title>evil</title><body>evil")
 	}))
 	defer evil.Close()
-	if err := chromedp.Do(c.ctx, chromedp.Navigate(evil.URL)); err != nil {
-		c.Fatal(err)
-	}
+	c.open(evil.URL)
 	to, err := json.Marshal(c.base)
 	if err != nil {
 		c.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"mirrord/app/orders"
 	"mirrord/app/orders/orderstest"
 )
@@ -47,9 +45,8 @@ func TestOrderInBrowser(t *testing.T) {
 		c.wait("4: these are all")
 		c.press("Place the order")
 		if !on { // whoever ordered leaves; the order goes on
-			if err := chromedp.Do(c.ctx, chromedp.Navigate("about:blank")); err != nil {
-				t.Fatal(err)
-			}
+			c.until(`document.body.innerText.includes("Order") && !document.body.innerText.includes("not placed yet")`)
+			c.open("about:blank")
 			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Done)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
@@ -58,8 +55,6 @@ func TestOrderInBrowser(t *testing.T) {
 	}
 	c.press("Make it a job")
 	c.wait("It is kept fresh as site.example")
-	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.base+"/orders")); err != nil {
-		t.Fatal(err)
-	}
+	c.goTo("/orders")
 	c.wait("http://site.example/docs/")
 }

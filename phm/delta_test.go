@@ -214,12 +214,64 @@ func TestDeltaRefused(t *testing.T) {
 	if _, err := Verify(openArchive(t, delta), VerifyOptions{}); !errors.Is(err, ErrDelta) {
 		t.Errorf("verify: %v", err)
 	}
+	if _, err := VerifyDelta(openArchive(t, old), VerifyOptions{}); !errors.Is(err, ErrNotDelta) {
+		t.Errorf("verify of an archive as a delta: %v", err)
+	}
 	if _, err := unpack(t, delta, Limits{}); !errors.Is(err, ErrDelta) {
 		t.Errorf("unpack: %v", err)
 	}
 	if _, err := PackDelta(io.Discard, openArchive(t, damaged), keeps); err == nil ||
 		!strings.Contains(err.Error(), `base: damaged: copy "style.css"`) {
 		t.Errorf("a delta to a damaged archive: %v", err)
+	}
+}
+
+// A delta is verified by itself: what it has is read, and what it lacks is not missed.
+func TestVerifyDelta(t *testing.T) {
+	v1 := versionOf(t, 1, sampleBodies())
+	bodies := sampleBodies()
+	bodies["index.html"], bodies["new.html"], bodies["moved.css"] = "changed", "new", bodies["style.css"]
+	delete(bodies, "style.css")
+	delta, _ := packDelta(t, v1, versionOf(t, 2, bodies))
+	rep, err := VerifyDelta(openArchive(t, delta), VerifyOptions{})
+	if err != nil || rep.Err() != nil {
+		t.Fatal(err, rep)
+	}
+	if d := rep.Delta; rep.Files != 2 || d.Lines != 3 || d.Gone != 1 || d.Base.Version != 1 || d.Version != 2 {
+		t.Errorf("%d files, %+v", rep.Files, d)
+	}
+	for name, c := range map[string]struct {
+		path, body string
+		want       ProblemKind
+	}{
+		"other bytes":  {"new.html", "wen", BadDigest},
+		"cut":          {"new.html", "ne", BadSize},
+		"not named":    {"style.css", "x", Unlisted},
+		"a bad line":   {FilesName, "no line\n", BadTable},
+		"a bad target": {MetaName, "", BadMeta},
+	} {
+		a := openArchive(t, edited(t, delta, func(d *Delta) {
+			if c.path == MetaName {
+				d.Meta = "{}"
+			}
+		}))
+		entries := []entry{}
+		for _, name := range append(a.Names(), c.path) {
+			body, err := fs.ReadFile(a, name)
+			if name == c.path && name != MetaName {
+				body, err = []byte(c.body), nil
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(entries, func(e entry) bool { return e.name == name }) {
+				entries = append(entries, entry{name: name, body: string(body)})
+			}
+		}
+		rep, err := VerifyDelta(openArchive(t, makeZip(t, entries)), VerifyOptions{})
+		if err != nil || len(rep.Problems) == 0 || rep.Problems[0].Kind != c.want {
+			t.Errorf("%s: %v, %+v", name, err, rep)
+		}
 	}
 }
 

@@ -25,14 +25,17 @@ type Visitor struct {
 // Nothing is read when the table is not right.
 func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 	m, err := checkTable(fsys, v.Look)
-	if (err == nil) && v.Begin != nil {
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if v.Begin != nil {
 		err = v.Begin(m)
 	}
 	if err == nil {
 		err = v.visit(fsys, m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+		return nil, err
 	}
 	return m, nil
 }

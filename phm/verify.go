@@ -53,6 +53,7 @@ type Report struct {
 	Files    int       `json:"files"` // read and right in size and digest
 	Bytes    int64     `json:"bytes"`
 	Linked   int       `json:"linked"` // files whose links were checked
+	Delta    *DeltaSum `json:"delta,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
 	More     int       `json:"more,omitempty"` // problems beyond VerifyOptions.MaxProblems
 }
@@ -92,21 +93,44 @@ func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	if o.MaxProblems <= 0 {
-		o.MaxProblems = 1000
-	}
-	v := &verifier{
-		fsys:   fsys,
-		o:      o,
-		report: &Report{Meta: m},
-		listed: map[string]struct{}{},
-	}
+	v := newVerifier(fsys, o)
+	v.report.Meta = m
 	v.table()
 	v.files()
 	v.extra()
-	if a, ok := fsys.(*Archive); ok && (a.order[0] != MetaName || a.order[1] != FilesName) {
-		v.problem(BadOrder, "", "the archive begins with %q and %q", a.order[0], a.order[1])
+	if a, ok := fsys.(*Archive); ok {
+		v.order(a)
 	}
+	return v.report, nil
+}
+
+// DeltaSum says what a delta archive has, in a Report whose Meta is that of the target.
+type DeltaSum struct {
+	Base    DeltaBase `json:"base"`
+	Version int       `json:"version"` // of the target
+	Lines   int       `json:"lines"`   // files that are new or changed
+	Gone    int       `json:"gone"`    // lines of the base's table that go without another in their place
+}
+
+// VerifyDelta reads a whole delta archive and reports every problem of what it has. Whether it fits another
+// archive, and the files whose bytes come from there, Apply checks. It fails with ErrNotDelta for another
+// archive. Links are not checked.
+func VerifyDelta(a *Archive, o VerifyOptions) (*Report, error) {
+	d, err := readDelta(a)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	o.Links = nil
+	v := newVerifier(a, o)
+	v.part = func(path string) bool { return a.files[path] != nil }
+	if v.report.Meta, err = ReadMeta(strings.NewReader(d.Meta)); err != nil {
+		v.problem(BadMeta, "", "of the target: %v", err)
+	}
+	v.lines(func(*File) {})
+	v.files()
+	v.extra()
+	v.order(a)
+	v.report.Delta = &DeltaSum{d.Base, d.Target.Version, len(v.listed), d.Gone}
 	return v.report, nil
 }
 
@@ -114,7 +138,20 @@ type verifier struct {
 	fsys   fs.FS
 	o      VerifyOptions
 	report *Report
-	listed map[string]struct{} // paths of the table
+	listed map[string]struct{}    // paths of the table
+	part   func(path string) bool // which files are there at all; nil: those of the table
+}
+
+func newVerifier(fsys fs.FS, o VerifyOptions) *verifier {
+	if o.MaxProblems <= 0 {
+		o.MaxProblems = 1000
+	}
+	return &verifier{
+		fsys:   fsys,
+		o:      o,
+		report: new(Report),
+		listed: map[string]struct{}{},
+	}
 }
 
 func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
@@ -129,19 +166,21 @@ func (v *verifier) add(p Problem) {
 	v.report.Problems = append(v.report.Problems, p)
 }
 
-// table checks phm.files as a whole and against phm.json.
-func (v *verifier) table() {
-	m := v.report.Meta
-	var sum Table
-	owned := false
+// order checks what an archive begins with.
+func (v *verifier) order(a *Archive) {
+	if a.order[0] != MetaName || a.order[1] != FilesName {
+		v.problem(BadOrder, "", "the archive begins with %q and %q", a.order[0], a.order[1])
+	}
+}
+
+// lines checks each line of phm.files, and calls good for those that are right.
+func (v *verifier) lines(good func(*File)) {
 	for f, err := range tableOf(v.fsys) {
 		var line *LineError
 		switch {
 		case err == nil:
 			v.listed[f.Path] = struct{}{}
-			owned = owned || hasOrigin(f.URL, m.Primary)
-			sum.Files++
-			sum.Bytes += f.Size
+			good(f)
 		case errors.Is(err, ErrTaken), errors.Is(err, ErrPath):
 			v.problem(BadName, "", "%v", err)
 		case errors.As(err, &line):
@@ -150,6 +189,18 @@ func (v *verifier) table() {
 			v.problem(Unreadable, FilesName, "%v", err)
 		}
 	}
+}
+
+// table checks phm.files as a whole and against phm.json.
+func (v *verifier) table() {
+	m := v.report.Meta
+	var sum Table
+	owned := false
+	v.lines(func(f *File) {
+		owned = owned || hasOrigin(f.URL, m.Primary)
+		sum.Files++
+		sum.Bytes += f.Size
+	})
 	if _, ok := v.listed[m.Entry]; !ok {
 		v.problem(BadMeta, MetaName, "the entry point %q is not in %s", m.Entry, FilesName)
 	}
@@ -189,8 +240,8 @@ func (v *verifier) files() {
 	defer files.Close()
 	readers := make([]fileReader, files.Workers())
 	for f, err := range inReach(v.fsys) {
-		if err != nil {
-			continue // table has said so
+		if err != nil || (v.part != nil && !v.part(f.Path)) {
+			continue // of an error, lines has said so
 		}
 		weight := int64(len(readers[0].buf))
 		if v.links(f) {

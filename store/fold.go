@@ -19,14 +19,22 @@ import (
 // part in each transaction; so each leaf is written about once for a chunk. The transaction of the last part
 // removes the batches. Until then the database says which batches the chunk has and up to which key they are
 // folded, so that nobody takes these records from the journal once more.
+//
+// A journal that fits in the memory is one chunk. Of a larger one, a chunk is a share of what is left, and is
+// sorted on the disk (foldsort.go). The whole of it would write each leaf once, but the pages of its batches
+// are free only at its end. The file would be larger by the journal for good, and each later transaction
+// would write the list of all these pages. With a share, the records of the next chunks take them.
 
 // What Fold holds in memory: the results of a chunk, and the leaves of the database that a part touches. On a
 // large site each record of a part lies in a leaf of its own.
 const (
 	foldItems = 2048     // records of a part
-	foldParts = 32       // of a chunk, at least
-	foldKeys  = 32 << 20 // bytes of the keys of a chunk, about
+	foldParts = 32       // of a chunk in memory
+	foldKeys  = 32 << 20 // bytes of the keys of a chunk in memory, about
 )
+
+// foldShare is which part of what is left of the journal is sorted at once.
+const foldShare = 8
 
 // Folding says how Fold treats records.
 type Folding struct {
@@ -42,18 +50,25 @@ type Folding struct {
 func (s *Records) Fold(o Folding) error {
 	s.gather.rest()
 	for {
-		c := foldChunk{Folding: o, site: s}
-		if err := c.read(); err != nil {
+		done, err := s.foldNext(o)
+		if err != nil {
 			return err
 		}
-		if len(c.batches) == 0 {
+		if done {
 			s.looks.written = nil
 			return nil
 		}
-		if err := c.fold(); err != nil {
-			return err
-		}
 	}
+}
+
+// foldNext folds a chunk; done means that there was none.
+func (s *Records) foldNext(o Folding) (done bool, err error) {
+	c := foldChunk{Folding: o, site: s}
+	defer c.close()
+	if err := c.read(); err != nil || len(c.batches) == 0 {
+		return err == nil, err
+	}
+	return false, c.fold()
 }
 
 // foldingAt is how far the chunk is that is being folded. The zero value is that of none.
@@ -93,7 +108,8 @@ type foldChunk struct {
 	at      foldingAt // how far an earlier process has come with it
 	batches []foldBatch
 	items   []foldItem
-	keys    []byte // of the items
+	keys    []byte      // of the items
+	sorter  *foldSorter // has the items of a chunk that is not in memory; else nil
 }
 
 // foldBatch is one batch of a chunk.
@@ -103,7 +119,7 @@ type foldBatch struct {
 	rest    int // offset of what follows the results
 }
 
-// foldItem is a new URL or a result of a batch.
+// foldItem is a new URL or a result of a batch, of a chunk in memory.
 type foldItem struct {
 	key   uint32 // where its key begins
 	size  uint16 // of the key
@@ -118,128 +134,78 @@ func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
 // part is how many items one transaction folds.
 func (c *foldChunk) part() int { return c.site.foldItems + 1 }
 
-// read reads which batches the chunk has, and what is in them.
-func (c *foldChunk) read() error {
-	err := c.site.db.View(func(tx *transaction) error {
-		c.at = readFolding(tx.Bucket(bMeta))
-		j := tx.Bucket(bJournal).Cursor()
-		for k, v := j.First(); k != nil; k, v = j.Next() {
-			seq := binary.BigEndian.Uint64(k)
-			full := len(c.items) >= foldParts*c.part() || len(c.keys) > foldKeys
-			if c.at.last > 0 {
-				full = seq > c.at.last
-			}
-			if full && len(c.batches) > 0 {
-				break
-			}
-			if seq > c.at.last {
-				c.at = foldingAt{} // of a journal that is gone
-			}
-			if err := c.add(k, v); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	c.site.dropPages()
-	slices.SortFunc(c.items, func(a, b foldItem) int {
-		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.batch, b.batch),
-			cmp.Compare(a.at, b.at))
-	})
-	return err
+// close lets go of what the chunk has on the disk.
+func (c *foldChunk) close() {
+	if c.sorter != nil {
+		c.sorter.file.Close()
+	}
 }
 
-// add takes a batch into the chunk.
-func (c *foldChunk) add(seq, v []byte) error {
-	d := binread.Reader{Rest: v}
-	number := uint32(len(c.batches))
-	item := func(text []byte, i foldItem) error {
-		u, err := storedURL(string(text))
-		if err != nil {
-			return fmt.Errorf("journal: %w", err)
-		}
-		if c.at.folded(seq, u) {
-			return nil
-		}
-		i.batch, i.key = number, uint32(len(c.keys))
-		c.keys = u.Key(c.keys)
-		i.size = uint16(len(c.keys) - int(i.key))
-		c.items = append(c.items, i)
-		return nil
-	}
-	first := uint32(d.Uvarint())
-	news := uint32(d.Uvarint())
-	for n := uint32(0); n < news && !d.Bad; n++ {
-		at := uint32(len(v) - len(d.Rest))
-		text := d.Bytes()
-		d.Uvarint()
-		d.Uvarint()
-		if d.Bad || !c.Pending(first+n) {
-			continue
-		}
-		if err := item(text, foldItem{at: at, n: first + n}); err != nil {
-			return err
-		}
-	}
-	b := foldBatch{seq: slices.Clone(seq), results: int(d.Uvarint())}
-	for n := 0; n < b.results && !d.Bad; n++ {
-		at := uint32(len(v) - len(d.Rest))
-		r := readDone(&d)
-		if d.Bad {
-			break
-		}
-		if err := item([]byte(r.url), foldItem{at: at, n: uint32(n), done: true}); err != nil {
-			return err
-		}
-	}
-	if d.Bad {
-		return fmt.Errorf("journal: %w: short batch", errValue)
-	}
-	b.rest = len(v) - len(d.Rest)
-	c.batches = append(c.batches, b)
-	return nil
+// foldPart is what one transaction folds.
+type foldPart struct {
+	add  func(tx *transaction, f *fold) error
+	key  []byte // the last one
+	last bool   // no other follows
 }
 
-// parts cuts the items into those of one transaction each; all of a key are in one. There is one at least.
-func (c *foldChunk) parts() (out [][]foldItem) {
+// parts returns how to get the parts of a chunk in memory, and how many there are: one at least. All items of
+// a key are in one.
+func (c *foldChunk) parts() (next func() (foldPart, error), n int) {
+	var all [][]foldItem
 	rest := c.items
 	for len(rest) > c.part() {
 		n := c.part()
 		for n < len(rest) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
 			n++
 		}
-		out, rest = append(out, rest[:n]), rest[n:]
+		all, rest = append(all, rest[:n]), rest[n:]
 	}
-	if len(rest) > 0 || len(out) == 0 {
-		out = append(out, rest)
+	if len(rest) > 0 || len(all) == 0 {
+		all = append(all, rest)
 	}
-	return out
+	n = len(all)
+	return func() (p foldPart, err error) {
+		part := all[0]
+		all = all[1:]
+		if p.last = len(all) == 0; len(part) > 0 {
+			p.key = c.keyOf(&part[len(part)-1])
+		}
+		p.add = func(tx *transaction, f *fold) error { return c.addItems(tx, f, part) }
+		return p, nil
+	}, n
 }
 
 // fold folds the chunk.
 func (c *foldChunk) fold() error {
-	parts := c.parts()
-	alone := len(parts) == 1 // one transaction does all
+	next, n := c.parts()
+	if c.sorter != nil {
+		next, n = func() (foldPart, error) { return c.sorter.part(c.part()) }, 2
+	}
+	alone := n == 1 // one transaction does all
 	if !alone && (c.at.last == 0) {
 		if err := c.links(); err != nil {
 			return err
 		}
 	}
-	for i, part := range parts {
-		err := c.site.update("fold journal", func(tx *transaction) error {
+	for last := false; !last; {
+		part, err := next()
+		if err != nil {
+			return diskErr("fold journal", err)
+		}
+		last = part.last
+		err = c.site.update("fold journal", func(tx *transaction) error {
 			if alone && (c.at.last == 0) {
 				if err := c.linksOf(tx, c.batches); err != nil {
 					return err
 				}
 			}
-			if err := c.records(tx, part); err != nil {
+			if err := c.records(tx, part.add); err != nil {
 				return err
 			}
-			if i == len(parts)-1 {
+			if last {
 				return c.end(tx)
 			}
-			at := slices.Concat(c.batches[len(c.batches)-1].seq, c.keyOf(&part[len(part)-1]))
-			return tx.Bucket(bMeta).Put(kFolding, at)
+			return tx.Bucket(bMeta).Put(kFolding, slices.Concat(c.batches[len(c.batches)-1].seq, part.key))
 		})
 		if err != nil {
 			return err
@@ -303,8 +269,8 @@ func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) error {
 	return nil
 }
 
-// records writes the records of a part.
-func (c *foldChunk) records(tx *transaction, part []foldItem) (err error) {
+// records writes the records of a part, which add adds.
+func (c *foldChunk) records(tx *transaction, add func(tx *transaction, f *fold) error) (err error) {
 	s := c.site
 	f := fold{
 		Folding: c.Folding,
@@ -321,6 +287,17 @@ func (c *foldChunk) records(tx *transaction, part []foldItem) (err error) {
 			return err
 		}
 	}
+	if err := add(tx, &f); err != nil {
+		return err
+	}
+	if err := f.flush(); err != nil {
+		return err
+	}
+	return s.heads.flush(tx)
+}
+
+// addItems adds some items of a chunk in memory.
+func (c *foldChunk) addItems(tx *transaction, f *fold, part []foldItem) error {
 	part = slices.Clone(part) // in the order of the journal
 	slices.SortFunc(part, func(a, b foldItem) int {
 		return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.at, b.at))
@@ -332,28 +309,27 @@ func (c *foldChunk) records(tx *transaction, part []foldItem) (err error) {
 		if b := &c.batches[i.batch]; n == 0 || i.batch != part[n-1].batch {
 			v = tx.Bucket(bJournal).Get(b.seq)
 			d := binread.Reader{Rest: v[b.rest:]}
-			answers, _ = s.zip.read(d.Bytes(), b.results) // heads that are damaged are lost, and no more
+			answers, _ = c.site.zip.read(d.Bytes(), b.results) // heads that are damaged are lost, and no more
+		}
+		u, err := urlOfKey(c.keyOf(i))
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
 		}
 		d := binread.Reader{Rest: v[i.at:]}
 		if !i.done {
-			u := readNew(&d)
-			err = f.addNew(i.n, &u)
-		} else {
-			var answer []byte
-			if answers != nil {
-				answer = answers[i.n]
-			}
-			r := readDone(&d)
-			err = f.addDone(&r, answer)
+			n := readNew(&d)
+			f.addNew(i.n, u, &n)
+			continue
 		}
-		if err != nil {
+		var answer []byte
+		if answers != nil {
+			answer = answers[i.n]
+		}
+		if err := f.addDone(u, readDone(&d).rec, answer); err != nil {
 			return err
 		}
 	}
-	if err := f.flush(); err != nil {
-		return err
-	}
-	return s.heads.flush(tx)
+	return nil
 }
 
 // end keeps the looks of the batches, and removes them from the journal.

@@ -4,9 +4,10 @@ package store
 
 import (
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
+
+	"mirrord/site"
 )
 
 // fold gathers the records of a part, so that each is written once and in key order.
@@ -26,11 +27,7 @@ type folded struct {
 }
 
 // addNew takes a URL that is pending.
-func (f *fold) addNew(id uint32, n *NewURL) error {
-	u, err := storedURL(n.URL)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
+func (f *fold) addNew(id uint32, u site.URL, n *NewURL) {
 	k := string(u.Key(nil))
 	if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
 		f.recs[k] = &folded{Resource: Resource{
@@ -41,22 +38,17 @@ func (f *fold) addNew(id uint32, n *NewURL) error {
 			Requis:   n.Requis,
 		}}
 	}
-	return nil
 }
 
-// addDone takes a result, with the head of its answer.
-func (f *fold) addDone(d *rawDone, answer []byte) error {
-	u, err := storedURL(d.url)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
+// addDone takes a result, a record, with the head of its answer.
+func (f *fold) addDone(u site.URL, rec, answer []byte) error {
 	key := string(u.Key(nil))
 	r := f.recs[key]
 	if r == nil {
 		r = new(folded)
 		f.recs[key] = r
 	}
-	if err := r.decode(u, d.rec); err != nil {
+	if err := r.decode(u, rec); err != nil {
 		return err
 	}
 	r.done = true

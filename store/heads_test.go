@@ -394,20 +394,27 @@ func TestFormat6GetsHeads(t *testing.T) {
 
 // A kill at any time costs no head of a batch that was committed, and mixes none up.
 func TestKillKeepsHeads(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { killKeepsHeads(t, 12, foldParts, false) })
+	t.Run("sorted", func(t *testing.T) { killKeepsHeads(t, 30, 1, true) })
+}
+
+func killKeepsHeads(t *testing.T, pages, parts int, sorts bool) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
-	s.Records.foldItems = 1
+	s.Records.foldItems, s.Records.foldParts = 1, parts
 	text := func(id, run int) string {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}
 	var copies []string
+	sorted := false
 	s.step = func(step string) {
+		sorted = sorted || step == "sorted the journal"
 		if step == "folded a part" {
 			copies = append(copies, copyState(t, dir))
 		}
 	}
 	for run := 1; run <= 3; run++ {
-		for id := range 12 {
+		for id := range pages {
 			if run > 1 && id%run != 0 {
 				continue
 			}
@@ -425,6 +432,9 @@ func TestKillKeepsHeads(t *testing.T) {
 	if len(copies) < 9 {
 		t.Fatalf("only %d places to be killed at", len(copies))
 	}
+	if sorted != sorts {
+		t.Errorf("sorted on the disk: %v", sorted)
+	}
 	for n, dir := range copies {
 		if n%3 > 0 { // heads that were not committed are there, or something else
 			name := filepath.Join(dir, "sites/x", headsFile(1))
@@ -440,6 +450,7 @@ func TestKillKeepsHeads(t *testing.T) {
 			f.Close()
 		}
 		st, s := openHeads(t, dir)
+		s.Records.foldItems, s.Records.foldParts = 1, parts
 		foldAll(t, s, 3)
 		for u, r := range resources(t, s) {
 			if r.Outcome == site.Pending {

@@ -67,11 +67,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		buf = binread.AppendString(buf, n.URL)
 		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
-		d := uint64(n.Depth) << 1
-		if n.Requis {
-			d |= 1
-		}
-		buf = binary.AppendUvarint(buf, d)
+		buf = appendDepth(buf, n)
 	}
 	done, looked, err := s.looks.split(done)
 	if err != nil {
@@ -181,6 +177,7 @@ type batch struct {
 	first uint32
 	news  []NewURL
 	done  []rawDone
+	rest  int    // offset of what follows done
 	heads []byte // of done, packed
 	looks []look
 }
@@ -202,6 +199,7 @@ func (b *batch) decode(v []byte) error {
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
 		b.done = append(b.done, readDone(&d))
 	}
+	b.rest = len(v) - len(d.Rest)
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
 	}
@@ -216,9 +214,21 @@ func (b *batch) decode(v []byte) error {
 
 func readNew(d *binread.Reader) NewURL {
 	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
+	u.readDepth(d)
+	return u
+}
+
+func appendDepth(b []byte, u *NewURL) []byte {
+	x := uint64(u.Depth) << 1
+	if u.Requis {
+		x |= 1
+	}
+	return binary.AppendUvarint(b, x)
+}
+
+func (u *NewURL) readDepth(d *binread.Reader) {
 	x := d.Uvarint()
 	u.Depth, u.Requis = int(x>>1), x&1 != 0
-	return u
 }
 
 func readDone(d *binread.Reader) rawDone {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,6 +87,16 @@ func TestCommitReplayFold(t *testing.T) {
 // A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
 // transactions of Fold.
 func TestFoldCutOffAnywhere(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { foldCutOff(t, rapid.IntRange(1, 6), 32) })
+	t.Run("sorted", func(t *testing.T) {
+		if n := foldCutOff(t, rapid.IntRange(10, 30), 1); n == 0 {
+			t.Error("nothing was sorted on the disk")
+		}
+	})
+}
+
+// foldCutOff returns how many chunks were sorted.
+func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) (sorted int) {
 	rapid.Check(t, func(rt *rapid.T) {
 		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
 		defer func() {
@@ -95,7 +106,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 		}()
 		want := map[string]string{} // URL -> reason of the record that holds
 		first := 0
-		for batch := range rapid.IntRange(1, 6).Draw(rt, "batches") {
+		for batch := range batches.Draw(rt, "batches") {
 			n := rapid.IntRange(0, 10).Draw(rt, "new")
 			news := newURLs(first, first+n)
 			for _, u := range news {
@@ -119,10 +130,13 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			commit(t, s, uint32(first), news, done...)
 			first += n
 		}
-		s.Records.foldItems = rapid.IntRange(0, 8).Draw(rt, "items")
-		stop := rapid.IntRange(0, 12).Draw(rt, "stop")
+		s.Records.foldItems, s.Records.foldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
+		stop := rapid.IntRange(0, 12*32/parts).Draw(rt, "stop")
 		killed := errors.New("killed")
-		s.step = func(string) {
+		s.step = func(step string) {
+			if step == "sorted the journal" {
+				sorted++
+			}
 			if stop--; stop == 0 {
 				panic(killed)
 			}
@@ -135,7 +149,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			}()
 			foldAll(t, s, 1)
 		}()
-		s.step = nil
+		stop = 0
 		verifyTest(t, s)
 		seen := map[string]string{} // what a resume learns: records, then the journal
 		for u, r := range resources(t, s) {
@@ -159,14 +173,38 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			rt.Fatalf("got  %v\nwant %v", got, want)
 		}
 	})
+	return sorted
 }
 
 // Fold writes the records of a journal that has them in any order of keys by key: it does not write a page
 // for each of them.
 func TestFoldWritesByKey(t *testing.T) {
+	wrote := foldShuffled(t, 4000, 32, foldParts, true)
+	if wrote > 3100 {
+		t.Errorf("Fold writes %d bytes for a record", wrote)
+	} else {
+		t.Logf("Fold writes %d bytes for a record", wrote)
+	}
+}
+
+// A journal of many chunks is sorted on the disk, and no chunk touches a great part of the leaves for a few
+// records. Without room for that it is folded all the same.
+func TestFoldSortsLargeJournals(t *testing.T) {
+	sorted := foldShuffled(t, 20_000, 64, 1, true)
+	other := foldShuffled(t, 20_000, 64, 1, false)
+	t.Logf("Fold writes %d bytes for a record, %d without room to sort", sorted, other)
+	if 3*sorted > 2*other { // a third of what is left is what each transaction writes
+		t.Error("that is more than two thirds")
+	}
+}
+
+// foldShuffled folds so many records with so many of them in a part, and so many parts in memory. It returns
+// how many bytes it wrote for each. Without room nothing can be sorted on the disk.
+func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
+	t.Helper()
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.Records.foldItems = 32
-	const pages, batch = 4000, 100
+	s.Records.foldItems, s.Records.foldParts = items, parts
+	const batch = 100
 	r := rand.New(rand.NewPCG(5, 6))
 	order := r.Perm(pages)
 	for first := 0; first < pages; first += batch {
@@ -184,20 +222,23 @@ func TestFoldWritesByKey(t *testing.T) {
 		}
 		commit(t, s, uint32(first), news, done...)
 	}
+	dir := s.dir
+	if !room {
+		s.home.dir = filepath.Join(dir, "missing")
+	}
 	stats := func() int64 {
 		all := s.db.bolt.Stats()
 		return all.TxStats.GetPageAlloc()
 	}
 	before := stats()
 	foldAll(t, s, 1)
-	if got := (stats() - before) / pages; got > 3100 {
-		t.Errorf("Fold writes %d bytes for a record", got)
-	} else {
-		t.Logf("Fold writes %d bytes for a record", got)
-	}
+	wrote := (stats() - before) / int64(pages)
+	s.home.dir = dir
 	if got := len(resources(t, s)); got != pages {
 		t.Errorf("%d records", got)
 	}
+	verifyTest(t, s)
+	return wrote
 }
 
 func TestFoldPaths(t *testing.T) {

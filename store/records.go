@@ -24,6 +24,7 @@ type Records struct {
 	batch     []byte  // memory of the last batch
 	looks     *looks
 	foldItems int
+	foldParts int
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,

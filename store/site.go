@@ -75,6 +75,7 @@ func (s *Site) makeParts() {
 		gather:    newGatherer(s.packs),
 		heads:     s.heads,
 		foldItems: foldItems,
+		foldParts: foldParts,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
 	s.Frames = &Frames{

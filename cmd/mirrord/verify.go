@@ -139,6 +139,11 @@ func verifySummary(r *app.Verified) string {
 	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
 		s = fmt.Sprintf("%s, %s; ", plural(r.Files, "record", "records"), mirror.Bytes(r.Bytes))
 	}
+	if d := r.Delta; d != nil {
+		s = fmt.Sprintf("what version %d has since version %d: %s, of which it holds %d, %s; mirrord apply checks "+
+			"whether it fits; ", d.Version, d.Base.Version, plural(d.Lines, "new or changed file",
+			"new or changed files"), r.Files, mirror.Bytes(r.Bytes))
+	}
 	if x := r.Sample; x != nil {
 		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %d published files; ", 100*x.Share, x.Seed,
 			mirror.Bytes(x.Read), r.Files)

@@ -213,6 +213,12 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
+	if a, ok := form.(*phm.Archive); ok {
+		rep, err := phm.VerifyDelta(a, phm.VerifyOptions{})
+		if !errors.Is(err, phm.ErrNotDelta) {
+			return rep, errors.Join(err, ctx.Err())
+		}
+	}
 	o := phm.VerifyOptions{}
 	if links {
 		urls, err := urlPaths(form)
