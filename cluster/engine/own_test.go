@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a keeper that is behind says of a value that this process wrote is older, and nothing else is.
+// A value that this process wrote is older when it comes from a keeper that is behind, and never else.
 func TestOwnWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o ownWrites
