@@ -196,8 +196,8 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		}
 		return d.report(sum, app.Ended(ctx, sum, nil), hints{})
 	case sum.Published:
-		d.say("  published version %d: %d files, %s; %d added, %d changed, %d removed", sum.Version, sum.Files,
-			bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
+		d.say("  published version %d: %s, %s; %d added, %d changed, %d removed", sum.Version,
+			plural(sum.Files, "file", "files"), bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
 	default:
 		d.say("  published nothing: version %d is still what the site is, and no file was touched", sum.Version)
 	}

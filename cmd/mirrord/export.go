@@ -119,11 +119,11 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 		}
 		return nil
 	}
-	a.printf("%s: version %d written to %s: %d files, %s%s\n", x.Job, x.Version, x.Path, x.Files,
-		bytesText(x.Bytes), packed)
+	a.printf("%s: version %d written to %s: %s, %s%s\n", x.Job, x.Version, x.Path,
+		plural(x.Files, "file", "files"), bytesText(x.Bytes), packed)
 	if len(x.Masked) > 0 {
-		a.printf("  left out (%s): %d files, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
-			x.MaskedFiles, bytesText(x.MaskedBytes))
+		a.printf("  left out (%s): %s, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
+			plural(x.MaskedFiles, "file", "files"), bytesText(x.MaskedBytes))
 	}
 	if len(x.Lacks) > 0 {
 		a.printf("  it lacks what was lost on the disk: %s\n", app.Joined(some(x.Lacks), "and"))

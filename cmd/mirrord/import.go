@@ -63,13 +63,13 @@ func printImported(a *cli, name string, m *app.Imported) error {
 	case a.json:
 		return a.printJSON(m)
 	case m.Meta != nil:
-		a.printf("%s: version %d is %s: %d files, %s\n", m.Job, app.ImportedVersion(m.Meta), name, m.Meta.Files,
-			bytesText(m.Meta.Bytes))
+		a.printf("%s: version %d is %s: %s, %s\n", m.Job, app.ImportedVersion(m.Meta), name,
+			plural(m.Meta.Files, "file", "files"), bytesText(m.Meta.Bytes))
 		return nil
 	}
 	for _, v := range m.Versions {
-		a.printf("%s: version %d is the crawl of %s: %d files, %s\n", m.Job, v.Version,
-			v.Time.UTC().Format(time.DateTime), v.Files, bytesText(v.Bytes))
+		a.printf("%s: version %d is the crawl of %s: %s, %s\n", m.Job, v.Version,
+			v.Time.UTC().Format(time.DateTime), plural(v.Files, "file", "files"), bytesText(v.Bytes))
 	}
 	c := m.Counted
 	a.printf("%d records: %d answers, %d of them the same as before\n", c.Records, c.Answers, c.Revisit)

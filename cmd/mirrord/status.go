@@ -192,7 +192,7 @@ func printStatus(a *cli, s status.Job) error {
 		if s.Published != nil {
 			a.printf(", published %s", timeText(s.Published))
 		}
-		a.printf(": %d files, %s\n", s.Files, bytesText(s.Bytes))
+		a.printf(": %s, %s\n", plural(s.Files, "file", "files"), bytesText(s.Bytes))
 	}
 	if wasVerified(&s) {
 		a.printf("  all of it was verified within the last %s\n",

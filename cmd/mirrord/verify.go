@@ -135,7 +135,8 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 }
 
 func verifySummary(r *app.Verified) string {
-	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
+	s := fmt.Sprintf("%s, %s; links of %d read; ", plural(r.Files, "file", "files"), mirror.Bytes(r.Bytes),
+		r.Linked)
 	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
 		s = fmt.Sprintf("%s, %s; ", plural(r.Files, "record", "records"), mirror.Bytes(r.Bytes))
 	}
@@ -145,12 +146,12 @@ func verifySummary(r *app.Verified) string {
 			"new or changed files"), r.Files, mirror.Bytes(r.Bytes))
 	}
 	if x := r.Sample; x != nil {
-		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %d published files; ", 100*x.Share, x.Seed,
-			mirror.Bytes(x.Read), r.Files)
+		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %s; ", 100*x.Share, x.Seed,
+			mirror.Bytes(x.Read), plural(r.Files, "published file", "published files"))
 	}
 	if r.Kept != nil {
-		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records,
-			r.Kept.Frames+r.Kept.Blobs-r.Kept.Away)
+		s += fmt.Sprintf("%s, %s read; ", plural(r.Kept.Records, "record", "records"),
+			plural(r.Kept.Frames+r.Kept.Blobs-r.Kept.Away, "stored body", "stored bodies"))
 	}
 	if r.Running {
 		s += "a run is in progress, and what it committed since was not checked; "

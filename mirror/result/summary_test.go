@@ -164,7 +164,7 @@ func TestSummaryText(t *testing.T) {
   why: b
   asked 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received
   not asked: 1 left for the next run
-  mirror: 1 files, 1 B
+  mirror: 1 file, 1 B
 `},
 	} {
 		var b strings.Builder

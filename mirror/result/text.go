@@ -242,7 +242,7 @@ func (t *text) tree() {
 	if s.Version == 0 {
 		return
 	}
-	t.p("  mirror: %d files, %s", s.Files, Bytes(s.Size))
+	t.p("  mirror: %s, %s", counted(s.Files, "file"), Bytes(s.Size))
 	if s.Published {
 		t.p("; %d added, %d changed, %d removed", s.Added, s.Changed, s.Removed)
 	} else if !s.VersionTime.IsZero() {
