@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"mirrord/app"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// A mirror of one page has one file, one record and one stored body.
+func TestVerifySummary(t *testing.T) {
+	for _, x := range []struct {
+		n    int
+		want string
+	}{
+		{1, "1 file, 25 B; links of 1 read; 1 record, 1 stored body read; all is well"},
+		{2, "2 files, 25 B; links of 1 read; 2 records, 2 stored bodies read; all is well"},
+	} {
+		r := &app.Verified{
+			Report: &phm.Report{Files: x.n, Bytes: 25, Linked: 1},
+			Kept:   &store.Stats{Records: x.n, Frames: x.n},
+		}
+		if got := verifySummary(r); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+}
