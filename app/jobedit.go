@@ -104,13 +104,17 @@ func CheckEdit(a *App, e JobEdit) (*EditedJob, error) {
 	return out, nil
 }
 
+// machineKey is why only somebody with an account on the machine may change a key.
+const machineKey = "names a command, file, secret, proxy or private address of the machine, or another " +
+	"site for the secrets of the job"
+
 // machineErrors are the keys in which two jobs differ that only somebody with an account on the machine may
 // change.
 func machineErrors(was, now *job.Job, file string) (out []JobFileError) {
 	for _, key := range job.MachineKeys(was, now) {
 		out = append(out, JobFileError{
 			Key:     key,
-			Message: "names a command, file, secret or private address of this machine",
+			Message: machineKey,
 			Hint:    "change it in the file itself, on the machine: " + file,
 		})
 	}

@@ -27,8 +27,8 @@ func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, e
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		if keys := job.MachineKeys(j, &with); len(keys) > 0 {
-			return nil, false, apiErr{errors.New(strings.Join(keys, ", ") + ": names a command, file, secret or " +
-				"private address of the machine; set it there"), control.ErrInvalid}
+			return nil, false, apiErr{errors.New(strings.Join(keys, ", ") + ": " + machineKey + "; set it there"),
+				control.ErrInvalid}
 		}
 	}
 	return d.Face.Run(name, r)

@@ -10,16 +10,16 @@ import (
 	"mirrord/site"
 )
 
-// MachineKeys returns the keys in which two jobs differ that name commands, files, secrets or private
-// addresses of the mirror's machine. Whoever may only change jobs, and has no account there, must not set
-// them.
+// MachineKeys returns the keys in which two jobs differ that name commands, files, secrets, a proxy or
+// private addresses of the machine of the mirror, or that have b show the secrets of a to another origin.
+// Whoever may only change jobs, and has no account there, must not set them.
 func MachineKeys(a, b *Job) (names []string) {
 	for _, k := range Keys() {
 		if k.ofMachine() && encode(k.field(a)) != encode(k.field(b)) {
 			names = append(names, k.Name)
 		}
 	}
-	if namesInside(a.Seeds(), b.Seeds()) {
+	if namesInside(a.Seeds(), b.Seeds()) || (b.Auth.Given() && namesOrigin(a.Seeds(), b.Seeds())) {
 		names = append(names, "url")
 	}
 	if namesInside(a.AlternateURLs(), b.AlternateURLs()) {
@@ -37,9 +37,20 @@ func namesInside(old, now []site.URL) bool {
 	})
 }
 
+// namesOrigin reports whether one of the new URLs is at an origin at which none of the old ones is.
+func namesOrigin(old, now []site.URL) bool {
+	return slices.ContainsFunc(now, func(u site.URL) bool {
+		same := func(v site.URL) bool { return u.Origin() == v.Origin() }
+		return !slices.ContainsFunc(old, same)
+	})
+}
+
+// ofMachine reports whether nobody without an account on the machine may change the key. The connection to a
+// proxy is not judged by its address, and what answers there is published.
 func (k Key) ofMachine() bool {
 	for _, prefix := range []string{
 		HookPrefix, "notify.command", "notify.webhook", "auth.", "tls.", "publish.dir", "polite.allow_private",
+		"proxy",
 	} {
 		if strings.HasPrefix(k.Name, prefix) {
 			return true

@@ -26,6 +26,7 @@ func TestMachineKeys(t *testing.T) {
 		"url = [\"https://a.example/\", \"http://intranet/\"]\n":                 {"url"},
 		"url = \"https://b.example/\"\n":                                         nil,
 		base + "[polite]\nallow_private = true\n":                                {"polite.allow_private"},
+		base + "proxy = \"http://proxy.example:3128\"\n":                         {"proxy"},
 	} {
 		j, err := Parse("a", "a.toml", []byte(text))
 		if err != nil {
@@ -34,6 +35,23 @@ func TestMachineKeys(t *testing.T) {
 		}
 		if got := MachineKeys(was, j); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	secret := "[auth]\nuser = \"u\"\npassword_env = \"P\"\n"
+	if was, err = Parse("a", "a.toml", []byte(base+secret)); err != nil {
+		t.Fatal(err)
+	}
+	for urls, want := range map[string][]string{
+		`"https://a.example/", "https://a.example/b/"`: nil,
+		`"https://a.example/", "http://a.example/"`:    {"url"},
+		`"https://b.example/"`:                         {"url"},
+	} {
+		j, err := Parse("a", "a.toml", []byte("url = ["+urls+"]\n"+secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := MachineKeys(was, j); !slices.Equal(got, want) {
+			t.Errorf("with secrets, %s: %v, want %v", urls, got, want)
 		}
 	}
 	for _, k := range Keys() {
