@@ -84,7 +84,7 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	}
 	if from == 0 {
 		if len(vs) < 2 {
-			return nil, fmt.Errorf("diff %s: there is no older version", name)
+			return nil, apiErr{fmt.Errorf("diff %s: there is no older version", name), store.ErrNoVersion}
 		}
 		from = vs[len(vs)-2].Number
 	}
@@ -115,7 +115,7 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	if c.Path != "" {
 		below := func(f phm.File) bool { return strings.HasPrefix(f.Path, c.Path+"/") }
 		if !slices.ContainsFunc(old.Files(), below) && !slices.ContainsFunc(now.Files(), below) {
-			return nil, fmt.Errorf("diff %s: neither version has %s", name, r.Path)
+			return nil, apiErr{fmt.Errorf("diff %s: neither version has %s", name, r.Path), store.ErrNoVersion}
 		}
 		if tree = tree.Find(c.Path); tree == nil {
 			tree = &diff.Dir{Path: c.Path}

@@ -107,6 +107,7 @@ func TestVersionPages(t *testing.T) {
 		t.Errorf("what changed in a directory since a day: %q", got)
 	}
 	b.want(http.StatusNotFound, "no version 9", at+"/diff?from=9&to=2", nil)
+	b.want(http.StatusNotFound, "neither version has nosuch", at+"/diff?from=1&to=2&path=nosuch", nil)
 	b.want(http.StatusBadRequest, "is no number", at+"/diff?from=x", nil)
 	b.want(http.StatusBadRequest, "is not a date", at+"/diff?since=x", nil)
 	b.want(http.StatusOK, "Nothing differs", at+"/diff?from=2&to=2", nil)
