@@ -87,7 +87,8 @@ func (c *Case) watch(r *Ruling, loose, docs []uint32) (lost []uint32, err error)
 			since = c.Run.Number
 		}
 		now[id] = since
-		if since <= seen {
+		shown := c.NoFetch && c.Lost.Noted.Has(id) // the run that is accepted looked at all that it could
+		if since <= seen || shown {
 			lost = append(lost, id)
 		}
 	}

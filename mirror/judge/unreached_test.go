@@ -99,4 +99,10 @@ func TestOrphansWait(t *testing.T) {
 	if err != nil || !slices.Equal(r.Leave, []uint32{3}) || r.Orphans != nil {
 		t.Errorf("got %+v, %v; want that 3 leaves, and no change of the list", r, err)
 	}
+	c2.NoFetch, c2.Accept = true, true
+	c2.Lost.Noted.Add(4)
+	r, err = unreached(c2)
+	if err != nil || !slices.Equal(r.Leave, []uint32{4}) {
+		t.Errorf("got %+v, %v; want that 4 leaves, which was shown to whoever accepts", r, err)
+	}
 }
