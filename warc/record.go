@@ -31,6 +31,8 @@ var (
 	ErrLength = errors.New("wrong Content-Length")
 	// ErrDigest says that a block or a body has another digest than its record says.
 	ErrDigest = errors.New("wrong digest")
+	// ErrNoDate says that a record does not say when it was made.
+	ErrNoDate = errors.New("the record has no WARC-Date that can be read")
 )
 
 // RecordError is what is wrong with one record.
@@ -113,13 +115,25 @@ func (r *Record) URL() string {
 }
 
 // Date returns when the record was captured; the zero time when it does not say.
-func (r *Record) Date() time.Time {
-	t, err := time.Parse(time.RFC3339Nano, r.Header.Get("WARC-Date"))
-	if err != nil {
-		return time.Time{}
+func (r *Record) Date() time.Time { return ParseDate(r.Header.Get("WARC-Date")) }
+
+// ParseDate reads a date as records have it: in WARC 1.1 one of the W3C's date and time formats. Of one that is
+// less precise than a second it is the beginning; the zero time when it is none.
+func ParseDate(s string) time.Time {
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006"} {
+		if t, err := time.Parse(form, s); err == nil {
+			return t.UTC()
+		}
 	}
-	return t.UTC()
+	return time.Time{}
 }
+
+// Cut reports whether the record lacks a part of the body: whoever made it did not keep all, or wrote the rest
+// into continuation records, which this package does not put together.
+func (r *Record) Cut() bool { return r.Header.Get("WARC-Truncated") != "" || r.segment() }
+
+// segment reports whether the record is one part of several.
+func (r *Record) segment() bool { return r.Header.Get("WARC-Segment-Number") != "" }
 
 // Read reads the block, or what follows the head once [Record.Message] has read that.
 func (r *Record) Read(p []byte) (int, error) {

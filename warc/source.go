@@ -4,6 +4,7 @@ package warc
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -82,29 +83,38 @@ func (s *source) close() {
 // offset is where the reading of the file is.
 func (s *source) offset() int64 { return s.read.n - int64(s.buf.Buffered()) }
 
-// member makes the next record readable; fresh says that a member begins with it. io.EOF: there is none.
+// member makes the next record readable; fresh says that a member begins with it. Members that hold nothing,
+// and frames that decoders skip, stand for no record. io.EOF: there is none.
 func (s *source) member() (fresh bool, err error) {
 	if s.kind == plainFile {
 		return true, s.skipEmpty()
 	}
-	if s.open { // several records in one
-		return false, nil
-	}
-	s.at = s.offset()
-	if _, err := s.buf.Peek(1); err != nil {
-		return false, err
-	}
-	if s.kind == gzipFile {
-		err = s.nextGzip()
-	} else {
-		err = s.frame.begin()
-		if err == nil {
-			err = s.zs.Reset(s.frame)
+	for !s.open { // else there are several records in one
+		fresh, s.at = true, s.offset()
+		if _, err := s.buf.Peek(1); err != nil {
+			return false, err
 		}
-		s.rec.Reset(s.zs)
+		if err := s.begin(); err != nil {
+			return true, noEnd(err)
+		}
+		if _, err := s.rec.Peek(1); err != io.EOF {
+			s.open = true
+			return true, err
+		}
 	}
-	s.open = err == nil
-	return true, noEnd(err)
+	return fresh, nil
+}
+
+// begin begins the next member.
+func (s *source) begin() error {
+	if s.kind == gzipFile {
+		return s.nextGzip()
+	}
+	if err := s.frame.begin(); err != nil {
+		return err
+	}
+	s.rec.Reset(s.zs)
+	return s.zs.Reset(s.frame)
 }
 
 // skipEmpty goes to the next record of a plain file: some programs write more empty lines than two.
@@ -192,10 +202,18 @@ type frameReader struct {
 
 var errFrame = fmt.Errorf("%w: it is no zstd frame", ErrNotWARC)
 
-// begin looks at the header of the next frame.
+// begin looks at the header of the next frame. Of one that is to be skipped (RFC 8878 §3.1.2) the decoder makes
+// nothing.
 func (f *frameReader) begin() error {
 	head, err := f.from.Peek(5)
 	if err != nil {
+		return err
+	}
+	if head[0]&0xf0 == 0x50 && string(head[1:4]) == dictMagic[1:] {
+		if head, err = f.from.Peek(8); err == nil {
+			size := binary.LittleEndian.Uint32(head[4:])
+			*f = frameReader{from: f.from, left: 8 + int(size), done: true}
+		}
 		return err
 	}
 	if string(head[:4]) != zstdMagic {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,9 @@ func zstdFrames(t testing.TB, parts ...string) (out []byte) {
 	return out
 }
 
+// skipped is a frame that decoders of zstd skip.
+const skipped = "\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+
 const page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 
 func TestWriteAndRead(t *testing.T) {
@@ -196,8 +200,12 @@ func TestForeignShapes(t *testing.T) {
 		"bare LF at ends": []byte(strings.Join(parts[:2], "") + last),
 		"gzip":            gzipped(t, parts...),
 		"one gzip member": gzipped(t, strings.Join(parts, "")),
-		"zstd":            zstdFrames(t, parts...),
-		"zstd with dict":  append(dict, zstdFrames(t, parts...)...),
+		"gzip, some empty": slices.Concat(gzipped(t, ""), gzipped(t, parts[:4]...), gzipped(t, "", ""),
+			gzipped(t, parts[4:]...), gzipped(t, "")),
+		"zstd": zstdFrames(t, parts...),
+		"zstd, some skipped": slices.Concat(zstdFrames(t, parts[:4]...), []byte(skipped+skipped),
+			zstdFrames(t, parts[4:]...), []byte(skipped)),
+		"zstd with dict": append(dict, zstdFrames(t, parts...)...),
 	}
 	for name, file := range files {
 		if name == "zstd with dict" {
@@ -244,6 +252,7 @@ func TestDamage(t *testing.T) {
 	at := int64(len(first))
 	members := gzipped(t, first, first)
 	cut := int64(len(gzipped(t, first)))
+	frame := int64(len(zstdFrames(t, first)))
 	flipped := bytes.Clone(members)
 	flipped[len(flipped)-6] ^= 1
 	for name, c := range map[string]struct {
@@ -268,6 +277,7 @@ func TestDamage(t *testing.T) {
 		"checksum":        {flipped, gzip.ErrChecksum, 2, cut},
 		"text behind":     {append(bytes.Clone(members), "text"...), ErrNotWARC, 3, int64(len(members))},
 		"cut frame":       {zstdFrames(t, first)[:50], io.ErrUnexpectedEOF, 1, 0},
+		"cut skipped":     {append(zstdFrames(t, first), skipped[:9]...), io.ErrUnexpectedEOF, 2, frame},
 		"large dict":      {[]byte(dictMagic + "\xff\xff\xff\xff"), ErrNotWARC, 1, 0},
 		"dict of no form": {[]byte(dictMagic + "\x04\x00\x00\x00abcd"), nil, 1, 0},
 	} {
@@ -381,4 +391,26 @@ func FuzzEntry(f *testing.F) {
 		}
 		SURT(e.URL)
 	})
+}
+
+// Dates may be less precise than a second; a record without one is told.
+func TestDates(t *testing.T) {
+	for date, want := range map[string]string{
+		"2024-05-01T10:00:30.000000001Z": "2024-05-01T10:00:30Z",
+		"2024-05-01T12:00+02:00":         "2024-05-01T10:00:00Z",
+		"2024-05-01":                     "2024-05-01T00:00:00Z",
+		"2024-05":                        "2024-05-01T00:00:00Z",
+		"2024":                           "2024-01-01T00:00:00Z",
+		"20240501100000":                 "",
+		"":                               "",
+	} {
+		var found []error
+		file := foreign("WARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\nWARC-Date: "+date+"\r\n", page)
+		_, err := Survey(strings.NewReader(file), func(Entry) error { return nil },
+			func(err error) { found = append(found, err) })
+		if at := ParseDate(date); err != nil || at.IsZero() != (want == "") ||
+			want != "" && at.Format(time.RFC3339) != want || (want == "") != errors.Is(errors.Join(found...), ErrNoDate) {
+			t.Errorf("%q: %v, %v, %v", date, at, found, err)
+		}
+	}
 }

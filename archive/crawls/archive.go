@@ -302,7 +302,7 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 			x.readFields(rec.Header)
 		}
 	}
-	x.Cut = rec.Header.Get("WARC-Truncated") != ""
+	x.Cut = rec.Cut()
 	if x.Head == nil {
 		x.Head, x.Made = madeHead(rec), true
 	}

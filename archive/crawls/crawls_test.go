@@ -175,6 +175,7 @@ func TestForms(t *testing.T) {
 		"one zstd frame":       zstdFrame(t, recs...),
 		"two in each member":   gz(plain(recs[:2]...)) + gz(plain(recs[2:]...)),
 		"two in each frame":    zstdFrame(t, recs[:2]...) + zstdFrame(t, recs[2:]...),
+		"empty members":        gz("") + members(recs[:2]...) + gz("") + members(recs[2:]...) + gz(""),
 		"stream after members": members(recs[:2]...) + gz(plain(recs[2], page("http://h.test/c", day1, "three"))),
 	} {
 		o, scratches := options(), 0
@@ -188,8 +189,13 @@ func TestForms(t *testing.T) {
 			continue
 		}
 		want := "/ 200 one; /b 200 two; "
+		records := len(recs)
 		if name == "stream after members" {
 			want += "/c 200 three; "
+			records++
+		}
+		if a.Counted.Records != records {
+			t.Errorf("%s: %d records, not %d", name, a.Counted.Records, records)
 		}
 		if got := bodies(t, a); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q", name, got)
@@ -433,4 +439,20 @@ func FuzzRead(f *testing.F) {
 			})
 		}
 	})
+}
+
+// A record whose body goes on in others is not taken for the whole of it, nor are its digests wrong.
+func TestSegments(t *testing.T) {
+	recs := plain(
+		of("response", "http://h.test/", day1, "WARC-Segment-Number: 1\r\n"+
+			"WARC-Payload-Digest: sha1:K7KRQ6VQLHXXOXJ3YRLXUQ3JM37SX3NC\r\n", "HTTP/1.1 200 OK\r\n\r\nthe first"),
+		of("continuation", "http://h.test/", day1, "WARC-Segment-Number: 2\r\n", " and the second part"))
+	a, err := Read(inputs(recs), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _, err := a.Answer(0, site.Canonical("http://h.test/"))
+	if err != nil || !x.Cut {
+		t.Errorf("%+v, %v", x, err)
+	}
 }

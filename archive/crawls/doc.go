@@ -70,7 +70,6 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Of the messages.
 var (
-	errNoDate   = errors.New("the record has no WARC-Date that can be read")
 	errNoTarget = errors.New("a revisit refers to a body that is in none of the files")
 	errNoBase   = errors.New("the delta builds on a version that is in none of the files; give its archive, too")
 	errBomb     = errors.New("it unpacks to too many bytes")

@@ -103,8 +103,8 @@ func (r *reading) infoOf(rec *warc.Record) int32 {
 
 // dateOf reads a date, in Unix seconds; 0 for none.
 func dateOf(s string) int64 {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
+	t := warc.ParseDate(s)
+	if t.IsZero() {
 		return 0
 	}
 	return t.Unix()

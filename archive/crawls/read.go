@@ -182,6 +182,7 @@ func (e *manyInOne) Error() string { return "several records in one compressed m
 // unpack reads the records of a member that holds several, from a file to which it is unpacked, and returns
 // the offset behind it.
 func (r *reading) unpack(f *file, at int64) (end int64, err error) {
+	r.a.Counted.Records-- // the first one of the member was read
 	for n := len(r.a.captures); n > 0 && r.a.captures[n-1].file == f.number && r.a.captures[n-1].at >= at; n-- {
 		r.drop(n - 1)
 	}
@@ -207,7 +208,6 @@ func (r *reading) drop(n int) {
 	}
 	r.a.captures = r.a.captures[:n]
 	r.a.Counted.Answers--
-	r.a.Counted.Records--
 }
 
 // pass reads records from an offset on. What is wrong with one record alone ends it only when nothing may be
@@ -288,7 +288,7 @@ func (r *reading) record(
 	if err == nil && !rec.Partial && rec.Type() != warc.Info { // which was read
 		err = rec.Verify()
 	}
-	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, errNoDate)
+	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, warc.ErrNoDate)
 	if err != nil && !(single && r.o.Lenient) {
 		return err
 	}
@@ -345,7 +345,7 @@ func (r *reading) capture(rec *warc.Record) (c capture, wanted bool, err error) 
 	}
 	date := rec.Date()
 	if date.IsZero() {
-		return c, false, &warc.RecordError{Record: rec.Number, Offset: rec.Offset, Err: errNoDate}
+		return c, false, &warc.RecordError{Record: rec.Number, Offset: rec.Offset, Err: warc.ErrNoDate}
 	}
 	c = capture{date: date.Unix(), status: statusOK, info: r.infoOf(rec)}
 	if m != nil {
