@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,7 +179,8 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 	}
 	defer root.Close()
 	_, perr := root.Lstat(phm.MetaName)
-	isHTTrack := projects.IsHTTrack(root.FS())
+	dir := anyNames{root}
+	isHTTrack := projects.IsHTTrack(dir)
 	if !isHTTrack && (perr == nil || from == "") {
 		return false, nil
 	}
@@ -189,13 +191,13 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 	w := bufio.NewWriterSize(to, 1<<20)
 	var t projects.Taken
 	if isHTTrack {
-		t, err = projects.HTTrack(root.FS(), warc.NewWriter(w))
+		t, err = projects.HTTrack(dir, warc.NewWriter(w))
 	} else {
 		base, _, perr := site.Parse(from)
 		if perr != nil {
 			return false, &Error{Kind: Usage, Field: FieldURL, Err: fmt.Errorf("url: %w", perr)}
 		}
-		t, err = projects.Wget(root.FS(), base, warc.NewWriter(w))
+		t, err = projects.Wget(dir, base, warc.NewWriter(w))
 	}
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return false, err
@@ -207,6 +209,20 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 	in.size += size
 	return true, err
 }
+
+// anyNames is the files of a folder under whatever names they have. Those of an old site often are no UTF-8,
+// which [os.Root.FS] refuses.
+type anyNames struct{ root *os.Root }
+
+func (f anyNames) Open(name string) (fs.File, error) {
+	file, err := f.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func (f anyNames) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name) }
 
 // recordFiles lists the files of records that a name stands for; nil when it is of another form.
 func recordFiles(name string) ([]string, error) {

@@ -4,6 +4,7 @@ package app
 
 import (
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -94,5 +95,22 @@ func TestImportWgetFolder(t *testing.T) {
 		if strings.Contains(table, ".orig") || strings.Count(table, "index") > 2 {
 			t.Errorf("%s:\n%s", name, table)
 		}
+	}
+}
+
+// A site in Latin-1 has names that are no UTF-8.
+func TestImportWgetLatin1(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"index.html": `<a href="%E9t%E9.html">`, "\xe9t\xe9.html": "summer",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Skip(err) // the file system takes no such name
+		}
+	}
+	a := testApp(t.TempDir())
+	r := ImportRequest{Files: []string{dir}, As: "old", URL: "http://h.test/"}
+	if m, err := ImportAny(t.Context(), a, r); err != nil || m.Versions[0].Files != 2 {
+		t.Fatalf("%+v, %v", m, err)
 	}
 }

@@ -63,7 +63,8 @@ type sums struct {
 	hasBlock, hasBody bool
 }
 
-// sums returns them. That of a revisit's body is not one, nor that of a record in parts: the body is elsewhere.
+// sums returns them. That of a revisit's body is not one, nor that of a record in parts: the body is
+// elsewhere.
 func (r *Record) sums() (s sums) {
 	s.block, s.hasBlock = ParseSum(r.Header.Get("WARC-Block-Digest"))
 	if r.Type() != Revisit && !r.segment() {

@@ -117,8 +117,8 @@ func (r *Record) URL() string {
 // Date returns when the record was captured; the zero time when it does not say.
 func (r *Record) Date() time.Time { return ParseDate(r.Header.Get("WARC-Date")) }
 
-// ParseDate reads a date as records have it: in WARC 1.1 one of the W3C's date and time formats. Of one that is
-// less precise than a second it is the beginning; the zero time when it is none.
+// ParseDate reads a date as records have it: in WARC 1.1 one of the W3C's date and time formats. Of one that
+// is less precise than a second it is the beginning; the zero time when it is none.
 func ParseDate(s string) time.Time {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006"} {
 		if t, err := time.Parse(form, s); err == nil {
@@ -128,8 +128,8 @@ func ParseDate(s string) time.Time {
 	return time.Time{}
 }
 
-// Cut reports whether the record lacks a part of the body: whoever made it did not keep all, or wrote the rest
-// into continuation records, which this package does not put together.
+// Cut reports whether the record lacks a part of the body: whoever made it did not keep all, or wrote the
+// rest into continuation records, which this package does not put together.
 func (r *Record) Cut() bool { return r.Header.Get("WARC-Truncated") != "" || r.segment() }
 
 // segment reports whether the record is one part of several.

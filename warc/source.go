@@ -202,8 +202,8 @@ type frameReader struct {
 
 var errFrame = fmt.Errorf("%w: it is no zstd frame", ErrNotWARC)
 
-// begin looks at the header of the next frame. Of one that is to be skipped (RFC 8878 §3.1.2) the decoder makes
-// nothing.
+// begin looks at the header of the next frame. Of one that is to be skipped (RFC 8878 §3.1.2) the decoder
+// makes nothing.
 func (f *frameReader) begin() error {
 	head, err := f.from.Peek(5)
 	if err != nil {

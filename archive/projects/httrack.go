@@ -245,14 +245,12 @@ func savedFile(dir fs.FS, name, size string) (fs.File, int64) {
 		want = -1
 	}
 	for rest := strings.TrimLeft(name, "/"); rest != ""; {
-		if fs.ValidPath(rest) {
-			if f := openRegular(dir, rest, want); f != nil {
-				fi, err := f.Stat()
-				if err == nil {
-					return f, fi.Size()
-				}
-				f.Close()
+		if f := openRegular(dir, rest, want); f != nil {
+			fi, err := f.Stat()
+			if err == nil {
+				return f, fi.Size()
 			}
+			f.Close()
 		}
 		_, rest, _ = strings.Cut(rest, "/")
 	}

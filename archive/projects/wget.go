@@ -3,28 +3,35 @@
 package projects
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/warc"
 )
 
 // What wget -r wrote: a folder for each host with its files. Of a page whose links were changed (-k) the one
-// with .orig (-K) is as the site sent it. Without it, links of the page lead to files of the folder; these
-// are the addresses of the site. What index.html was fetched as cannot be known: it is taken for the answer
-// of its directory and of its own address, which then are one file of the mirror.
+// with .orig (-K) is as the site sent it. With -E the page of x.php lies in x.php.html, and its original in
+// x.php.orig. Without an original, links of the page lead to files of the folder; these are the addresses of
+// the site, but for the %3F that -E makes of a question mark. What index.html was fetched as cannot be known:
+// it is taken for the answer of its directory and of its own address, which then are one file of the mirror.
 
 const original = ".orig"
 
 // Wget writes the files of a folder as records, as answers of the host of a URL: those below the folder that
-// has the host's name, or all of them when there is none.
+// has the host's name, or all of them when there is none. Names may be of any bytes; dir should take them.
 func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 	root := "."
 	for _, name := range []string{base.Host(), base.Hostname()} {
@@ -56,15 +63,39 @@ func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 	}); err != nil {
 		return t, err
 	}
-	return t, fs.WalkDir(dir, root, func(name string, e fs.DirEntry, err error) error {
+	if err := fs.WalkDir(dir, root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		if strings.HasSuffix(name, original) && isThere(dir, strings.TrimSuffix(name, original)) {
+		if plain, ok := strings.CutSuffix(name, original); ok &&
+			slices.ContainsFunc(adjusted(), func(end string) bool { return isThere(dir, plain+end) }) {
 			return nil // read for the other one
 		}
 		return b.file(name, &t)
-	})
+	}); err != nil || !b.changed {
+		return t, err
+	}
+	for _, rest := range b.asked {
+		if err := b.redirect(rest); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// adjusted returns the endings that files may have and addresses not.
+func adjusted() []string { return []string{"", ".html", ".css"} }
+
+// sent returns the file that has a page as the site sent it, and the name that its address is made of; both
+// are that of the page's file when there is no original.
+func (b *wgetFolder) sent(name string) (from, called string) {
+	for _, end := range adjusted() {
+		plain, ok := strings.CutSuffix(name, end)
+		if ok && isThere(b.dir, plain+original) {
+			return plain + original, plain
+		}
+	}
+	return name, name
 }
 
 func isThere(dir fs.FS, name string) bool {
@@ -80,21 +111,20 @@ type wgetFolder struct {
 	date time.Time
 	to   *warc.Writer
 	kept bool // there are originals: what has none was not changed
+
+	asked   []string // files of -E whose addresses have a query
+	changed bool     // links lead to such files by their names
 }
+
+// looked is how many bytes of a page are looked at.
+const looked = 64 << 10
 
 // file writes one file.
 func (b *wgetFolder) file(name string, t *Taken) error {
-	dir, now, to := b.dir, b.date, b.to
-	rest := strings.TrimPrefix(strings.TrimPrefix(name, b.root), "/")
-	from := name
-	kind := typeOf(rest)
-	switch {
-	case isThere(dir, name+original):
-		from = name + original
-	case !b.kept && strings.HasPrefix(kind, "text/html"):
-		t.Guessed++
-	}
-	f, err := dir.Open(from)
+	from, called := b.sent(name)
+	rest := strings.TrimPrefix(strings.TrimPrefix(called, b.root), "/")
+	u := address(b.base, rest)
+	f, err := b.dir.Open(from)
 	if err != nil {
 		return err
 	}
@@ -102,26 +132,61 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
+	body := bufio.NewReaderSize(f, looked)
+	kind := typeOf(name)
+	if kind == "" {
+		kind = typeIn(body, u)
+	}
 	head := "HTTP/1.1 200 OK\r\n"
 	if kind != "" {
 		head += "Content-Type: " + kind + "\r\n"
 	}
-	head += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n\r\n"
-	u := address(b.base, rest)
-	a := answer{url: directoryOf(u), date: now, size: fi.Size()}
-	a.body, a.head = f, []byte(head)
-	err = a.write(to)
+	if from == name && !b.kept && strings.HasPrefix(kind, "text/html") {
+		t.Guessed++                  // without a validator, so that the next run gets the page
+		text, _ := body.Peek(looked) // of a shorter page as much as there is
+		b.changed = b.changed || bytes.Contains(text, []byte("%3F"))
+	} else {
+		head += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n"
+	}
+	a := answer{
+		url:  directoryOf(u),
+		date: b.date,
+		head: []byte(head + "\r\n"),
+		body: closer{body, f},
+		size: fi.Size(),
+	}
+	err = a.write(b.to)
 	if err == nil && a.url != u { // links lead to the one or the other
-		if a.body, err = dir.Open(from); err == nil {
+		if a.body, err = b.dir.Open(from); err == nil {
 			a.url = u
-			err = a.write(to)
+			err = a.write(b.to)
 		}
+	}
+	if strings.Contains(rest, "?") && path.Ext(rest) == ".html" {
+		b.asked = append(b.asked, rest)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	t.Answers++
 	return nil
+}
+
+// closer reads a file by way of a buffer.
+type closer struct {
+	io.Reader
+	io.Closer
+}
+
+// redirect writes one to the address of a file from its name, where changed links lead.
+func (b *wgetFolder) redirect(rest string) error {
+	a := answer{
+		url:  b.base.Origin() + escaped(&url.URL{Path: "/" + rest}),
+		date: b.date,
+		head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + address(b.base, rest) + "\r\n\r\n"),
+		body: strings.NewReader(""),
+	}
+	return a.write(b.to)
 }
 
 // indexName is the file of a directory's own page.
@@ -141,13 +206,41 @@ func typeOf(name string) string {
 	return phm.TypeByExtension(strings.TrimPrefix(path.Ext(name), "."))
 }
 
+// typeIn is the type of a page by its first bytes, of a file whose name says nothing; "" for all else.
+func typeIn(b *bufio.Reader, address string) string {
+	head, _ := b.Peek(1024) // of a shorter file as much as there is
+	switch relocate.Detect("", site.Canonical(address), head) {
+	case relocate.HTML:
+		return "text/html"
+	case relocate.SVG:
+		if bytes.Contains(head, []byte("<html")) { // XHTML, as such sites sent it
+			return "text/html"
+		}
+	}
+	return ""
+}
+
 // address is the URL that a file was fetched from.
 func address(base site.URL, rest string) string {
 	p, query, has := strings.Cut(rest, "?")
-	u := url.URL{Path: "/" + p}
-	full := base.Origin() + u.EscapedPath()
+	full := base.Origin() + escaped(&url.URL{Path: "/" + p})
 	if has {
-		full += "?" + query
+		q := escaped(&url.URL{Path: query})
+		full += "?" + strings.NewReplacer("%3F", "?", "%5B", "[", "%5D", "]").Replace(q)
 	}
 	return full
+}
+
+// escaped writes a path as it stands in an address. wget names a file without the escapes, but for those of
+// slashes and of what it takes for control characters.
+func escaped(u *url.URL) string {
+	parts := strings.Split(u.EscapedPath(), "%25")
+	for i := 1; i < len(parts); i++ {
+		c, err := strconv.ParseUint(parts[i][:min(2, len(parts[i]))], 16, 8)
+		kept := err == nil && len(parts[i]) > 1 && (c < ' ' || c == '/' || (c >= 0x7f && c < 0xa0))
+		if parts[i] = "%" + parts[i]; !kept {
+			parts[i] = "%25" + parts[i][1:]
+		}
+	}
+	return strings.Join(parts, "")
 }
