@@ -17,6 +17,7 @@ func (v *view) body(r Resource) error { return v.send(newServed(r)) }
 // send sends a file: whole, in ranges, compressed, or not at all when the client has it.
 func (v *view) send(a *served) error {
 	h, coding := v.w.Header(), ""
+	heedRange(v.r, a.r.Size)
 	if a.packs {
 		if a.key.state == 0 { // else it is among the fields
 			h.Add("Vary", "Accept-Encoding")
@@ -62,6 +63,26 @@ func (v *view) send(a *served) error {
 	h["Content-Type"] = a.kind
 	http.ServeContent(v.w, v.r, "", a.r.Modified, f)
 	return nil
+}
+
+// heedRange changes a Range field so that http.ServeContent does with it what RFC 9110 says: only GET has
+// ranges, units but bytes are ignored (§14.2), names of units have no case (§14.1), and the last 0 bytes of
+// size cannot be had (§14.1.2).
+func heedRange(r *http.Request, size int64) {
+	unit, set, _ := strings.Cut(r.Header.Get("Range"), "=")
+	switch {
+	case unit == "":
+	case r.Method != http.MethodGet, !strings.EqualFold(unit, "bytes"):
+		r.Header.Del("Range")
+	default:
+		specs := strings.Split(set, ",")
+		for i, spec := range specs {
+			if n, ok := strings.CutPrefix(strings.TrimSpace(spec), "-"); ok && n != "" && strings.Trim(n, "0") == "" {
+				specs[i] = itoa(size) + "-"
+			}
+		}
+		r.Header.Set("Range", "bytes="+strings.Join(specs, ","))
+	}
 }
 
 // file opens a file of the version that is served. An answer that was remembered has opened none: it is the

@@ -173,7 +173,10 @@ func TestRanges(t *testing.T) {
 			"invalid range: failed to overlap\n"},
 		{"of what is never compressed", []string{"Range", "bytes=0-9", "Accept-Encoding", "gzip, br, zstd"}, 206,
 			long[:10]},
-		{"another unit", []string{"Range", "lines=0-9"}, 416, "invalid range\n"},
+		{"another unit", []string{"Range", "lines=0-9"}, 200, long},
+		{"case of the unit", []string{"Range", "Bytes=0-9"}, 206, long[:10]},
+		{"the last no bytes", []string{"Range", "bytes=-0"}, 416, "invalid range: failed to overlap\n"},
+		{"those and others", []string{"Range", "bytes=-0, 0-9"}, 206, long[:10]},
 		{"if the same", []string{"Range", "bytes=0-9", "If-Range", tag}, 206, long[:10]},
 		{"if the same, weak", []string{"Range", "bytes=0-9", "If-Range", "W/" + tag}, 200, long},
 		{"if a coding's", []string{"Range", "bytes=0-9", "If-Range", packed}, 200, long},
@@ -190,6 +193,10 @@ func TestRanges(t *testing.T) {
 	res := ask(t, s, "GET", address, "Range", "bytes=0-1,5-6")
 	if res.StatusCode != 206 || !strings.HasPrefix(res.Header.Get("Content-Type"), "multipart/byteranges") {
 		t.Errorf("two ranges: %d %v", res.StatusCode, res.Header)
+	}
+	res = ask(t, s, "HEAD", address, "Range", "bytes=0-1")
+	if res.StatusCode != 200 || res.Header.Get("Content-Length") != fmt.Sprint(n) {
+		t.Errorf("HEAD with a range: %d %v", res.StatusCode, res.Header)
 	}
 }
 
