@@ -19,6 +19,7 @@ func TestCalls(t *testing.T) {
 	read, operate := c.token[access.Read], c.token[access.Operate]
 	c.want(200, "openapi: 3.0.3", "", "GET", "/v1/openapi.yaml", "")
 	c.want(200, `{"name":"token:read","role":"read"}`, read, "GET", "/v1/me", "")
+	c.want(200, `"role":"read"`, "", "GET", "/v1/me", "", "Authorization", "bearer "+read)
 	c.want(200, `"job":"docs"`, read, "GET", "/v1/status", "")
 	c.want(200, `"registry"`, read, "GET", "/v1/registry", "")
 	c.want(200, "mirrord_", read, "GET", "/v1/metrics", "")
@@ -90,8 +91,9 @@ func TestJobFiles(t *testing.T) {
 		`{"job":"x","url":"https://x.example/","text":"url = 1"}`:    "not both",
 		`{"job":"x","url":"https://x.example/","command":"rm -r /"}`: "unknown field",
 		`{"job":"x"} {}`: "more than one value",
-		`[]`:             "invalid",
-		"":               "invalid",
+		`{"text":"url = \"https://x.example/\""}`: "name the job beside it",
+		`[]`: "invalid",
+		"":   "invalid",
 	} {
 		c.want(400, want, operate, "POST", "/v1/jobs", body)
 	}

@@ -170,7 +170,8 @@ func (c *call) admit(rt route) error {
 		}
 		return nil
 	}
-	secret, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	ok := strings.EqualFold(scheme, "Bearer") // RFC 9110 §11.1
 	t, known, err := c.o.Book.Token(strings.TrimSpace(secret))
 	switch {
 	case err != nil:

@@ -43,6 +43,8 @@ func newJobFrom(a *App, r InitRequest, text []byte) (*NewJobFile, []byte, error)
 		return newJobText(a, r)
 	case r.URL != "" || r.Schedule != "":
 		return nil, nil, Usagef("give a whole job file, or the URL and schedule of a new one, not both")
+	case r.Job == "":
+		return nil, nil, Usagef("a whole job file has no name in it; name the job beside it")
 	case len(text) > job.MaxFile:
 		return nil, nil, Usagef("the job file has %d bytes; at most %d", len(text), job.MaxFile)
 	}
