@@ -67,8 +67,8 @@ func gcJob(v *visit) error {
 	c, err := app.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
 	if c != nil {
 		d := gcOf(v.job, c)
-		if d.Problem != "" {
-			err = errors.New(d.Problem)
+		if e, is := errors.AsType[*app.Error](err); is && d.Problem != "" {
+			err = &app.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
 		}
 		about := fmt.Sprintf("%d versions, %s", len(d.Versions), d.Freed)
 		return v.done(act{what: "gc", about: about}, err, jobPath(v.job, "")+"?said=gc")

@@ -190,6 +190,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound
+	case errors.Is(err, store.ErrLocked), isUsage && usage.Kind == app.Locked:
+		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."
 	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
 		errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict

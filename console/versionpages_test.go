@@ -3,6 +3,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -135,6 +136,20 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "Bring version 1 back", at+"/diff?from=2&to=1", nil)
 	b.want(http.StatusConflict, "look at it again", at+"/rollback", url.Values{"current": {"1"}, "to": {"1"}})
 	b.want(http.StatusNotFound, "no version 7", at+"/rollback", url.Values{"current": {"2"}, "to": {"7"}})
+	st, err := a.MustWriteState() // as a run does
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := st.OpenSite("site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, form := range map[string]url.Values{"/rollback": {"current": {"2"}, "to": {"1"}}, "/gc": {}} {
+		b.want(http.StatusConflict, "Try again when that has ended", at+page, form)
+	}
+	if err := errors.Join(busy.Close(), st.Close()); err != nil {
+		t.Fatal(err)
+	}
 	b.want(http.StatusSeeOther, "?said=back", at+"/rollback", url.Values{"current": {"2"}, "to": {"1"}})
 	b.want(http.StatusOK, "rolled back to 1", at+"/versions", nil)
 }
