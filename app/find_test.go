@@ -124,6 +124,9 @@ func TestFindTexts(t *testing.T) {
 	if got := paths(t, a, FindRequest{Words: "harvest", Job: "x", At: "1"}); len(got) != 1 {
 		t.Errorf("version 1: %v", got)
 	}
+	if _, err := Find(t.Context(), a, FindRequest{Words: "harvest", Job: "x", At: "9"}); err == nil {
+		t.Error("version 9, which there is not, has results")
+	}
 	if got := paths(t, a, FindRequest{Words: "harvest", Job: "x", At: "3"}); len(got) != 0 {
 		t.Errorf("version 3: %v", got)
 	}

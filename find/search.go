@@ -306,17 +306,18 @@ func tagsWanted(job int64, now bool) string {
 func (r *reading) then(pages []FoundPage) ([]FoundPage, error) {
 	var out []FoundPage
 	for _, p := range pages {
-		at := r.s.At
-		if at == 0 {
-			vs, err := r.versionsOf(p.job)
-			if err != nil {
-				return nil, err
+		vs, err := r.versionsOf(p.job)
+		if err != nil {
+			return nil, err
+		}
+		at := 0
+		for _, v := range vs {
+			if v.Number == r.s.At || (r.s.At == 0 && !v.At.After(r.s.AtTime)) {
+				at = v.Number
 			}
-			for _, v := range vs {
-				if !v.At.After(r.s.AtTime) {
-					at = v.Number
-				}
-			}
+		}
+		if r.s.At > 0 && at == 0 {
+			return nil, &QueryError{Why: fmt.Sprintf("at %d: the mirror has no version of that number", r.s.At)}
 		}
 		k := kept{first: p.First, last: p.Last}
 		if at > 0 && k.meets(at, at) {
