@@ -27,7 +27,7 @@ func (s *Files) has(name string) bool {
 // Add serves a tree under a name. It is closed with the Files, or at once with an error.
 func (s *Files) Add(name string, tree KeptTree) error {
 	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s", name), tree.Close())
+		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), tree.Close())
 	}
 	t, err := readTree(tree, tree)
 	if err != nil {

@@ -35,7 +35,7 @@ type recordedSite struct {
 // AddRecorded serves a web archive under a name. It is closed with the Files, or at once with an error.
 func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) error {
 	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s", name), c.Close())
+		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
 	}
 	entry, err := a.Entry()
 	if err != nil {

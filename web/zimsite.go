@@ -33,7 +33,7 @@ type zimSite struct {
 // error.
 func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) error {
 	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s", name), c.Close())
+		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
 	}
 	x := &zimSite{
 		zim:   z,

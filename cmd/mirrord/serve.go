@@ -85,7 +85,7 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
 		if !job.ValidName(names[i]) {
-			return app.Usagef("%q cannot name a job", name)
+			return app.Usagef("serve: %q is no file and cannot name a job", name)
 		}
 	}
 	for name := range f.own {

@@ -95,7 +95,7 @@ func TestServe(t *testing.T) {
 		want string
 	}{
 		{[]string{"nosuch"}, exitError, "no such mirror"},
-		{[]string{"../demo"}, exitUsage, "cannot name a job"},
+		{[]string{"../demo"}, exitUsage, "is no file and cannot name a job"},
 		{[]string{"--own", "../demo=:0"}, exitUsage, "cannot name a job"},
 		{[]string{"--base", "http://x/"}, exitUsage, "no host name"},
 		{[]string{"--listen", "nowhere"}, exitError, "nowhere"},
