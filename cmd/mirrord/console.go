@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -67,6 +68,10 @@ func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	}
 	if len(p.Roles) > 0 && len(p.From) == 0 {
 		return p, app.Usagef("--console-operator names users of a proxy: give --console-proxy too")
+	}
+	u, err := url.Parse(f.mirrors)
+	if f.mirrors != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
+		return p, app.Usagef("--console-mirrors: %q is no address such as http://127.0.0.1:8080", f.mirrors)
 	}
 	if f.tls != "" {
 		if _, err := newCertFiles(f.tls, nil); err != nil {

@@ -58,6 +58,12 @@ func TestConsoleTLS(t *testing.T) {
 			t.Errorf("%s: %d %s", names, code, errs)
 		}
 	}
+	for _, address := range []string{"mirrors.example.org", "127.0.0.1:8080", "javascript:alert(1)"} {
+		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-mirrors", address)
+		if code != exitUsage || !strings.Contains(errs, "is no address such as http://") {
+			t.Errorf("%s: %d %s", address, code, errs)
+		}
+	}
 	code, _, errs := runArgs(t, nil, "daemon", "--jobs", t.TempDir(), "--state", t.TempDir(), "--console",
 		"0.0.0.0:0", "--console-tls", names)
 	if code == exitOK || !strings.Contains(errs, "mirrord user add") {
