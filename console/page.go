@@ -8,6 +8,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"io/fs"
 	"net"
@@ -38,6 +39,8 @@ func parsePages() (*template.Template, error) {
 		"rate": rateText,
 		"gap":  func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() },
 
+		"address": addressAttr,
+
 		"growth": app.Growth,
 		"forms":  orders.Forms,
 		"path":   jobPath,
@@ -45,6 +48,12 @@ func parsePages() (*template.Template, error) {
 		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
+}
+
+// addressAttr is an attribute with an address of mirrord serve as it stands. Package html/template escapes
+// quotes and parentheses in addresses, which makes the URL in one of a Memento another URL.
+func addressAttr(name, to string) template.HTMLAttr {
+	return template.HTMLAttr(name + `="` + html.EscapeString(to) + `"`)
 }
 
 // rateText is the rate at which the bytes of a run come; "" while it cannot be told.

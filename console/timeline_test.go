@@ -47,6 +47,10 @@ func TestTimeline(t *testing.T) {
 	}
 	entry := url.QueryEscape(memento.FindStringSubmatch(src)[1])
 	b.want(http.StatusOK, "all of the mirror", at+"/view?version=1&path="+entry, nil)
+	page = b.want(http.StatusOK, "", at+"/view?version=1&path="+entry+"docs/7.html%3Fof=(a)", nil)
+	if n := strings.Count(page, `docs/7.html?of=(a)" `); n != 2 {
+		t.Errorf("%d addresses are as they stand, want that of the frame and the raw one:\n%s", n, page)
+	}
 	b.want(http.StatusOK, "does not have nosuch", at+"/view?path=nosuch", nil)
 	b.want(http.StatusOK, "Version 1 of 2", at+"/view?date=2000-01-01", nil)
 	b.want(http.StatusBadRequest, "is not a date", at+"/view?date=x", nil)

@@ -32,7 +32,11 @@ func testSite(state *atomic.Int32) http.Handler {
 		case r.URL.Path == "/":
 			io.WriteString(w, `<title>Site</title><p>welcome</p>`)
 			for i := range 8 * int(min(1, 3-n)) {
-				fmt.Fprintf(w, `<a href="/docs/%d.html">%d</a>`, i, i)
+				query := ""
+				if i == 7 {
+					query = "?of=(a)"
+				}
+				fmt.Fprintf(w, `<a href="/docs/%d.html%s">%d</a>`, i, query, i)
 			}
 		case !strings.HasPrefix(r.URL.Path, "/docs/"):
 			http.NotFound(w, r)
