@@ -68,6 +68,7 @@ type Engine struct {
 	t  *table
 
 	failed atomic.Int64 // calls in a row
+	began  atomic.Int64 // Unix time of the session
 	*turns
 
 	wake    chan struct{} // size 1: one look is enough

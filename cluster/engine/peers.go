@@ -50,7 +50,7 @@ func (e *Engine) me(session string) Node {
 		Session: session,
 		Slots:   e.o.Slots,
 		Version: e.o.Version,
-		Since:   time.Now().UTC().Truncate(time.Second),
+		Since:   time.Unix(e.began.Load(), 0).UTC(),
 		Jobs:    jobs,
 	}
 }

@@ -119,6 +119,7 @@ func (e *Engine) beginSession(ctx context.Context) time.Duration {
 	if revision, err = put(ctx, e.kv, key, lease.Beat{Session: session}, revision); err != nil {
 		return e.retryBeat()
 	}
+	e.began.Store(time.Now().Unix())
 	e.t.begin(session, sent, revision)
 	e.o.Log.Info("part of the cluster", "node", e.o.Node)
 	e.announce(ctx, e.me(session))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -345,10 +346,14 @@ func TestOtherJobFiles(t *testing.T) {
 		nodes[name] = node(t, with)
 		nodes[name].Want(wanted(3), nil, "old")
 	}
+	since := map[string]time.Time{}
 	differs := func() (names []string) {
 		s, err := nodes["a"].Look(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, n := range s.Nodes {
+			since[n.Name] = n.Since
 		}
 		for _, n := range s.Nodes {
 			if n.Differs {
@@ -361,8 +366,13 @@ func TestOtherJobFiles(t *testing.T) {
 		return names
 	}
 	until(t, "all are members with the same files", func() bool { return differs() == nil })
+	joined := maps.Clone(since)
+	time.Sleep(time.Second) // since has seconds
 	nodes["c"].Want(wanted(4), nil, "new")
 	until(t, "one has others", func() bool { return slices.Equal(differs(), []string{"c"}) })
+	if !maps.Equal(since, joined) {
+		t.Errorf("sessions began at %v, and %v after other job files", joined, since)
+	}
 	const said = "other job files"
 	until(t, "the log says so", func() bool {
 		c.by.Add(int64(o.Term.TTL) / 10)
