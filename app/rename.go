@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mirrord/cluster/depot"
 	"mirrord/control"
 	"mirrord/job"
 	"mirrord/scheduler"
@@ -132,6 +133,9 @@ func (r *renaming) make(
 		}
 	}
 	if held != nil {
+		if err := depot.Renamed(st, r.from, r.to); err != nil {
+			return nil, err
+		}
 		if err := held.Rename(r.to); err != nil {
 			return nil, err
 		}

@@ -354,6 +354,44 @@ func TestStrangers(t *testing.T) {
 	check(t, "out", err, depot.ErrStranger)
 }
 
+// A site that gets another name is new to a depot that knew it under the old one. What the depot has under
+// the new name is another mirror: nothing is given up for it.
+func TestRenamed(t *testing.T) {
+	t.Parallel()
+	s, m := folder(t), newMachine(t)
+	m.Run()
+	mustCheckin(t, s, m.Dir)
+	st := openState(t, m.Dir)
+	defer st.Close()
+	d := openDepot(t, s)
+	rename := func(from, to string) {
+		t.Helper()
+		err := depot.Renamed(st, from, to)
+		held, herr := store.HoldSite(st, from)
+		if err = errors.Join(err, herr); err == nil {
+			err = errors.Join(held.Rename(to), held.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Brought(st); err != nil {
+		t.Fatal(err)
+	}
+	rename("test", "other")
+	_, err := d.Checkout(t.Context(), st, "other", depot.Out{})
+	check(t, "out under the new name", err, depot.ErrUnknown)
+	if in, err := d.Checkin(t.Context(), st, "other", depot.In{}); err != nil || in.Sequence != 1 {
+		t.Errorf("in under the new name: %+v, %v", in, err)
+	}
+	rename("other", "test")
+	_, err = d.Checkout(t.Context(), st, "test", depot.Out{})
+	check(t, "out under the old name", err, depot.ErrStranger)
+	if names, err := d.Brought(st); err != nil || !names["test"] {
+		t.Errorf("brought: %v, %v", names, err)
+	}
+}
+
 // A depot is used by one cluster, until another one takes it over.
 func TestUseFor(t *testing.T) {
 	t.Parallel()

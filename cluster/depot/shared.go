@@ -5,6 +5,7 @@ package depot
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -287,6 +288,35 @@ func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
 
 // broughtName is a file of the state's folder that stays on its machine.
 const broughtName = ".brought.json"
+
+// Renamed notes that a site is about to get another name, under which it was never in a depot. What a depot
+// has under that name is another mirror.
+func Renamed(st *store.State, from, to string) error {
+	notes := filepath.Join(st.Dir, "sites", from, store.DepotNotes)
+	if _, err := os.Lstat(notes); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	file := filepath.Join(st.Dir, broughtName)
+	all, err := readNotesIn[[]string](file)
+	if err != nil {
+		return err
+	}
+	for _, names := range all {
+		if !slices.Contains(*names, to) {
+			*names = append(*names, to)
+		}
+	}
+	if len(all) > 0 { // in place: the file is the daemon's, and this may be root
+		b, err := json.Marshal(all)
+		if err == nil {
+			err = os.WriteFile(file, b, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.Remove(notes)
+}
 
 // Brought returns the sites that lay in a state when it met this depot for the first time, and that it has
 // not checked in or out since. They are of another cluster, or of a machine by itself: what the depot has
