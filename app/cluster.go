@@ -62,6 +62,7 @@ type share struct {
 	coming  map[string]bool
 	stuck   map[string]string // why mirrors do not come, or do not get to the depot
 	leaving map[string]int    // runs that are not in the depot yet
+	there   map[string]uint64 // the transaction of the site's database that the depot has
 	reading map[string]bool   // sites that a Reader brings; true: has waits for that
 }
 
@@ -93,6 +94,7 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, er
 		coming:  map[string]bool{},
 		stuck:   map[string]string{},
 		leaving: map[string]int{},
+		there:   map[string]uint64{},
 		reading: map[string]bool{},
 	}
 	s.ends, s.end = context.WithCancel(context.Background())
@@ -120,11 +122,35 @@ func (s *share) of(all scheduler.Config) scheduler.Config {
 	mine := s.cluster.Shared()
 	out := scheduler.Config{}
 	for name, e := range all {
+		if s.changed(name) {
+			s.ran(name)
+		}
 		if e.Job == nil || s.has(name, mine[hosts[name]]) {
 			out[name] = e
 		}
 	}
 	return out
+}
+
+// changed reports whether a site that is here has changed since it was in the depot, and nothing brings it
+// there yet: a command or the console has changed it, or a daemon that was killed.
+func (s *share) changed(name string) bool {
+	s.mu.Lock()
+	there, ok := s.there[name]
+	ok = ok && s.here[name] && s.leaving[name] == 0
+	s.mu.Unlock()
+	if !ok {
+		return false
+	}
+	tx, err := store.LastTransaction(s.st, name)
+	return err == nil && tx > 0 && tx != there // what is wrong with a site each run says
+}
+
+// same notes that the depot has a site as of a transaction of its database.
+func (s *share) same(name string, tx uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.there[name] = tx
 }
 
 // has reports whether a site is this daemon's and has come. One that has not is asked for.
@@ -186,7 +212,7 @@ const moveAgain = 30 * time.Second
 func (s *share) come(name string) {
 	err := s.move(name, func() error {
 		o := depot.Out{Ready: madeWhole}
-		_, err := s.depot.Checkout(s.ends, s.st, name, o)
+		out, err := s.depot.Checkout(s.ends, s.st, name, o)
 		lost, berr := s.lost(name, err)
 		if berr != nil {
 			return berr
@@ -195,10 +221,17 @@ func (s *share) come(name string) {
 			s.log.Warn("what a run left here was not in the depot, and another machine went on: it is given up",
 				"job", name)
 			o.Discard = true
-			_, err = s.depot.Checkout(s.ends, s.st, name, o)
+			out, err = s.depot.Checkout(s.ends, s.st, name, o)
 		}
 		if errors.Is(err, depot.ErrUnknown) {
-			err = nil // a first run, or a mirror that this machine brings in
+			out, err = nil, nil // a first run, or a mirror that this machine brings in
+		}
+		if err == nil {
+			var tx uint64
+			if out != nil && !out.Ahead {
+				tx, err = store.LastTransaction(s.st, name)
+			}
+			s.same(name, tx)
 		}
 		if err == nil && s.exchange != nil {
 			s.exchange(s.ends) // it may have been paused a moment ago
@@ -249,12 +282,28 @@ func (s *share) problems(jobs []status.Job) []status.Job {
 				File:     name + scheduler.Suffix,
 				Health:   status.New,
 				Activity: status.Waiting,
+				Waits:    &status.Wait{For: status.ForDepot},
 				Problems: []string{what},
 			})
 		}
 	}
 	slices.SortFunc(jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
 	return jobs
+}
+
+// problem adds to what the scheduler says of one job what keeps its mirror from the depot. err, by which the
+// scheduler does not have the job, is nil when that is so because its mirror does not come.
+func (s *share) problem(j status.Job, name string, err error) (status.Job, error) {
+	var jobs []status.Job
+	if err == nil {
+		jobs = append(jobs, j)
+	}
+	for _, j := range s.problems(jobs) {
+		if j.Name == name {
+			return j, nil
+		}
+	}
+	return j, err
 }
 
 func kick(c chan<- struct{}) {
@@ -288,7 +337,13 @@ func (s *share) ran(name string) {
 		defer s.left(name, -1)
 		for pause := afterRun; s.wait(pause); pause = moveAgain {
 			err := s.move(name, func() error {
-				_, err := s.depot.Checkin(s.ends, s.st, name, depot.In{Pages: pageLister(s.st, s.log)})
+				tx, err := store.LastTransaction(s.st, name)
+				if err == nil {
+					_, err = s.depot.Checkin(s.ends, s.st, name, depot.In{Pages: pageLister(s.st, s.log)})
+				}
+				if err == nil {
+					s.same(name, tx)
+				}
 				return err
 			})
 			switch {

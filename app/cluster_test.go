@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,6 +47,7 @@ type travels struct {
 	calls   []string
 	fail    []error
 	brought map[string]bool
+	ahead   bool // what is here is not in the depot yet
 }
 
 func (v *travels) Brought(*store.State) (map[string]bool, error) { return v.brought, nil }
@@ -68,7 +70,7 @@ func (v *travels) Checkout(
 	if o.Discard {
 		site += " at any rate"
 	}
-	return new(depot.CheckedOut), v.call("comes " + site)
+	return &depot.CheckedOut{Ahead: v.ahead}, v.call("comes " + site)
 }
 
 func (v *travels) Checkin(
@@ -133,6 +135,70 @@ func TestShareOfJobs(t *testing.T) {
 	}
 }
 
+// What is changed outside of a run gets to the depot too, also after the daemon was killed before.
+func TestChangesGoToTheDepot(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	change := func(by string) {
+		t.Helper()
+		s, err := st.OpenSite("x")
+		if err == nil {
+			err = errors.Join(s.Notes.BeginRun(&store.Run{Fingerprint: by}), s.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("what another daemon made and the depot has")
+	peers, v := &twoPeers{Owner: new(storetest.Owner)}, new(travels)
+	all := scheduler.Config{"x": {Name: "x", Job: &job.Job{Name: "x", URLs: []string{"http://example.org/"}}}}
+	mine, none := map[string]bool{"example.org": true}, map[string]bool{}
+	come := func() *share {
+		s, err := newShare(peers, st, v, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		peers.has.Store(&mine)
+		for s.of(all)["x"] == nil {
+			<-s.came
+		}
+		s.moves.Wait()
+		return s
+	}
+	said := func(want ...string) {
+		t.Helper()
+		if !slices.Equal(v.calls, want) {
+			t.Errorf("%q, not %q", v.calls, want)
+		}
+		v.calls = nil
+	}
+	look := func(s *share) {
+		s.of(all)
+		s.moves.Wait()
+	}
+	s := come()
+	look(s)
+	said("comes x")
+	change("a command")
+	look(s)
+	look(s)
+	said("goes x")
+	change("a command, and the site becomes another node's at once")
+	peers.has.Store(&none)
+	look(s)
+	said("goes x")
+	s.close(time.Minute)
+
+	v.ahead = true
+	s = come()
+	defer s.close(time.Minute)
+	look(s)
+	said("comes x", "goes x")
+}
+
 // A mirror that a machine brought from elsewhere stays, and so does one of which the depot has an older
 // state: their jobs wait until somebody decides. Only what this machine made of what the depot had is given
 // up.
@@ -180,6 +246,18 @@ func TestStatusOfTheDepot(t *testing.T) {
 	if len(got) != 3 || got[0].Name != "x" || len(got[0].Problems) != 1 || got[0].Activity != status.Waiting ||
 		got[1].Name != "y" || len(got[1].Problems) != 2 || len(got[2].Problems) != 0 {
 		t.Errorf("%+v", got)
+	}
+	for _, name := range []string{"x", "y"} { // of x the scheduler knows nothing
+		j, err := s.problem(status.Job{Name: "y"}, name, map[string]error{"x": depot.ErrUnknown}[name])
+		if err != nil || j.Name != name || len(j.Problems) != 1 {
+			t.Errorf("%s: %+v, %v", name, j, err)
+		}
+	}
+	if got[0].Say() != "new, waits for its mirror, which does not come from the depot" {
+		t.Error(got[0].Say())
+	}
+	if _, err := s.problem(status.Job{}, "z", depot.ErrUnknown); !errors.Is(err, depot.ErrUnknown) {
+		t.Error(err)
 	}
 	s.say("y", "", nil)
 	s.has("x", false) // another node's now

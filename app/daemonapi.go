@@ -80,7 +80,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 		d.note(runs[0])
 	}
 	j, err := d.sched.Job(name)
-	if err != nil {
+	if j, err = d.share.problem(j, name, err); err != nil {
 		return j, apiError(err)
 	}
 	judgeTree(&j, d.st, d.st.Now(), d.lookAtTree)

@@ -244,6 +244,33 @@ func TestEverywhere(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
+	// What was left behind there is not changed in its place.
+	st, err := beside.MakeState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSite("y")
+	if err = errors.Join(err, s.Close(), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	beside.Jobs = a.app.Jobs
+	for what, try := range map[string]func() error{
+		"rollback": func() error {
+			_, err := Rollback(t.Context(), beside, "y", 0)
+			return err
+		},
+		"forget": func() error { return Forget(t.Context(), beside, &Forgetting{Job: "y"}) },
+		"rename": func() error {
+			_, err := Rename(t.Context(), beside, "y", "new")
+			return err
+		},
+		"remove": func() error { return Remove(t.Context(), beside, &Removal{Job: "y"}) },
+	} {
+		if err := try(); err == nil || !strings.Contains(err.Error(), "with node b ") {
+			t.Errorf("%s of a mirror that another node has: %v", what, err)
+		}
+	}
 }
 
 // forgetSaid lets a node ask the others again.

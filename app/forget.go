@@ -184,13 +184,15 @@ func (f *Forgetting) say(example, format, name, what string) {
 // Forget takes out of a mirror what was planned. It is an error while a run goes on. The same request goes on
 // after an interruption, and so does the next run or start of the daemon.
 func Forget(ctx context.Context, a *App, f *Forgetting) error {
-	if _, err := a.notRunning(ctx, f.Job); err != nil {
+	c, err := a.notRunning(ctx, f.Job)
+	if err != nil {
 		return err
 	}
 	st, err := a.MustWriteState()
 	if err != nil {
 		return err
 	}
+	defer tellChanged(ctx, c, a)
 	defer st.Close()
 	s, err := st.OpenSite(f.Job)
 	if errors.Is(err, store.ErrLocked) {

@@ -101,7 +101,7 @@ func (a *App) reusers(name string) (out []string) {
 }
 
 // notRunning returns a client of the daemon, nil without one. It is an error when a run of the job is in
-// progress in the daemon, or waits there.
+// progress in the daemon, or waits there, and when another node of its cluster has the mirror.
 func (a *App) notRunning(ctx context.Context, name string) (*control.Client, error) {
 	c, err := a.Commander(ctx)
 	if err != nil || c == nil {
@@ -112,6 +112,9 @@ func (a *App) notRunning(ctx context.Context, name string) (*control.Client, err
 		return c, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := elsewhereBy(j); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]status.Activity{status.Idle, status.Paused, ""}, j.Activity) {
@@ -148,6 +151,14 @@ func (a *App) hold(d *jobOnDisk) (*store.State, *store.HeldSite, error) {
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	return st, held, nil
+}
+
+// tellChanged lets a daemon look at what was changed beside it, which one of a cluster brings to the depot.
+// It looks from time to time anyway. nil is no daemon.
+func tellChanged(ctx context.Context, c *control.Client, a *App) {
+	if err := reloaded(ctx, c); err != nil {
+		a.Log.Debug("the daemon was not told of a change", "err", err)
+	}
 }
 
 // reloaded lets a daemon read the jobs directory; nil is no daemon.

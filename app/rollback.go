@@ -19,6 +19,9 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 	if err != nil {
 		return nil, err
 	}
+	if err := Elsewhere(ctx, a, j.Name); err != nil { // what is here was left behind
+		return nil, err
+	}
 	if _, err := Versions(a, j.Name); err != nil {
 		return nil, err
 	}
@@ -38,7 +41,11 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 			Now:   st.Now,
 		}, n)
 	}
-	return changed(ctx, a, j, false, a.MustWriteState, back)
+	sum, err := changed(ctx, a, j, false, a.MustWriteState, back)
+	if c, cerr := a.Client(); cerr == nil {
+		tellChanged(ctx, c, a)
+	}
+	return sum, err
 }
 
 // sayLacks says which pages a version lacks because they were lost.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -83,12 +84,20 @@ func Elsewhere(ctx context.Context, a *App, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
 	defer cancel()
 	j, err := c.Job(ctx, name)
-	if err != nil || j.AsOf == nil {
+	if err != nil {
+		return nil
+	}
+	return elsewhereBy(j)
+}
+
+// elsewhereBy is Elsewhere by what the daemon knows of the job.
+func elsewhereBy(j status.Job) error {
+	if j.AsOf == nil {
 		return nil
 	}
 	return fmt.Errorf("the mirror of %s is with node %s of the cluster, not on this machine: give the command "+
 		"there, or take pages and downloads from the console of any node; nodes that follow the others have all "+
-		"mirrors", name, j.Node)
+		"mirrors", j.Name, j.Node)
 }
 
 // NewerElsewhere says that another node of a cluster has a later version of a mirror than this machine, on

@@ -19,10 +19,13 @@ const (
 	ForWindow WaitFor = "window" // the job's window is closed
 	ForRoom   WaitFor = "room"   // limits.min_free is not left on the disk
 	ForTree   WaitFor = "tree"   // all trees of older versions are in their grace
+	ForDepot  WaitFor = "depot"  // its mirror does not come from the depot of a cluster
 )
 
 // WaitsFor returns all that jobs wait for.
-func WaitsFor() []WaitFor { return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom, ForTree} }
+func WaitsFor() []WaitFor {
+	return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom, ForTree, ForDepot}
+}
 
 // Wait is what a job, or its run, waits for.
 type Wait struct {
@@ -62,6 +65,8 @@ func (w *Wait) Say() string {
 		return "waits for its window"
 	case ForRoom:
 		return "waits for room on the disk"
+	case ForDepot:
+		return "waits for its mirror, which does not come from the depot"
 	case ForTree:
 		const what = "waits to publish, because the trees of older versions are in their grace"
 		if w.Until != nil {
