@@ -33,7 +33,7 @@ type planned struct {
 	Charset string
 	Source  string // a replica that the body came from
 	Again   int64  // for a revisit: the date of the capture that it refers to
-	Kept    int64  // for a revisit that stands for no request: when the URL was last requested
+	Kept    int64  // for a capture that stands for no request: when the URL was last requested
 	Listed  int64  // the date under which it stands among the pages; 0 for what is no page
 	Body    store.BodyKind
 	At      store.Place
@@ -199,6 +199,11 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 	if c.Date == 0 {
 		c.Date = p.date
 	}
+	came := c.Date
+	if p.before != 0 && c.Date <= p.before && p.before < p.date {
+		// in the second in which the version before was complete, or earlier; a reader takes it for that version's
+		c.Kept, c.Date = c.Date, p.before+1
+	}
 	if p.history {
 		old := &p.now[rec.ID]
 		if old.state == state && old.upTo == p.before {
@@ -210,12 +215,12 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 		if old.state != [32]byte{} && !isPage(c.MIME) {
 			p.changed[rec.ID] = true
 		}
-		asked := max(rec.Checked, c.Date)
+		asked := max(rec.Checked, came)
 		*old = seenCapture{
 			state:  state,
 			date:   c.Date,
 			asked:  asked,
-			seen:   asked,
+			seen:   max(asked, c.Date),
 			upTo:   p.date,
 			head:   head,
 			digest: c.Digest,

@@ -46,6 +46,26 @@ func TestImportHistory(t *testing.T) {
 	importLives(t, a, g, srv.URL, now, file)
 }
 
+// A version that shows what came no later than the version before, as after a rollback, comes back as it was.
+func TestImportHistoryEarlier(t *testing.T) {
+	a, _, _, _ := mirrorGrowing(t, 3)
+	if _, err := Rollback(t.Context(), a, "site", 1); err != nil {
+		t.Fatal(err)
+	}
+	want := versionsOf(t, a, "site")
+	file := filepath.Join(t.TempDir(), "site.wacz")
+	if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: file, AllVersions: true}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a.Jobs, "copy.toml", readFile(t, filepath.Join(a.Jobs, "site.toml")))
+	if _, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{file}, As: "copy"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := versionsOf(t, a, "copy"); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d versions\n%s\nwant\n%s", len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // The delta to an archive with history has the history since then.
 func TestHistoryDelta(t *testing.T) {
 	a, g, _, now := mirrorGrowing(t, 2)

@@ -226,7 +226,7 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 	}
 	c := &a.captures[i]
 	x = &Recording{
-		At:     time.Unix(c.date, 0).UTC(),
+		At:     time.Unix(min(c.date, c.asked), 0).UTC(),
 		Seen:   time.Unix(asked, 0).UTC(),
 		Length: -1,
 	}
