@@ -159,10 +159,13 @@ func eachLine(file *zip.File, f func(line string) error) error {
 	return s.Err()
 }
 
-// Verify reads the whole file: sizes and digests of what datapackage.json lists, every record, and that the
-// index leads to the records. wrong gets what is wrong, with the name of the file inside.
+// Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
+// that the index leads to the records. wrong gets what is wrong, with the name of the file inside.
 func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
 	c.verifyDescription(wrong)
+	if _, err := c.Pages(); err != nil {
+		wrong(pagesName, err)
+	}
 	for _, d := range c.About.Resources {
 		if err := c.verifyFile(d); err != nil {
 			wrong(d.Path, err)

@@ -181,6 +181,7 @@ func TestVerify(t *testing.T) {
 		"index of no form": {changed(t, file, indexName, replace("{", "")), "invalid character"},
 		"digest":           {changed(t, file, pagesName, replace("<T>", "<U>")), pagesName + ": it has another"},
 		"size":             {changed(t, file, pagesName, replace("<T>", "<TT>")), pagesName + ": it has "},
+		"no list of pages": {changed(t, file, pagesName, replace(`"url":`, `url:`)), "invalid character"},
 		"missing":          {changed(t, file, pagesName, drop), pagesName + ": it is listed"},
 		"description":      {changed(t, file, packageName, replace("test", "tset")), digestName},
 		"record":           {changed(t, file, dataName, replace("\x1f\x8b", "\x1f\x8c")), dataName},
