@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
 	"mirrord/archive"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
@@ -152,7 +150,7 @@ func packDelta(out string, base, target fs.FS) (*phm.Delta, int64, error) {
 	if err := replaceable(out, form); err != nil {
 		return nil, 0, err
 	}
-	f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	f, err := pendingOutput(out)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -239,7 +237,7 @@ func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 	if err := errors.Join(replaceable(r.Out, form), roomFor(r.Out, d.Target.Bytes)); err != nil {
 		return nil, err
 	}
-	f, err := renameio.NewPendingFile(r.Out, renameio.WithPermissions(0o644))
+	f, err := pendingOutput(r.Out)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"mirrord/archive"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
@@ -167,7 +165,7 @@ func (x *captureExport) room() error {
 
 // toFile writes the file aside, reads it back and puts it in its place.
 func (x *captureExport) toFile(ctx context.Context, a *App, src *captureSource) (size int64, err error) {
-	f, err := renameio.NewPendingFile(x.o.Out, renameio.WithPermissions(0o644))
+	f, err := pendingOutput(x.o.Out)
 	if err != nil {
 		return 0, err
 	}

@@ -53,7 +53,7 @@ func exportSingle(
 	if err := roomFor(o.Out, int64(len(body))); err != nil {
 		return nil, err
 	}
-	if err := renameio.WriteFile(o.Out, body, 0o644); err != nil {
+	if err := renameio.WriteFile(o.Out, body, 0o644, renameio.WithExistingPermissions()); err != nil {
 		return nil, err
 	}
 	return &Exported{

@@ -43,7 +43,7 @@ func packTo(
 	if err := replaceable(out, form); err != nil {
 		return err
 	}
-	f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	f, err := pendingOutput(out)
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,12 @@ func packTo(
 		return fmt.Errorf("export to %s: %w", out, err)
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+// pendingOutput begins a file that takes the place of an older one, with the permissions of that: who has
+// closed an archive to others does not find the next one open.
+func pendingOutput(out string) (*renameio.PendingFile, error) {
+	return renameio.NewPendingFile(out, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 }
 
 // packing is how mirrors are packed: on all cores.

@@ -154,6 +154,20 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 	}
 }
 
+// An archive that is closed to others is closed when another one has taken its place.
+func TestExportKeepsPermissions(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.phm")
+	if err := os.WriteFile(out, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ExportTree(t.Context(), someTree(t), out, archive.Named(out)); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(out); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi, err)
+	}
+}
+
 // BenchmarkReadBack states what reading back adds to packing: pack/op and back/op are of the same tree in
 // turn.
 func BenchmarkReadBack(b *testing.B) {

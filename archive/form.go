@@ -151,7 +151,7 @@ func Named(file string) Form {
 	for _, f := range Exports() {
 		if f.Folder() {
 			folder = f
-		} else if strings.HasSuffix(file, "."+f.Name) {
+		} else if strings.HasSuffix(file, "."+f.Name) || (f.Short != "" && strings.HasSuffix(file, "."+f.Short)) {
 			return f
 		}
 	}

@@ -148,6 +148,7 @@ func TestNames(t *testing.T) {
 		"a.tar":     "dir",
 		"a.toy":     "toy",
 		"a.warc.gz": "warc.gz",
+		"a.warc":    "warc.gz",
 		"a.wacz":    "wacz",
 		"phm":       "dir",
 	} {
