@@ -62,7 +62,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	sum, err := withHooks(ctx, r.app, j, s, !o.Accept, func() (*mirror.Summary, error) {
 		return RunSite(ctx, r.app, j, r.st, s, options)
 	})
-	if sum != nil && sum.Verdict.Finished() {
+	if sum != nil && sum.Verdict.Finished() && sum.Verified.IsZero() {
 		var verr error
 		if out.Verified, verr = mirror.VerifiedSince(s); verr != nil {
 			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)

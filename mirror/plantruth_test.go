@@ -229,6 +229,17 @@ func TestPlanIsTheRun(t *testing.T) {
 	}
 }
 
+// A run says since when all of the mirror was looked at: what it skipped is older than the run.
+func TestVerifiedWithWhatWasSkipped(t *testing.T) {
+	t.Parallel()
+	m := learned(t, oldAndNews(t), 6, `policy = "adaptive"`)
+	s := m.Run()
+	if s.Skipped == 0 || !s.Verified.Equal(s.OldestLook) || !s.Verified.Before(s.Started.AddDate(0, 0, -6)) {
+		t.Errorf("%d skipped, of which the oldest look was at %v; verified since %v, run of %v",
+			s.Skipped, s.OldestLook, s.Verified, s.Started)
+	}
+}
+
 // One slow answer does not hold up what the plan has to say after it.
 func TestPlanGoesOnWithoutASlowAnswer(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		addSkips(sum, c.found.Skips)
 		sum.OldestLook, sum.LatestLook = c.found.OldestLook, c.found.LatestLook
 	}
-	if c.Options.NoFetch {
+	if c.Options.NoFetch || sum.Asked < sum.Known || sum.Failed > 0 {
 		var err error
 		if sum.Verified, err = VerifiedSince(c.Site); err != nil {
 			c.Log.Error("staleness is not known", "err", err)

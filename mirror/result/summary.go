@@ -28,7 +28,8 @@ type Summary struct {
 	Path        string    `json:"path,omitempty"`
 	Entry       string    `json:"entry,omitempty"` // mirror path of the entry point
 
-	// Of a run that made no requests: all that is published was looked at at or after this.
+	// Of a run that did not get all that it knew from the site: all that is published was looked at at or after
+	// this.
 	Verified time.Time `json:"verified,omitzero"`
 
 	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were

@@ -48,13 +48,31 @@ func TestSummaryText(t *testing.T) {
 			Asked:     59,
 			Known:     557,
 			Requests:  60,
-			Unchanged: 59,
+			Unchanged: 557,
+			Spared:    map[string]int64{"sitemap": 498},
 			Files:     118,
 			Size:      999,
 		}, `docs: no change found; 59 of 557 asked (1.23s)
   listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
-  asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
+  asked 60: 0 fetched, 557 unchanged, 0 redirected, 0 gone; 0 B received
+  spared 498 requests: 0 by directory listings, 498 by sitemaps
   mirror: 118 files, 999 B
+`},
+		{"all from a replica", Summary{
+			Job:        "docs",
+			Version:    3,
+			Started:    start,
+			Ended:      start.Add(1234 * time.Millisecond),
+			Known:      42,
+			Requests:   88,
+			Unchanged:  42,
+			Alternates: map[string]int64{"http://replica.example/": 42},
+			Files:      41,
+			Size:       999,
+		}, `docs: no change found; 0 of 42 asked (1.23s)
+  asked 88: 0 fetched, 42 unchanged, 0 redirected, 0 gone; 0 B received
+  42 answers are of http://replica.example/, because the origin gave none
+  mirror: 41 files, 999 B
 `},
 		{"skipping", Summary{
 			Job:        "docs",
@@ -88,14 +106,16 @@ func TestSummaryText(t *testing.T) {
 			Known:     557,
 			Requests:  60,
 			Fetched:   1,
-			Unchanged: 58,
+			Unchanged: 556,
+			Spared:    map[string]int64{"listing": 498},
 			Files:     118,
 			Size:      999,
 			Changed:   1,
 		}, `docs: complete, version 4 published (1.23s)
   listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
-  asked 60: 1 fetched, 58 unchanged, 0 redirected, 0 gone; 0 B received
+  asked 60: 1 fetched, 556 unchanged, 0 redirected, 0 gone; 0 B received
   59 of 557 known URLs were requested
+  spared 498 requests: 498 by directory listings, 0 by sitemaps
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
 		{"nothing changed", Summary{

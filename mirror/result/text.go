@@ -103,7 +103,8 @@ func (t *text) head() {
 	}
 }
 
-// others says of what a run did not look at when that was last looked at, and how to have it requested.
+// others says of what a run did not look at when that was last looked at, and how to have it requested. What
+// other places gave in place of the site is said by sources.
 func (t *text) others() {
 	s := t.s
 	if !s.Sparing() || s.Version == 0 {
@@ -114,7 +115,9 @@ func (t *text) others() {
 		remedy = "; " + t.full + " asks for all\n"
 	}
 	if s.Skipped == 0 || s.OldestLook.IsZero() {
-		t.p("  listings, sitemaps or lifetimes show the other %d as before%s", s.Known-s.Asked, remedy)
+		if n := s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]; n > 0 {
+			t.p("  listings, sitemaps or lifetimes show the other %d as before%s", n, remedy)
+		}
 		return
 	}
 	latest, oldest := ago(s.Started.Sub(s.LatestLook)), ago(s.Started.Sub(s.OldestLook))
