@@ -165,6 +165,24 @@ func planStates() []planState {
 			f.serve()
 			return learned(t, f, 6, `policy = "adaptive"`)
 		}},
+		{"dead links that no page has any more", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			for i := range 30 {
+				f.also["/"] += fmt.Sprintf("<a href=/gone%d>x</a>", i)
+			}
+			f.serve()
+			m := mirrortest.New(t, f.w, job(`policy = "adaptive"`))
+			next := weekly(m)
+			for i := range 6 {
+				m.Run()
+				next()
+				if i == 3 {
+					f.also["/"] = ""
+				}
+				f.change(fmt.Sprint("edition ", min(i, 4)), f.path("news", min(i, 4)))
+			}
+			return m
+		}},
 		{"files of types that are not wanted", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)
 			var links strings.Builder

@@ -122,12 +122,36 @@ func (v *View) foresee(p *spare.Planner) spare.Forecast {
 		Table:   v.table,
 		Seeds:   v.rules.Seeds,
 		Broken:  func(id uint32) bool { return v.broken[id] },
+		Names:   v.names(),
 		Refused: v.refused,
 	}
 	if v.live != nil && !v.newRules {
 		o.Evidence = v.advice.Evidence
 	}
 	return spare.Foresee(o)
+}
+
+// names returns what reports whether a document, as it is stored, names a URL or leads to it. It is quick for
+// one document after the other.
+func (v *View) names() func(doc, id uint32) bool {
+	last, named := uint32(0), map[uint32]bool(nil)
+	return func(doc, id uint32) bool {
+		if v.table.State(doc).Target() == id+1 {
+			return true
+		}
+		if named == nil || doc != last {
+			targets, err := v.Site.Records.TargetsOf(doc)
+			if err != nil {
+				return true
+			}
+			last, named = doc, map[uint32]bool{}
+			store.Targets(targets, func(to uint32) bool {
+				named[to] = true
+				return true
+			})
+		}
+		return named[id]
+	}
 }
 
 // refused reports whether the rules of the job leave a URL out of the next run.

@@ -30,6 +30,9 @@ type ForeseeOptions struct {
 	Table    ledger.Settled
 	Seeds    []site.URL
 	Broken   func(id uint32) bool // the URL failed for several runs; nil: none did
+	// Names reports whether what is stored of a document still names a URL that it was the first to name; nil:
+	// all do.
+	Names func(doc, id uint32) bool
 	// Refused reports whether the rules of the job leave a URL out of the run; nil: none.
 	Refused func(id uint32, s ledger.State) bool
 }
@@ -42,6 +45,9 @@ func Foresee(o ForeseeOptions) Forecast {
 	}
 	if o.Broken == nil {
 		o.Broken = func(uint32) bool { return false }
+	}
+	if o.Names == nil {
+		o.Names = func(uint32, uint32) bool { return true }
 	}
 	if o.Refused == nil {
 		o.Refused = func(uint32, ledger.State) bool { return false }
@@ -260,7 +266,7 @@ func (f *forecaster) stage() (some bool) {
 	}
 }
 
-// dead requests what is not in the mirror and named by a document that is known to be unchanged.
+// dead requests what is not in the mirror and named by a document of it that is known to be unchanged.
 func (f *forecaster) dead() {
 	for id, s := range f.Table.All() {
 		if !s.Given() || s.Governed() || s.Referrer() == 0 || f.Asked.Has(id) {
@@ -269,7 +275,8 @@ func (f *forecaster) dead() {
 		if admit.IsFavicon(f.Table.URL(id)) { // a guess counts as nothing while it leads nowhere
 			continue
 		}
-		named := f.Asked.Has(s.Referrer()-1) || f.Forecast.Covered.Has(s.Referrer()-1)
+		from := s.Referrer() - 1
+		named := f.Table.State(from).Governed() && (f.Asked.Has(from) || f.Forecast.Covered.Has(from))
 		asks := false
 		switch s.Outcome() {
 		case site.Gone, site.Failed:
@@ -277,7 +284,7 @@ func (f *forecaster) dead() {
 		case site.OutOfScope:
 			asks = !f.Refused(id, s)
 		}
-		if named && asks && !f.Plan.Leaves(id, s, f.Broken(id)) {
+		if named && asks && !f.Plan.Leaves(id, s, f.Broken(id)) && f.Names(from, id) {
 			f.Asked.Put(id, true)
 		}
 	}
