@@ -56,8 +56,13 @@ func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	if len(roots) == 0 {
 		return ids, nil
 	}
+	var leave ledger.IDSet
+	for _, id := range ids {
+		leave.Put(id, true)
+	}
 	links := c.links()
-	links.Count = func(_ uint32, s ledger.State) bool { return !s.InSet() } // documents that left
+	// documents that left, and those that would leave now
+	links.Count = func(id uint32, s ledger.State) bool { return !s.InSet() || leave.Has(id) }
 	reached, err := ledger.Reach(c.Ledger, links, roots)
 	if err != nil {
 		return nil, err
