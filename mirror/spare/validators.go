@@ -28,7 +28,7 @@ const (
 	leastValidators = 2
 	mostValidators  = 10
 	validatorShare  = 500       // one of so many
-	plannedShare    = 16        // of what a plan hands out: one of so many
+	plannedShare    = 16        // of what a plan hands out: one of so many, and more of the first ones
 	maxAudited      = 256 << 10 // bytes of a resource that may be transferred once more
 	distrustedRuns  = 4         // after the one that found out
 	maxUnreliable   = 1000      // directories that are remembered
@@ -51,6 +51,7 @@ type Validators struct {
 	without map[string]int      // origin and directory -> the run before which none are sent
 	found   map[string]site.URL // by audits of this run
 	audited map[uint32]bool     // requested without validators
+	planned uint64              // how many candidates the plan handed out
 }
 
 // NewValidators returns the validators of a run of which nothing is known.
@@ -181,19 +182,18 @@ func (v *Validators) PickAudits(t *ledger.Table, skip []uint32, key func(id uint
 }
 
 // Plan decides whether a resource that a plan hands out is requested without validators: one of plannedShare
-// of those that answered 304 when they were last requested, others in every run. Such an audit costs no
-// request. key is that of Planner.Key.
+// of those that answered 304 when they were last requested, others in every run. It is one of two of the
+// first one, one of three of the second and so on, because many runs request no more than a few. Such an
+// audit costs no request. key is that of Planner.Key.
 func (v *Validators) Plan(id, key uint32) {
 	if !v.candidates.Has(id) {
 		return
 	}
 	b := binary.BigEndian.AppendUint64(nil, uint64(v.run)<<32|uint64(key))
-	if xxh3.Hash(b)%plannedShare != 0 {
-		return
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.audited) < mostValidators {
+	v.planned++
+	if xxh3.Hash(b)%min(v.planned+1, plannedShare) == 0 && len(v.audited) < mostValidators {
 		v.audited[id] = true
 	}
 }

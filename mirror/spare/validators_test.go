@@ -122,6 +122,29 @@ func TestPlannedAudits(t *testing.T) {
 	}
 }
 
+// A planned run that requests five pages audits one of them in the mean, so that a server which answers 304
+// whatever happens is found out on a quiet site, too.
+func TestPlannedAuditsOfFew(t *testing.T) {
+	const runs = 200
+	audits, none := 0, 0
+	for run := range runs {
+		v := NewValidators(run)
+		for id := range 100 {
+			v.Load(answered304(id))
+		}
+		for i := range 5 {
+			id := uint32(run+i*13) % 100
+			v.Plan(id, id)
+		}
+		if audits += len(v.audited); len(v.audited) == 0 {
+			none++
+		}
+	}
+	if audits < runs || audits > 2*runs || none > runs/4 {
+		t.Errorf("%d audits in %d runs, none in %d of them", audits, runs, none)
+	}
+}
+
 func TestStaleValidators(t *testing.T) {
 	for name, c := range map[string]struct {
 		tag, date     string // of the new body
