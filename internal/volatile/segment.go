@@ -181,11 +181,12 @@ func counted(around []byte) bool {
 	for w := range bytes.FieldsFuncSeq(bytes.ToLower(around), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		switch word := string(w); word {
 		case "visit", "visits", "visitor", "visitors", "hits", "views", "counter", "generated", "rendered",
-			"elapsed", "took", "seconds", "sec", "secs",
+			"served", "elapsed", "took", "seconds", "sec", "secs",
 			"ms", "msec", "milliseconds", "queries", "besucher", "zugriffe", "visiteurs", "visitas", "timestamp":
 			return true
 		default:
-			for _, part := range [...]string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid"} {
+			for _, part := range [...]string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid",
+				"responsetime"} {
 				if strings.Contains(word, part) {
 					return true
 				}

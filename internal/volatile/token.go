@@ -18,6 +18,7 @@ const (
 	day               // of the week, in words
 	clock             // am, pm
 	opaque            // hexadecimal or random
+	suffix            // the number at the end of a name: web03, mw1423
 )
 
 // token is b[start:end].
@@ -38,7 +39,7 @@ func (t token) digits(b []byte) []byte {
 // form is what must be equal of two tokens that take the same place. That of a date ends with variable.
 func (t token) form(b []byte) []byte {
 	if t.kind != when {
-		return []byte{"?#wmdco"[t.kind]}
+		return []byte{"?#wmdcos"[t.kind]}
 	}
 	f := []byte{'w'}
 	for _, c := range b[t.start:t.end] {
@@ -103,6 +104,10 @@ func tokenize(b []byte) (out []token) {
 			emit(clock, i, end)
 		case hexWord(w):
 			emit(opaque, i, end)
+		default:
+			if n := suffixOf(w); n > 0 {
+				emit(suffix, end-n, end)
+			}
 		}
 		i = end
 	}
@@ -190,6 +195,19 @@ func clockWord(w []byte) bool {
 	return n >= 1 && n <= 2 && digit(w[0]) && digit(w[n-1]) &&
 		(bytes.EqualFold(w[n:], []byte("am")) || bytes.EqualFold(w[n:], []byte("pm")))
 }
+
+// suffixOf returns the length of the number at the end of a word of letters: servers are called so.
+func suffixOf(w []byte) int {
+	name := bytes.TrimRight(w, "0123456789")
+	if len(name) == 0 || len(w)-len(name) > maxSuffix || bytes.ContainsFunc(name, func(r rune) bool {
+		return r > 'z' || !letter(byte(r))
+	}) {
+		return 0
+	}
+	return len(w) - len(name)
+}
+
+const maxSuffix = 6 // digits
 
 // hexWord reports whether w is hexadecimal and long enough not to be a word.
 func hexWord(w []byte) bool {

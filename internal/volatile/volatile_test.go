@@ -36,6 +36,11 @@ func TestWhatAlwaysChanges(t *testing.T) {
 			`<meta name="session-id" content="00000000-e89b-12d3-a456-4266aaaaaaaa">`},
 		"base64": {`<meta name="csrf-token" content="aB3/+xYz09QwErTy==">`,
 			`<meta name="csrf-token" content="zB4-+xYz11QwErTy==">`},
+		"server":    {"<p>Generated in 0.03 s by web02</p>", "<p>Generated in 0.12 s by web11</p>"},
+		"served by": {"<i>Served by node3.</i>", "<i>Served by node1.</i>"},
+		"parsed by": {"<!-- Parsed by mw1423 -->", "<!-- Parsed by mw99 -->"},
+		"MediaWiki": {`<script>RLQ.push(function(){mw.config.set({"wgBackendResponseTime":141});});</script>`,
+			`<script>RLQ.push(function(){mw.config.set({"wgBackendResponseTime":96});});</script>`},
 		"two segments": {"12:00\n<!-- 1 -->", "13:00\n<!-- 2 -->"},
 	} {
 		old, now := page("text", c[0]), page("text", c[1])
@@ -67,6 +72,9 @@ func TestWhatIsAChange(t *testing.T) {
 		"long version": {"<p>Latest release: 4.19.24</p>", "<p>Latest release: 4.20.24</p>"},
 		"price":        {"<td>12.50 EUR</td>", "<td>13.50 EUR</td>"},
 		"comments":     {"<p>3 comments</p>", "<p>4 comments</p>"},
+		"name":         {"<p>Now with Foo2</p>", "<p>Now with Foo3</p>"},
+		"candidate":    {"<p>Version rc1, 3 May 2026</p>", "<p>Version rc2, 9 May 2026</p>"},
+		"other name":   {"<p>Generated in 0.03 s by web02</p>", "<p>Generated in 0.12 s by db02</p>"},
 		"year":         {"<p>Copyright 2025</p>", "<p>Copyright 2026</p>"},
 		"dated link":   {`<a href="news-2026-11-20.html">news</a>`, `<a href="news-2026-11-21.html">news</a>`},
 		"image":        {`<img src="graph.png?t=1763624096">`, `<img src="graph.png?t=1763624199">`},
