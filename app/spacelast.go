@@ -90,11 +90,15 @@ func lastOf(st *store.State, name, mirror string, urls []string) (all space.Last
 	return all, err
 }
 
-// lastRecord finds the newest version of a mirror that has a URL, 0 for none, and the record then.
+// lastRecord finds the newest version of a mirror that has a URL, and the record then. 0 is none, or that the
+// published version has it, as while a rollback holds.
 func lastRecord(s *store.Site, u site.URL) (rec store.Resource, version int, err error) {
 	history, err := s.Versions.History(u)
-	for _, v := range slices.Backward(history) {
+	for i, v := range slices.Backward(history) {
 		if v.Known && v.Record.InSet && v.Record.Body != store.NoBody {
+			if i == len(history)-1 {
+				break
+			}
 			return v.Record, v.Version.Number, err
 		}
 	}

@@ -294,6 +294,22 @@ func TestSpaceServed(t *testing.T) {
 	}
 }
 
+// While a rollback holds, links lead to the published page that the site has no more, not to a copy of it.
+func TestSpaceLastWhileARollbackHolds(t *testing.T) {
+	w := newTwoSites(t)
+	put(t, w.app.Jobs, "a.toml", fmt.Sprintf("url = %q\nspace = \"s\"\npolicy = \"full\"\nrepair = true\n"+
+		"polite.delay = \"0s\"\npolite.factor = 0\n", w.a))
+	w.run("a", "b")
+	w.lost.Store(true)
+	w.run("b", "b")
+	if _, err := Rollback(t.Context(), w.app, "b", 1); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+	w.run("b")
+	w.leads("@@a/index.html", "../@@b/page.html#top")
+}
+
 // A page that the site of b has no more is there for a, which repairs, in the space, on a server and in an
 // export, as the last version of b had it.
 func TestSpaceLast(t *testing.T) {
