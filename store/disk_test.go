@@ -137,6 +137,50 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
+// A site whose log was cut short by a full disk can be opened on that disk, so that gc can free space there.
+func TestOpenOnFullDisk(t *testing.T) {
+	dir, ok := mountTmpfs(t, "1500k")
+	if !ok {
+		return
+	}
+	st, s := openTest(t, dir, Options{})
+	kept, err := fill(t, s, 0)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	s.db.redo.append(redoTransaction, 0, random(1<<20, 1))
+	if s.db.redo.file != nil {
+		t.Fatal("an entry of a megabyte was written")
+	}
+	if err := s.db.Update(func(tx *transaction) error { // one that the log does not have
+		return tx.Bucket(bMeta).Put(kPack, tx.Bucket(bMeta).Get(kPack))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	filler := filepath.Join(dir, "filler")
+	for n := 1 << 16; n > 0; n /= 2 {
+		f, err := os.OpenFile(filler, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		for err == nil {
+			_, err = f.Write(make([]byte, n))
+		}
+		f.Close()
+	}
+	st, s = openTest(t, dir, Options{})
+	if n, err := s.Records.Known(); err != nil || int(n) != kept {
+		t.Errorf("%d URLs are known, %d were kept, %v", n, kept, err)
+	}
+	closeTest(t, st, s)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	st, s = openTest(t, dir, Options{})
+	if s.db.redo.file == nil {
+		t.Error("with room there is no log")
+	}
+	closeTest(t, st, s)
+}
+
 // While a tree is built the disk becomes full: the published one stays, and the next build begins again.
 func TestDiskFullWhilePublishing(t *testing.T) {
 	dir, ok := mountTmpfs(t, "1500k")

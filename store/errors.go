@@ -52,7 +52,7 @@ type DiskError struct {
 func (e *DiskError) Error() string {
 	hint := ""
 	switch {
-	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
+	case isFull(e.Err):
 		hint = " (free some space and run again; nothing is lost)"
 	case isLoss(e.Err):
 		hint = " (the disk failed: check it with smartctl -a; what was committed before is kept)"
@@ -63,6 +63,9 @@ func (e *DiskError) Error() string {
 }
 
 func (e *DiskError) Unwrap() error { return e.Err }
+
+// isFull reports whether an error says that the disk, or a quota of it, is full.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // diskErr makes a DiskError of what the system said; what we said ourselves stays as it is.
 func diskErr(op string, err error) error {

@@ -290,7 +290,7 @@ func (s *Site) start(f *siteFolder) error {
 		return s.db.damaged(err)
 	}
 	if (s.db.redo != nil) && (s.db.redo.file == nil) {
-		if err := s.db.checkpoint(); err != nil {
+		if err := s.db.beginLog(); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,22 @@ func (d *database) checkpoint() error {
 	})
 }
 
+// beginLog begins a log that does not lead to the database. On a full disk the segments that are of no use go
+// first; when that does not suffice there is no log until the site is opened again, because gc and other
+// commands that free space must be able to open it.
+func (d *database) beginLog() error {
+	err := d.checkpoint()
+	if isFull(err) {
+		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
+			err = d.checkpoint()
+		}
+	}
+	if isFull(err) {
+		return nil
+	}
+	return err
+}
+
 // dump passes changes to add that lead from nothing to what the database holds, and returns the last of them.
 func (t *transaction) dump(add func(changes []byte) error) (buf []byte, err error) {
 	var tallies []byte

@@ -276,13 +276,18 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 	}
 	if err != nil {
 		f.Close()
-		return diskErr("begin log", err)
+		return diskErr("begin log", errors.Join(err, removeIn(l.root, redoAside)))
 	}
 	l.file, l.tail, l.base = f, next.tail, next.tail.size
 	l.num++
+	return l.removeBefore(l.num)
+}
+
+// removeBefore removes the segments with numbers below num.
+func (l *redoLog) removeBefore(num uint32) error {
 	nums, err := redoSegments(l.root)
 	for _, n := range nums {
-		if (err == nil) && (n < l.num) {
+		if (err == nil) && (n < num) {
 			err = diskErr("remove log", l.root.Remove(redoName(n)))
 		}
 	}
