@@ -70,6 +70,18 @@ func TestMaxState(t *testing.T) {
 		}
 		os.Remove(other)
 	})
+
+	// A loss of power left the measurement empty: it is made again.
+	if err := os.WriteFile(filepath.Join(m.Dir, "sites", "test", "fact.sizes"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Run()
+	withSite(t, m, func(st *store.State, _ *store.Site) {
+		if again, err := mirror.SizesOf(st, "test"); err != nil || again == nil || again.Bodies != size.Bodies {
+			t.Errorf("sizes %+v, %v", again, err)
+		}
+	})
+
 	m.Set("limits.max_state", fmt.Sprintf(`"%dB"`, size.Total()-500_000))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)

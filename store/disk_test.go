@@ -244,7 +244,7 @@ func TestReadOnlyState(t *testing.T) {
 	var disk *DiskError
 	_, err = st.OpenSite("x")
 	if !errors.As(err, &disk) || !errors.Is(err, syscall.EROFS) ||
-		!strings.Contains(err.Error(), "read-only file system)") {
+		!strings.Contains(err.Error(), "mount it writable)") {
 		t.Errorf("%v", err)
 	}
 	if err := st.AddRun(RunRecord{Site: "x"}); !errors.As(err, &disk) {

@@ -57,7 +57,7 @@ func (e *DiskError) Error() string {
 	case isLoss(e.Err):
 		hint = " (the disk failed: check it with smartctl -a; what was committed before is kept)"
 	case errors.Is(e.Err, syscall.EROFS):
-		hint = " (the state directory is on a read-only file system)"
+		hint = " (the state directory is on a read-only file system: see dmesg, and mount it writable)"
 	}
 	return fmt.Sprintf("%s: %v%s", e.Op, e.Err, hint)
 }

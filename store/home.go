@@ -143,5 +143,14 @@ func (s *home) noteFile(name string, data []byte) error {
 
 // keep replaces a file of the site's folder.
 func (s *home) keep(name string, v []byte) error {
-	return diskErr("write "+name, keepIn(s.root, name, v))
+	return diskErr("write "+name, keepIn(s.root, name, v, false))
+}
+
+// keepSynced is keep for a file that a loss of power must not empty.
+func (s *home) keepSynced(name string, v []byte) error {
+	err := keepIn(s.root, name, v, !s.volatile)
+	if err == nil && !s.volatile {
+		err = syncDir(s.dir)
+	}
+	return diskErr("write "+name, err)
 }

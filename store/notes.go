@@ -124,7 +124,7 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	if err := s.keep(lastingFact+name, v); err != nil {
+	if err := s.keepSynced(lastingFact+name, v); err != nil {
 		return err
 	}
 	return s.SetFact(name, v)

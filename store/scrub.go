@@ -43,8 +43,12 @@ func keepBeside(s *State, site, name string, v []byte) error {
 
 // writeSynced replaces a file by one that is on the disk.
 func writeSynced(dir *os.Root, name string, v []byte, sync bool) error {
-	aside := "." + name + ".new"
-	f, err := dir.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	return replaceIn(dir, "."+name+".new", name, v, 0o644, sync)
+}
+
+// replaceIn writes a file aside and gives it its name.
+func replaceIn(dir *os.Root, aside, name string, v []byte, mode os.FileMode, sync bool) error {
+	f, err := dir.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}

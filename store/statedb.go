@@ -45,7 +45,7 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 			continue
 		}
 		if err == nil {
-			err = errors.Join(keepIn(dir, jobRecordName, v), dir.Close())
+			err = errors.Join(keepIn(dir, jobRecordName, v, false), dir.Close())
 		}
 		if err != nil {
 			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName,
@@ -54,9 +54,9 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 	}
 }
 
-// keepIn replaces a file that only the owner may read; nil removes it. It is not synced: what is lost with
-// the power is only missing when mirror.db is too.
-func keepIn(dir *os.Root, name string, v []byte) error {
+// keepIn replaces a file that only the owner may read; nil removes it. Spare copies are not synced: what of
+// them is lost with the power is only missing when mirror.db is too.
+func keepIn(dir *os.Root, name string, v []byte, sync bool) error {
 	if v == nil {
 		return removeIn(dir, name)
 	}
@@ -64,10 +64,7 @@ func keepIn(dir *os.Root, name string, v []byte) error {
 	if err := removeIn(dir, aside); err != nil { // of a process that was killed, with another mode, maybe
 		return err
 	}
-	if err := dir.WriteFile(aside, v, 0o600); err != nil {
-		return err
-	}
-	return dir.Rename(aside, name)
+	return replaceIn(dir, aside, name, v, 0o600, sync)
 }
 
 // removeIn removes a file that may be missing.

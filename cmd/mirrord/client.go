@@ -59,6 +59,11 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 		}
 	case errors.Is(err, control.ErrGone):
 		return &app.Error{Kind: app.Partial, Err: err}
+	case errors.Is(err, control.ErrConflict) && !r.Accept: // one of another kind is under way
+		return &app.Error{
+			Kind: app.Locked,
+			Err:  fmt.Errorf("%w; wait for it, or end it: mirrord cancel %s", err, name),
+		}
 	case err != nil:
 		return clientError(err)
 	case run == nil:

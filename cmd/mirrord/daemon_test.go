@@ -235,6 +235,8 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^about: started$", "run-now", "about", "--wait=false")
 	<-asked
 	d.do(exitOK, "^about: a run is under way$", "run-now", "about", "--wait=false")
+	d.do(exitLocked, "a run is under way; wait for it, or end it: mirrord cancel about",
+		"run-now", "about", "--full")
 	d.do(exitOK, "^about +new, running", "status")
 	d.do(exitOK, "running since .*\n", "status", "about")
 	ctx, leave := context.WithCancel(t.Context())

@@ -124,7 +124,7 @@ func printStatuses(a *cli, all status.All) error {
 		return a.printJSON(list)
 	}
 	if len(list) == 0 {
-		a.printf("no jobs in %s and no mirrors yet\n", a.jobsDir())
+		a.printf("no jobs in %s; mirrord init URL writes one\n", a.jobsDir())
 		return nil
 	}
 	t := table{

@@ -103,11 +103,13 @@ func Measure(s *session.Session, published bool) {
 		return
 	}
 	z, err := SizesOf(s.Options.State, s.Site.Name)
-	if err == nil {
-		old := (z == nil) || (z.Trees == 0) || (s.Now().Sub(z.At) >= measuredEvery) // 0: there was no version
-		if (z == nil) || (published && old) {
-			_, err = measure(s.Site)
-		}
+	if err != nil {
+		s.Log.Warn("what the mirror takes on the disk cannot be read and is measured again", "err", err)
+		z = nil
+	}
+	old := (z == nil) || (z.Trees == 0) || (s.Now().Sub(z.At) >= measuredEvery) // 0: there was no version
+	if (z == nil) || (published && old) {
+		_, err = measure(s.Site)
 	}
 	if err != nil {
 		s.Log.Warn("what the mirror takes on the disk is not known", "err", err)
