@@ -110,6 +110,50 @@ func TestPackageContents(t *testing.T) {
 	}
 }
 
+// The documents lie in the package as they do here, so that their links and pictures are found; that of the
+// licence is in copyright.
+func TestPackagedLinks(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(packaging, "nfpm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const doc = "/usr/share/doc/mirrord"
+	at := map[string]string{doc + "/LICENSE": ""} // sources by their names in the package
+	for _, m := range regexp.MustCompile(`(?m)^  - src: (\S+)\n    dst: (\S+)$`).FindAllStringSubmatch(string(data), -1) {
+		list, err := filepath.Glob(filepath.Join("../..", m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			if name := m[2]; strings.HasSuffix(name, "/") {
+				at[name+filepath.Base(f)] = f
+			} else {
+				at[name] = f
+			}
+		}
+	}
+	link, n := regexp.MustCompile(`\]\(([^):#\s]+)(?:#[^)\s]*)?\)`), 0
+	for name, src := range at {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			n++
+			to := filepath.Join(filepath.Dir(name), m[1])
+			if _, ok := at[to]; !ok {
+				t.Errorf("%s leads to %s, which is not in the package", name, to)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d links", n)
+	}
+}
+
 // A command that finds no daemon, but the socket at which systemd starts it, is answered by that daemon.
 // Where systemd does not listen any more, the command goes on without.
 func TestSocketStartsTheDaemon(t *testing.T) {
