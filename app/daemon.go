@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/notify"
 	"mirrord/scheduler"
@@ -155,7 +156,7 @@ func (d *Daemon) Line() string {
 	for i := range all.Jobs {
 		counts[all.Jobs[i].Health]++
 	}
-	s := fmt.Sprintf("%d jobs, %d running", len(all.Jobs), all.Daemon.Running)
+	s := fmt.Sprintf("%s, %d running", count.Of(len(all.Jobs), "job"), all.Daemon.Running)
 	for _, h := range status.Healths()[2:] {
 		if n := counts[h]; n > 0 {
 			s += fmt.Sprintf(", %d %s", n, h)

@@ -77,7 +77,7 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 		to = vs[len(vs)-1].Number
 	}
 	if r.Since.After(a.now()) {
-		return nil, Usagef("diff %s: %s has not come yet", name, r.Since.Format("2006-01-02 15:04"))
+		return nil, Usagef("diff %s: %s has not come yet", name, r.Since.Format("2006-01-02 15:04 MST"))
 	}
 	if !r.Since.IsZero() {
 		from = versionAt(vs, r.Since)

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"mirrord/internal/count"
 	"mirrord/internal/diff"
 	"mirrord/mirror"
 )
@@ -110,7 +111,7 @@ func writeDir(w io.Writer, d *diff.Dir, depth int) {
 		fmt.Fprintf(w, "\t\t\t\t    %sand %d more\n", indent, d.More)
 	}
 	if d.MoreDirs > 0 {
-		fmt.Fprintf(w, "\t\t\t\t    %sand %d more directories\n", indent, d.MoreDirs)
+		fmt.Fprintf(w, "\t\t\t\t    %sand %s\n", indent, count.Of(d.MoreDirs, "more directory", "more directories"))
 	}
 }
 

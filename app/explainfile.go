@@ -19,6 +19,7 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
+	"mirrord/internal/count"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/zim"
@@ -193,6 +194,9 @@ func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int
 	return nil
 }
 
+// timeForm is how times are written for people.
+const timeForm = "2006-01-02 15:04:05 MST"
+
 // WriteText writes the explanation for people.
 func (x *FileExplanation) WriteText(w io.Writer) error {
 	var b strings.Builder
@@ -202,7 +206,7 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 	case e != nil:
 		in := fmt.Sprintf("%s (%s)", x.File, x.Form)
 		if x.Version > 0 {
-			in += fmt.Sprintf(", version %d of %s", x.Version, x.Retrieved.UTC().Format(time.DateTime))
+			in += fmt.Sprintf(", version %d of %s", x.Version, x.Retrieved.UTC().Format(timeForm))
 		}
 		if x.Since > 0 {
 			in += fmt.Sprintf(", new or changed since version %d", x.Since)
@@ -213,10 +217,10 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 		line("size", e.Size)
 		line("sha256", e.SHA256)
 		if !e.Modified.IsZero() {
-			line("modified", e.Modified.UTC().Format(time.DateTime))
+			line("modified", e.Modified.UTC().Format(timeForm))
 		}
 	case len(x.Answers) > 0:
-		line("in", fmt.Sprintf("%s (%s), %d crawls", x.File, x.Form, x.Crawls))
+		line("in", fmt.Sprintf("%s (%s), %s", x.File, x.Form, count.Of(x.Crawls, "crawl")))
 	case x.Since > 0:
 		line("in", fmt.Sprintf("nothing: %s has what version %d has since version %d; this is as it was, or not "+
 			"in the mirror", x.File, x.Version, x.Since))
@@ -228,7 +232,7 @@ func (x *FileExplanation) WriteText(w io.Writer) error {
 		if l.Revisit {
 			what = "the same as before"
 		}
-		line("answer", fmt.Sprintf("%s crawl %d, %s, %s at offset %d", l.At.Format(time.DateTime), l.Crawl, what,
+		line("answer", fmt.Sprintf("%s crawl %d, %s, %s at offset %d", l.At.UTC().Format(timeForm), l.Crawl, what,
 			l.File, l.Offset))
 	}
 	b.WriteString(strings.ReplaceAll(x.Head, "\r\n", "\n"))

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/notify"
@@ -241,7 +242,8 @@ func (h *hooked) run(ctx context.Context, key string, args []string, in *HookInp
 	}
 	if most := h.job.Hooks.Timeout; most > 0 {
 		var end context.CancelFunc
-		ctx, end = context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than hooks.timeout = %v", most))
+		ctx, end = context.WithTimeoutCause(ctx, most,
+			fmt.Errorf("it took longer than hooks.timeout = %s", count.Span(most)))
 		defer end()
 	}
 	child := notify.Child{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -285,7 +286,7 @@ func robotsText(j *job.Job, r *fetch.Robots) string {
 		text = fmt.Sprintf("there is none (status %d): everything is allowed", r.Status)
 	}
 	if d, ok := r.CrawlDelay(); ok {
-		text += fmt.Sprintf("; Crawl-delay %v", d)
+		text += "; Crawl-delay " + count.Span(d)
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/replay"
 )
@@ -42,8 +43,8 @@ func priced(a *App, name string) (*job.Job, *replay.History, replay.Options, err
 	o.MaxAge, o.PriceMB = j.Limits.MaxSkipTime, j.Adaptive.PriceMB
 	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
-		return nil, nil, o, fmt.Errorf("%s: %d complete runs so far, and prices are told by %d: mirrord run-now %s",
-			name, n, o.Train+leastSteps, name)
+		return nil, nil, o, fmt.Errorf("%s: %s so far, and prices are told by %d: mirrord run-now %s",
+			name, count.Of(n, "complete run"), o.Train+leastSteps, name)
 	}
 	return j, h, o, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/replica/collections"
 	"mirrord/replica/hash"
 	"mirrord/replica/hosts"
@@ -84,7 +85,7 @@ func fullerHost(v *hosts.PairVerdict, known [2]int) string {
 			const form = "%d of %d pages that were compared have less on %s"
 			return fuller(i, fmt.Sprintf(form, v.Cut[other], v.Answered, names[other]))
 		case v.Cut[0] == v.Cut[1] && differ(known[i], known[other]):
-			return fuller(i, fmt.Sprintf("%d pages, the other %d", known[i], known[other]))
+			return fuller(i, fmt.Sprintf("%s, the other %d", count.Of(known[i], "page"), known[other]))
 		}
 	}
 	for i, other := range [2]int{1, 0} {
@@ -264,8 +265,8 @@ func clusterOf(c *collections.DirCluster, facts map[collections.Address]*copyFac
 	if len(whole) > 1 {
 		out.Suggestion = suggestCopy(out.Copies, len(whole), why)
 	} else {
-		const form = "%s is the fullest, with %d pages; the others have parts of it"
-		out.Suggestion = fmt.Sprintf(form, out.Copies[0].At, out.Copies[0].Pages)
+		const form = "%s is the fullest, with %s; the others have parts of it"
+		out.Suggestion = fmt.Sprintf(form, out.Copies[0].At, count.Of(out.Copies[0].Pages, "page"))
 	}
 	return out
 }
@@ -289,7 +290,7 @@ func bestCopy(copies []collections.Copy, facts map[collections.Address]*copyFact
 		}
 	}
 	if why == "" {
-		why = fmt.Sprintf("%d pages; no difference was seen", copies[best].Pages)
+		why = count.Of(copies[best].Pages, "page") + "; no difference was seen"
 		if n := facts[copies[best].Address].compared; n > 0 {
 			why += fmt.Sprintf(" in the %d that were compared", n)
 		}
@@ -309,35 +310,29 @@ func suggestCopy(copies []ReplicaCopy, n int, why string) string {
 	}
 	var rest []string
 	if same > 0 {
-		rest = append(rest, places(same)+" nearly all of it")
+		rest = append(rest, count.Of(same, "other place has", "other places have")+" nearly all of it")
 	}
 	if most > 0 {
-		rest = append(rest, places(most)+" as many pages, not all of them the same")
+		rest = append(rest,
+			count.Of(most, "other place has", "other places have")+" as many pages, not all of them the same")
 	}
 	return fmt.Sprintf("mirror %s once (%s); %s", copies[0].At, why, strings.Join(rest, ", "))
-}
-
-func places(n int) string {
-	if n == 1 {
-		return "1 other place has"
-	}
-	return fmt.Sprintf("%d other places have", n)
 }
 
 // isBetter says by what a copy of n pages is fuller or fresher than one of m; "" when it is not.
 func isBetter(n, m int, a, b *copyFact) string {
 	switch {
 	case differ(n, m):
-		return fmt.Sprintf("the fullest: %d pages, others %d", n, m)
+		return fmt.Sprintf("the fullest: %s, others %d", count.Of(n, "page"), m)
 	case differ(m, n):
 		return ""
 	case differ(a.words, b.words):
-		return fmt.Sprintf("the fullest: %d words in %d pages, others %d", a.words, a.compared, b.words)
+		return fmt.Sprintf("the fullest: %d words in %s, others %d", a.words, count.Of(a.compared, "page"), b.words)
 	case differ(b.words, a.words):
 		return ""
 	case a.modified.After(b.modified) && !b.modified.IsZero():
 		const form = "the freshest: changed on %s, others on %s"
-		return fmt.Sprintf(form, a.modified.Format(time.DateTime), b.modified.Format(time.DateTime))
+		return fmt.Sprintf(form, a.modified.UTC().Format(timeForm), b.modified.UTC().Format(timeForm))
 	}
 	return ""
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"mirrord/control"
+	"mirrord/internal/count"
 	"mirrord/mirror/render"
 	"mirrord/status"
 	"mirrord/store"
@@ -249,12 +250,12 @@ func (r *replicaPages) addElsewhere() ([]ReplicaNode, error) {
 
 // Line says in one line what a node has said.
 func (n *ReplicaNode) Line() string {
-	s := "node " + n.Node + ": " + mirrorsOf(n.Jobs)
+	s := "node " + n.Node + ": " + count.Of(n.Jobs, "mirror")
 	switch {
 	case n.Depot:
-		s = "the depot: " + mirrorsOf(n.Jobs)
+		s = "the depot: " + count.Of(n.Jobs, "mirror")
 	case n.Node == "":
-		s = mirrorsOf(n.Jobs)
+		s = count.Of(n.Jobs, "mirror")
 	}
 	if n.AsOf != nil {
 		s += ", as of " + status.TimeText(n.AsOf.Local())
@@ -276,13 +277,6 @@ func joined(a, b string) string {
 		return b
 	}
 	return a + "; " + b
-}
-
-func mirrorsOf(n int) string {
-	if n == 1 {
-		return "1 mirror"
-	}
-	return fmt.Sprintf("%d mirrors", n)
 }
 
 // gatherWithin is how long the daemon may take to bring what other nodes know. What has come counts then.

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/access"
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/status"
 )
 
@@ -135,7 +136,7 @@ func jobFeed(v *visit) error {
 	title := v.o.Daemon.Titles([]string{v.job})[v.job].Title
 	entries := make([]atomEntry, 0, len(vs))
 	for _, x := range slices.Backward(vs) {
-		summary := fmt.Sprintf("%d files added, %d changed, %d removed", x.Added, x.Changed, x.Removed)
+		summary := fmt.Sprintf("%s added, %d changed, %d removed", count.Of(x.Added, "file"), x.Changed, x.Removed)
 		entries = append(entries, v.entry(v.job, title, x.Number, x.Time, summary))
 	}
 	return v.sendFeed(cmp.Or(title, v.job), v.job, entries)

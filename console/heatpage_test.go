@@ -213,7 +213,7 @@ func TestHeatCost(t *testing.T) {
 	b.login(Read)
 	got := parse(t, b.want(http.StatusOK, "What was saved", "/jobs/site/changes", nil)).Find("#cost + dl").Text()
 	for _, want := range []string{
-		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 runs with changes", "all was looked at",
+		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 run with changes", "all was looked at",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)

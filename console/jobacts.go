@@ -15,6 +15,7 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 )
 
@@ -70,7 +71,7 @@ func gcJob(v *visit) error {
 		if e, is := errors.AsType[*app.Error](err); is && d.Problem != "" {
 			err = &app.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
 		}
-		about := fmt.Sprintf("%d versions, %s", len(d.Versions), d.Freed)
+		about := fmt.Sprintf("%s, %s", count.Of(len(d.Versions), "version"), d.Freed)
 		return v.done(act{what: "gc", about: about}, err, jobPath(v.job, "")+"?said=gc")
 	}
 	return v.done(act{what: "gc"}, err, jobPath(v.job, "")+"?said=gc")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/status"
 )
 
@@ -76,7 +77,7 @@ func jobPage(v *visit) error {
 	for _, r := range runs {
 		d.Runs = append(d.Runs, ranRun{
 			Run:   r,
-			Took:  r.Ended.Sub(r.Started).Round(time.Second).String(),
+			Took:  count.Span(r.Ended.Sub(r.Started)),
 			Saved: savedText(r.Spared),
 		})
 	}

@@ -23,8 +23,8 @@ type listed struct {
 	At    string // where it is served; ""
 }
 
-// count is how many jobs are in a state that needs somebody.
-type count struct {
+// tally is how many jobs are in a state that needs somebody.
+type tally struct {
 	N    int
 	What status.Health
 }
@@ -33,7 +33,7 @@ type count struct {
 type mirrors struct {
 	Daemon      status.Daemon
 	All         int // jobs
-	Counts      []count
+	Counts      []tally
 	Rows        []listed
 	Page, Pages int
 	Q, By       string
@@ -68,7 +68,7 @@ func listPage(v *visit) error {
 			m.By = byWorst
 		}
 	}
-	m.Counts = counted(all.Jobs)
+	m.Counts = tallied(all.Jobs)
 	jobs := all.Jobs
 	if m.Q != "" {
 		jobs = v.named(jobs, m.Q)
@@ -90,15 +90,15 @@ func listPage(v *visit) error {
 	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
 }
 
-// counted are the states that need somebody, with how many jobs are in them.
-func counted(jobs []status.Job) (out []count) {
+// tallied are the states that need somebody, with how many jobs are in them.
+func tallied(jobs []status.Job) (out []tally) {
 	n := map[status.Health]int{}
 	for i := range jobs {
 		n[jobs[i].Health]++
 	}
 	for _, h := range append(status.Healths()[1:], app.Broken) {
 		if n[h] > 0 {
-			out = append(out, count{n[h], h})
+			out = append(out, tally{n[h], h})
 		}
 	}
 	return out

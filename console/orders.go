@@ -15,6 +15,7 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
+	"mirrord/internal/count"
 )
 
 // orderData is what the order form shows.
@@ -147,7 +148,7 @@ func (v *visit) orderRow(o orders.Ordered) orderRow {
 }
 
 // Minutes is about how long an order waits.
-func (r orderRow) Minutes() string { return r.Place.Wait.Round(time.Minute).String() }
+func (r orderRow) Minutes() string { return count.Span(r.Place.Wait.Round(time.Minute)) }
 
 // Takes is how long all that the preview estimates takes at least.
 func (r orderRow) Takes() time.Duration { return r.Ordered.Takes() }

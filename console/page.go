@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/status"
 	"mirrord/store"
@@ -37,7 +39,7 @@ func parsePages() (*template.Template, error) {
 		"size": mirror.Bytes,
 		"age":  status.Age,
 		"rate": rateText,
-		"gap":  func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() },
+		"gap":  count.Span,
 
 		"address": addressAttr,
 
@@ -45,6 +47,7 @@ func parsePages() (*template.Template, error) {
 		"forms":  orders.Forms,
 		"path":   jobPath,
 		"add":    func(a, b int) int { return a + b },
+		"n":      counted,
 		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
@@ -54,6 +57,11 @@ func parsePages() (*template.Template, error) {
 // quotes and parentheses in addresses, which makes the URL in one of a Memento another URL.
 func addressAttr(name, to string) template.HTMLAttr {
 	return template.HTMLAttr(name + `="` + html.EscapeString(to) + `"`)
+}
+
+// counted is count.Of for any kind of integer.
+func counted(n any, one string, many ...string) string {
+	return count.Of(reflect.ValueOf(n).Int(), one, many...)
 }
 
 // rateText is the rate at which the bytes of a run come; "" while it cannot be told.

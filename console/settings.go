@@ -14,6 +14,7 @@ import (
 	"mirrord/access"
 	"mirrord/app"
 	"mirrord/app/orders"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/status"
 	"mirrord/store"
@@ -154,7 +155,7 @@ func logoutUser(v *visit) error {
 	v.share(v.r) // also sessions that have just begun elsewhere
 	n := v.logins.endUser(name)
 	v.share(v.r)
-	return v.done(act{what: "log a user out", about: fmt.Sprintf("%s: %d sessions", name, n)}, nil,
+	return v.done(act{what: "log a user out", about: fmt.Sprintf("%s: %s", name, count.Of(n, "session"))}, nil,
 		"/users?said=out")
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 )
 
 // spaceView is a space as its page shows it.
@@ -83,7 +84,7 @@ func viewSpace(s *app.LookedSpace) spaceView {
 		case m.Gone:
 			row.Note = "has left; pages that could not be made again lead to it"
 		case len(m.Stale) > 0:
-			row.Note = fmt.Sprintf("%d pages could not be made again", len(m.Stale))
+			row.Note = count.Of(len(m.Stale), "page") + " could not be made again"
 		}
 		for _, to := range m.To {
 			row.To = append(row.To, spaceEdge(to))
@@ -146,7 +147,7 @@ func drawSpace(rows []spaceRow) *spaceGraph {
 			ex, ey := mx+(to[0]-mx)*end, my+(to[1]-my)*end
 			g.Edges = append(g.Edges, graphEdge{
 				Path:  fmt.Sprintf("M%.0f %.0fQ%.0f %.0f %.0f %.0f", from[0], from[1], mx, my, ex, ey),
-				What:  fmt.Sprintf("%s leads to %d files of %s", r.Name, e.Links, e.Name),
+				What:  fmt.Sprintf("%s leads to %s of %s", r.Name, count.Of(e.Links, "file"), e.Name),
 				Thick: fmt.Sprintf("%.1f", min(6, 1+math.Log10(float64(max(1, e.Links)))*1.5)),
 			})
 		}

@@ -41,7 +41,7 @@ func TestViewSpace(t *testing.T) {
 	if by := d.Rows[0].By; len(by) != 1 || by[0] != (spaceEdge{"b", 2}) {
 		t.Errorf("%+v", by)
 	}
-	if !strings.Contains(d.Rows[1].Note, "1 pages") || !strings.Contains(d.Rows[2].Note, "locked") {
+	if !strings.Contains(d.Rows[1].Note, "1 page ") || !strings.Contains(d.Rows[2].Note, "locked") {
 		t.Errorf("%+v", d.Rows)
 	}
 	s.Mirrors = s.Mirrors[:1]
@@ -91,7 +91,7 @@ func TestSpacesPage(t *testing.T) {
 		t.Error(none)
 	}
 	for _, want := range []string{
-		`<a href="/spaces" aria-current="page">Spaces</a>`, "site leads to 1 files of other", ">other 1<",
+		`<a href="/spaces" aria-current="page">Spaces</a>`, "site leads to 1 file of other", ">other 1<",
 		"stays as it was: &lt;script&gt;", "2 pages have 4 links to other mirrors",
 	} {
 		if !strings.Contains(page, want) {

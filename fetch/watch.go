@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // limitError is the cause with which a watch ends an attempt.
@@ -21,7 +23,7 @@ type limitError struct {
 	after time.Duration
 }
 
-func (e *limitError) Error() string { return fmt.Sprintf("%s after %v", e.what, e.after) }
+func (e *limitError) Error() string { return fmt.Sprintf("%s after %s", e.what, count.Span(e.after)) }
 
 // The phases of an attempt, as far as its clock is concerned.
 const (

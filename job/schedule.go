@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"mirrord/internal/count"
 )
 
 // MinEvery is the shortest interval of "@every".
@@ -59,7 +61,7 @@ func ParseSchedule(spec string) (Schedule, error) {
 	if !strings.HasPrefix(s, "@") {
 		f := strings.Fields(s)
 		if len(f) != 5 {
-			return Schedule{}, problemf(fieldsHint(s, f), "schedule %q has %s", spec, plural(len(f), "field"))
+			return Schedule{}, problemf(fieldsHint(s, f), "schedule %q has %s", spec, count.Of(len(f), "field"))
 		}
 		if f[2] != "*" && f[4] != "*" && f[2] != "?" && f[4] != "?" &&
 			(strings.HasPrefix(f[2], "*") || strings.HasPrefix(f[4], "*")) {
@@ -185,13 +187,6 @@ func fieldsHint(s string, f []string) string {
 		return fmt.Sprintf("there is no field for seconds: did you mean %q?", strings.Join(f[1:], " "))
 	}
 	return `five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func scheduleHint(s string) string {

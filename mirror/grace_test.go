@@ -97,8 +97,8 @@ func TestScheduledPublishWaits(t *testing.T) {
 			most, waits time.Duration
 			says        string
 		}{
-			{3, 30 * time.Minute, 10 * time.Minute, "publishing waited 10m0s, because there were 2 trees"},
-			{4, 6 * time.Minute, 6 * time.Minute, "the tree of version 2 was brought forward 54m0s before"},
+			{3, 30 * time.Minute, 10 * time.Minute, "publishing waited 10m, because there were 2 trees"},
+			{4, 6 * time.Minute, 6 * time.Minute, "the tree of version 2 was brought forward 54m before"},
 		} {
 			b.change(3, c.version)
 			turn := &waitingTurn{now: time.Now}

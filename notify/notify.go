@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/status"
 )
@@ -176,8 +177,8 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 		m := m
 		if m.Dropped = dropped; dropped > 0 {
 			m.Text += fmt.Sprintf(
-				"%d messages before this one were held back, because there were more than %d an hour: mirrord status\n",
-				dropped, n.o.PerHour)
+				"%s held back, because there were more than %d an hour: mirrord status\n",
+				count.Of(dropped, "message before this one was", "messages before this one were"), n.o.PerHour)
 		}
 		if err := n.insist(ctx, r, m); err != nil {
 			n.untold.Add(1)
@@ -229,7 +230,8 @@ func (n *Notifier) take(key string) (dropped int, ok bool) {
 
 // try makes one attempt.
 func (n *Notifier) try(ctx context.Context, r receiver, m status.Message) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Timeout, fmt.Errorf("no end after %v", n.o.Timeout))
+	late := fmt.Errorf("no end after %s", count.Span(n.o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Timeout, late)
 	defer cancel()
 	err := r.send(ctx, m)
 	if err != nil && ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mirrord/internal/count"
 	"mirrord/policy"
 )
 
@@ -188,7 +189,7 @@ func (p *Picture) row(s *svg, r *pictureRow, y float64, x func(int) float64, wid
 		label = string(runes[:room/2-1]) + "…" + string(runes[len(runes)-room/2:])
 	}
 	s.text("", 16+10*float64(r.depth), y+10, label)
-	s.text("small", cellsLeft+cellsWidth+6, y+10, fileCount(r.files))
+	s.text("small", cellsLeft+cellsWidth+6, y+10, count.Of(r.files, "file"))
 	const h = cellHeight - 1.5
 	var shades [6]strings.Builder
 	var blind, few, miss strings.Builder
@@ -258,11 +259,4 @@ func (p *Picture) pictureLegend(s *svg, y float64) {
 	disc(&b, x+266, y-4, 2.6)
 	s.path("miss", b.String())
 	s.text("small", x+274, y, "a change was not found")
-}
-
-func fileCount(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/status"
 )
@@ -143,7 +144,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // Alive returns an error when the loop of Run has not come around for too long.
 func (s *Scheduler) Alive() error {
 	if at := s.looked.Load(); at != nil && time.Since(*at) > 3*tick {
-		return fmt.Errorf("the scheduler has not come around for %v", time.Since(*at).Round(time.Second))
+		return fmt.Errorf("the scheduler has not come around for %s",
+			count.Span(time.Since(*at).Round(time.Second)))
 	}
 	return nil
 }
@@ -233,8 +235,8 @@ func (s *Scheduler) stop() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return fmt.Errorf(
-			"%d runs did not end within %v; they go on from their last batch when the daemon starts again",
-			s.state.running, s.o.StopWithin)
+			"%s not end within %s; what did not goes on from its last batch when the daemon starts again",
+			count.Of(s.state.running, "run did", "runs did"), count.Span(s.o.StopWithin))
 	}
 }
 

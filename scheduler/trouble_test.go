@@ -293,7 +293,7 @@ func TestStopWithin(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		cancel()
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "1 runs did not end within 10s") {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "1 run did not end within 10s") {
 			t.Errorf("%v", err)
 		}
 		if d := time.Since(began); d != 10*time.Second {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // Scrub is what the daemon's reading of all stored bytes has come to for one mirror.
@@ -50,7 +52,7 @@ func (j *Job) WithScrub(s *Scrub, fix string) {
 	j.Fix = fix
 	for i := range s.Found {
 		if i == mostProblems {
-			j.Problems = append(j.Problems, fmt.Sprintf("and %d more damaged files", s.Damaged-i))
+			j.Problems = append(j.Problems, "and "+count.Of(s.Damaged-i, "more damaged file"))
 			break
 		}
 		j.Problems = append(j.Problems, s.Found[i].Say())

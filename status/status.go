@@ -17,8 +17,9 @@ package status
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // Health is what is to be thought of a job.
@@ -143,15 +144,12 @@ func (r *Run) GapsText() string {
 		return ""
 	}
 	fresh := r.Gaps - r.KnownGaps
-	text := fmt.Sprintf("%d new and %d known gaps", fresh, r.KnownGaps)
+	text := fmt.Sprintf("%d new and %s", fresh, count.Of(r.KnownGaps, "known gap"))
 	switch {
 	case r.KnownGaps == 0:
-		text = fmt.Sprintf("%d new gaps", fresh)
+		text = count.Of(fresh, "new gap")
 	case fresh == 0:
-		text = fmt.Sprintf("%d known gaps", r.KnownGaps)
-	}
-	if r.Gaps == 1 {
-		text = strings.TrimSuffix(text, "s")
+		text = count.Of(r.KnownGaps, "known gap")
 	}
 	if r.GapsSince != nil {
 		text += " (since " + r.GapsSince.Format(time.DateOnly) + ")"

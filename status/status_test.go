@@ -209,7 +209,7 @@ func TestGapsInWords(t *testing.T) {
 	j := withGaps(true)
 	j.Judge(noon)
 	since := " (since " + j.Last.GapsSince.Format(time.DateOnly) + ")"
-	if got, want := j.Say(), "gaps: 2 new and 1 known gaps"+since; (got != want) || (j.Health != Gaps) {
+	if got, want := j.Say(), "gaps: 2 new and 1 known gap"+since; (got != want) || (j.Health != Gaps) {
 		t.Errorf("%s: %q, want %q", j.Health, got, want)
 	}
 	if !strings.Contains(j.Fix, "mirrord accept x") {
@@ -217,7 +217,7 @@ func TestGapsInWords(t *testing.T) {
 	}
 	m := NewMessage(TellGaps, "mirror.example", *j, noon)
 	if (m.Subject != "mirrord on mirror.example: x has new gaps; the rest is published") ||
-		!strings.Contains(m.Text, "missing: 2 new and 1 known gaps"+since) {
+		!strings.Contains(m.Text, "missing: 2 new and 1 known gap"+since) {
 		t.Errorf("%q\n%s", m.Subject, m.Text)
 	}
 	j.Last.Verdict, j.Last.KnownGaps = VerdictComplete, 3
@@ -344,7 +344,8 @@ func TestSay(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{
-		-time.Hour:       "0s",
+		-time.Hour:       "1s",
+		0:                "1s",
 		45 * time.Second: "45s",
 		12 * time.Minute: "12m",
 		5 * time.Hour:    "5h",

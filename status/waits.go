@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // WaitFor is what a job waits for.
@@ -93,7 +95,7 @@ func (w *Wait) until() string {
 
 // Waiting says what a run waits for, "" when for nothing or for the ordinary gap between requests.
 func (p *Progress) Waiting() string {
-	wait := p.WaitFor.Round(time.Second)
+	wait := count.Span(p.WaitFor.Round(time.Second))
 	switch {
 	case p.WaitWhy == ForTree:
 		return fmt.Sprintf("waiting %s to publish", wait)

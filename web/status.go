@@ -6,18 +6,20 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+	"reflect"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/status"
 )
 
 // statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
 const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 <h1>mirrord</h1>
-<p>{{len .All.Jobs}} jobs, {{.All.Daemon.Running}} runs under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
+<p>{{n (len .All.Jobs) "job"}}, {{n .All.Daemon.Running "run"}} under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
 {{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
 <small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
-{{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{.All.Daemon.Parked}} runs, of {{.All.Daemon.MaxParked}}.{{end}}
+{{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{n .All.Daemon.Parked "run"}}, of {{.All.Daemon.MaxParked}}.{{end}}
 {{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
 {{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
 {{end}}{{if .All.Jobs}}<div class="wide" tabindex="0" role="region" aria-label="Table of jobs"><table>
@@ -30,7 +32,7 @@ const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 {{end}}</pre>{{end}}{{end}}</td>
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
-<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
+<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{n .Requests "request"}}{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
 <td>{{if .Next}}<time datetime="{{iso .Next}}">{{.NextText}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
 {{end}}</tbody></table></div>
 {{else}}<p>There are no jobs yet.</p>
@@ -52,6 +54,7 @@ func NewStatus(all func() status.All) (http.Handler, error) {
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"age":  func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
 		"size": sizeText,
+		"n":    func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
 		"spared": func(r *status.Run) (n int64) {
 			for _, by := range r.Spared {
 				n += by
@@ -86,17 +89,17 @@ func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count is how many jobs are in a state that asks for somebody.
-type count struct {
+// tally is how many jobs are in a state that asks for somebody.
+type tally struct {
 	N    int
 	What status.Health
 }
 
 func (s *statusServer) page(w http.ResponseWriter) {
 	all := s.all()
-	var counts []count
+	var counts []tally
 	for _, h := range status.Healths()[1:] {
-		c := count{What: h}
+		c := tally{What: h}
 		for i := range all.Jobs {
 			if all.Jobs[i].Health == h {
 				c.N++
@@ -109,7 +112,7 @@ func (s *statusServer) page(w http.ResponseWriter) {
 	var b bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&b, "status", struct {
 		All    status.All
-		Counts []count
+		Counts []tally
 		Now    time.Time
 	}{all, counts, s.now()}); err != nil {
 		http.Error(w, "the status cannot be shown", http.StatusInternalServerError)

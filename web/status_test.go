@@ -107,7 +107,7 @@ func TestStatusPage(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"Working: fine.", "Without a turn: 1 runs, of 16.", "www.example: fine; other next",
+		"Working: fine.", "Without a turn: 1 run, of 16.", "www.example: fine; other next",
 	} {
 		if top := doc.Find("p").Text(); !strings.Contains(top, want) {
 			t.Errorf("no %q in %q", want, top)

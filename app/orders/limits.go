@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/status"
@@ -119,14 +120,15 @@ func (l *Limits) left(user string, all queue, being []placement, now time.Time) 
 func (l *Limits) over(o *Ordered, left Remaining) string {
 	switch {
 	case left.Orders < 1:
-		return fmt.Sprintf("you have placed %d orders within a day, which is as many as one may", l.Orders)
+		return fmt.Sprintf("you have placed %s within a day, which is as many as one may",
+			count.Of(l.Orders, "order"))
 	case left.Requests < 1:
-		return fmt.Sprintf("your orders have made %d requests within a day, which is as many as they may",
-			l.Requests)
+		return fmt.Sprintf("your orders have made %s within a day, which is as many as they may",
+			count.Of(l.Requests, "request"))
 	case left.Stored < 1:
 		return fmt.Sprintf("your archives take %s, which is as much as they may; the oldest expire first", l.Stored)
 	case o.Want.Files > left.Files:
-		return fmt.Sprintf("it may have up to %d files, and you have %d left of %d a day", o.Want.Files,
+		return fmt.Sprintf("it may have up to %s, and you have %d left of %d a day", count.Of(o.Want.Files, "file"),
 			max(0, left.Files), l.Files)
 	case o.Want.Size > left.Size:
 		return fmt.Sprintf("it may have up to %s, and you have %s left of %s a day", o.Want.Size,

@@ -17,6 +17,7 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/control"
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
 )
@@ -178,7 +179,8 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 		return Ordered{}, app.Usagef("mail: this daemon sends no mail")
 	}
 	if !who.Operator && s.Left(who.Name).Looks < 1 {
-		return Ordered{}, app.Usagef("you have had %d previews within a day, which is as many as one may", l.Looks)
+		return Ordered{}, app.Usagef("you have had %s within a day, which is as many as one may",
+			count.Of(l.Looks, "preview"))
 	}
 	for {
 		k, err := s.o.Facts.Next()

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/archive"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/reach"
 	"mirrord/site"
@@ -134,7 +135,8 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	case w.Depth < 0:
 		return app.Usagef("depth: %d is no number of links", w.Depth)
 	case w.Delay < l.Delay.Duration():
-		return app.Usagef("delay: the operator allows no gap of less than %v between requests", l.Delay)
+		return app.Usagef("delay: the operator allows no gap of less than %s between requests",
+			count.Span(l.Delay.Duration()))
 	case w.Delay > time.Minute:
 		return app.Usagef("delay: at most a minute")
 	case !w.Start.IsZero() && w.Start.Sub(now) > 31*24*time.Hour:
@@ -197,6 +199,6 @@ func (w *Wish) same(x *Wish) bool { return w.digest() == x.digest() }
 
 // String says in a line what is ordered.
 func (w *Wish) String() string {
-	return fmt.Sprintf("%s: %s, at most %d files and %s, as %s", w.URL, w.Scope, w.Files, w.Size,
+	return fmt.Sprintf("%s: %s, at most %s and %s, as %s", w.URL, w.Scope, count.Of(w.Files, "file"), w.Size,
 		app.Joined(w.Forms, "and"))
 }

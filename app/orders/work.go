@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/status"
 )
@@ -470,7 +471,8 @@ func (o *Ordered) message() (subject, text string) {
 		return subject, fmt.Sprintf("%s\n\n%s/orders/%s\n", o.Why, o.Base, o.Path())
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d files, %s, %s.\n", o.Want.URL, o.Result.Files, mirror.Bytes(o.Result.Bytes),
+	fmt.Fprintf(&b, "%s: %s, %s, %s.\n", o.Want.URL, count.Of(o.Result.Files, "file"),
+		mirror.Bytes(o.Result.Bytes),
 		o.Result.Verdict)
 	for _, why := range o.Result.Reasons {
 		fmt.Fprintf(&b, "  %s\n", why)

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/status"
@@ -293,5 +294,5 @@ func printReloaded(a *cli, re control.Reloaded) {
 			a.printf("  %s\n", p)
 		}
 	}
-	a.printf("%s in force\n", plural(re.Jobs, "job is", "jobs are"))
+	a.printf("%s in force\n", count.Of(re.Jobs, "job is", "jobs are"))
 }

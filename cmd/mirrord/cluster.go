@@ -15,6 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/engine"
+	"mirrord/internal/count"
 )
 
 // clusterCommand has the commands of many machines: what they share, and what brings mirrors from one to
@@ -151,7 +152,7 @@ func printCluster(a *cli, s *clusterState) error {
 		a.printf("keeper %s %s\n", k.Name, how)
 	}
 	for _, n := range s.Nodes {
-		what := []string{fmt.Sprintf("%d hosts", n.Hosts)}
+		what := []string{count.Of(n.Hosts, "host")}
 		if n.Homes > 0 {
 			what = append(what, fmt.Sprintf("home of %d", n.Homes))
 		}
@@ -164,7 +165,7 @@ func printCluster(a *cli, s *clusterState) error {
 		if n.Away {
 			what = append(what, "away: its sites wait")
 		} else {
-			what = append(what, fmt.Sprintf("%d runs at a time", n.Slots), "since "+n.Since.Format(time.RFC3339),
+			what = append(what, count.Of(n.Slots, "run")+" at a time", "since "+n.Since.Format(time.RFC3339),
 				n.Version)
 		}
 		a.printf("node %s: %s\n", n.Name, strings.Join(what, ", "))
@@ -213,7 +214,7 @@ not removed.`,
 					err = forgetNode(ctx, e, args[0])
 				}
 				if err == nil {
-					a.printf("%s is forgotten; it was the home of %d hosts\n", args[0], n)
+					a.printf("%s is forgotten; it was the home of %s\n", args[0], count.Of(n, "host"))
 				}
 				return err
 			})
@@ -244,7 +245,7 @@ copies to them. It returns when all have everything.`,
 					err = engine.SetKeepers(ctx, e, n)
 				}
 				if err == nil {
-					a.printf("%d keepers have everything\n", n)
+					a.printf("%s everything\n", count.Of(n, "keeper has", "keepers have"))
 				}
 				return err
 			})

@@ -13,6 +13,7 @@ import (
 	"mirrord/app"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
+	"mirrord/internal/count"
 	"mirrord/store"
 )
 
@@ -83,7 +84,8 @@ func printPushed(a *cli, s *app.PushedSite) {
 		a.printf("%s: version %d, %s sent (check-in %d)\n", s.Job, s.Version, bytesText(s.Sent), s.Sequence)
 	}
 	if s.Lacks > 0 {
-		a.printf("  %s missing or damaged here: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
+		a.printf("  %s missing or damaged here: see mirrord verify %s\n",
+			count.Of(s.Lacks, "body is", "bodies are"),
 			s.Job)
 	}
 }
@@ -91,7 +93,7 @@ func printPushed(a *cli, s *app.PushedSite) {
 // requestsText says what a store was asked for.
 func requestsText(r *app.Requests) string {
 	text := fmt.Sprintf("%s, %s sent, %s received",
-		plural(int(r.Puts+r.Gets+r.Lists+r.Deletes), "request", "requests"), bytesText(r.Sent),
+		count.Of(int(r.Puts+r.Gets+r.Lists+r.Deletes), "request"), bytesText(r.Sent),
 		bytesText(r.Received))
 	if r.Retries > 0 {
 		text += fmt.Sprintf(", %d repeated", r.Retries)
@@ -157,7 +159,7 @@ func printPulled(a *cli, s *app.PulledSite) {
 			s.Sequence)
 	}
 	if s.Lacks > 0 {
-		a.printf("  %s missing in the depot: see mirrord verify %s\n", plural(s.Lacks, "body is", "bodies are"),
+		a.printf("  %s missing in the depot: see mirrord verify %s\n", count.Of(s.Lacks, "body is", "bodies are"),
 			s.Job)
 	}
 }
@@ -198,7 +200,7 @@ func printDepot(a *cli, d *app.InDepot) {
 	a.printf("%s: cluster %s\n", d.Depot, d.Cluster)
 	for _, p := range d.Sites {
 		a.printf("%s: version %d, %s, check-in %d by %s, %s\n", p.Site, p.Version, bytesText(p.Bytes), p.Sequence,
-			p.Machine, p.Time.Local().Format("2006-01-02 15:04"))
+			p.Machine, timeText(&p.Time))
 	}
 	c := d.Checked
 	if c == nil {
@@ -207,11 +209,12 @@ func printDepot(a *cli, d *app.InDepot) {
 	for _, p := range c.Problems {
 		a.printf("%s\n", p)
 	}
-	a.printf("%d chunks and %d bodies read, %s; ", c.Chunks, c.Bodies, bytesText(c.Bytes))
+	a.printf("%s and %s read, %s; ", count.Of(c.Chunks, "chunk"), count.Of(c.Bodies, "body", "bodies"),
+		bytesText(c.Bytes))
 	if len(c.Problems) == 0 {
 		a.printf("all is well\n")
 	} else {
-		a.printf("%s\n", plural(len(c.Problems), "problem", "problems"))
+		a.printf("%s\n", count.Of(len(c.Problems), "problem"))
 	}
 }
 
@@ -253,7 +256,7 @@ func printCollectedDepot(a *cli, c *depot.DepotCollection, dry bool) {
 		would = "would be "
 	}
 	a.printf("%s of %d %sremoved, %s of %s %sfreed; %d unused (%s), which a later call removes\n",
-		plural(c.Removed, "object", "objects"), c.Total, would, bytesText(c.Freed), bytesText(c.Bytes), would,
+		count.Of(c.Removed, "object"), c.Total, would, bytesText(c.Freed), bytesText(c.Bytes), would,
 		c.Condemned, bytesText(c.Pending))
 }
 

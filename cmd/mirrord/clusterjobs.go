@@ -16,6 +16,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/engine"
+	"mirrord/internal/count"
 )
 
 // jobsCommand makes a command about the job files of this machine and the cluster. ways is what to do when
@@ -96,7 +97,7 @@ func printJobsLook(a *cli, l *app.JobsLook) error {
 	}
 	a.printf("%s\n", jobsText(&l.NodeJobs))
 	if s := l.Cluster; s != nil {
-		a.printf("the cluster has %s, of node %s, %s\n", plural(len(s.Files), "job file", "job files"), s.Node,
+		a.printf("the cluster has %s, of node %s, %s\n", count.Of(len(s.Files), "job file"), s.Node,
 			s.At.Format(time.RFC3339))
 	}
 	return nil
@@ -137,7 +138,7 @@ func (s *clusterState) printJobFiles(a *cli) {
 	if f == nil || f.Node == "" {
 		return
 	}
-	a.printf("%s, of node %s, %s\n", plural(f.Files, "job file", "job files"), f.Node, f.At.Format(time.RFC3339))
+	a.printf("%s, of node %s, %s\n", count.Of(f.Files, "job file"), f.Node, f.At.Format(time.RFC3339))
 	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
 		n := f.Nodes[name]
 		a.printf("node %s: %s\n", name, jobsText(&n))

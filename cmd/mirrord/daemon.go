@@ -118,7 +118,7 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.StringVar(&f.host, "host", "", "`NAME` of this machine")
 	f.console.add(cmd)
 	f.node.add(cmd)
-	return cmd
+	return plainDefaults(cmd, "spread", "gc")
 }
 
 func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {

@@ -18,6 +18,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/archive"
+	"mirrord/internal/count"
 	"mirrord/internal/demosite"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -179,14 +180,17 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 			unchanged++
 		}
 	}
-	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged,
+	d.say("  asked     %s, %d answered \"not modified\", %s sent by the site",
+		count.Of(asked, "request"), unchanged,
 		bytesText(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
 		learned := ""
 		if sum.Skipped > 0 {
-			learned = fmt.Sprintf(", and %d were not worth one by what the weeks before have taught", sum.Skipped)
+			learned = fmt.Sprintf(", and %s not worth one by what the weeks before have taught",
+				count.Of(sum.Skipped, "was", "were"))
 		}
-		d.say("  spared    %d requests: the sitemap covers %d%s", evidence+sum.Skipped, evidence, learned)
+		d.say("  spared    %s: the sitemap covers %d%s", count.Of(evidence+sum.Skipped, "request"),
+			evidence, learned)
 	}
 	switch {
 	case !sum.Verdict.Finished():
@@ -197,7 +201,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		return d.report(sum, app.Ended(ctx, sum, nil), hints{})
 	case sum.Published:
 		d.say("  published version %d: %s, %s; %d added, %d changed, %d removed", sum.Version,
-			plural(sum.Files, "file", "files"), bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
+			count.Of(sum.Files, "file"), bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
 	default:
 		d.say("  published nothing: version %d is still what the site is, and no file was touched", sum.Version)
 	}

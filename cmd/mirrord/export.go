@@ -14,6 +14,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/archive"
+	"mirrord/internal/count"
 )
 
 func exportCommand(a *cli) *cobra.Command {
@@ -101,8 +102,8 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 		return a.printJSON(x)
 	}
 	if d := x.Delta; d != nil {
-		a.printf("%s: what version %d has since version %d written to %s: %d files in %s, %d removed\n", x.Job,
-			x.Version, d.Base, x.Path, d.Carried, bytesText(x.Packed), d.Removed)
+		a.printf("%s: what version %d has since version %d written to %s: %s in %s, %d removed\n", x.Job,
+			x.Version, d.Base, x.Path, count.Of(d.Carried, "file"), bytesText(x.Packed), d.Removed)
 		return nil
 	}
 	packed := ""
@@ -111,19 +112,19 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 	}
 	if x.Versions > 0 {
 		a.printf("%s: %s written to %s: %s of %s, %s%s\n", x.Job, versionsText(x), x.Path,
-			plural(x.Files, "answer", "answers"), plural(x.Files+x.Revisits, "record", "records"),
+			count.Of(x.Files, "answer"), count.Of(x.Files+x.Revisits, "record"),
 			bytesText(x.Bytes), packed)
 		if x.Made > 0 {
 			a.printf("  %s not that of the answer, which was not stored\n",
-				plural(x.Made, "record has a head that is", "records have a head that is"))
+				count.Of(x.Made, "record has a head that is", "records have a head that is"))
 		}
 		return nil
 	}
 	a.printf("%s: version %d written to %s: %s, %s%s\n", x.Job, x.Version, x.Path,
-		plural(x.Files, "file", "files"), bytesText(x.Bytes), packed)
+		count.Of(x.Files, "file"), bytesText(x.Bytes), packed)
 	if len(x.Masked) > 0 {
 		a.printf("  left out (%s): %s, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
-			plural(x.MaskedFiles, "file", "files"), bytesText(x.MaskedBytes))
+			count.Of(x.MaskedFiles, "file"), bytesText(x.MaskedBytes))
 	}
 	if len(x.Lacks) > 0 {
 		a.printf("  it lacks what was lost on the disk: %s\n", app.Joined(some(x.Lacks), "and"))

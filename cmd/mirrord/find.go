@@ -11,6 +11,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/find"
+	"mirrord/internal/count"
 )
 
 func findCommand(a *cli) *cobra.Command {
@@ -78,9 +79,9 @@ func printFound(a *cli, f *app.FoundTexts) {
 	if f.More {
 		least = "at least "
 	}
-	a.printf("%s%s in %s; %s of %s indexed\n", least, plural(f.Lines, "result", "results"),
-		plural(f.Matches, "page", "pages"), plural(f.Index.Pages, "page", "pages"),
-		plural(f.Index.Mirrors, "mirror", "mirrors"))
+	a.printf("%s%s in %s; %s of %s indexed\n", least, count.Of(f.Lines, "result"),
+		count.Of(f.Matches, "page"), count.Of(f.Index.Pages, "page"),
+		count.Of(f.Index.Mirrors, "mirror"))
 	if len(f.Behind) > 0 {
 		a.printf("not indexed as they are now: %s\n", strings.Join(f.Behind, ", "))
 	}
@@ -94,12 +95,12 @@ func printFound(a *cli, f *app.FoundTexts) {
 			a.printf("  %s\n", s)
 		}
 		if p.Same > 0 {
-			a.printf("  %s the same\n", plural(p.Same, "other page says", "other pages say"))
+			a.printf("  %s the same\n", count.Of(p.Same, "other page says", "other pages say"))
 		}
 		if c := p.Collection; c != nil {
-			a.printf("  collection %s: %s\n", c.At, plural(c.Matches, "page", "pages"))
+			a.printf("  collection %s: %s\n", c.At, count.Of(c.Matches, "page"))
 			for _, r := range c.Replicas {
-				a.printf("  replica %s: %s\n", r.At, plural(r.Matches, "page", "pages"))
+				a.printf("  replica %s: %s\n", r.At, count.Of(r.Matches, "page"))
 			}
 		}
 	}

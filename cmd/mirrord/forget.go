@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 )
 
@@ -58,8 +59,8 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 			if a.json {
 				return a.printJSON(f)
 			}
-			a.printf("%s: %d URLs forgotten, in %d versions; they are not requested again\n", f.Job, len(f.URLs),
-				f.Versions)
+			a.printf("%s: %s forgotten, in %s; not requested again\n", f.Job, count.Of(len(f.URLs), "URL"),
+				count.Of(f.Versions, "version"))
 			for _, line := range f.Elsewhere {
 				a.printf("  also elsewhere: %s\n", line)
 			}
@@ -82,7 +83,8 @@ const shownURLs = 20
 
 // printForgetting shows what would be forgotten.
 func printForgetting(a *cli, f *app.Forgetting) {
-	fmt.Fprintf(a.stderr, "%s: to delete from %d versions and all that is stored:\n", f.Job, f.Versions)
+	fmt.Fprintf(a.stderr, "%s: to delete from %s and all that is stored:\n", f.Job,
+		count.Of(f.Versions, "version"))
 	for _, u := range f.URLs[:min(len(f.URLs), shownURLs)] {
 		fmt.Fprintf(a.stderr, "  %s\n", u)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 )
 
 func gcCommand(a *cli) *cobra.Command {
@@ -55,7 +56,7 @@ func printCollected(a *cli, c *app.Collected) {
 		}
 		var what []string
 		if n := len(s.Dropped); n > 0 {
-			what = append(what, fmt.Sprintf("%d versions %sdropped (%s)", n, would,
+			what = append(what, fmt.Sprintf("%s %sdropped (%s)", count.Of(n, "version"), would,
 				strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.Dropped)), ", "), "[]")))
 		}
 		if s.Packs != nil && s.Packs.Packs > 0 {
@@ -69,8 +70,8 @@ func printCollected(a *cli, c *app.Collected) {
 				strings.Join(s.Packs.Damaged, ", "), s.Name))
 		}
 		if s.Parts != nil && s.Parts.Parts > 0 {
-			what = append(what, fmt.Sprintf("%s of %d files that were cut off %sfreed", bytesText(s.Parts.Freed),
-				s.Parts.Parts, would))
+			what = append(what, fmt.Sprintf("%s of %s cut off %sfreed", bytesText(s.Parts.Freed),
+				count.Of(s.Parts.Parts, "file that was", "files that were"), would))
 		}
 		if len(what) == 0 {
 			what = []string{"nothing to do"}
@@ -81,7 +82,8 @@ func printCollected(a *cli, c *app.Collected) {
 	case b == nil:
 		a.printf("other stored bodies are left as they are: %s\n", c.Busy)
 	case b.Blobs > 0:
-		a.printf("%d other stored bodies %sdeleted, %s freed\n", b.Blobs, would, bytesText(b.Freed))
+		a.printf("%s %sdeleted, %s freed\n",
+			count.Of(b.Blobs, "other stored body", "other stored bodies"), would, bytesText(b.Freed))
 	}
 	if c.DryRun && slices.ContainsFunc(c.Sites, func(s app.CollectedSite) bool { return len(s.Dropped) > 0 }) {
 		a.printf("what dropping versions would free besides is known once they are dropped\n")

@@ -5,8 +5,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/internal/count"
 )
 
 // helpCommand is the help of cobra, but an unknown command is an error of usage.
@@ -47,6 +50,20 @@ func completeCommand(
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// plainDefaults shows defaults of a command's flags as people write them: "24h" in place of "24h0m0s", and no
+// empty list.
+func plainDefaults(c *cobra.Command, names ...string) *cobra.Command {
+	for _, name := range names {
+		f := c.Flags().Lookup(name)
+		if d, err := time.ParseDuration(f.DefValue); err == nil {
+			f.DefValue = count.Span(d)
+		} else {
+			f.DefValue = ""
+		}
+	}
+	return c
 }
 
 // refuseUnknown makes a command that has only commands below it show no help for one that it does not have.

@@ -39,3 +39,19 @@ func TestHelpIsShort(t *testing.T) {
 		t.Errorf("only %d commands", n)
 	}
 }
+
+// Defaults read as people write them.
+func TestHelpDefaults(t *testing.T) {
+	for command, not := range map[string]string{"daemon": "m0s", "serve": "default []"} {
+		var text bytes.Buffer
+		root := rootCommand(new(cli))
+		root.SetOut(&text)
+		root.SetArgs([]string{command, "--help"})
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), "Flags:") || strings.Contains(text.String(), not) {
+			t.Errorf("%s --help: %q", command, text.String())
+		}
+	}
+}

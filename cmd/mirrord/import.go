@@ -3,11 +3,10 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/space"
 )
 
@@ -64,15 +63,16 @@ func printImported(a *cli, name string, m *app.Imported) error {
 		return a.printJSON(m)
 	case m.Meta != nil:
 		a.printf("%s: version %d is %s: %s, %s\n", m.Job, app.ImportedVersion(m.Meta), name,
-			plural(m.Meta.Files, "file", "files"), bytesText(m.Meta.Bytes))
+			count.Of(m.Meta.Files, "file"), bytesText(m.Meta.Bytes))
 		return nil
 	}
 	for _, v := range m.Versions {
 		a.printf("%s: version %d is the crawl of %s: %s, %s\n", m.Job, v.Version,
-			v.Time.UTC().Format(time.DateTime), plural(v.Files, "file", "files"), bytesText(v.Bytes))
+			v.Time.UTC().Format("2006-01-02 15:04:05 MST"), count.Of(v.Files, "file"), bytesText(v.Bytes))
 	}
 	c := m.Counted
-	a.printf("%d records: %d answers, %d of them the same as before\n", c.Records, c.Answers, c.Revisit)
+	a.printf("%s: %s, %d the same as before\n", count.Of(c.Records, "record"),
+		count.Of(c.Answers, "answer"), c.Revisit)
 	for _, x := range []struct {
 		n    int64
 		what string

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 )
 
 func removeCommand(a *cli) *cobra.Command {
@@ -48,9 +49,9 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 				a.printf("  to free the space of bodies that no other mirror has: mirrord gc\n")
 			}
 			if r.Kept > 0 {
-				a.printf("  %d files stay in its space, because pages lead to them that are damaged there: mirrord "+
-					"space says which; the next run of their job mends them, and the files go\n"+
-					"  to remove the files at once: mirrord remove %s --now\n", r.Kept, r.Job)
+				a.printf("  %s in its space, because pages lead there that are damaged: mirrord "+
+					"space says which; the next run of their job mends them, and the rest goes\n"+
+					"  to remove it at once: mirrord remove %s --now\n", count.Of(r.Kept, "file stays", "files stay"), r.Job)
 			}
 			return nil
 		},
@@ -69,11 +70,11 @@ func (a *cli) confirmRemoval(r *app.Removal) error {
 	if r.Mirror != "" && r.Versions == 0 {
 		fmt.Fprintf(a.stderr, "  the mirror %s: no version\n", r.Mirror)
 	} else if r.Mirror != "" {
-		fmt.Fprintf(a.stderr, "  the mirror %s: %d versions; the current one has %d files, %s\n", r.Mirror,
-			r.Versions, r.Files, bytesText(r.Bytes))
+		fmt.Fprintf(a.stderr, "  the mirror %s: %s; the current one has %s, %s\n", r.Mirror,
+			count.Of(r.Versions, "version"), count.Of(r.Files, "file"), bytesText(r.Bytes))
 	}
 	if r.Kept > 0 {
-		fmt.Fprintf(a.stderr, "  %d files that its space keeps for pages of other mirrors\n", r.Kept)
+		fmt.Fprintf(a.stderr, "  %s that its space keeps for pages of other mirrors\n", count.Of(r.Kept, "file"))
 	}
 	if r.Link != "" {
 		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/near"
 )
 
@@ -150,7 +151,7 @@ func evolution(a *cli, name string, f evolutionFlags) error {
 		a.printf("%s: changes are counted from one run to the next, and there was one run at most\n", e.Job)
 		return nil
 	}
-	a.printf("%s: changes in %d runs since %s\n", e.Job, e.Runs, timeText(&e.First))
+	a.printf("%s: changes in %s since %s\n", e.Job, count.Of(e.Runs, "run"), timeText(&e.First))
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\t90 %\tSEEN\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
 	for _, d := range e.Dirs {
@@ -234,7 +235,7 @@ func rules(a *cli, name, format string) error {
 		}
 		return nil
 	}
-	a.printf("%s: %d rules from %d runs\n", r.Job, len(r.Rules), r.Runs)
+	a.printf("%s: %s from %s\n", r.Job, count.Of(len(r.Rules), "rule"), count.Of(r.Runs, "run"))
 	if r.Truncated {
 		a.printf("there was too much to look at: some rules may be missing\n")
 	}
@@ -268,7 +269,8 @@ func rulesTogether(a *cli, name, format string) error {
 	if a.json || format == "json" {
 		return a.printJSON(r)
 	}
-	a.printf("%s: %d directories that change with others, in %d runs\n", r.Job, len(r.Rules), r.Runs)
+	a.printf("%s: %s with others, in %s\n", r.Job,
+		count.Of(len(r.Rules), "directory that changes", "directories that change"), count.Of(r.Runs, "run"))
 	if len(r.Rules) == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 )
 
 // printPreview prints what a first run would be. That there is nothing to mirror is an error.
@@ -20,7 +21,7 @@ func printPreview(a *cli, p *app.Preview) error {
 	if a.json {
 		return errors.Join(a.printJSON(p), problem)
 	}
-	a.printf("%s: a first run, by %d requests\n", p.Job, len(p.Requests))
+	a.printf("%s: a first run, by %s\n", p.Job, count.Of(len(p.Requests), "request"))
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "  entry page\t%s: %s\n", p.URL, p.Entry)
 	fmt.Fprintf(w, "  robots.txt\t%s\n", p.Robots)
@@ -34,12 +35,16 @@ func printPreview(a *cli, p *app.Preview) error {
 	if p.Whole {
 		least = ""
 	}
-	fmt.Fprintf(w, "  in scope\t%s%d URLs", least, p.Known)
+	fmt.Fprintf(w, "  in scope\t%s%s", least, count.Of(p.Known, "URL"))
 	if p.Disallowed > 0 {
 		fmt.Fprintf(w, ", of which robots.txt forbids %d", p.Disallowed)
 	}
-	fmt.Fprintf(w, "\n  a first run\t%s%d requests, about %s and %v\n", least, p.Known-p.Disallowed,
-		bytesText(p.Bytes), time.Duration(p.Seconds*float64(time.Second)).Round(time.Second))
+	takes := "less than 1s"
+	if d := time.Duration(p.Seconds * float64(time.Second)).Round(time.Second); d > 0 {
+		takes = count.Span(d)
+	}
+	fmt.Fprintf(w, "\n  a first run\t%s%s, about %s and %s\n", least, count.Of(p.Known-p.Disallowed, "request"),
+		bytesText(p.Bytes), takes)
 	if err := w.Flush(); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/near"
 	"mirrord/policy"
@@ -304,7 +305,8 @@ func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o repla
 	if len(hs) == 1 {
 		h := hs[0]
 		first, last := h.Versions[0].Time, h.Versions[len(h.Versions)-1].Time
-		title = fmt.Sprintf("%s, %d versions, %s to %s", h.Site, len(h.Versions), first.Format("2006-01-02"),
+		title = fmt.Sprintf("%s, %s, %s to %s", h.Site, count.Of(len(h.Versions), "version"),
+			first.Format("2006-01-02"),
 			last.Format("2006-01-02"))
 		if p, err = replay.NewPicture(h, o); err != nil {
 			return err
@@ -345,7 +347,7 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	if steps {
 		for _, r := range report.Sites {
-			fmt.Fprintf(w, "%s: %s after %d full syncs\n", r.Site, r.Policy, r.Train)
+			fmt.Fprintf(w, "%s: %s after %s\n", r.Site, r.Policy, count.Of(r.Train, "full sync"))
 			fmt.Fprintln(w, "VERSION\tDATE\tFILES\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tSTALE\t")
 			for _, s := range r.Steps {
 				fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Version,

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 )
 
 // replicaLinks prints the collections that were found along links.
@@ -20,17 +21,19 @@ func replicaLinks(ctx context.Context, a *cli, dirs []string, o replicaFlags) er
 	if a.json {
 		return a.printJSON(found)
 	}
-	a.printf("%d pages with %d links, of which %d lead nowhere as they are written; %d files are not pages, "+
-		"%d could not be read\n", found.Pages, found.Links, found.Dangling, found.Skipped, found.Bad)
-	a.printf("\n%s\n", plural(found.Found, "collection in several places, what has the most copies first",
+	a.printf("%s with %s, of which %s nowhere as they are written; %s, %d could not be read\n",
+		count.Of(found.Pages, "page"), count.Of(found.Links, "link"), count.Of(found.Dangling, "leads", "lead"),
+		count.Of(found.Skipped, "file is no page", "files are not pages"), found.Bad)
+	a.printf("\n%s\n", count.Of(found.Found, "collection in several places",
 		"collections in several places, what has the most copies first"))
 	for i, c := range found.Clusters {
-		a.printf("%3d  factor %d, %d pages, grown from %s, to which other hosts link %s\n", i+1, c.Factor, c.Size,
-			c.Root, plural(c.Foreign, "time", "times"))
+		a.printf("%3d  factor %d, %s, grown from %s, to which other hosts link %s\n", i+1, c.Factor,
+			count.Of(c.Size, "page"), c.Root, count.Of(c.Foreign, "time"))
 		for _, cp := range c.Copies {
 			shared := ""
 			if cp.Shared > 0 {
-				shared = ", " + plural(cp.Shared, "page of another copy is linked", "pages of other copies are linked")
+				shared = ", " + count.Of(cp.Shared, "page of another copy is linked",
+					"pages of other copies are linked")
 			}
 			a.printf("     %6d  %s%s\n", cp.Pages, cp.At, shared)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/job"
 )
 
@@ -148,12 +149,13 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 }
 
 func printReplicas(a *cli, r *app.Replicas) {
-	a.printf("%d pages, of which %d were read again; %d files are not pages, %d could not be read\n", r.Pages,
-		r.Pages-r.Kept, r.Skipped, r.Bad)
+	a.printf("%s, of which %s read again; %s, %d could not be read\n", count.Of(r.Pages, "page"),
+		count.Of(r.Pages-r.Kept, "was", "were"),
+		count.Of(r.Skipped, "file is no page", "files are not pages"), r.Bad)
 	for _, n := range r.Elsewhere {
 		a.printf("%s\n", n.Line())
 	}
-	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other",
+	a.printf("\n%s\n", count.Of(len(r.Hosts), "pair of hosts that mirror each other",
 		"pairs of hosts that mirror each other"))
 	for _, h := range r.Hosts {
 		level := h.Level
@@ -167,9 +169,10 @@ func printReplicas(a *cli, r *app.Replicas) {
 			}
 		}
 	}
-	a.printf("\n%s\n", plural(r.Collections(), "collection in several places", "collections in several places"))
+	a.printf("\n%s\n", count.Of(r.Collections(), "collection in several places",
+		"collections in several places"))
 	for i, c := range r.Clusters {
-		a.printf("%3d  %d copies of %d pages: %s\n", i+1, c.Cardinality, c.Size, c.Suggestion)
+		a.printf("%3d  %d copies of %s: %s\n", i+1, c.Cardinality, count.Of(c.Size, "page"), c.Suggestion)
 		for _, cp := range c.Copies {
 			common := ""
 			if 10*cp.Shared < 9*cp.Pages {
@@ -187,15 +190,15 @@ func printJoined(a *cli, r *app.Replicas) {
 	if len(r.Joined) == 0 {
 		return
 	}
-	a.printf("\n%s\n", plural(len(r.Joined), "collection joined on fewer pages elsewhere",
+	a.printf("\n%s\n", count.Of(len(r.Joined), "collection joined on fewer pages elsewhere",
 		"collections joined on fewer pages elsewhere"))
 	for _, j := range r.Joined {
 		on := "one page"
 		if j.On > 1 {
 			on = fmt.Sprintf("%d pages", j.On)
 		}
-		a.printf("  %s: what its %d pages say is on %s at %s (%.0f%% of what stands there is from them)\n", j.Parts,
-			j.Pages, on, j.At, 100*j.Share)
+		a.printf("  %s: what its %s is on %s at %s (%.0f%% of what stands there is from them)\n", j.Parts,
+			count.Of(j.Pages, "page says", "pages say"), on, j.At, 100*j.Share)
 	}
 }
 
@@ -204,11 +207,11 @@ func printRelated(a *cli, r *app.Replicas) {
 	if len(r.Related) == 0 {
 		return
 	}
-	a.printf("\n%s\n", plural(len(r.Related), "pair of directories with the same names and other pages",
+	a.printf("\n%s\n", count.Of(len(r.Related), "pair of directories with the same names and other pages",
 		"pairs of directories with the same names and other pages"))
 	for _, p := range r.Related {
-		a.printf("  %s %s: %d pages in common; at %d of %d places they say something else, as translations do\n",
-			p.At[0], p.At[1], p.Shared, p.Differ, p.Places)
+		a.printf("  %s %s: %s in common; at %d of %d places they say something else, as translations do\n",
+			p.At[0], p.At[1], count.Of(p.Shared, "page"), p.Differ, p.Places)
 	}
 }
 
@@ -224,8 +227,8 @@ func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 	if a.json {
 		return a.printJSON(found)
 	}
-	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", found.URLs, found.Hosts, found.Bad,
-		found.Found)
+	a.printf("%s of %s, %s; %s\n", count.Of(found.URLs, "address", "addresses"), count.Of(found.Hosts, "host"),
+		count.Of(found.Bad, "bad line"), count.Of(found.Found, "candidate pair"))
 	printSkipped(a, found.Skipped)
 	if found.Found > 0 {
 		a.printf("\n%8s %8s %8s  %s\n", "score", "features", "overlap", "hosts")
@@ -275,11 +278,4 @@ func writeSVG(name string, draw func(io.Writer) error) (err error) {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

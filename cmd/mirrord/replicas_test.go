@@ -105,7 +105,7 @@ func TestReplicasOfURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--urls", list)
-	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad lines; 1 candidate pairs") ||
+	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad line; 1 candidate pair") ||
 		!strings.Contains(out, "mirror.b.test www.a.test") {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}

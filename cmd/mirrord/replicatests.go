@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/replica/hosts"
 )
 
@@ -54,8 +55,8 @@ func printPair(a *cli, p app.ReplicaPair) {
 			level += "?"
 		}
 	}
-	a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
-		p.Answered, p.Suggestion)
+	a.printf("%s %s\n  %s, %.0f%% of %s good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
+		count.Of(p.Answered, "answered test"), p.Suggestion)
 	for _, path := range p.SamePaths {
 		if p.Level != "4" {
 			break
@@ -122,8 +123,10 @@ func replicaStudy(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 	if a.json {
 		return a.printJSON(found)
 	}
-	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs, of which %d were tested before\n",
-		found.URLs, found.Hosts, found.Bad, found.Candidates, found.Kept)
+	a.printf("%s of %s, %s; %s, of which %s tested before\n", count.Of(found.URLs, "address", "addresses"),
+		count.Of(found.Hosts, "host"), count.Of(found.Bad, "bad line"),
+		count.Of(found.Candidates, "candidate pair"),
+		count.Of(found.Kept, "was", "were"))
 	printSkipped(a, found.Skipped)
 	for i := range found.Pairs {
 		p := &found.Pairs[i]
@@ -139,7 +142,7 @@ func replicaStudy(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 // printSkipped says how many lines of logs of proxies count for nothing.
 func printSkipped(a *cli, n int) {
 	if n > 0 {
-		a.printf("%s brought no page\n", plural(n, "request in the log", "requests in the logs"))
+		a.printf("%s brought no page\n", count.Of(n, "request in the log", "requests in the logs"))
 	}
 }
 

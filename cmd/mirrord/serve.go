@@ -75,7 +75,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl.StringVar(&f.depot, "depot", "", "follow the depot `ADDRESS`")
 	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
 	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
-	return cmd
+	return plainDefaults(cmd, "alias", "own")
 }
 
 func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {

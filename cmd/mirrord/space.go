@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/space"
 )
 
@@ -55,7 +56,7 @@ func printSpaces(ctx context.Context, a *cli) error {
 	all, err := app.Spaces(ctx, a.app(), app.SpaceRequest{Brief: true})
 	for _, s := range all {
 		a.printf("space %s: %s, %s with links to other mirrors (mirrord space %s)\n", s.Space,
-			plural(len(s.Mirrors), "mirror", "mirrors"), plural(s.Pages, "page", "pages"), s.Space)
+			count.Of(len(s.Mirrors), "mirror"), count.Of(s.Pages, "page"), s.Space)
 	}
 	return err
 }
@@ -80,14 +81,14 @@ func showSpaces(a *cli, all []app.LookedSpace, r app.SpaceRequest) error {
 		}
 	}
 	if err == nil && bad > 0 {
-		return fmt.Errorf("%d findings; mirrord space --update --verify makes these files again", bad)
+		return fmt.Errorf("%s; mirrord space --update --verify makes these files again", count.Of(bad, "finding"))
 	}
 	return err
 }
 
 func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
-	a.printf("%s: %d mirrors; %d pages have %d links to other mirrors\n  %s/index.html\n", s.Space,
-		len(s.Mirrors), s.Pages, s.Links, s.Dir)
+	a.printf("%s: %s; %s %s to other mirrors\n  %s/index.html\n", s.Space, count.Of(len(s.Mirrors), "mirror"),
+		count.Of(s.Pages, "page has", "pages have"), count.Of(s.Links, "link"), s.Dir)
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  MIRROR\tVERSION\tFILES\tPAGES\tLEADS TO")
 	for _, m := range s.Mirrors {
@@ -97,7 +98,7 @@ func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
 		return err
 	}
 	if len(s.Wanted) > 0 {
-		a.printf("  %d links lead to what no mirror holds, most to %s\n", s.Outside,
+		a.printf("  %s to what no mirror holds, most to %s\n", count.Of(s.Outside, "link leads", "links lead"),
 			countsText(s.Wanted[:min(5, len(s.Wanted))]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Left)) {
@@ -112,7 +113,8 @@ func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
 			a.printf("  %s: last copies of what its site does not have any more: %d\n", m.Name, len(m.Last))
 		}
 		if len(m.Kept) > 0 {
-			a.printf("  %s: %d files that left are kept for such pages\n", m.Name, len(m.Kept))
+			a.printf("  %s: %s kept for such pages\n", m.Name,
+				count.Of(len(m.Kept), "file that left is", "files that left are"))
 		}
 	}
 	if verified && len(s.Findings) == 0 {
@@ -166,10 +168,10 @@ func printArchived(a *cli, x *app.ExportedSpace, what string) error {
 	if a.json {
 		return a.printJSON(x)
 	}
-	a.printf("space %s: %s %s\n", x.Name, plural(len(x.Mirrors), "mirror", "mirrors"), what)
+	a.printf("space %s: %s %s\n", x.Name, count.Of(len(x.Mirrors), "mirror"), what)
 	for _, m := range x.Mirrors {
 		a.printf("  %s: version %d, %s, %d with links to other mirrors\n", m.Name, m.Version,
-			plural(m.Files, "file", "files"), m.Pages)
+			count.Of(m.Files, "file"), m.Pages)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/status"
@@ -162,7 +163,8 @@ func printStatuses(a *cli, all status.All) error {
 		case m.AsOf == nil:
 			a.printf("node %s: %s\n", m.Name, m.Away)
 		default:
-			a.printf("node %s: %s; its %d jobs are shown as of %s\n", m.Name, m.Away, m.Jobs, timeText(m.AsOf))
+			a.printf("node %s: %s; its %s shown as of %s\n", m.Name, m.Away,
+				count.Of(m.Jobs, "job is", "jobs are"), timeText(m.AsOf))
 		}
 	}
 	return nil
@@ -192,7 +194,7 @@ func printStatus(a *cli, s status.Job) error {
 		if s.Published != nil {
 			a.printf(", published %s", timeText(s.Published))
 		}
-		a.printf(": %s, %s\n", plural(s.Files, "file", "files"), bytesText(s.Bytes))
+		a.printf(": %s, %s\n", count.Of(s.Files, "file"), bytesText(s.Bytes))
 	}
 	if wasVerified(&s) {
 		a.printf("  all of it was verified within the last %s\n",
@@ -279,7 +281,7 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 			version = fmt.Sprint(r.Version)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", timeText(&r.Started),
-			r.Ended.Sub(r.Started).Round(time.Second), r.Verdict, version, r.Requests, bytesText(r.Received),
+			count.Span(r.Ended.Sub(r.Started)), r.Verdict, version, r.Requests, bytesText(r.Received),
 			strings.Join(r.Reasons, "; "))
 	}
 	return w.Flush()
@@ -297,7 +299,7 @@ func timeText(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"
 	}
-	return t.Local().Format("2006-01-02 15:04")
+	return status.TimeText(t.Local())
 }
 
 func orDash(s string) string {

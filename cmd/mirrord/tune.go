@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/replay"
 )
@@ -97,7 +98,7 @@ func printTuned(a *cli, r *app.TuneReport, late string) {
 	} else {
 		a.printf("%s: no price gives %s; %s comes nearest\n", r.Job, goal, price)
 	}
-	a.printf("  in the last %d of its %d runs: %s\n", r.Whole.Steps, r.Runs, stretchText(&r.Whole))
+	a.printf("  in the last %d of its %s: %s\n", r.Whole.Steps, count.Of(r.Runs, "run"), stretchText(&r.Whole))
 	if t := r.Trial; t != nil {
 		with := ""
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/status"
 	"mirrord/store"
@@ -106,7 +107,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 			a.printf("%s\n", p)
 		}
 		if report.More > 0 {
-			a.printf("%d more problems are not shown\n", report.More)
+			a.printf("%s not shown\n", count.Of(report.More, "more problem is", "more problems are"))
 		}
 		for i := range report.Damaged {
 			a.printf("damaged: %s\n", app.SayLost(&report.Damaged[i]))
@@ -128,42 +129,38 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 		a.printf("%s: note: %s\n", what, k.TornLog)
 	}
 	if k := report.Kept; (k != nil) && k.Away > 0 && !a.json {
-		a.printf("%s: note: %d stored bodies lie in the depot only and were not read; "+
-			"mirrord cluster pull %s brings them\n", what, k.Away, what)
+		a.printf("%s: note: not read, because only the depot has it: %s; "+
+			"mirrord cluster pull %s brings all here\n", what, count.Of(k.Away, "stored body", "stored bodies"), what)
 	}
 	return nil
 }
 
 func verifySummary(r *app.Verified) string {
-	s := fmt.Sprintf("%s, %s; links of %d read; ", plural(r.Files, "file", "files"), mirror.Bytes(r.Bytes),
+	s := fmt.Sprintf("%s, %s; links of %d read; ", count.Of(r.Files, "file"), mirror.Bytes(r.Bytes),
 		r.Linked)
 	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
-		s = fmt.Sprintf("%s, %s; ", plural(r.Files, "record", "records"), mirror.Bytes(r.Bytes))
+		s = fmt.Sprintf("%s, %s; ", count.Of(r.Files, "record"), mirror.Bytes(r.Bytes))
 	}
 	if d := r.Delta; d != nil {
 		s = fmt.Sprintf("what version %d has since version %d: %s, of which it holds %d, %s; mirrord apply checks "+
-			"whether it fits; ", d.Version, d.Base.Version, plural(d.Lines, "new or changed file",
-			"new or changed files"), r.Files, mirror.Bytes(r.Bytes))
+			"whether it fits; ", d.Version, d.Base.Version, count.Of(d.Lines, "new or changed file"), r.Files,
+			mirror.Bytes(r.Bytes))
 	}
 	if x := r.Sample; x != nil {
 		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %s; ", 100*x.Share, x.Seed,
-			mirror.Bytes(x.Read), plural(r.Files, "published file", "published files"))
+			mirror.Bytes(x.Read), count.Of(r.Files, "published file"))
 	}
 	if r.Kept != nil {
-		s += fmt.Sprintf("%s, %s read; ", plural(r.Kept.Records, "record", "records"),
-			plural(r.Kept.Frames+r.Kept.Blobs-r.Kept.Away, "stored body", "stored bodies"))
+		s += fmt.Sprintf("%s, %s read; ", count.Of(r.Kept.Records, "record"),
+			count.Of(r.Kept.Frames+r.Kept.Blobs-r.Kept.Away, "stored body", "stored bodies"))
 	}
 	if r.Running {
 		s += "a run is in progress, and what it committed since was not checked; "
 	}
-	switch n := r.Count(); n {
-	case 0:
-		return s + "all is well"
-	case 1:
-		return s + "1 problem"
-	default:
-		return fmt.Sprintf("%s%d problems", s, n)
+	if n := r.Count(); n > 0 {
+		return s + count.Of(n, "problem")
 	}
+	return s + "all is well"
 }
 
 // runRebuild says whether a database had to be made again.

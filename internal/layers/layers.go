@@ -67,6 +67,8 @@ func rows() map[string]Row {
 
 		"internal/parts": 0, // registries
 
+		"internal/count": 0, // numbers as people write them
+
 		"internal/inorder": 0, // work on all cores, in order
 		"internal/lines":   0, // lines that are gathered and sorted in little memory
 		"internal/inflate": 0, "internal/zstdfast": 0,

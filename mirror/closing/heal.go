@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
@@ -47,11 +48,13 @@ func (c *Closing) heal(j *judge.Judgement, err error) error {
 		return herr
 	}
 	if again := len(bad.IDs) - left; again > 0 {
-		j.Partial("%d stored bodies are damaged and will be requested again: %v", again, bad.First)
+		j.Partial("%s damaged and will be requested again: %v",
+			count.Of(again, "stored body is", "stored bodies are"), bad.First)
 	}
 	if left > 0 {
-		j.Partial("%d stored bodies are damaged, and the site did not give them when they were requested again: "+
-			"they leave the mirror, and the next run publishes the rest: %v", left, bad.First)
+		j.Partial("%s damaged, and the site did not give what was requested again: "+
+			"that leaves the mirror, and the next run publishes the rest: %v",
+			count.Of(left, "stored body is", "stored bodies are"), bad.First)
 	}
 	return nil
 }
@@ -125,7 +128,8 @@ func healBodies(ctx context.Context, c *session.Session, noted []string) (store.
 	h, err := store.Heal(ctx, c.Site, noted, render.CopiesOf(c.Site).Of)
 	if n := len(h.URLs); n > 0 {
 		c.Log.Info("damaged bodies healed", "urls", n)
-		c.Notes.Cap(fmt.Sprintf("%d damaged stored bodies were replaced by good copies", n))
+		c.Notes.Cap(count.Of(n, "damaged stored body was replaced by a good copy",
+			"damaged stored bodies were replaced by good copies"))
 	}
 	return h, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
@@ -58,8 +59,10 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		if err := noteDamaged(c.Session, kept); err != nil {
 			return err
 		}
-		c.Notes.Cap(fmt.Sprintf("%d pages stay as they were published, because their stored bodies are damaged "+
-			"and the site does not give them now: mirrord verify names them", len(kept)))
+		c.Notes.Cap(count.Of(len(kept), "page stays as it was published, because its stored body is damaged "+
+			"and the site does not give it now: mirrord verify names it",
+			"pages stay as they were published, because their stored bodies are damaged "+
+				"and the site does not give them now: mirrord verify names them"))
 	}
 	if c.Live != nil && res.Same() {
 		if plan.Damaged() {
@@ -193,8 +196,8 @@ func (c *Closing) sayDamage(d *publish.TreeDamage) {
 	}
 	if n := len(d.Wrong); n > 0 {
 		c.Log.Warn("published files are damaged, and so are their stored bodies", "files", n)
-		c.Notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: "+
-			"they are requested again", n))
+		c.Notes.Cap(count.Of(n, "published file is damaged, and so is its stored body: it is requested again",
+			"published files are damaged, and so are their stored bodies: they are requested again"))
 	}
 	if d.Lost != nil {
 		c.Log.Warn("published tree is damaged", "err", d.Lost)

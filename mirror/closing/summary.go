@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
@@ -66,7 +67,7 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 // nothing is different.
 func (c *Closing) HeldBack(h *session.Held) *result.Summary {
 	since := time.Unix(h.Since, 0).UTC().Format("2006-01-02 15:04 MST")
-	why := fmt.Sprintf(stillHeld, since, len(h.URLs))
+	why := fmt.Sprintf(stillHeld, since, count.Of(len(h.URLs), "was", "were"))
 	sum := c.Summary(&judge.Judgement{
 		Verdict: result.Suspicious,
 		Reasons: append([]string{why}, h.Reasons...),
@@ -77,7 +78,7 @@ func (c *Closing) HeldBack(h *session.Held) *result.Summary {
 }
 
 const stillHeld = "still held back since %s: the entry page and pages that would be lost answer as before " +
-	"(%d were requested; all are once a day, or with --full)"
+	"(%s requested; all are once a day, or with --full)"
 
 // addSkips says what the plan skipped, by reason.
 func addSkips(sum *result.Summary, skips map[policy.Why]int64) {

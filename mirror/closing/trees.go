@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/session"
@@ -53,9 +54,9 @@ func awaitTree(ctx context.Context, s *session.Session) error {
 // sayTree reports what became of the grace of a tree.
 func sayTree(s *session.Session, next *store.NextTree, waited time.Duration) {
 	if waited >= time.Second {
-		const what = "publishing waited %s, because there were %d trees, and those of older versions were in " +
+		const what = "publishing waited %s, because there were %s, and those of older versions were in " +
 			"their grace (publish.grace, publish.trees)"
-		s.Notes.Cap(fmt.Sprintf(what, waited.Round(time.Second), next.Trees))
+		s.Notes.Cap(fmt.Sprintf(what, count.Span(waited), count.Of(next.Trees, "tree")))
 	}
 	early := next.Free.Sub(s.Now()).Round(time.Second)
 	if early <= 0 {
@@ -66,7 +67,7 @@ func sayTree(s *session.Session, next *store.NextTree, waited time.Duration) {
 	const what = "the tree of version %d was brought forward %s before its grace was over: a copy of that " +
 		"version that is still being made must begin again; publish.trees allows more trees, publish.grace a " +
 		"shorter grace"
-	s.Notes.Cap(fmt.Sprintf(what, next.Version, early))
+	s.Notes.Cap(fmt.Sprintf(what, next.Version, count.Span(early)))
 }
 
 // TrimTrees removes trees that are more than the job wants, once their grace is over. A link that leads

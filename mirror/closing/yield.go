@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/session"
 	"mirrord/store"
 )
@@ -45,8 +46,8 @@ func Yield(ctx context.Context, s *session.Session) error {
 		}
 	}
 	if dropped > 0 {
-		const what = "%d old versions were dropped, because the mirror took more than %s"
-		s.Notes.Cap(fmt.Sprintf(what, dropped, limit))
+		const what = "%s dropped, because the mirror took more than %s"
+		s.Notes.Cap(fmt.Sprintf(what, count.Of(dropped, "old version was", "old versions were"), limit))
 	}
 	s.Taken = size.Total()
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
@@ -107,7 +108,7 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 	if d, ok := rules.CrawlDelay(); ok {
 		m.Gate.SetCrawlDelay(u.Hostname(), d)
 		if d > m.maxWait {
-			why := fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d)
+			why := fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))
 			m.Troubles.LeaveHost(u, why, time.Time{}, false)
 		}
 	}

@@ -278,7 +278,7 @@ func (t *Troubles) LeaveHost(u site.URL, reason string, until time.Time, silent 
 // an earlier run or to another job.
 func (t *Troubles) waits(host string, until time.Time) {
 	const why = "it asked to wait until %s, which is longer than polite.max_wait"
-	t.leaveHost(host, fmt.Sprintf(why, until.Format(time.DateTime)), until, false)
+	t.leaveHost(host, fmt.Sprintf(why, until.UTC().Format("2006-01-02 15:04:05 MST")), until, false)
 }
 
 func (t *Troubles) leaveHost(host, reason string, until time.Time, silent bool) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
@@ -131,13 +132,14 @@ func (x *Exchange) leaveHost(u site.URL, reason string, until time.Time, silent 
 
 // longWait says how long an answer asks to wait.
 func longWait(res *fetch.Result) string {
-	return fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
+	return fmt.Sprintf(" with a Retry-After of %s, longer than polite.max_wait", count.Span(res.RetryAfter))
 }
 
 // stillWaits records that a URL is not requested, because it asked to wait until a time that has not come. It
 // fails as it did, which is no other failure.
 func (x *Exchange) stillWaits(rec *store.Resource, until time.Time) (*ledger.Finding, error) {
-	rec.Outcome, rec.Reason = site.Failed, "it asked to wait until "+until.Format(time.DateTime)
+	rec.Outcome = site.Failed
+	rec.Reason = "it asked to wait until " + until.UTC().Format("2006-01-02 15:04:05 MST")
 	return x.notAsked(rec)
 }
 

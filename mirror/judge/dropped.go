@@ -5,6 +5,7 @@ package judge
 import (
 	"fmt"
 
+	"mirrord/internal/count"
 	"mirrord/site"
 )
 
@@ -24,7 +25,7 @@ func dropped(c *Case) (r Ruling, _ error) {
 		return r, err
 	}
 	if l.refused > 0 {
-		r.note(fmt.Sprintf(jobChanged, countOf(l.refused, "file")), site.URL{})
+		r.note(fmt.Sprintf(jobChanged, count.Of(l.refused, "file")), site.URL{})
 	}
 	if n := l.lost + c.Lost.Unknown; !c.Accept && c.dropsTooMany(n) {
 		r.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v",

@@ -4,9 +4,9 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
@@ -23,7 +23,7 @@ const fewFailures = 3
 
 const (
 	tooMany = "%s could not be had, more than limits.max_failures = %v"
-	noHalf  = "only %d of %d known URLs could be had: less than half is no first version"
+	noHalf  = "only %d of %s could be had: less than half is no first version"
 )
 
 func gaps(c *Case) (r Ruling, _ error) {
@@ -84,13 +84,13 @@ func (c *Case) sayGaps(r *Ruling, parts []*part, fresh int) {
 		}
 	}
 	if (fresh > 0) && !tolerates(c.Limits.MaxFailures, fresh, max(c.Requests, Requested(c.Ledger))) {
-		r.gaps(tooMany, urls(fresh), c.Limits.MaxFailures)
+		r.gaps(tooMany, count.Of(fresh, "URL"), c.Limits.MaxFailures)
 	}
 	if (c.Live != nil) || (fresh <= fewFailures) {
 		return
 	}
 	if had, known := c.firstVersion(parts); 2*had < known {
-		r.partial(noHalf, had, known)
+		r.partial(noHalf, had, count.Of(known, "known URL"))
 		r.Gaps.Hold = true
 	}
 }
@@ -252,12 +252,4 @@ func reportOf(parts []*part, open bool) *result.GapReport {
 	})
 	r.List = r.List[:min(len(r.List), result.MaxGaps)]
 	return r
-}
-
-// urls is a number of URLs in words.
-func urls(n int) string {
-	if n == 1 {
-		return "1 URL"
-	}
-	return fmt.Sprintf("%d URLs", n)
 }

@@ -3,7 +3,6 @@
 package judge
 
 import (
-	"fmt"
 	"path"
 	"strings"
 
@@ -169,12 +168,4 @@ func stem(u site.URL) string {
 		s += "?" + q
 	}
 	return s
-}
-
-// countOf writes how many of something there are.
-func countOf(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
@@ -134,7 +135,7 @@ func TestDropped(t *testing.T) {
 		c.Refuses = func(*store.Resource) bool { return true }
 		r, err = dropped(c)
 		if err != nil || (r.Verdict != result.Complete) || len(r.Notes) != 1 ||
-			!strings.HasPrefix(r.Notes[0].What, countOf(n, "file")+" left because the job changed") {
+			!strings.HasPrefix(r.Notes[0].What, count.Of(n, "file")+" left because the job changed") {
 			t.Errorf("%d of 9 files by new rules: %+v, %v", n, r, err)
 		}
 		c.Lost.Unknown = 4

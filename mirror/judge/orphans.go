@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -67,8 +68,8 @@ func (o Orphans) Encode() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-const orphansWait = "%d resources to which nothing that was looked at links any more stay " +
-	"until every document was looked at again"
+const orphansWait = "%s until every document was looked at again: " +
+	"nothing that was looked at links there any more"
 
 // watch decides which of the resources that nothing was seen to lead to leave now, and which wait. docs are
 // the documents that can be reached.
@@ -93,7 +94,7 @@ func (c *Case) watch(r *Ruling, loose, docs []uint32) (lost []uint32, err error)
 		}
 	}
 	if n := len(now) - len(lost); n > 0 {
-		r.note(fmt.Sprintf(orphansWait, n), site.URL{})
+		r.note(fmt.Sprintf(orphansWait, count.Of(n, "resource stays", "resources stay")), site.URL{})
 	}
 	if !maps.Equal(c.Orphans, now) {
 		r.Orphans = now // also what leaves, which the next run forgets: the verdict may still hold it back

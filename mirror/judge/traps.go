@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/site"
 )
 
@@ -20,7 +21,7 @@ const leftOut = "%s was left out as a trap: %s of it in a row had no new text, p
 func traps(c *Case) (r Ruling, _ error) {
 	for _, pattern := range slices.Sorted(maps.Keys(c.Traps)) {
 		pages := c.Traps[pattern]
-		r.note(fmt.Sprintf(leftOut, pattern, countOf(len(pages), "page")), site.URL{})
+		r.note(fmt.Sprintf(leftOut, pattern, count.Of(len(pages), "page")), site.URL{})
 		for _, id := range pages {
 			if c.Ledger.State(id).InSet() {
 				r.Leave = append(r.Leave, id)

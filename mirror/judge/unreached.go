@@ -5,6 +5,7 @@ package judge
 import (
 	"slices"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 )
@@ -29,7 +30,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 		return r, nil
 	}
 	if n := c.Foreign; n > 0 { // links that only a replica lacks are no evidence
-		r.note(countOf(n, "resource")+fromReplicas, site.URL{})
+		r.note(count.Of(n, "resource")+fromReplicas, site.URL{})
 		return r, nil
 	}
 	reached, err := ledger.Reach(c.Ledger, c.links(), c.roots())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -40,13 +41,13 @@ func LastFoundReuse(f interface {
 
 // Says is what the summary says of it; auto: the job takes it without being told.
 func (r *FoundReuse) Says(auto bool) string {
-	saves := fmt.Sprintf("the mirror of %s has %d of the %d files under %s with the same bytes, under %s", r.Job,
-		r.Same, r.Files, r.At, r.From)
+	saves := fmt.Sprintf("the mirror of %s has %d of the %s under %s with the same bytes, under %s", r.Job,
+		r.Same, count.Of(r.Files, "file"), r.At, r.From)
 	if auto {
 		return saves + ": the next run verifies some and takes the rest from there (reuse = \"auto\")"
 	}
-	const form = "%s: reuse.job = %q, reuse.from = %q, reuse.at = %q saves %d requests of a first run, and %d MB"
-	return fmt.Sprintf(form, saves, r.Job, r.From, r.At, r.Same, r.Bytes/1_000_000)
+	const form = "%s: reuse.job = %q, reuse.from = %q, reuse.at = %q saves %s of a first run, and %d MB"
+	return fmt.Sprintf(form, saves, r.Job, r.From, r.At, count.Of(r.Same, "request"), r.Bytes/1_000_000)
 }
 
 // WithFoundReuse is the job of a run: one with reuse = "auto" reuses what was found after an earlier run. st

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/heads"
+	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/robots"
@@ -243,12 +244,8 @@ func (e *explainer) repair() error {
 		}
 	}
 	if pages > 0 {
-		noun := "pages"
-		if pages == 1 {
-			noun = "page"
-		}
-		e.say("repair: links to it on %d %s lead to %s, because it is broken: %s",
-			pages, noun, example.To, example.Why)
+		e.say("repair: links to it on %s lead to %s, because it is broken: %s",
+			count.Of(pages, "page"), example.To, example.Why)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/policy"
 )
@@ -17,8 +18,13 @@ import (
 // WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are
 // counted with it unless all is set.
 func (p *PlanReport) WriteText(w io.Writer, all bool) error {
-	if _, err := fmt.Fprintf(w, "%s: run %d would request %d of the %d URLs that the mirror has, and skip %d\n",
-		p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
+	has := fmt.Sprintf("%d of the %d URLs that the mirror has, and skip %d", p.Asked, p.Known, p.Spared)
+	if p.Known == 1 && p.Asked == 1 {
+		has = "the one URL that the mirror has"
+	} else if p.Known == 1 {
+		has = "nothing: it would skip the one URL that the mirror has"
+	}
+	if _, err := fmt.Fprintf(w, "%s: run %d would request %s\n", p.Job, p.Run, has); err != nil {
 		return err
 	}
 	if p.Unfinished {
@@ -30,17 +36,17 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 	switch {
 	case p.Full != "" && p.Reasons[policy.Observed.String()] > 0:
 		_, err := fmt.Fprintf(w,
-			"  everything is requested: %s; listings, sitemaps and lifetimes save %d requests\n", p.Full,
-			p.Reasons[policy.Observed.String()])
+			"  everything is requested: %s; listings, sitemaps and lifetimes save %s\n", p.Full,
+			count.Of(p.Reasons[policy.Observed.String()], "request"))
 		return err
 	case p.Full != "":
 		_, err := fmt.Fprintf(w, "  everything is requested: %s\n", p.Full)
 		return err
 	}
-	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is requested when changes are found\n",
-		p.Policy, p.Runs)
+	fmt.Fprintf(w, "  policy %s, from what %s observed; more is requested when changes are found\n",
+		p.Policy, count.Of(p.Runs, "run"))
 	if p.When != "" {
-		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04"), p.When)
+		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04 MST"), p.When)
 	}
 	if p.Expected > 0 || p.Missed > 0 {
 		fmt.Fprintf(w, "  expected changes: %.3g in what is requested, %.3g in what is skipped\n",

@@ -3,8 +3,9 @@
 package result
 
 import (
-	"fmt"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // MaxGaps is how many gaps a summary names.
@@ -55,13 +56,5 @@ func (r *GapReport) KnownText() string {
 	if r.Known == 0 || r.Since == nil {
 		return ""
 	}
-	return "but for " + counted(r.Known, "known gap") + " (since " + r.Since.Format(time.DateOnly) + ")"
-}
-
-// counted is a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return "but for " + count.Of(r.Known, "known gap") + " (since " + r.Since.Format(time.DateOnly) + ")"
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/policy"
 )
 
@@ -87,7 +88,7 @@ func (t *text) head() {
 	default:
 		t.p("%s: %s, nothing published yet", s.Job, verdict)
 	}
-	t.p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
+	t.p(" (%s)\n", count.Span(s.Ended.Sub(s.Started)))
 	if s.Closed {
 		t.p("  the run was too old to go on and was closed; the next one starts over\n")
 	}
@@ -169,7 +170,7 @@ func (t *text) skipped() {
 	listing, sitemap, expiry := s.Spared["listing"], s.Spared["sitemap"], s.Spared["expiry"]
 	if listing+sitemap+expiry > 0 {
 		all := listing + sitemap + expiry
-		t.p("  spared %d requests: %d by directory listings, %d by sitemaps", all, listing, sitemap)
+		t.p("  spared %s: %d by directory listings, %d by sitemaps", count.Of(all, "request"), listing, sitemap)
 		if expiry > 0 {
 			t.p(", %d by their lifetimes", expiry)
 		}
@@ -191,40 +192,39 @@ func (t *text) skipped() {
 func (t *text) sources() {
 	s := t.s
 	if s.SameText+s.NearText > 0 {
-		t.p("  of the fetched pages %d say what another page says, and %d nearly\n", s.SameText, s.NearText)
+		t.p("  of the fetched pages %s what another page says, and %d nearly\n",
+			count.Of(s.SameText, "says", "say"), s.NearText)
 	}
 	for _, base := range slices.Sorted(maps.Keys(s.Alternates)) {
-		t.p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)
+		t.p("  %s of %s, because the origin gave none\n",
+			count.Of(s.Alternates[base], "answer is", "answers are"), base)
 	}
 	for _, base := range slices.Sorted(maps.Keys(s.Spread)) {
-		t.p("  %d answers are of %s, which spreads the load\n", s.Spread[base], base)
+		t.p("  %s of %s, which spreads the load\n", count.Of(s.Spread[base], "answer is", "answers are"), base)
 	}
 	if s.ReuseFound != "" {
 		t.p("  reuse: %s\n", s.ReuseFound)
 	}
 	if s.Reused > 0 {
-		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
+		t.p("  %s taken from the mirror of %s, without a request\n",
+			count.Of(s.Reused, "of the files was", "of the files were"), s.ReusedOf)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.FromSpace)) {
-		t.p("  %d of the files were taken from the mirror of %s in the same space, without a request\n",
-			s.FromSpace[name], name)
+		t.p("  %s taken from the mirror of %s in the same space, without a request\n",
+			count.Of(s.FromSpace[name], "of the files was", "of the files were"), name)
 	}
 	if f := s.Followed; f != nil && f.Since == f.Version {
 		t.p("  %s is a mirror, and has version %d as before\n", f.At, f.Version)
 	} else if f != nil {
-		t.p("  %s is a mirror: %d files of its version %d came in one answer\n", f.At, f.Files, f.Version)
+		t.p("  %s is a mirror: %s of its version %d came in one answer\n", f.At,
+			count.Of(f.Files, "file"), f.Version)
 	}
-	switch n := s.RepairedLinks; {
-	case n == 1:
-		t.p("  1 link to broken pages of other sites leads to equivalent copies\n")
-	case n > 1:
-		t.p("  %d links to broken pages of other sites lead to equivalent copies\n", n)
+	if n := s.RepairedLinks; n > 0 {
+		t.p("  %s to equivalent copies\n", count.Of(n, "link to broken pages of other sites leads",
+			"links to broken pages of other sites lead"))
 	}
-	switch n := s.Foreign; {
-	case n == 1:
-		t.p("  1 file of the mirror came from replicas and will be requested from the origin\n")
-	case n > 1:
-		t.p("  %d files of the mirror came from replicas and will be requested from the origin\n", n)
+	if n := s.Foreign; n > 0 {
+		t.p("  %s of the mirror came from replicas and will be requested from the origin\n", count.Of(n, "file"))
 	}
 }
 
@@ -245,7 +245,7 @@ func (t *text) tree() {
 	if s.Version == 0 {
 		return
 	}
-	t.p("  mirror: %s, %s", counted(s.Files, "file"), Bytes(s.Size))
+	t.p("  mirror: %s, %s", count.Of(s.Files, "file"), Bytes(s.Size))
 	if s.Published {
 		t.p("; %d added, %d changed, %d removed", s.Added, s.Changed, s.Removed)
 	} else if !s.VersionTime.IsZero() {
@@ -260,7 +260,7 @@ func (t *text) gaps() {
 	r := &t.s.Gaps
 	for i := range r.List {
 		if i == shownGaps {
-			t.p("  … and %s\n", counted(r.Count-i, "more gap"))
+			t.p("  … and %s\n", count.Of(r.Count-i, "more gap"))
 			break
 		}
 		g := &r.List[i]
@@ -270,9 +270,9 @@ func (t *text) gaps() {
 		}
 		t.p("gap: %s", g.Name())
 		if g.URL == "" {
-			t.p(" (%s, such as %s)", counted(g.URLs, "URL"), g.Example)
+			t.p(" (%s, such as %s)", count.Of(g.URLs, "URL"), g.Example)
 		}
-		t.p(", since %s, %s", g.Since.Format(time.DateOnly), counted(g.Runs, "run"))
+		t.p(", since %s, %s", g.Since.Format(time.DateOnly), count.Of(g.Runs, "run"))
 		if g.Known != "" {
 			t.p(", %s", g.Known)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
@@ -145,7 +146,7 @@ func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
 		return Permission{Unknown: true, Why: why}, nil
 	}
 	if d, ok := rules.CrawlDelay(); ok && d > k.o.MaxWait {
-		return Permission{Why: fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d)}, nil
+		return Permission{Why: fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))}, nil
 	}
 	ok, why := rules.Permits(u)
 	return Permission{OK: ok, Why: why}, nil

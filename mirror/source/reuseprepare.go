@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/site"
@@ -45,14 +46,15 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 			x.mode = reuseKeeps
 			return "", nil
 		case !v.said && tooLong: // the site may have it no more
-			const form = "reuse: only %d files of %s could be compared with the site's, and none were taken " +
+			const form = "reuse: only %s of %s could be compared with the site's, and none were taken " +
 				"since %s: " +
 				"everything is requested from the site%s"
-			return fmt.Sprintf(form, v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
+			return fmt.Sprintf(form, count.Of(v.record.Same, "file"), from.Job,
+				last.used().Format(time.DateOnly), v.why), nil
 		case !v.said:
 			x.mode = reuseKeeps
-			const form = "reuse: only %d files of %s could be compared with the site's: nothing new is taken%s"
-			return fmt.Sprintf(form, v.record.Same, from.Job, v.why), nil
+			const form = "reuse: only %s of %s could be compared with the site's: nothing new is taken%s"
+			return fmt.Sprintf(form, count.Of(v.record.Same, "file"), from.Job, v.why), nil
 		}
 		last = v.record
 	}

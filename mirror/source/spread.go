@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
@@ -206,7 +207,7 @@ func (s *Spread) learn(ctx context.Context, l *Lender, release func(fetch.Observ
 	}
 	why := rules.Silent()
 	if d, ok := rules.CrawlDelay(); ok && d > l.r.ask.o.MaxWait {
-		why = fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d)
+		why = fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))
 	}
 	if why != "" {
 		l.leave(fmt.Sprintf("%s does not spread the load: %s", l.Base(), why), false)

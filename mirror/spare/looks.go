@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/internal/count"
 	"mirrord/policy"
 	"mirrord/store"
 )
@@ -175,11 +176,12 @@ func (o *PlanOptions) whyLearning(l Learned) string {
 		return ""
 	}
 	if l.Looks < o.Job.FullRuns {
-		return fmt.Sprintf("fewer than %d complete runs, far enough apart, have requested everything (full_runs)",
-			o.Job.FullRuns)
+		return fmt.Sprintf("fewer than %s have requested everything (full_runs)",
+			count.Of(o.Job.FullRuns, "complete run", "complete runs, far enough apart,"))
 	}
 	if need := o.Job.LearnFor(); p.Weighs && l.Span < need {
-		return fmt.Sprintf("the complete runs span %v of %v (adaptive.learn_for)", l.Span.Round(time.Second), need)
+		return fmt.Sprintf("the complete runs span %s of %s (adaptive.learn_for)", count.Span(l.Span),
+			count.Span(need))
 	}
 	return ""
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package count writes numbers for a person: with their nouns ("1 file", "2 files"), and durations.
+package count
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Number is what things are counted in.
+type Number interface {
+	~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64
+}
+
+// Of is a number with its noun. many is its form for all numbers but one; without it that is one with an s.
+// A noun may bring its verb: Of(n, "body is", "bodies are").
+func Of[N Number](n N, one string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Span is a duration as people write it, with as many digits as matter: "1h" in place of "1h0m0s", "1.5s".
+func Span(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		d = d.Round(10 * time.Millisecond)
+	case d < time.Minute:
+		d = d.Round(100 * time.Millisecond)
+	default:
+		d = d.Round(time.Second)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
