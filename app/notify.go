@@ -9,7 +9,6 @@ import (
 	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/notify"
-	"mirrord/status"
 )
 
 // NotifyOptions say how messages leave this machine.
@@ -60,6 +59,10 @@ func NotifyTest(ctx context.Context, a *App, name string, n NotifyOptions) ([]co
 	if err != nil {
 		return nil, err
 	}
+	s, err := JobStatus(a, name, a.now())
+	if err != nil {
+		return nil, err
+	}
 	o, err := notifyOptions(a, n)
 	if err != nil {
 		return nil, err
@@ -74,8 +77,6 @@ func NotifyTest(ctx context.Context, a *App, name string, n NotifyOptions) ([]co
 		names = st.PublicNames()
 	}
 	o.Transport = Webhooks(a, names)
-	s := status.Job{Name: j.Name, Schedule: j.Schedule}
-	s.Judge(a.now())
 	return toldOf(notify.New(o).Test(ctx, j, s)), nil
 }
 

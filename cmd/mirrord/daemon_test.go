@@ -334,6 +334,10 @@ func TestDaemon(t *testing.T) {
 	d.do(exitError, "no daemon runs", "reload")
 	d.do(exitError, "needs a daemon", "run-now", "about", "--wait=false")
 	d.do(exitOK, "^command .*: ok$", "notify-test", "about")
+	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
+		!strings.Contains(string(data[bytes.LastIndex(data, []byte(`"kind":"test"`)):]), `"state":"ok"`) {
+		t.Errorf("%s, %v", data, err)
+	}
 	d.do(exitOK, "complete", "run-now", "about")
 	again := startDaemon(t, jobs, state)
 	again.do(exitOK, "^about +ok, paused", "status")

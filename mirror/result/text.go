@@ -133,10 +133,10 @@ func (t *text) others() {
 	t.p("  %s %d were last looked at %s (policy %s)%s", who, s.Skipped, when, s.Policy, remedy)
 }
 
-// ago writes a time that has passed, in its largest unit.
+// ago writes a time that has passed, in its largest unit. The least is a second.
 func ago(d time.Duration) string {
 	const day = 24 * time.Hour
-	switch d = max(d, 0); {
+	switch d = max(d, time.Second); {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", d/time.Second)
 	case d < time.Hour:
