@@ -100,6 +100,7 @@ func PreviewRun(ctx context.Context, a *App, j *job.Job) (_ *Preview, err error)
 		most:    previewRequests,
 		enough:  cancel,
 		origins: map[string]bool{},
+		made:    []PreviewLook{},
 	}
 	sum, err := mirror.Run(some, mirror.Options{
 		Job:     previewJob(j),
