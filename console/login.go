@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -228,16 +229,20 @@ func (l *logins) prune() {
 	}
 }
 
-// users are the users with sessions, each with the session that lasts longest.
-func (l *logins) users() (out []userRow) {
+// users are the users with sessions, each with the session that lasts longest. whose is who has a session
+// now; the zero value when it has ended with its user.
+func (l *logins) users(whose func(store.SessionFact) account) (out []userRow) {
 	now := l.now()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.refresh(readEvery)
-	for _, f := range l.sessions {
-		if now.After(f.Expires) {
+	all := slices.Collect(maps.Values(l.sessions))
+	l.mu.Unlock()
+	for _, f := range all {
+		who := whose(f)
+		if now.After(f.Expires) || who.Name == "" {
 			continue
 		}
+		f.Role = who.Role.String()
 		same := func(r userRow) bool { return r.User == f.User && r.Role == f.Role }
 		at := slices.IndexFunc(out, same)
 		if at < 0 {

@@ -146,7 +146,7 @@ func usersPage(v *visit) error {
 		Rows  []userRow
 		Known []passwordRow
 		Proxy bool
-	}{v.logins.users(), known, len(v.o.Proxy.From) > 0})
+	}{v.logins.users(v.accountNow), known, len(v.o.Proxy.From) > 0})
 }
 
 // logoutUser ends the sessions of a user.

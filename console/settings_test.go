@@ -133,6 +133,33 @@ func TestExportAndGC(t *testing.T) {
 	b.want(http.StatusSeeOther, "/jobs/site?said=gc", "/jobs/site/gc", url.Values{})
 }
 
+// Sessions are those of the users and roles that there are now.
+func TestUsersOfSessions(t *testing.T) {
+	b, users, _ := newLocal(t, nil)
+	b.want(http.StatusSeeOther, "", "/login", entering("ann", annsPassword))
+	b.cookie = nil
+	b.login(Operate) // by a link, which ends by itself
+	shown := func(want string) {
+		t.Helper()
+		b.now = b.now.Add(2 * time.Second) // users are known again
+		got := ""
+		page := parse(t, b.want(http.StatusOK, "", "/users", nil))
+		for _, row := range page.Find("table").First().Find("tbody tr").EachIter() {
+			got += row.Find("td").Slice(0, 3).Text() + " "
+		}
+		if got != want {
+			t.Errorf("logged in: %q, want %q", got, want)
+		}
+	}
+	shown("annoperate2 ")
+	ann := users.users["ann"]
+	ann.Role = Read.String()
+	users.users["ann"] = ann
+	shown("annoperate1 annread1 ")
+	delete(users.users, "ann")
+	shown("annoperate1 ")
+}
+
 // Operators see the users with passwords, and whose first password was never changed.
 func TestUsersWithPasswords(t *testing.T) {
 	b, users, h := newLocal(t, nil)
