@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/charset"
 )
 
 const (
@@ -63,13 +65,16 @@ func codings(values []string) ([]string, error) {
 		for c := range strings.SplitSeq(v, ",") {
 			c = strings.ToLower(strings.TrimSpace(c))
 			switch c {
-			case "", "identity", "none", "utf-8", "8bit", "binary":
-				// the last four are not codings, yet seen in the wild on plain bodies
+			case "", "identity", "none", "7bit", "8bit", "binary", "aws-chunked":
+				// all but the first two are not codings, yet seen in the wild on plain bodies
 			case "x-gzip":
 				list = append(list, "gzip")
 			case "gzip", "br", "zstd", "deflate":
 				list = append(list, c)
 			default:
+				if _, ok := charset.Lookup([]byte(c)); ok { // so are the names of encodings
+					continue
+				}
 				return nil, fmt.Errorf("%w: %.40q", ErrCoding, c)
 			}
 		}

@@ -169,3 +169,21 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCodings: what stands in a Content-Encoding on plain bodies and is no coding does not cost the body.
+func TestNoCodings(t *testing.T) {
+	for _, s := range []string{"identity", "aws-chunked", "ISO-8859-1", "utf8", "Windows-1251", "7bit, none"} {
+		if list, err := codings([]string{s}); err != nil || len(list) > 0 {
+			t.Errorf("%q: %q, %v", s, list, err)
+		}
+	}
+	list, err := codings([]string{"aws-chunked,gzip", "utf-8"})
+	if err != nil || len(list) != 1 || list[0] != "gzip" {
+		t.Errorf("%q, %v", list, err)
+	}
+	for _, s := range []string{"compress", "exi", "dcb", "secret"} {
+		if list, err := codings([]string{s}); !errors.Is(err, ErrCoding) {
+			t.Errorf("%q: %q, %v", s, list, err)
+		}
+	}
+}

@@ -91,6 +91,31 @@ type Attempt struct {
 	Wait   time.Duration // pause before the next one
 }
 
+// contentType returns what the Content-Type fields of a head say: of several types, in one field or in more,
+// the last one that is a type (Fetch standard, "extract a MIME type").
+func contentType(values []string) (mime, charset string) {
+	for _, v := range values {
+		for quoted, rest := false, v; rest != ""; {
+			i := strings.IndexFunc(rest, func(r rune) bool {
+				quoted = quoted != (r == '"')
+				return r == ',' && !quoted
+			})
+			one := rest
+			if rest = ""; i >= 0 {
+				one, rest = one[:i], one[i+1:]
+			}
+			m, c := parseContentType(one)
+			switch {
+			case mime == "", m != "" && m != "*/*" && m != mime:
+				mime, charset = m, c
+			case m == mime && c != "":
+				charset = c
+			}
+		}
+	}
+	return mime, charset
+}
+
 // parseContentType reads a Content-Type as leniently as browsers do (WHATWG MIME sniffing §4.4): a type
 // without subtype is none, the first charset parameter counts, quotes may be missing.
 func parseContentType(s string) (mime, charset string) {

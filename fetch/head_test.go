@@ -108,6 +108,34 @@ func TestStrongValidator(t *testing.T) {
 	}
 }
 
+// TestContentTypes: of several types the last one counts, as in browsers.
+func TestContentTypes(t *testing.T) {
+	tests := []struct {
+		in            []string
+		mime, charset string
+	}{
+		{nil, "", ""},
+		{[]string{""}, "", ""},
+		{[]string{"text/plain", "text/html"}, "text/html", ""},
+		{[]string{"text/html, text/html"}, "text/html", ""},
+		{[]string{"text/html; charset=utf-8, text/html"}, "text/html", "utf-8"},
+		{[]string{"text/html; charset=utf-8", "text/html; charset=koi8-r"}, "text/html", "koi8-r"},
+		{[]string{"text/plain; charset=utf-8", "text/html"}, "text/html", ""},
+		{[]string{"text/html", "*/*"}, "text/html", ""},
+		{[]string{"text/html; charset=utf-8", "html", ""}, "text/html", "utf-8"},
+		{[]string{"nonsense", "text/css"}, "text/css", ""},
+		{[]string{"*/*, text/css"}, "text/css", ""},
+		{[]string{"*/*"}, "*/*", ""},
+		{[]string{`text/html; x="a, text/plain"; charset=utf-8`}, "text/html", "utf-8"},
+		{[]string{"html; charset=utf-8"}, "", "utf-8"},
+	}
+	for _, tt := range tests {
+		if mime, charset := contentType(tt.in); mime != tt.mime || charset != tt.charset {
+			t.Errorf("%q: %q, %q; want %q, %q", tt.in, mime, charset, tt.mime, tt.charset)
+		}
+	}
+}
+
 func FuzzHeadFields(f *testing.F) {
 	for _, s := range []string{
 		`text/html; charset="a\"b"; c`, "bytes 5-9/10", "Wed, 01 Jan 2020 00:00:00 GMT", "120", "gzip, br",
@@ -115,7 +143,7 @@ func FuzzHeadFields(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		mime, _ := parseContentType(s)
+		mime, _ := contentType([]string{s})
 		if mime != "" && (mime != strings.ToLower(mime) || strings.ContainsAny(mime, "; \t\"") ||
 			strings.Count(mime, "/") != 1) {
 			t.Errorf("type %q of %q", mime, s)

@@ -109,6 +109,6 @@ func newHead(status int, fields http.Header) Head {
 		ETag:         first(fields, "Etag"),
 		LastModified: first(fields, "Last-Modified"),
 	}
-	h.MIME, h.Charset = parseContentType(first(fields, "Content-Type"))
+	h.MIME, h.Charset = contentType(fields["Content-Type"])
 	return h
 }
