@@ -170,3 +170,33 @@ func TestNeededTypeOutlivesInterruption(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	wantPaths(t, m, "big.jpg", "index.html", "p.html")
 }
+
+// A page whose answer has no type is shown by browsers as a page. From the disk they show it only under a
+// name that says so.
+func TestPageWithoutType(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	none := map[string]string{"Content-Type": ""}
+	page := mirrortest.Page{Header: none, Body: "<!DOCTYPE html>\n<title>Foo</title><a href=/LICENSE>x</a>"}
+	w.Set(home+"/", mirrortest.HTML("Home", "<a href=wiki/Foo>Foo</a>"))
+	w.Set(home+"/wiki/Foo", page)
+	w.Set(home+"/LICENSE", mirrortest.Page{Header: none, Body: "All rights\n"})
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	tree := m.Tree()
+	if got := tree["wiki/Foo.html"]; !strings.Contains(got, "href=../LICENSE>") {
+		t.Errorf("the page is %q", got)
+	}
+	if !strings.Contains(tree["index.html"], "href=wiki/Foo.html>") || tree["LICENSE"] == "" {
+		t.Error(tree["index.html"])
+	}
+	if s := m.Run(); s.Published {
+		t.Error("a run without changes published")
+	}
+	page.Body += "changed"
+	w.Set(home+"/wiki/Foo", page)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if got := m.Tree()["wiki/Foo.html"]; !strings.HasSuffix(got, "changed") {
+		t.Errorf("the changed page is %q", got)
+	}
+}

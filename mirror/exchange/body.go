@@ -25,10 +25,12 @@ import (
 func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account) (*ledger.Finding, error) {
 	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
 	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.rules.Product, r.now())
-	if mime, why := r.leftOutBody(rec, a.Content); why != "" {
+	mime, why := r.leftOutBody(rec, a.Content)
+	if why != "" {
 		return r.outOfScope(rec, mime, why, as), nil
 	}
 	now := r.recordOf(rec, a)
+	now.MIME = mime
 	rec.Answer = head.Whole // a replica's in place of the origin's
 	if a.From == source.FromOrigin && r.job.ObeyRobots && tags.NoArchive {
 		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil

@@ -45,21 +45,15 @@ func (r *reading) refuse(rec *store.Resource) func(mime string) string {
 	}
 }
 
-// leftOutBody says why a body that came does not belong to the mirror, like leftOut.
+// leftOutBody says why a body that came does not belong to the mirror, like leftOut, and what its type is:
+// that of its answer or, where that says nothing, text/html for what browsers take for a page. A copy shows a
+// page only under a name that says so.
 func (r *reading) leftOutBody(rec *store.Resource, c *source.Received) (mime, why string) {
-	mime = c.MIME
-	if r.rules.Types == nil {
-		return mime, ""
+	head := c.Body.Bytes()
+	if f := c.Body.File(); f != nil {
+		head = f.Head(1024)
 	}
-	if intake.IsUnknownType(mime) {
-		head := c.Body.Bytes()
-		if f := c.Body.File(); f != nil {
-			head = f.Head(1024)
-		}
-		if relocate.Detect(mime, rec.URL, head) == relocate.HTML {
-			mime = "text/html"
-		}
-	}
+	mime = intake.TypeOf(c.MIME, relocate.Detect(c.MIME, rec.URL, head))
 	return mime, r.leftOut(rec, mime)
 }
 

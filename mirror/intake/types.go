@@ -2,10 +2,7 @@
 
 package intake
 
-import (
-	"mirrord/relocate"
-	"mirrord/store"
-)
+import "mirrord/relocate"
 
 // IsUnknownType reports whether a type is one of those of which the bytes decide (MIME Sniffing, section 7).
 func IsUnknownType(mime string) bool {
@@ -16,11 +13,11 @@ func IsUnknownType(mime string) bool {
 	return false
 }
 
-// TypeOf returns the type of a stored body: that of its answer or, where that said nothing, of what the body
-// was found to be.
-func TypeOf(rec *store.Resource) string {
-	if IsUnknownType(rec.MIME) && rec.Format == uint8(relocate.HTML) {
+// TypeOf returns the type of a body: that of its answer or, where that said nothing, of what the body was
+// found to be.
+func TypeOf(mime string, format relocate.Format) string {
+	if IsUnknownType(mime) && format == relocate.HTML {
 		return "text/html"
 	}
-	return rec.MIME
+	return mime
 }

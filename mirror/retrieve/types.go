@@ -7,6 +7,7 @@ import (
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/session"
+	"mirrord/relocate"
 	"mirrord/store"
 )
 
@@ -29,6 +30,7 @@ func refusedNow(s *session.Session, rec *store.Resource, is ledger.State) string
 	if !is.InSet() || s.Traits.IsLead(rec.ID) {
 		return ""
 	}
-	why, _ := s.Rules.Types.Refuses(intake.TypeOf(rec), rec.URL, is.Requisite())
+	mime := intake.TypeOf(rec.MIME, relocate.Format(rec.Format))
+	why, _ := s.Rules.Types.Refuses(mime, rec.URL, is.Requisite())
 	return why
 }
