@@ -19,19 +19,28 @@ import (
 	"mirrord/archive/crawls"
 	"mirrord/job"
 	"mirrord/phm"
+	"mirrord/scheduler"
 	"mirrord/web"
 )
 
 // AreFiles reports whether names are those of files and directories, not of jobs: the first one decides. The
 // name of a directory in the place where one is has a slash or cannot name a job, as "." cannot; else it is
-// that of a job.
-func AreFiles(names []string) bool {
+// that of a job, unless the directory holds a mirror, as get leaves it, and nothing else has that name.
+func AreFiles(a *App, names []string) bool {
 	if len(names) == 0 {
 		return false
 	}
-	fi, err := os.Stat(names[0])
-	isPath := strings.ContainsRune(names[0], os.PathSeparator) || !job.ValidName(names[0])
-	return err == nil && (fi.Mode().IsRegular() || isPath)
+	name := names[0]
+	fi, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return false
+	case fi.Mode().IsRegular(), strings.ContainsRune(name, os.PathSeparator), !job.ValidName(name):
+		return true
+	}
+	state, err := a.State()
+	return err == nil && exists(filepath.Join(name, phm.MetaName)) &&
+		!exists(filepath.Join(a.Jobs, name+scheduler.Suffix)) && !exists(filepath.Join(state, "sites", name))
 }
 
 // OpenFiles opens archives to be served, each under a name made of its own.

@@ -28,7 +28,7 @@ func TestServeFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !AreFiles(files) || AreFiles(nil) || AreFiles([]string{"site"}) {
+	if !AreFiles(a, files) || AreFiles(a, nil) || AreFiles(a, []string{"site"}) {
 		t.Error("files are not told from jobs")
 	}
 	sites, err := OpenFiles(t.Context(), a, files)
@@ -70,6 +70,33 @@ func TestServeFiles(t *testing.T) {
 		}
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// The directory that get leaves is served, and explained, by its name alone, unless a job or a mirror has
+// that name.
+func TestDirectoryOfGetIsFile(t *testing.T) {
+	a, _, _, _ := mirrorGrowing(t, 1)
+	a.Jobs = t.TempDir()
+	dir := t.TempDir()
+	for _, name := range []string{"www.example.org", "site", "samba"} {
+		x := ExportRequest{Job: "site", Out: filepath.Join(dir, name)}
+		x.Format = "dir"
+		if _, err := Export(t.Context(), a, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, a.Jobs, "samba.toml", "url = \"https://www.samba.org/\"\n")
+	if err := os.Mkdir(filepath.Join(dir, "photos"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for name, want := range map[string]bool{
+		"www.example.org": true, "site": false, "samba": false, "photos": false, "./photos": true,
+	} {
+		if got := AreFiles(a, []string{name}); got != want {
+			t.Errorf("%s is a file: %v", name, got)
 		}
 	}
 }

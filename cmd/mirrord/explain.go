@@ -18,13 +18,13 @@ func explainCommand(a *cli) *cobra.Command {
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
 and by which documents it was found. A PATH is that of a file in the mirror. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
 What the next run does with the URL takes the plan of all URLs: of a mirror with more than 50,000 only --plan says it.
-Of a FILE, such as a PHM, ZIM, WARC or WACZ file, it says what that has of the URL. No site is contacted.`,
+Of a FILE, such as a PHM, ZIM, WARC or WACZ file or the folder that get left, it says what that has of the URL. No site is contacted.`,
 		Example: `  mirrord explain samba https://www.samba.org/samba/docs/
   mirrord explain samba samba/docs/index.html --head`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if app.AreFiles(args[:1]) {
+			if app.AreFiles(a.app(), args[:1]) {
 				return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
 			}
 			r.URL = args[1]
