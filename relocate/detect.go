@@ -56,7 +56,8 @@ func binaryBody(head []byte) bool {
 			controls++
 		}
 	}
-	if n := len(head); nul[0] > n/5 != (nul[1] > n/5) && controls == nul[0]+nul[1] {
+	others := controls - nul[0] - nul[1] // in UTF-16 some: a dash is U+2013
+	if n := len(head); nul[0] > n/5 != (nul[1] > n/5) && others <= n/16 {
 		return false // UTF-16 without a mark
 	}
 	return controls > len(head)/8

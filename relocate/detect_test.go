@@ -3,9 +3,20 @@
 package relocate
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
+
+// utf16le returns s in UTF-16, little endian, without a mark.
+func utf16le(s string) string {
+	var b []byte
+	for _, u := range utf16.Encode([]rune(s)) {
+		b = binary.LittleEndian.AppendUint16(b, u)
+	}
+	return string(b)
+}
 
 func TestDetect(t *testing.T) {
 	for _, c := range []struct {
@@ -23,6 +34,7 @@ func TestDetect(t *testing.T) {
 		{"text/html", "/x", "<html>\x00<a href=x>" + strings.Repeat("text ", 50), HTML},
 		{"text/html", "/x", "<\x00h\x00t\x00m\x00l\x00>\x00", HTML},
 		{"text/html", "/x", "\xff\xfe<\x00h\x00", HTML},
+		{"text/html", "/x", utf16le("<p>\u2013 \u65e5\u672c\u8a9e</p><a href=x>"), HTML},
 		{"text/html", "/feed", `<?xml version="1.0"?><rss version="2.0">`, Feed},
 		{"text/html", "/feed", `<?xml version="1.0"?><!DOCTYPE html><html xmlns="x">`, HTML},
 		{"application/xhtml+xml", "/x", `<html>`, SVG},

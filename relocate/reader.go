@@ -130,7 +130,7 @@ func MaySplice(mime string, u site.URL, path string) bool {
 	}
 	last := extensionOf(path)
 	switch b.essence {
-	case "text/xml", "application/xml":
+	case "text/xml", "application/xml", "text/xsl":
 		return true
 	case "", "unknown/unknown", "application/unknown", "*/*":
 		return byName(b.ext) || byName(last) || last == ""
@@ -182,7 +182,7 @@ func Detect(mime string, u site.URL, head []byte) Format {
 		return r.format
 	}
 	switch essence {
-	case "text/xml", "application/xml":
+	case "text/xml", "application/xml", "text/xsl":
 		return xmlRoot(head)
 	case "text/plain":
 		return f.byUse(b.ext)

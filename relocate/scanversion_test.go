@@ -200,6 +200,8 @@ func samples() []sample {
 			`@import "a.css"; @import url(b.css) print; p { background: url("c.png"), image-set("d.png" 1x, url(e.png) 2x) } @font-face { src: src(f) url(g.woff) } @namespace url(h)`},
 		{SVG,
 			`<?xml-stylesheet href="a.css"?><svg xmlns:xlink="x"><image xlink:href="b.png"/><a href="c.html"/><rect fill="url(d.svg#e)" style="mask: url(f.svg)"/><style>p{background:url(g.png)}</style></svg>`},
+		{SVG,
+			`<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:import href="a.xsl"/><img src="{b}.png"/><a href="c.html">x</a></xsl:stylesheet>`},
 		{Feed,
 			`<rss><channel><link>a.html</link><image><url>b.png</url></image><item><link>c.html</link><guid>http://zoo.test/d.html</guid><comments>e.html</comments>` +
 				`<enclosure url="f.mp3"/><description>&lt;img src="g.png"></description></item></channel></rss>`},

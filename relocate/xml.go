@@ -4,6 +4,7 @@ package relocate
 
 import (
 	"bytes"
+	"slices"
 
 	"mirrord/internal/charset"
 )
@@ -233,7 +234,7 @@ func (sc *scanner) xml(v view) {
 		ctx: CtxXML,
 		top: true,
 	}
-	root := true
+	root, xslt := true, false
 	m := sc.mark()
 	for {
 		sc.release(m, true)
@@ -248,21 +249,25 @@ func (sc *scanner) xml(v view) {
 				h.templates = max(h.templates-1, 0)
 			}
 		case xmlOpen:
+			if root {
+				root, xslt = false, x.xslt()
+				sc.xmlLang(&x)
+			}
+			if a := x.attr("href"); xslt && a != nil && (string(x.name) == "import" || string(x.name) == "include") {
+				sc.url(sc.attrText(v.sub(a.v0, a.v1), true), Requisite, xmlCtx(a), false)
+			}
 			tag := tagNames.of(x.hash, x.name)
 			mark := len(sc.attrs)
 			h.seen = 0
 			for i := range x.attrs {
 				a := &x.attrs[i]
 				id := attrNames.of(a.hash, v.s[a.k0:a.k1])
-				if id == noAttr || id == attrXmlBase || (tag == noTag && !anywhere(id)) {
+				if id == noAttr || id == attrXmlBase || (tag == noTag && !anywhere(id)) ||
+					computed(v.s[a.v0:a.v1], xslt) {
 					continue
 				}
 				h.seen |= 1 << id
 				sc.attrs = append(sc.attrs, attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)})
-			}
-			if root {
-				root = false
-				sc.xmlLang(&x)
 			}
 			if len(sc.attrs) > mark {
 				h.tag(tag, mark, x.p)
@@ -283,6 +288,33 @@ func (sc *scanner) xml(v view) {
 			}
 		}
 	}
+}
+
+// xslt reports whether the root element just read is that of an XSLT stylesheet: its namespace is declared.
+func (x *xmlReader) xslt() bool {
+	return slices.ContainsFunc(x.attrs, func(a rawAttr) bool {
+		return string(x.v.s[a.v0:a.v1]) == "http://www.w3.org/1999/XSL/Transform"
+	})
+}
+
+// computed reports whether only an XML processor knows the value of an attribute: it has an attribute value
+// template of XSLT or refers to an entity that the document declares.
+func computed(value []byte, xslt bool) bool {
+	if xslt && bytes.IndexByte(value, '{') >= 0 {
+		return true
+	}
+	for i := bytes.IndexByte(value, '&'); i >= 0; i = bytes.IndexByte(value, '&') {
+		n := 1
+		for value = value[i:]; n < len(value) && alnum(value[n]); n++ {
+		}
+		if n > 1 && n < len(value) && value[n] == ';' {
+			if _, _, known := entityAt(value, false); known == 0 {
+				return true
+			}
+		}
+		value = value[n:]
+	}
+	return false
 }
 
 func (sc *scanner) xmlLang(x *xmlReader) {

@@ -158,8 +158,8 @@ func (s *Snapshot) atHome(r Resource, u site.URL) bool {
 // hasLinks reports whether a file of this type can have links that were relocated.
 func hasLinks(mime string) bool {
 	switch mime {
-	case "text/html", "text/css", "text/xml", "application/xml", "application/json", "application/manifest+json",
-		"application/xhtml+xml", "image/svg+xml", "":
+	case "text/html", "text/css", "text/xml", "text/xsl", "application/xml", "application/json",
+		"application/manifest+json", "application/xhtml+xml", "image/svg+xml", "":
 		return true
 	}
 	return strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")

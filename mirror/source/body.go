@@ -186,7 +186,8 @@ var errRefused = errors.New("the body is not wanted")
 // mayBeDocument reports whether a body of this type may have links. The scan decides in the end.
 func mayBeDocument(mime string) bool {
 	switch mime {
-	case "", "application/octet-stream", "text/plain", "application/xml", "text/xml", "application/json":
+	case "", "application/octet-stream", "text/plain", "application/xml", "text/xml", "text/xsl",
+		"application/json":
 		return true
 	}
 	return relocate.Detect(mime, site.URL{}, nil) != relocate.Unknown
