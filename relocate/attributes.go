@@ -11,7 +11,7 @@ package relocate
 //	   octet-stream is no HTML
 //	4  queries in the document's encoding escape what browsers escape
 //	5  XSLT: its imports, no templates of attribute values; no entities that an XML document declares;
-//	   UTF-16 with typography
+//	   UTF-16 with typography; data-bg, data-background, data-poster and their like
 const ScanVersion = 5
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
@@ -34,6 +34,11 @@ var linkAttributes = [...]linkAttribute{
 	{"data-src", lazy, Requisite, anyTag},
 	{"data-lazy-src", lazy, Requisite, anyTag},
 	{"data-original", lazy, Requisite, anyTag},
+	{"data-lazy", lazy, Requisite, anyTag},
+	{"data-bg", lazy, Requisite, anyTag},
+	{"data-background", lazy, Requisite, anyTag},
+	{"data-background-image", lazy, Requisite, anyTag},
+	{"data-poster", lazy, Requisite, anyTag},
 	{"data-srcset", lazySrcset, Requisite, anyTag},
 	{"data-lazy-srcset", lazySrcset, Requisite, anyTag},
 }

@@ -44,6 +44,10 @@ var zoo = []struct {
 		[]string{"/dir/w.webp", "/dir/w2.webp"}},
 	{"img data-src", HTML, `<img data-src="lazy/l.jpg" src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">`,
 		Requisite, []string{"/dir/lazy/l.jpg"}},
+	{"backgrounds for scripts", HTML,
+		`<div data-bg="b.jpg" data-background="#fff"></div><section data-background="s.png">` +
+			`<video data-poster="p.webp" data-bg="url(x.png)"></video>`, Requisite,
+		[]string{"/dir/b.jpg", "/dir/s.png", "/dir/p.webp"}},
 	{"data-srcset", HTML, `<img data-srcset="l1.jpg 1x, l2.jpg 2x">`, Requisite,
 		[]string{"/dir/l1.jpg", "/dir/l2.jpg"}},
 	{"link stylesheet", HTML, `<link href="s.css" rel="StyleSheet">`, Requisite, []string{"/dir/s.css"}},
