@@ -136,6 +136,18 @@ func LastingFact(s *State, site, name string) ([]byte, error) {
 	return v, diskErr("read fact", ignoreGone(err))
 }
 
+// fingerprintsName is the file of a site's folder with what KeepFingerprints kept.
+const fingerprintsName = "fingerprints"
+
+// KeepFingerprints keeps what says which files the site has, for the runs of other sites.
+func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprintsName, v) }
+
+// Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
+func Fingerprints(s *State, site string) ([]byte, error) {
+	v, err := s.root.ReadFile("sites/" + site + "/" + fingerprintsName)
+	return v, diskErr("read "+fingerprintsName, ignoreGone(err))
+}
+
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
 func (s *SiteNotes) KeepRun(r RunRecord) error {
 	if err := s.owned(); err != nil {

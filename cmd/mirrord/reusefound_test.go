@@ -44,7 +44,8 @@ func (l *library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A collection that another job mirrors is found after a run, by its files: the run, status and explain
-// propose its reuse, and reuse = "auto" takes it.
+// propose its reuse, and reuse = "auto" takes it. The database of a mirror that has none of the files is not
+// opened for that: here it is damaged.
 func TestReuseIsFound(t *testing.T) {
 	t.Parallel()
 	manual, site := &library{prefix: "/manual/"}, &library{prefix: "/docs/m/", own: 12}
@@ -67,7 +68,14 @@ func TestReuseIsFound(t *testing.T) {
 	}
 	write("manual", fmt.Sprintf("url = %q\n", first+"/manual/"))
 	write("site", fmt.Sprintf("url = %q\n", second+"/"))
+	third := mirrortest.Serve(t, "127.0.0.32", &library{prefix: "/else/where/", own: 12}).URL
+	write("else", fmt.Sprintf("url = %q\nscope.exclude = [\"/else/**\"]\n", third+"/"))
 	mirrord("run-now", "manual")
+	mirrord("run-now", "else")
+	damaged := filepath.Join(state, "sites", "else", "site.db")
+	if err := os.WriteFile(damaged, make([]byte, 1<<15), 0); err != nil {
+		t.Fatal(err)
+	}
 	const form = "the mirror of manual has 40 of the 40 files under %s/docs/m/ with the same bytes, " +
 		"under %s/manual/"
 	want := fmt.Sprintf(form, second, first)

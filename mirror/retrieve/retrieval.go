@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 // Retrieval is phase one of one run.
@@ -112,16 +113,23 @@ func (r *Retrieval) Renew(ctx context.Context) {
 // findReuse looks, once a week, for a collection of the site that another job mirrors too.
 func findReuse(ctx context.Context, r *Retrieval) string {
 	st := r.Options.State
-	if st == nil || r.Options.Imports || r.Provenance.Job != "" {
+	if st == nil || r.Site.Rests() != nil { // a one-off mirror is alone in its state
 		return ""
 	}
 	f := source.ReuseFinder{
-		Site:   r.Site,
-		Others: st,
-		Runs:   r.Options.Facts.Runs,
-		Now:    r.Now,
+		Site:         r.Site,
+		Others:       st,
+		Fingerprints: func(job string) ([]byte, error) { return store.Fingerprints(st, job) },
+		Runs:         r.Options.Facts.Runs,
+		Now:          r.Now,
 	}
-	found, err := f.Renew(ctx)
+	var found ledger.FoundReuse
+	var err error
+	if r.Options.Imports || r.Provenance.Job != "" {
+		err = f.Show()
+	} else {
+		found, err = f.Renew(ctx)
+	}
 	if err != nil && ctx.Err() == nil {
 		r.Log.Warn("other mirrors of the same files are not looked for", "err", err)
 	}

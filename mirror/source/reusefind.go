@@ -40,6 +40,7 @@ type ReuseFinder struct {
 		OtherMirrors
 		Sites() ([]string, error)
 	}
+	Fingerprints func(job string) ([]byte, error) // that a run of a job has written
 	Runs func(job string, n int) ([]store.RunRecord, error)
 	Now  func() time.Time
 }
@@ -50,13 +51,13 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 	if err != nil {
 		return last, err
 	}
-	names, err := f.Others.Sites()
+	names, err := f.others()
 	if err != nil {
 		return last, err
 	}
 	there := last.Job == "" || slices.Contains(names, last.Job)
 	if there && f.Now().Sub(last.Searched) < findAgain {
-		return last, nil
+		return last, f.Show()
 	}
 	found, err := f.find(ctx, names)
 	if err != nil {
@@ -73,14 +74,29 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 // reusePlace is a directory of this site, and one of another that has the same files.
 type reusePlace struct{ at, from string }
 
-// find looks in the mirrors of these names. The site's own one is none of them: one that is alone in its
-// state, as that of a one-off mirror, is not even read.
-func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReuse, error) {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == f.Site.Name })
-	if len(names) == 0 {
-		return ledger.FoundReuse{}, nil
+// others lists the other mirrors.
+func (f *ReuseFinder) others() ([]string, error) {
+	names, err := f.Others.Sites()
+	return slices.DeleteFunc(names, func(name string) bool { return name == f.Site.Name }), err
+}
+
+// Show writes the fingerprints of the site, unless they are as new as a search has them: all that a site does
+// which looks for nothing itself.
+func (f *ReuseFinder) Show() error {
+	had, err := f.Fingerprints(f.Site.Name)
+	if err != nil {
+		return err
 	}
-	own, below, err := f.own()
+	if old, ok := readFingerprints(had); ok && f.Now().Sub(old.made) < findAgain {
+		return nil
+	}
+	_, err = f.own()
+	return err
+}
+
+// find looks in the mirrors of these names.
+func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReuse, error) {
+	own, err := f.own()
 	if err != nil {
 		return ledger.FoundReuse{}, err
 	}
@@ -89,7 +105,15 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReu
 		if ctx.Err() != nil {
 			return ledger.FoundReuse{}, context.Cause(ctx)
 		}
-		found, err := f.of(name, own, below)
+		b, err := f.Fingerprints(name)
+		if err != nil {
+			return ledger.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
+		}
+		theirs, ok := readFingerprints(b) // its next run writes them
+		if !ok || !own.prints.mayShare(&theirs) {
+			continue
+		}
+		found, err := f.of(name, own)
 		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
 			return ledger.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
@@ -100,30 +124,48 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReu
 	return best, nil
 }
 
-// own samples the files of this site: their URLs by digest, and how many lie below each directory.
-func (f *ReuseFinder) own() (own map[[32]byte][]string, below map[string]int, err error) {
-	own, below = map[[32]byte][]string{}, map[string]int{}
+// ownFiles are the files of this site.
+type ownFiles struct {
+	prints *fingerprints
+	urls   map[[32]byte][]string // by digest, of a sample
+	below  map[string]int        // how many of the sample lie below each directory
+}
+
+// own reads the files of this site, and writes their fingerprints.
+func (f *ReuseFinder) own() (own ownFiles, err error) {
+	own = ownFiles{urls: map[[32]byte][]string{}, below: map[string]int{}}
 	n := uint64(0)
 	count := func(rec *store.Resource) error {
 		n++
 		return nil
 	}
 	if err := f.Site.Records.Resources(count); err != nil {
-		return nil, nil, err
+		return own, err
 	}
-	every := 1 + n/findSample
+	every, upTo := 1+n/findSample, fingerprintsUpTo(n)
+	var prints []uint32
 	err = f.Site.Records.Resources(func(rec *store.Resource) error {
-		if !isOwnFile(rec) || binary.LittleEndian.Uint64(rec.Digest[:])%every != 0 {
+		if !isOwnFile(rec) {
+			return nil
+		}
+		if x := fingerprintOf(&rec.Digest); x <= upTo {
+			prints = append(prints, x)
+		}
+		if binary.LittleEndian.Uint64(rec.Digest[:])%every != 0 {
 			return nil
 		}
 		u := strings.Clone(rec.URL.String())
-		eachDirectory(u, func(dir string) { below[dir]++ })
-		if urls := own[rec.Digest]; len(urls) < findTimes {
-			own[rec.Digest] = append(urls, u)
+		eachDirectory(u, func(dir string) { own.below[dir]++ })
+		if urls := own.urls[rec.Digest]; len(urls) < findTimes {
+			own.urls[rec.Digest] = append(urls, u)
 		}
 		return nil
 	})
-	return own, below, err
+	if err != nil {
+		return own, err
+	}
+	own.prints = newFingerprints(prints, upTo, f.Now())
+	return own, f.Site.Notes.KeepFingerprints(own.prints.encode())
 }
 
 // isOwnFile reports whether a record has a file that its site sent, and of which it says something that it is
@@ -133,9 +175,7 @@ func isOwnFile(rec *store.Resource) bool {
 }
 
 // of looks in the mirror of one job.
-func (f *ReuseFinder) of(name string, own map[[32]byte][]string, below map[string]int) (
-	found ledger.FoundReuse, err error,
-) {
+func (f *ReuseFinder) of(name string, own ownFiles) (found ledger.FoundReuse, err error) {
 	runs, err := f.Runs(name, 1)
 	if err != nil || len(runs) == 0 || f.Now().Sub(runs[0].Ended) > reuseKept {
 		return ledger.FoundReuse{}, err
@@ -147,7 +187,7 @@ func (f *ReuseFinder) of(name string, own map[[32]byte][]string, below map[strin
 	defer func() { err = errors.Join(err, s.Close()) }()
 	votes := map[reusePlace]int{}
 	err = s.Records.Resources(func(rec *store.Resource) error {
-		urls := own[rec.Digest]
+		urls := own.urls[rec.Digest]
 		if len(urls) == 0 || !isOwnFile(rec) {
 			return nil
 		}
@@ -159,7 +199,7 @@ func (f *ReuseFinder) of(name string, own map[[32]byte][]string, below map[strin
 	if err != nil {
 		return ledger.FoundReuse{}, err
 	}
-	for _, p := range bestPlaces(votes, below) {
+	for _, p := range bestPlaces(votes, own.below) {
 		if found, err = f.count(s, name, p); err != nil || found.Job != "" {
 			return found, err
 		}
