@@ -8,13 +8,16 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"mirrord/internal/dbpages"
 )
 
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.
 const checkedFor = 10 * time.Minute
 
-// checked remembers which files were found whole, and when: opening one again right away need not read it
-// all. A nil one remembers nothing.
+// checked remembers which database files were found whole, and when: opening one again right away need not
+// read it all. Two changes within one tick of the kernel's clock leave the same times, so it is also known by
+// its last commit, which each process that writes it changes. A nil one remembers nothing.
 type checked struct {
 	now func() time.Time
 
@@ -23,11 +26,12 @@ type checked struct {
 }
 
 type checkedFile struct {
-	fs.FileInfo
-	at time.Time
+	info   fs.FileInfo
+	commit dbpages.Commit
+	at     time.Time
 }
 
-func (c *checked) has(path string, fi fs.FileInfo) bool {
+func (c *checked) has(path string, fi fs.FileInfo, commit dbpages.Commit) bool {
 	if c == nil {
 		return false
 	}
@@ -37,8 +41,8 @@ func (c *checked) has(path string, fi fs.FileInfo) bool {
 	if !ok || c.now().Sub(k.at) >= checkedFor {
 		return false
 	}
-	same := os.SameFile(k.FileInfo, fi) && k.Size() == fi.Size()
-	return same && k.ModTime().Equal(fi.ModTime()) && changed(k).Equal(changed(fi))
+	same := os.SameFile(k.info, fi) && k.info.Size() == fi.Size() && k.commit == commit
+	return same && k.info.ModTime().Equal(fi.ModTime()) && changed(k.info).Equal(changed(fi))
 }
 
 // changed is when a file was last written or renamed, also by somebody who set its modification time back.
@@ -49,12 +53,8 @@ func changed(fi fs.FileInfo) time.Time {
 	return fi.ModTime()
 }
 
-// tooFresh is how long after a change of a file another one may leave it with the same times: the kernel's
-// clock goes in steps.
-const tooFresh = 50 * time.Millisecond
-
-func (c *checked) add(path string, fi fs.FileInfo) {
-	if c == nil || changedWithin(fi, tooFresh) {
+func (c *checked) add(path string, fi fs.FileInfo, commit dbpages.Commit) {
+	if c == nil {
 		return
 	}
 	c.mu.Lock()
@@ -62,21 +62,18 @@ func (c *checked) add(path string, fi fs.FileInfo) {
 	if c.files == nil {
 		c.files = map[string]checkedFile{}
 	}
-	c.files[path] = checkedFile{fi, c.now()}
+	c.files[path] = checkedFile{fi, commit, c.now()}
 }
 
 // renew takes in that we wrote a file that was whole.
-func (c *checked) renew(path string, fi fs.FileInfo) {
+func (c *checked) renew(path string, fi fs.FileInfo, commit dbpages.Commit) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch k, ok := c.files[path]; {
-	case ok && changedWithin(fi, tooFresh):
-		delete(c.files, path)
-	case ok:
-		c.files[path] = checkedFile{fi, k.at}
+	if k, ok := c.files[path]; ok {
+		c.files[path] = checkedFile{fi, commit, k.at}
 	}
 }
 

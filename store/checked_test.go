@@ -9,10 +9,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mirrord/internal/dbpages"
 )
 
-// A file that was found whole counts as whole for a while, unless it is another one or was changed since, or
-// just before.
+// A file that was found whole counts as whole for a while, unless it is another one or was changed since.
 func TestChecked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	write := func(text string) {
@@ -21,10 +22,13 @@ func TestChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fresh, settled := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
-	changed := fresh // when the kernel says that the file was changed
+	settled := time.Now().Add(-time.Hour)
+	changed := settled // when the kernel says that the file was changed
 	stat := func() fs.FileInfo {
 		t.Helper()
+		if err := os.Chtimes(name, settled, settled); err != nil {
+			t.Fatal(err)
+		}
 		fi, err := os.Lstat(name)
 		if err != nil {
 			t.Fatal(err)
@@ -32,44 +36,85 @@ func TestChecked(t *testing.T) {
 		fi.Sys().(*syscall.Stat_t).Ctim = syscall.NsecToTimespec(changed.UnixNano())
 		return fi
 	}
+	first, second := dbpages.Commit{Tx: 1}, dbpages.Commit{Tx: 2}
 	now := time.Now()
 	c := &checked{now: func() time.Time { return now }}
 	write("one")
-	c.add(name, stat())
-	if c.has(name, stat()) {
-		t.Error("a file that may change again without a trace is remembered")
+	c.renew(name, stat(), first)
+	if c.has(name, stat(), first) {
+		t.Error("a file that was not looked at is remembered")
 	}
-	changed = settled
-	c.add(name, stat())
-	if !c.has(name, stat()) || c.has(name+"2", stat()) {
+	c.add(name, stat(), first)
+	if !c.has(name, stat(), first) || c.has(name+"2", stat(), first) {
 		t.Error("not remembered, or another name is")
 	}
+	if c.has(name, stat(), second) {
+		t.Error("a file that another process has written within a tick is remembered")
+	}
 	now = now.Add(checkedFor - 1)
-	if !c.has(name, stat()) {
+	if !c.has(name, stat(), first) {
 		t.Error("forgotten too early")
 	}
+	c.renew(name, stat(), second)
+	if !c.has(name, stat(), second) || c.has(name, stat(), first) {
+		t.Error("forgotten when we wrote it, or remembered as it was")
+	}
 	now = now.Add(1)
-	if c.has(name, stat()) {
-		t.Error("remembered for too long")
+	if c.has(name, stat(), second) {
+		t.Error("remembered for too long: writing is not looking")
 	}
-	c.add(name, stat())
-	write("two")
-	changed = fresh
-	if c.has(name, stat()) {
-		t.Error("a file that was written is remembered")
+	c.add(name, stat(), second)
+	changed = settled.Add(time.Nanosecond)
+	if c.has(name, stat(), second) {
+		t.Error("a file that was changed is remembered")
 	}
-	c.renew(name, stat())
-	if c.has(name, stat()) {
-		t.Error("our own write is remembered before it is settled")
+	c.add(name, stat(), second)
+	write("longer")
+	if c.has(name, stat(), second) {
+		t.Error("a file of another size is remembered")
 	}
-	changed = settled
-	c.add(name, stat())
-	c.renew(name, stat())
-	if !c.has(name, stat()) {
-		t.Error("forgotten when it was written and is settled")
-	}
+	c.add(name, stat(), second)
 	c.forget(name)
-	if c.has(name, stat()) {
+	if c.has(name, stat(), second) {
 		t.Error("remembered after it was forgotten")
+	}
+}
+
+// A state that is written and read in turns does not look at all pages each time.
+func TestStateIsCheckedOnce(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	s, err := OpenState(dir, Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.AddRun(RunRecord{Site: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Runs("x", 1); err != nil { // looks at all
+		t.Fatal(err)
+	}
+	if err := s.AddRun(RunRecord{Site: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, stateDB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := dbpages.ReadCommit(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.checked.has(f.Name(), fi, commit) {
+		t.Error("our own commit makes the next one look at all pages again")
+	}
+	if now = now.Add(checkedFor); s.checked.has(f.Name(), fi, commit) {
+		t.Error("pages are never looked at again")
 	}
 }

@@ -239,14 +239,26 @@ func (d *database) lock(f *os.File) error {
 
 // check looks at all pages of the file.
 func (d *database) check(f *os.File, fi fs.FileInfo) error {
-	if d.known.has(d.path, fi) {
+	commit, known := d.lastCommit(f)
+	if known && d.known.has(d.path, fi, commit) {
 		return nil
 	}
 	if err := d.look(f); err != nil {
 		return d.damaged(err)
 	}
-	d.known.add(d.path, fi)
+	if known {
+		d.known.add(d.path, fi, commit)
+	}
 	return nil
+}
+
+// lastCommit reads what a file is known by.
+func (d *database) lastCommit(f *os.File) (commit dbpages.Commit, ok bool) {
+	if d.known == nil {
+		return commit, false
+	}
+	commit, err := dbpages.ReadCommit(&lossReader{File: f})
+	return commit, err == nil
 }
 
 // recheck looks at all pages again. No transaction may be writing.
@@ -419,8 +431,11 @@ func (d *database) Close() (err error) {
 	defer d.writing.Unlock()
 	d.yield.close()
 	if d.wrote.Load() && d.bad.Load() == nil {
-		if fi, err := d.file.Stat(); err == nil {
-			d.known.renew(d.path, fi)
+		fi, err := d.file.Stat()
+		if commit, ok := d.lastCommit(d.file); ok && err == nil {
+			d.known.renew(d.path, fi, commit)
+		} else {
+			d.known.forget(d.path)
 		}
 	}
 	return d.bolt.Close()

@@ -41,8 +41,8 @@ type ReuseFinder struct {
 		Sites() ([]string, error)
 	}
 	Fingerprints func(job string) ([]byte, error) // that a run of a job has written
-	Runs func(job string, n int) ([]store.RunRecord, error)
-	Now  func() time.Time
+	Runs         func(job string, n int) ([]store.RunRecord, error)
+	Now          func() time.Time
 }
 
 // Renew looks again when it is time, or when the job that was found is no more, and returns what is known.
