@@ -146,6 +146,7 @@ type startLog struct {
 	slog.Handler
 	mu     *sync.Mutex
 	starts map[string][]begun
+	others []string // messages
 }
 
 func newStartLog() *startLog {
@@ -156,6 +157,9 @@ func (l *startLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l *startLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Message != "run started" {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.others = append(l.others, r.Message)
 		return nil
 	}
 	var name, why string
