@@ -69,6 +69,8 @@ type Engine struct {
 
 	failed atomic.Int64 // calls in a row
 	began  atomic.Int64 // Unix time of the session
+	// why a keeper was not reached when that was last tried
+	refused atomic.Pointer[error]
 	*turns
 
 	wake    chan struct{} // size 1: one look is enough
@@ -94,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.t = newTable(o.Node, o)
 	var err error
-	if e.nc, err = connect(o); err != nil {
+	if e.nc, err = connect(o, func(err error) { e.refused.Store(&err) }); err != nil {
 		return nil, err
 	}
 	e.turns = &turns{
@@ -118,18 +120,39 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 		select {
 		case <-ctx.Done():
+			err = e.away(err)
 			e.nc.Close()
 			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
 		case <-time.After(again):
 			if now := time.Now(); now.After(tell) {
 				tell = now.Add(tellEvery)
-				o.Log.Warn("the keepers do not answer; this node waits", "err", errors.Join(err, e.nc.LastError()))
+				o.Log.Warn("the keepers do not answer; this node waits", "err", e.away(err))
 			}
 			if errors.Is(err, context.DeadlineExceeded) { // it took long enough
 				e.failed.Store(failedMost - 1)
 			}
 			tryAnother(e)
 		}
+	}
+}
+
+// away says why the keepers are not reached: what a call says, and why there is no connection.
+func (e *Engine) away(err error) error {
+	last := e.nc.LastError()
+	if said := e.refused.Load(); last == nil && said != nil {
+		last = *said
+	}
+	switch {
+	case last == nil || e.nc.IsConnected():
+		return err
+	case errors.Is(last, nats.ErrAuthorization):
+		return fmt.Errorf("the keepers have another secret than --cluster-secret: %w", last)
+	case errors.Is(last, nats.ErrSecureConnWanted):
+		return fmt.Errorf("the keepers do not encrypt; nats:// in the place of tls://: %w", last)
+	case errors.Is(err, nats.ErrReconnectBufExceeded):
+		return last // it only says that there is no connection
+	default:
+		return fmt.Errorf("%w: %w", err, last)
 	}
 }
 
@@ -194,8 +217,10 @@ const (
 // meanwhile: without it nothing could be changed.
 const retryMode = 10 * time.Second
 
-func connect(o Options) (*nats.Conn, error) {
+// connect reaches a keeper, and any other one when it is lost. refused is told why a try failed.
+func connect(o Options, refused func(error)) (*nats.Conn, error) {
 	with := []nats.Option{
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { refused(err) }),
 		nats.Name("mirrord " + o.Node),
 		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
 		nats.ReconnectWait(300 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),

@@ -81,29 +81,35 @@ func TestTLS(t *testing.T) {
 	address := freePort(t)
 	o := keepersWith(t, 1, func(k *keeper.Options) { k.Listen, k.TLS = address, files })
 	o.Keeper, o.Node = nil, "a"
-	refused := func(what string, change func(*engine.Options)) {
+	refused := func(what, says string, change func(*engine.Options)) {
 		t.Helper()
 		with := o
 		change(&with)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		if e, err := engine.Open(ctx, with); err == nil {
+		switch e, err := engine.Open(ctx, with); {
+		case err == nil:
 			e.Close()
 			t.Errorf("%s: not refused", what)
+		case !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "outbound buffer"):
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 	o.Servers, o.CA = []string{"tls://" + address}, files.CA
 	e := node(t, o)
 	e.Want(wanted(3), nil, "")
 	until(t, "a node over TLS has its share", func() bool { return len(e.Shared()) == 3 })
-	refused("another authority", func(with *engine.Options) { with.CA = certificates(t).CA })
-	refused("no authority", func(with *engine.Options) { with.CA = "" })
-	refused("another secret", func(with *engine.Options) { with.Secret = "another" })
+	refused("another authority", "x509: ", func(with *engine.Options) { with.CA = certificates(t).CA })
+	refused("no authority", "x509: ", func(with *engine.Options) { with.CA = "" })
+	refused("another secret", "another secret than --cluster-secret", func(with *engine.Options) { with.Secret = "another" })
 	plain := freePort(t)
 	p := keepersWith(t, 1, func(k *keeper.Options) { k.Listen = plain })
 	p.Keeper, p.Node, p.CA, p.Servers = nil, "a", files.CA, []string{"tls://" + plain}
 	o = p
-	refused("a keeper without certificate", func(*engine.Options) {})
+	refused("a keeper without certificate", "nats:// in the place of tls://", func(*engine.Options) {})
+	refused("no keeper", "connection refused", func(with *engine.Options) {
+		with.Servers = []string{"nats://" + freePort(t)}
+	})
 }
 
 // Keepers speak TLS to one another; one whose certificate another authority has signed takes no part.
