@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -259,15 +260,11 @@ func Pull(ctx context.Context, a *App, r DepotRequest) (*Pulled, error) {
 		if err != nil && !errors.Is(err, depot.ErrUnknown) {
 			return nil, err
 		}
-		all, err := d.Sites(ctx)
+		all, err := d.Marks(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range all {
-			if p.Site != depot.SharedName {
-				names = append(names, p.Site)
-			}
-		}
+		names = slices.Sorted(maps.Keys(all))
 	}
 	st, err := a.MakeState()
 	if err != nil {
@@ -342,19 +339,19 @@ type InDepot struct {
 	Checked *depot.DepotCheck `json:"checked,omitempty"`
 }
 
-// LookAtDepot lists what a depot has. check reads all of it.
+// LookAtDepot lists what a depot has. check reads all of it. Some of it may come with an error.
 func LookAtDepot(ctx context.Context, a *App, address string, check bool) (*InDepot, error) {
 	d, counted, err := openDepot(ctx, a, address, false, false)
 	if err != nil {
 		return nil, err
 	}
 	out := &InDepot{Depot: counted.String(), Cluster: d.Cluster}
-	if out.Sites, err = d.Sites(ctx); err != nil {
+	if out.Sites, err = d.Sites(ctx); err != nil && !errors.Is(err, depot.ErrDamaged) {
 		return nil, err
 	}
 	out.Sites = slices.DeleteFunc(out.Sites, func(p depot.Pointer) bool { return p.Site == depot.SharedName })
 	if !check {
-		return out, nil
+		return out, err
 	}
 	if out.Checked, err = d.Check(ctx); err != nil {
 		return nil, err

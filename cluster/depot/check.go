@@ -5,8 +5,10 @@ package depot
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 )
 
@@ -22,10 +24,13 @@ type DepotCheck struct {
 // is in the report, and is no error.
 func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 	sites, err := d.Sites(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrDamaged) {
 		return nil, err
 	}
 	out := &DepotCheck{Problems: []string{}}
+	if err != nil {
+		out.Problems = strings.Split(err.Error(), "\n")
+	}
 	bodies := NewBodies(ctx, d.Store)
 	wrong := func(site string, err error) error {
 		if ctx.Err() != nil {

@@ -131,8 +131,11 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 	for i := range u.files {
 		out.Bytes += u.files[i].Size()
 	}
-	if p != nil {
+	switch {
+	case p != nil:
 		out.Sequence = p.Sequence
+	case known != nil: // the pointer was lost: who has seen it follows
+		out.Sequence = known.Sequence
 	}
 	same := base != nil && known != nil && known.Tx == u.tx && u.tx > 0 && len(base.Files) == len(u.files)
 	if same && !slices.ContainsFunc(u.files, func(f store.TravelFile) bool {
@@ -195,6 +198,8 @@ func (d *Depot) before(
 				known.Sequence)
 		}
 		return nil, "", nil, nil
+	case again && errors.Is(err, ErrDamaged):
+		return nil, revision, nil, nil
 	case err != nil:
 		return nil, "", nil, err
 	case again:

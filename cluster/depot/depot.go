@@ -262,9 +262,11 @@ type SHA256 = store.SHA256
 
 func digestOf(b []byte) SHA256 { return sha256.Sum256(b) }
 
-// Sites lists the names of the sites that the depot has, with what their pointers say.
+// Sites lists the names of the sites that the depot has, with what their pointers say. When some are damaged
+// it returns the others, and an error that is ErrDamaged.
 func (d *Depot) Sites(ctx context.Context) ([]Pointer, error) {
 	var all []Pointer
+	var damaged []error
 	for info, err := range d.Store.List(ctx, pointerFolder) {
 		if err != nil {
 			return nil, err
@@ -277,12 +279,16 @@ func (d *Depot) Sites(ctx context.Context) ([]Pointer, error) {
 		if errors.Is(err, ErrUnknown) {
 			continue // it went meanwhile
 		}
+		if errors.Is(err, ErrDamaged) {
+			damaged = append(damaged, err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, *p)
 	}
-	return all, nil
+	return all, errors.Join(damaged...)
 }
 
 // Marks returns for each site a text that is another one after a check-in, by a list of the pointers: one

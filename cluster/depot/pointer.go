@@ -71,7 +71,8 @@ type Pointer struct {
 	Bytes    int64     `json:"bytes"`   // of the site's files
 }
 
-// pointer reads the pointer of a site; ErrUnknown when there is none.
+// pointer reads the pointer of a site; ErrUnknown when there is none. Of one that is damaged, which is
+// ErrDamaged, it returns the revision, by which it can be replaced.
 func (d *Depot) pointer(ctx context.Context, site string) (*Pointer, string, error) {
 	b, revision, err := d.Pointers.Load(ctx, site)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +83,8 @@ func (d *Depot) pointer(ctx context.Context, site string) (*Pointer, string, err
 	}
 	p := new(Pointer)
 	if err := json.Unmarshal(b, p); err != nil || p.Site != site || p.Sequence == 0 {
-		return nil, "", fmt.Errorf("pointer of %s: %w: %q", site, ErrDamaged, b[:min(len(b), 80)])
+		return nil, revision, fmt.Errorf("pointer of %s: %w: %q; push --again replaces it, on the machine that "+
+			"had the mirror last", site, ErrDamaged, b[:min(len(b), 80)])
 	}
 	if p.Format > Version {
 		return nil, "", fmt.Errorf("pointer of %s: written by a newer mirrord (format %d): use that one", site,

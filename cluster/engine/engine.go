@@ -120,13 +120,13 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 		select {
 		case <-ctx.Done():
-			err = e.away(err)
+			err = away(e, err)
 			e.nc.Close()
 			return nil, fmt.Errorf("reach the cluster at %s: %w", strings.Join(o.Servers, ","), err)
 		case <-time.After(again):
 			if now := time.Now(); now.After(tell) {
 				tell = now.Add(tellEvery)
-				o.Log.Warn("the keepers do not answer; this node waits", "err", e.away(err))
+				o.Log.Warn("the keepers do not answer; this node waits", "err", away(e, err))
 			}
 			if errors.Is(err, context.DeadlineExceeded) { // it took long enough
 				e.failed.Store(failedMost - 1)
@@ -137,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 }
 
 // away says why the keepers are not reached: what a call says, and why there is no connection.
-func (e *Engine) away(err error) error {
+func away(e *Engine, err error) error {
 	last := e.nc.LastError()
 	if said := e.refused.Load(); last == nil && said != nil {
 		last = *said

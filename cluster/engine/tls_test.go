@@ -101,7 +101,9 @@ func TestTLS(t *testing.T) {
 	until(t, "a node over TLS has its share", func() bool { return len(e.Shared()) == 3 })
 	refused("another authority", "x509: ", func(with *engine.Options) { with.CA = certificates(t).CA })
 	refused("no authority", "x509: ", func(with *engine.Options) { with.CA = "" })
-	refused("another secret", "another secret than --cluster-secret", func(with *engine.Options) { with.Secret = "another" })
+	refused("another secret", "another secret than --cluster-secret", func(with *engine.Options) {
+		with.Secret = "another"
+	})
 	plain := freePort(t)
 	p := keepersWith(t, 1, func(k *keeper.Options) { k.Listen = plain })
 	p.Keeper, p.Node, p.CA, p.Servers = nil, "a", files.CA, []string{"tls://" + plain}
