@@ -327,15 +327,17 @@ func (s *share) lost(name string, err error) (bool, error) {
 // afterRun is when the scheduler has noted how a run ended.
 const afterRun = 300 * time.Millisecond
 
-// ran brings a site to the depot after a run.
+// ran brings a site to the depot after a run. What waits to bring an earlier run brings this one too.
 func (s *share) ran(name string) {
 	if s == nil || s.depot == nil {
 		return
 	}
-	s.left(name, 1)
+	if s.left(name, 1) > 1 {
+		return
+	}
 	s.moves.Go(func() {
-		defer s.left(name, -1)
-		for pause := afterRun; s.wait(pause); pause = moveAgain {
+		for pause := afterRun; s.wait(pause); {
+			runs := s.left(name, 0)
 			err := s.move(name, func() error {
 				tx, err := store.LastTransaction(s.st, name)
 				if err == nil {
@@ -349,29 +351,36 @@ func (s *share) ran(name string) {
 			switch {
 			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or whoever has it now
 				s.say(name, "", nil)
-				return
+				if s.left(name, -runs) == 0 {
+					return
+				}
+				pause = afterRun
+				continue
 			case errors.Is(err, depot.ErrDiverged), errors.Is(err, depot.ErrOldToken):
 				s.log.Warn("another machine went on with a mirror: this run does not count", "job", name,
 					"err", err)
 				s.mu.Lock()
 				delete(s.here, name)
+				delete(s.leaving, name)
 				s.mu.Unlock()
 				kick(s.came)
 				return
 			}
+			pause = moveAgain
 			s.log.Error("a mirror does not get to the depot; tried again", "job", name, "err", err)
 			s.say(name, "what was run here does not get to the depot", err)
 		}
 	})
 }
 
-// left counts the runs of a site that are not in the depot yet.
-func (s *share) left(name string, n int) {
+// left counts the runs of a site that are not in the depot yet, and returns how many these are.
+func (s *share) left(name string, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leaving[name] += n; s.leaving[name] == 0 {
 		delete(s.leaving, name)
 	}
+	return s.leaving[name]
 }
 
 // move does something with a site that nobody else has meanwhile.

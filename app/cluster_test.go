@@ -190,6 +190,11 @@ func TestChangesGoToTheDepot(t *testing.T) {
 	peers.has.Store(&none)
 	look(s)
 	said("goes x")
+	for range 5 { // while the depot does not answer, say
+		s.ran("x")
+	}
+	s.moves.Wait()
+	said("goes x")
 	s.close(time.Minute)
 
 	v.ahead = true
