@@ -172,8 +172,8 @@ func (e *Engine) agree(ctx context.Context) error {
 	}
 	mode, _, err := get[string](short, e.kv, keyMode)
 	if err == nil && mode != e.o.Mode {
-		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s; if the depot was made again, give "+
-			"it to the cluster: mirrord cluster adopt", ErrMode, mode, e.o.Mode)
+		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s; give it the --depot of the others, "+
+			"or, if that was made again, give it to the cluster: mirrord cluster adopt", ErrMode, mode, e.o.Mode)
 	}
 	return err
 }
