@@ -249,6 +249,33 @@ func TestSpreadRefuses(t *testing.T) {
 	}
 }
 
+// Pages without a type are spread, too: what they are their bytes say on each host.
+func TestSpreadUntyped(t *testing.T) {
+	pages := handbook(120)
+	for p, page := range pages {
+		pages[p] = mirrortest.Page{Handle: func(w http.ResponseWriter, r *http.Request) {
+			w.Header()["Content-Type"] = nil
+			w.Header().Set("ETag", `"one"`)
+			if r.Header.Get("If-None-Match") == `"one"` {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			fmt.Fprint(w, page.Body)
+		}}
+	}
+	inBubble(t, spreadJob(spreadUse), func(
+		t *testing.T, w *mirrortest.Web, _ *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		w.SetAll(home, pages)
+		replicate(w, pages)
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		s := m.Run() // compares with what the mirror has
+		if rec := resource(t, m, home+"/p20.html"); rec.MIME != "text/html" || s.Spread[copyBase] < 20 {
+			t.Errorf("%q; of the replica %v\n%s", rec.MIME, s.Spread, mirrortest.Text(s))
+		}
+	})
+}
+
 // What a replica has otherwise than the mirror, or not at all, the origin is asked for.
 func TestSpreadOriginDecides(t *testing.T) {
 	pages := handbook(120)
