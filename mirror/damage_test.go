@@ -178,7 +178,7 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 					t.Errorf("run %d: there is %v, as it was %v\n%s", i, there, got == was, mirrortest.Text(s))
 				}
 				if stays && i == 0 {
-					wantText(t, s, "stay as they were published")
+					wantText(t, s, "stays as it was published")
 				}
 			}
 			if len(problems(t, m)) == 0 {

@@ -169,7 +169,7 @@ func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 	if _, there := m.Tree()["news/p04.html"]; !there {
 		t.Fatalf("it left although what links to it was skipped:\n%s", mirrortest.Text(s))
 	}
-	wantText(t, s, "stay until every document was looked at again")
+	wantText(t, s, "stays until every document was looked at again")
 	for range 5 {
 		s = m.Run()
 		if _, there := m.Tree()["news/p04.html"]; !there {
