@@ -4,11 +4,13 @@ package projects
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mirrord/site"
@@ -31,8 +33,12 @@ func taken(t *testing.T, files map[string]string) map[string]string {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Skip(err) // the file system takes no such name
+		err := os.WriteFile(name, []byte(text), 0o644)
+		if errors.Is(err, syscall.EILSEQ) {
+			t.Skip(err) // the file system has names in UTF-8 only
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	root, err := os.OpenRoot(dir)

@@ -71,7 +71,8 @@ func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	}
 	u, err := url.Parse(f.mirrors)
 	if f.mirrors != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		return p, app.Usagef("--console-mirrors: %q is no address such as http://127.0.0.1:8080", f.mirrors)
+		return p, app.Usagef("--console-mirrors: %q is not an http or https address; give one like "+
+			"http://127.0.0.1:8080", f.mirrors)
 	}
 	if f.tls != "" {
 		if _, err := newCertFiles(f.tls, nil); err != nil {

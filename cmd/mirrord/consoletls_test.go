@@ -60,7 +60,7 @@ func TestConsoleTLS(t *testing.T) {
 	}
 	for _, address := range []string{"mirrors.example.org", "127.0.0.1:8080", "javascript:alert(1)"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-mirrors", address)
-		if code != exitUsage || !strings.Contains(errs, "is no address such as http://") {
+		if code != exitUsage || !strings.Contains(errs, "is not an http or https address") {
 			t.Errorf("%s: %d %s", address, code, errs)
 		}
 	}
