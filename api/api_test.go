@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mirrord/access"
@@ -176,6 +177,43 @@ func TestTokens(t *testing.T) {
 	}
 	c.want(401, "unauthorized", "", "GET", "/v1/me?token="+secret, "")
 	c.want(401, "unauthorized", "", "GET", "/v1/me", "", "Cookie", "mirrord-console-9181="+secret)
+}
+
+// A stream of events ends, and says why, soon after its token was removed. The run goes on.
+func TestStreamEndsWithToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, time.Now)
+		c.spec = loadSpec(t)
+		run := &fakeRun{make(chan struct{})}
+		c.daemon.running = map[string]*fakeRun{"docs": run}
+		var got string
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			got = c.want(200, "", c.token[access.Operate], "POST", "/v1/jobs/docs/run", `{"wait":true}`)
+		}()
+		time.Sleep(time.Minute)
+		select {
+		case <-ended:
+			t.Fatal("the stream ended by itself")
+		default:
+		}
+		c.facts.mu.Lock()
+		delete(c.facts.tokens, "operate")
+		c.facts.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		select {
+		case <-ended:
+		default:
+			t.Error("the stream goes on without its token")
+			close(run.done)
+			<-ended
+		}
+		lines := strings.Split(strings.TrimSpace(got), "\n")
+		if last := lines[len(lines)-1]; !strings.Contains(last, `{"error":{"code":"unauthorized"`) {
+			t.Errorf("the last event is %s", last)
+		}
+	})
 }
 
 // Very many guesses get no answer, fill no log, and keep nobody out who has a token; in the long run they are

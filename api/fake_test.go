@@ -150,7 +150,11 @@ func (f *fakeFacts) Acts(_ context.Context, n int) (out app.Acts, _ error) {
 	return out, nil
 }
 
-func (f *fakeFacts) Tokens() (map[string]store.TokenFact, error) { return maps.Clone(f.tokens), nil }
+func (f *fakeFacts) Tokens() (map[string]store.TokenFact, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.tokens), nil
+}
 
 func (f *fakeFacts) Users() (map[string]store.UserFact, error) { return nil, nil }
 

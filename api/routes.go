@@ -4,6 +4,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func routes() []route {
 		{"POST /v1/jobs", access.Operate, "create a job", createJob},
 		{"PUT /v1/jobs/{job}/file", access.Operate, "change the job file", changeFile},
 		{"DELETE /v1/jobs/{job}", access.Operate, "remove the job", removeJob},
-		{"POST /v1/jobs/{job}/run", access.Operate, "run", asSocket},
+		{"POST /v1/jobs/{job}/run", access.Operate, "run", lasting(asSocket)},
 		{"POST /v1/jobs/{job}/cancel", access.Operate, "cancel", asSocket},
 		{"POST /v1/jobs/{job}/pause", access.Operate, "pause", asSocket},
 		{"POST /v1/jobs/{job}/resume", access.Operate, "resume", asSocket},
@@ -104,6 +105,32 @@ func asSocket(c *call) error {
 		return fmt.Errorf("the daemon answers %d: %w", w.code, err)
 	}
 	return e
+}
+
+// lasting is a call whose answer may be a stream of events. It ends soon after the token is refused.
+func lasting(answer func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if access.GuestOf(c.r) != nil { // the node that has passed it on ends it
+			return answer(c)
+		}
+		was := *c
+		ctx, end := access.While(c.r.Context(), func() error {
+			if t, known, err := was.token(); err == nil && (!known || t.Role < c.as) {
+				return errToken
+			}
+			return nil
+		})
+		defer end()
+		c.r = c.r.WithContext(ctx)
+		err := answer(c)
+		if errors.Is(context.Cause(ctx), errToken) && c.w.Header().Get("Content-Type") == "application/x-ndjson" {
+			_ = json.NewEncoder(c.w).Encode(control.Event{Error: &control.Error{
+				Code:    unauthorized,
+				Message: errToken.Error(),
+			}}) // an error: the client has disconnected
+		}
+		return err
+	}
 }
 
 // registerWait is how long the test of a place that is registered may take.

@@ -170,13 +170,11 @@ func (c *call) admit(rt route) error {
 		}
 		return nil
 	}
-	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	ok := strings.EqualFold(scheme, "Bearer") // RFC 9110 §11.1
-	t, known, err := c.o.Book.Token(strings.TrimSpace(secret))
+	t, known, err := c.token()
 	switch {
 	case err != nil:
 		return err
-	case !ok || !known:
+	case !known:
 		return c.wrongly("call with a wrong token", errToken)
 	}
 	c.who, c.as = "token:"+t.Name, t.Role
@@ -190,6 +188,15 @@ func (c *call) admit(rt route) error {
 		return errRole
 	}
 	return nil
+}
+
+// token is the one that was sent.
+func (c *call) token() (t access.Token, known bool, err error) {
+	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
+		return t, false, nil
+	}
+	return c.o.Book.Token(strings.TrimSpace(secret))
 }
 
 // wrongly counts a call of somebody who cannot say who he is. Only so many of them get into the audit log.

@@ -120,3 +120,18 @@ func TestFlowsInBrowser(t *testing.T) {
 		}
 	}
 }
+
+// A live page whose reader is logged out elsewhere shows how to log in.
+func TestLiveLogoutInBrowser(t *testing.T) {
+	c := newChromium(t, nil)
+	c.with(func(d *fakeDaemon) {
+		d.jobs = testJobs(1)
+		d.jobs[0].Activity = status.Running
+		d.jobs[0].Progress = &status.Progress{Phase: status.Retrieving, Done: 17}
+	})
+	c.goTo("/jobs/job0000")
+	c.wait("17 answered")
+	c.srv.logins.endUser("ann")
+	c.wait("mirrord open")
+	c.until(`document.querySelectorAll("main").length === 1`)
+}

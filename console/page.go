@@ -181,6 +181,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="mirrord feeds: a token as the password"`)
 	}
+	if errors.Is(err, errLogin) && r.Header.Get("HX-Request") != "" {
+		w.Header().Set("HX-Refresh", "true") // the form of the login is a page of its own
+	}
 	switch {
 	case errors.Is(err, errLogin) && s.asks():
 		s.askLogin(w, r, "")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mirrord/access"
 )
 
 // How live parts of pages are sent: as server-sent events. What is shown to many is drawn once.
@@ -120,6 +122,25 @@ func (s *streams) close() {
 	s.group.Wait()
 }
 
+// errAnother says that whoever looks at a live page is logged out, or has another role now.
+var errAnother = errors.New("the login or its role is another one now")
+
+// lasting is a page that is sent for a long time. It ends soon after the login of its reader, or his role.
+func lasting(page func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		r := v.r
+		ctx, end := access.While(r.Context(), func() error {
+			if v.account(r) != v.who {
+				return errAnother
+			}
+			return nil
+		})
+		defer end()
+		v.r = r.WithContext(ctx)
+		return page(v)
+	}
+}
+
 // stream sends a topic until it is over, or the browser disconnects. The last message says that it is over.
 func stream(v *visit, key string, look func() ([]byte, bool)) error {
 	t, err := v.live.join(key, look)
@@ -157,6 +178,9 @@ func stream(v *visit, key string, look func() ([]byte, bool)) error {
 				return nil
 			}
 		case <-v.r.Context().Done():
+			if errors.Is(context.Cause(v.r.Context()), errAnother) {
+				send("event: over\ndata:\n\n")
+			}
 			return nil
 		case <-v.live.end.Done():
 			return nil

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"mirrord/access"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 // A live page holds two hundred listeners, for whom the daemon is asked once a look; they learn that the run
@@ -72,6 +75,59 @@ func TestTwoHundredListeners(t *testing.T) {
 	defer b.srv.live.mu.Unlock()
 	if len(b.srv.live.topics) != 0 || b.srv.live.n != 0 {
 		t.Errorf("%d topics and %d listeners stay", len(b.srv.live.topics), b.srv.live.n)
+	}
+}
+
+// A live page ends soon after its reader was logged out, or has another role, and sends him to the login.
+func TestStreamEndsWithLogin(t *testing.T) {
+	for how, take := range map[string]func(b *browser, users *fakeUsers){
+		"logged out": func(b *browser, _ *fakeUsers) { b.srv.logins.endUser("ann") },
+		"user removed": func(b *browser, users *fakeUsers) {
+			users.change("ann", func(*store.UserFact) (*store.UserFact, error) { return nil, nil })
+		},
+		"role taken": func(b *browser, users *fakeUsers) {
+			users.change("ann", func(u *store.UserFact) (*store.UserFact, error) {
+				u.Role = Read.String()
+				return u, nil
+			})
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { endOfStream(t, take) })
+		})
+	}
+}
+
+func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
+	b, users, _ := newLocal(t, func(o *Options) { o.Now = time.Now })
+	b.srv.o.Passwords.Book = access.NewBook(users, time.Now)
+	b.daemon.jobs = testJobs(1)
+	b.daemon.jobs[0].Activity = status.Running
+	b.daemon.jobs[0].Progress = &status.Progress{Phase: status.Retrieving, Done: 17}
+	b.want(http.StatusSeeOther, "/", "/login", entering("ann", annsPassword))
+	var got string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		got = b.do("/jobs/job0000/live", nil).Body.String()
+	}()
+	time.Sleep(time.Minute)
+	select {
+	case <-ended:
+		t.Fatal("the stream ended by itself")
+	default:
+	}
+	take(b, users)
+	time.Sleep(5 * time.Second)
+	select {
+	case <-ended:
+	default:
+		t.Error("the stream goes on without its login")
+		b.srv.Close()
+		<-ended
+	}
+	if !strings.HasSuffix(got, "event: over\ndata:\n\n") {
+		t.Errorf("it ends with %q", got[max(0, len(got)-60):])
 	}
 }
 
