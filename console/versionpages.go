@@ -245,6 +245,7 @@ type explainData struct {
 	Job, URL string
 	Problem  string // with the URL
 	X        any    // what app.Explain says; nil when nothing was asked for
+	Older    bool   // there is an older version
 }
 
 // explainPage says why a URL is or is not in the mirror.
@@ -258,7 +259,8 @@ func explainPage(v *visit) error {
 		} else if err != nil {
 			return err
 		} else {
-			d.X = x
+			vs, _ := app.Versions(v.o.App, v.job) // none: it did not run yet
+			d.X, d.Older = x, len(vs) > 1
 		}
 	}
 	return v.draw(code, "explain.html", "Explain a URL of "+v.job, d)

@@ -125,7 +125,7 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "Up</a>", at+"/changes?path=docs&all=1", nil)
 	b.want(http.StatusBadRequest, "never such a directory", at+"/changes?path=nosuch", nil)
 	b.want(http.StatusOK, "URL, or path in the mirror", at+"/explain", nil)
-	b.want(http.StatusOK, "docs/1.html", at+"/explain?url=docs/1.html", nil)
+	b.want(http.StatusOK, "what changed last", at+"/explain?url=docs/1.html", nil)
 	b.want(http.StatusBadRequest, "nothing in the mirror", at+"/explain?url=%3Cb%3E", nil)
 	b.want(http.StatusBadRequest, `role="alert"`, at+"/explain?url=http://", nil)
 	b.want(http.StatusOK, "Plan of the next run", at+"/plan", nil)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"net/http"
+
+	"mirrord/app"
+	"mirrord/control"
+)
+
+// leftData is what the page of a mirror without a job shows.
+type leftData struct {
+	Job   string
+	About app.MirrorTitle
+	At    string // where it is served; ""
+	Jobs  string // directory of the job files
+}
+
+// ofJob is a page about a job. For a mirror that stayed when its job file was removed it is one that says so.
+func ofJob(page func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		_, err := v.o.Daemon.Progress(v.job)
+		if err == nil || v.o.App == nil || !errors.Is(err, control.ErrNotFound) {
+			return page(v)
+		}
+		if _, verr := app.Versions(v.o.App, v.job); verr != nil {
+			return err
+		}
+		titles := v.o.Daemon.Titles([]string{v.job})
+		return v.draw(http.StatusOK, "left.html", v.job, leftData{
+			Job:   v.job,
+			About: titles[v.job],
+			At:    v.served(v.job, titles),
+			Jobs:  v.o.App.Jobs,
+		})
+	}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A mirror whose job file was removed has pages, and each link of them leads to a page.
+func TestMirrorWithoutJob(t *testing.T) {
+	a := mirrored(t)
+	b := newBrowser(t, func(o *Options) { o.App = a })
+	b.login(Operate)
+	if err := os.Remove(filepath.Join(a.Jobs, "site.toml")); err != nil {
+		t.Fatal(err)
+	}
+	b.want(http.StatusOK, "mirrord remove site", "/jobs/site", nil)
+	b.want(http.StatusNotFound, "no job", "/jobs/nosuch", nil)
+	seen := map[string]bool{}
+	var todo []string
+	for _, page := range []string{"", "gc", "equivalents", "changes", "plan"} {
+		todo = append(todo, jobPath("site", page))
+	}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if seen[at] || !strings.HasPrefix(at, "/jobs/") {
+			continue
+		}
+		seen[at] = true
+		doc := parse(t, b.want(http.StatusOK, "", at, nil))
+		for _, link := range doc.Find("main a[href]").EachIter() {
+			to, _ := link.Attr("href")
+			todo = append(todo, to)
+		}
+	}
+	if len(seen) < 15 {
+		t.Errorf("%d pages were seen: %v", len(seen), seen)
+	}
+}
