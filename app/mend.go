@@ -53,10 +53,12 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 		Bodies: []string{},
 		Lost:   []store.LostBody{},
 	}
-	if out.Database, err = st.Unreadable(ctx, name); err != nil {
+	why, err := st.Unreadable(ctx, name)
+	if err != nil {
 		return nil, didYouMean(st, name, err)
 	}
-	if err := mendSite(ctx, st, out, drop); err != nil {
+	out.Database = why != nil
+	if err := mendSite(ctx, st, out, why, drop); err != nil {
 		return nil, err
 	}
 	if out.Shared, err = store.MendShared(st); err != nil {
@@ -68,10 +70,13 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 	return out, out.After.addShared(st)
 }
 
-// mendSite does the work on the site, which is open for writing meanwhile.
-func mendSite(ctx context.Context, st *store.State, out *Repaired, drop bool) (err error) {
-	if out.Database { // before it is opened, which sees less
-		if err := store.Redo(st, out.Job, errors.New("it cannot be read")); err != nil {
+// mendSite does the work on the site, which is open for writing meanwhile. bad is why its database cannot be
+// used, nil when it can.
+func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, drop bool) (err error) {
+	if bad != nil { // before it is opened, which sees less
+		if err := store.Redo(st, out.Job, bad); errors.Is(err, store.ErrDamaged) {
+			return errors.Join(bad, err) // the first one is told with what to do
+		} else if err != nil {
 			return err
 		}
 	}

@@ -30,13 +30,14 @@ func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	}
 	defer st.Close()
 	out := Rebuilt{Job: name}
-	if out.Rebuilt, err = st.Unreadable(ctx, name); err != nil {
+	why, err := st.Unreadable(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	if !out.Rebuilt {
+	if out.Rebuilt = why != nil; !out.Rebuilt {
 		return &out, nil
 	}
-	switch err := store.Redo(st, name, errors.New("it cannot be read")); {
+	switch err := store.Redo(st, name, why); {
 	case err == nil:
 		out.Whole = true
 		return &out, nil

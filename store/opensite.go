@@ -4,11 +4,13 @@ package store
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -19,7 +21,8 @@ const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 // OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is
 // ErrLocked.
 //
-// A database that is damaged or missing is made again from its log first: nothing is lost.
+// A database that is damaged, missing, or an older copy than what is published, is made again from its log
+// first: nothing is lost.
 func (s *State) OpenSite(name string) (*Site, error) {
 	st, err := s.openSite(name, writing)
 	damaged, ok := errors.AsType[*DatabaseError](err)
@@ -229,7 +232,49 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		}
 		return db.damaged(errors.New("its rebuild did not finish"))
 	}
-	return nil
+	if f.mode == rebuilding {
+		return nil
+	}
+	return f.checkLatest(tx)
+}
+
+// errOlder says that a database is whole, but of an earlier time than what is published beside it: somebody
+// has put a copy of it in its place. To go on from there would lose the versions between.
+var errOlder = errors.New("it is an older copy")
+
+// checkLatest reports a database that does not know the published version. Each version is written into the
+// database before the link moves to its tree.
+func (f *siteFolder) checkLatest(tx *transaction) error {
+	published := linkedVersion(f.root)
+	if published == 0 {
+		return nil
+	}
+	last := uint64(0)
+	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
+		last = binary.BigEndian.Uint64(k)
+	}
+	if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
+		var p pending
+		if json.Unmarshal(v, &p) == nil { // else who carries it out says so
+			last = max(last, uint64(p.Version.Number))
+		}
+	}
+	if (uint64(published) <= last) || f.db.stale() { // a version has come since the copy was made
+		return nil
+	}
+	return f.db.damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", errOlder,
+		published, last))
+}
+
+// linkedVersion is the version that the name of the published tree says; 0 when it says none.
+func linkedVersion(site *os.Root) int {
+	to, err := site.Readlink(currentLink)
+	if err != nil {
+		return 0
+	}
+	name, _ := strings.CutPrefix(to, treesFolder+"/")
+	version, _ := versionOf(name)
+	return version
 }
 
 // renew makes a new database one of the present format, and one of an older format too: from now on records

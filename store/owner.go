@@ -77,6 +77,11 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
+	if l.published && mode != rebuilding { // before anything is changed, the log first of all
+		if err := l.db.View(l.checkFormat); err != nil {
+			return nil, err
+		}
+	}
 	if !s.opt.Volatile {
 		if err := l.keepOldFormat(); err != nil {
 			return nil, err

@@ -157,7 +157,11 @@ func Redo(s *State, name string, why error) (err error) {
 	if err := removeIn(root, made); err != nil { // of a process that was killed
 		return diskErr("remove "+made, err)
 	}
-	if err := redoInto(o, segment, committedIn(root)); err != nil {
+	least := committedIn(root)
+	if errors.Is(why, errOlder) { // its transactions may be numbered in another way: the version counts
+		least.tx = 0
+	}
+	if err := redoInto(o, segment, least); err != nil {
 		return errors.Join(err, removeIn(root, made))
 	}
 	aside := ""
@@ -179,7 +183,7 @@ func Redo(s *State, name string, why error) (err error) {
 		}
 	}
 	if err == nil {
-		s.opt.Log.Warn("site.db was damaged; it was made again from its log, and nothing is lost",
+		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
 			"site", name, "err", why, "aside", aside)
 		if err := noteRedone(root, s.opt.Now(), why, aside); err != nil { // only the message is lost
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
@@ -223,9 +227,10 @@ func committedIn(root *os.Root) (c committed) {
 		}
 		f.Close()
 	}
+	c.version = linkedVersion(root)
 	if tree, err := root.OpenRoot(currentLink); err == nil {
 		if m, err := phm.OpenMeta(tree.FS()); err == nil {
-			c.version = m.Version
+			c.version = max(c.version, m.Version)
 		}
 		tree.Close()
 	}

@@ -92,18 +92,25 @@ func (s *Site) Sample(
 	return v.st, nil
 }
 
-// Unreadable reports whether pages or values of a site's database are damaged, so that only a Rebuild helps.
-// The error is that ctx ended, ErrNoSite, or ErrLocked while a process writes the site.
-func (s *State) Unreadable(ctx context.Context, name string) (bad bool, err error) {
+// errUnreadable says that a check of a database found something.
+var errUnreadable = errors.New("it cannot be read")
+
+// Unreadable returns a *DatabaseError that says why only Redo or Rebuild helps a site's database: its pages
+// or values are damaged, or it is an older copy; nil when it is whole. The error is that ctx ended,
+// ErrNoSite, or ErrLocked while a process writes the site.
+func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
 	site, err := s.openSite(name, reading)
 	if _, ok := errors.AsType[*DatabaseError](err); ok {
-		return true, nil
+		return err, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	bad, err = site.unreadable(ctx)
-	return bad, errors.Join(err, site.Close())
+	bad, err := site.unreadable(ctx)
+	if bad {
+		why = site.db.damaged(errUnreadable)
+	}
+	return why, errors.Join(err, site.Close())
 }
 
 func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// siteWithCopy makes a site with three versions, and a copy of its database of the time of the first one.
+func siteWithCopy(t *testing.T) (dir, db string, older []byte) {
+	t.Helper()
+	dir = t.TempDir()
+	for version := 1; version <= 3; version++ {
+		st, s := openTest(t, dir, Options{})
+		db = filepath.Join(s.Dir(), siteDB)
+		commit(t, s, uint32(version-1), newURLs(version-1, version), document(t, s, version-1, "body"))
+		foldAll(t, s, version)
+		publishNow(t, s, version)
+		closeTest(t, st, s)
+		if version == 1 {
+			var err error
+			if older, err = os.ReadFile(db); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir, db, older
+}
+
+// filesOf returns what the regular files below a folder hold.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		out[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestOlderCopy puts an older copy of a database beside a newer log and a newer published tree: whoever opens
+// the site has all versions, and no view shows the older ones as if they were the last.
+func TestOlderCopy(t *testing.T) {
+	dir, db, older := siteWithCopy(t)
+	want := content(t, db)
+	packs := filesOf(t, filepath.Join(filepath.Dir(db), "packs"))
+	if err := os.WriteFile(db, older, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := st.ViewSite("x"); !errors.Is(err, errOlder) {
+		t.Errorf("a view begins with %v", err)
+	}
+	if run, verify := opened(t, dir); (run != nil) || !errors.Is(verify, errOlder) {
+		t.Fatalf("a run begins with %v, a check finds %v", run, verify)
+	}
+	if got := content(t, db); !maps.Equal(got, want) {
+		t.Errorf("the database holds %q, want %q", got, want)
+	}
+	if got := filesOf(t, filepath.Join(filepath.Dir(db), "packs")); !maps.Equal(got, packs) {
+		t.Error("the packs were changed")
+	}
+	aside, err := os.ReadFile(filepath.Join(filepath.Dir(db), damagedFolder, siteDB))
+	if (err != nil) || !bytes.Equal(aside, older) {
+		t.Errorf("the older copy was not kept: %v", err)
+	}
+}
+
+// TestOlderCopyWithoutLog is TestOlderCopy with a log that does not lead to the published version: the site
+// is not opened, and nothing is changed. Without the link to the newer tree the older copy counts.
+func TestOlderCopyWithoutLog(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, segment string) error{
+		"missing": func(_ *testing.T, segment string) error { return os.RemoveAll(filepath.Dir(segment)) },
+		"cut": func(t *testing.T, segment string) error {
+			return os.Truncate(segment, laterEntry(t, segment))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, db, older := siteWithCopy(t)
+			site := filepath.Dir(db)
+			err := errors.Join(os.WriteFile(db, older, 0o640), spoil(t, segmentsOf(t, db)[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := filesOf(t, site)
+			for range 2 {
+				if run, _ := opened(t, dir); !errors.Is(run, errOlder) {
+					t.Errorf("a run begins with %v", run)
+				}
+			}
+			if after := filesOf(t, site); !maps.Equal(after, before) {
+				t.Error("files were changed")
+			}
+			if err := os.Remove(filepath.Join(site, currentLink)); err != nil {
+				t.Fatal(err)
+			}
+			if run, verify := opened(t, dir); (run != nil) || (verify != nil) {
+				t.Fatalf("a run begins with %v, a check finds %v", run, verify)
+			}
+		})
+	}
+}
