@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func lifetime(h http.Header, now time.Time) time.Duration {
 		}
 		life = at.Sub(now)
 	}
-	if age, ok := seconds(h.Get("Age")); ok {
+	if age, ok := seconds(h.Get("Age")); ok && life > 0 { // the year 1 is as long ago as a Duration reaches
 		life -= age
 	}
 	return life
@@ -102,7 +103,8 @@ func Stands(h http.Header, answered, now time.Time) bool {
 	return !named || lifetime(h, answered) > now.Sub(answered)
 }
 
+// seconds reads a number of them. What is beyond 68 years is that (RFC 9111 1.2.2).
 func seconds(s string) (time.Duration, bool) {
 	n, err := strconv.ParseUint(strings.Trim(s, `" `), 10, 31)
-	return time.Duration(n) * time.Second, err == nil
+	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }

@@ -29,7 +29,7 @@ func TestLifetime(t *testing.T) {
 		"no-store":             {"Cache-Control: no-store\n" + inAnHour, 0},
 		"two values":           {"Cache-Control: max-age=60, max-age=90", 0},
 		"junk":                 {"Cache-Control: max-age=-1\n" + inAnHour, 0},
-		"huge":                 {"Cache-Control: max-age=99999999999999999999", 0},
+		"huge":                 {"Cache-Control: max-age=99999999999999999999", (1<<31 - 1) * time.Second},
 		"expires":              {inAnHour, time.Hour},
 		"the site's clock":     {"Date: " + at(30*time.Minute) + "\n" + inAnHour, 30 * time.Minute},
 		"expires in the past":  {"Expires: " + at(-time.Hour), -time.Hour},
@@ -90,6 +90,8 @@ func TestExpires(t *testing.T) {
 		{"", 0},
 		{"max-age=60", now.Add(time.Minute).Unix()},
 		{"max-age=999999999", now.Add(longestLifetime).Unix()},
+		{"max-age=31536000000", now.Add(longestLifetime).Unix()}, // milliseconds, as some think
+		{"max-age=-1", 0},
 		{"no-cache", 0},
 	} {
 		h := http.Header{"Cache-Control": {c.control}}
@@ -132,5 +134,9 @@ func TestStands(t *testing.T) {
 	if h := (http.Header{"Cache-Control": {"max-age=3600"}, "Age": {"3000"}}); Stands(h, answered,
 		answered.Add(20*time.Minute)) {
 		t.Error("the age of the answer does not count")
+	}
+	h := http.Header{"Expires": {"Mon, 01 Jan 0001 00:00:00 GMT"}, "Age": {"5"}}
+	if Stands(h, answered, answered) {
+		t.Error("what ended 2025 years ago stands")
 	}
 }
