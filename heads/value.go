@@ -226,8 +226,8 @@ func digits(s string) (n int) {
 	return n
 }
 
-// The first and the last date that have a year of four digits, in Unix seconds. Servers that mean "never" send
-// the last one.
+// The first and the last date that have a year of four digits, in Unix seconds. Servers that mean "never"
+// send the last one.
 const (
 	firstDate = -62167219200 // Sat, 01 Jan 0000 00:00:00 GMT
 	lastDate  = 253402300799 // Fri, 31 Dec 9999 23:59:59 GMT

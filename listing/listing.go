@@ -75,16 +75,16 @@ type Entry struct {
 	SizeExact              bool
 }
 
-// placeholder is 1980-01-03 in Unix seconds: a time before is what tools write that know or want none (the
-// epoch, or 1980 of ZIP and FAT), and stays when the contents change.
-const placeholder = 315705600
+// IsPlaceholder reports whether a time of a file, from 1980-01-02 or before, is what tools write that know or
+// want none: the epoch, or 1980 of ZIP and FAT. Such a time stays when the contents change.
+func IsPlaceholder(t time.Time) bool { return t.Unix() < 315705600 }
 
 // Evidence returns what e says about the state of its file in a short text: time and size. It is empty when
 // that is nothing to rely on: a directory, an unknown time, a placeholder for one. Two observations of one
 // file say that it has not changed exactly when their evidence is equal and not empty, if the older one was
 // Settled; so it is all that need be kept.
 func (e Entry) Evidence() string {
-	if e.Dir || e.Precision == TimeUnknown || e.Modified.Unix() < placeholder {
+	if e.Dir || e.Precision == TimeUnknown || IsPlaceholder(e.Modified) {
 		return ""
 	}
 	return string(e.appendState(nil))

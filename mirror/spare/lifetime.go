@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/listing"
 )
 
 // Plausible returns the Last-Modified of an answer, "" for one that cannot be true: later than the answer
-// itself (RFC 9110 8.8.2.1), or than our clock.
+// itself (RFC 9110 8.8.2.1), or than our clock, or the time that reproducible builds give to all files.
 func Plausible(h http.Header, lastModified string, now time.Time) string {
 	t, err := http.ParseTime(lastModified)
 	if err != nil {
@@ -23,7 +24,7 @@ func Plausible(h http.Header, lastModified string, now time.Time) string {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil && at.Before(limit) {
 		limit = at
 	}
-	if t.After(limit) {
+	if t.After(limit) || listing.IsPlaceholder(t) {
 		return ""
 	}
 	return lastModified

@@ -73,6 +73,9 @@ func TestPlausible(t *testing.T) {
 		"later than our clock":    {at(time.Hour), at(2 * time.Hour), false},
 		"no date":                 {at(30 * time.Second), "", true},
 		"junk":                    {"yesterday", at(0), false},
+		"the epoch":               {"Thu, 01 Jan 1970 00:00:01 GMT", at(0), false}, // of the Nix store
+		"of ZIP":                  {"Tue, 01 Jan 1980 00:00:00 GMT", at(0), false},
+		"old":                     {"Sun, 06 Nov 1994 08:49:37 GMT", at(0), true},
 	} {
 		h := http.Header{"Date": {c.date}}
 		if got := Plausible(h, c.modified, now); (got == c.modified) != c.ok {
