@@ -131,6 +131,8 @@ func New(o Options) (*Client, error) {
 			return nil, fmt.Errorf("%w: proxy must be http://, https:// or socks5://host:port", ErrConfig)
 		}
 		c.tr.Proxy = http.ProxyURL(p)
+		c.tr.DialContext = c.dialProxy
+		c.tr.OnProxyConnectResponse = tunnel
 		c.httpProxy = p.Scheme == "http" || p.Scheme == "https"
 	} else {
 		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone())

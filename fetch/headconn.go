@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"mirrord/heads"
 )
@@ -116,6 +118,24 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		return conn, nil
 	}
 	return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
+}
+
+// dialProxy is dial for a proxy, which has to let the request through, or to answer, in the time for a
+// connection; see watch.gotConn.
+func (c *Client) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.dial(ctx, network, addr)
+	if err == nil {
+		err = conn.SetDeadline(time.Now().Add(c.o.ConnectTimeout))
+	}
+	return conn, err
+}
+
+// tunnel makes the error of a proxy that does not connect to the host of a URL for HTTPS.
+func tunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy answers CONNECT with status %d", resp.StatusCode)
 }
 
 // dialTLS connects to a host for HTTPS. What speaks HTTP/2, whose fields have no spelling, is for net/http to

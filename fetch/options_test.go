@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -256,6 +257,21 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// A proxy that makes no tunnel says by its status what is to be done.
+func TestProxyThatRefuses(t *testing.T) {
+	for _, status := range []int{403, 407, 503} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+		}))
+		_, err := newClient(t, Options{Proxy: proxy.URL, Retries: -1}).Do(t.Context(),
+			Request{URL: mustURL(t, "https://www.example.org/")}, nil)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), fmt.Sprintf("status %d", status)) {
+			t.Errorf("%d: %v", status, err)
+		}
+		proxy.Close()
+	}
+}
+
 func TestSOCKS(t *testing.T) {
 	target := echo(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -330,6 +346,7 @@ func TestConnectTimeout(t *testing.T) {
 		"proxy connect":  {Proxy: "http://" + l.Addr().String()},
 		"socks greeting": {Proxy: "socks5://" + l.Addr().String()},
 	} {
+		o.MaxConnsPerHost = 2 // as in a run: waiting for a free connection has no limit, all else has
 		o.Reach.All, o.Retries, o.ConnectTimeout = true, -1, 100*time.Millisecond
 		start := time.Now()
 		_, err := newClient(t, o).Do(context.Background(),

@@ -131,6 +131,9 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		w.remote = a.AddrPort().Addr().Unmap()
 	}
+	if w.o.Proxy != "" {
+		info.Conn.SetDeadline(time.Time{}) // of dialProxy
+	}
 	if w.reused = info.Reused; w.reused && w.sent > 0 && !w.h2 {
 		info.Conn.Close()
 		return
