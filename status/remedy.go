@@ -57,6 +57,7 @@ func isIn(why, texts string) bool {
 func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
 	private, use := forbidden(why)
+	names := certified(why)
 	return []KnownTrouble{
 		{forbiddenAddress, Trouble{
 			What:    private,
@@ -89,8 +90,14 @@ func Troubles(why string) []KnownTrouble {
 			Get:     "--set auth.user=NAME --set auth.password_env=VARIABLE give one",
 			Lasting: true,
 		}},
-		{"status 407", Trouble{
-			What:    "the proxy wants a login (status 407)",
+		{"proxy answers …status 403", Trouble{
+			What:    "the proxy refuses that (status 403)",
+			Do:      "the proxy refuses that: ask whoever runs it, or look at proxy in the job's file",
+			Get:     "ask whoever runs the proxy",
+			Lasting: true,
+		}},
+		{"status 407|authentication methods|username/password authentication failed", Trouble{
+			What:    "the proxy wants a login",
 			Do:      "the proxy wants a login: proxy_user and its password in [auth] of the job's file",
 			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
 			Lasting: true,
@@ -108,11 +115,37 @@ func Troubles(why string) []KnownTrouble {
 			Get:     "look at its spelling, and at the name service of this machine",
 			Lasting: true,
 		}},
-		{"x509: |tls handshake or certificate", Trouble{
+		{expiredCertificate, Trouble{
+			What: "its certificate has expired, or is not valid yet",
+			Do: "its certificate has expired, or is not valid yet: look at the clock of this machine, and ask its " +
+				"owner; until it is renewed tls.insecure in the job's file takes any certificate",
+			Get:     "look at the clock of this machine; --set tls.insecure=true takes any certificate",
+			Lasting: true,
+		}},
+		{otherName, Trouble{
+			What:    "its certificate is for " + names,
+			Do:      "its certificate is for " + names + ": look at the name in url of the job's file",
+			Get:     "look at its spelling",
+			Lasting: true,
+		}},
+		{"HTTP response to HTTPS client|does not look like a TLS handshake", Trouble{
+			What:    "it speaks no HTTPS at that port",
+			Do:      "it speaks no HTTPS at that port: look at scheme and port in url of the job's file",
+			Get:     "look at scheme and port",
+			Lasting: true,
+		}},
+		{"x509: ", Trouble{
 			What: "its certificate is not accepted",
 			Do: "its certificate is not accepted: name the authority that you trust for it in tls.ca_file of the " +
 				"job's file",
 			Get:     "--set tls.ca_file=PEM names an authority that you trust for it",
+			Lasting: true,
+		}},
+		{"tls handshake or certificate", Trouble{
+			What: "the TLS handshake fails",
+			Do: "the TLS handshake fails: the server may be too old, or want a certificate of its clients; look " +
+				"whether url in the job's file works with http",
+			Get:     "the server may be too old, or want a certificate of its clients; look whether http works",
 			Lasting: true,
 		}},
 		{"entry point …: redirected (to ", Trouble{
@@ -184,6 +217,24 @@ func forbidden(why string) (what, use string) {
 	why, _, _ = strings.Cut(why, "\n")
 	what, use, _ = strings.Cut(why, "; ")
 	return what, use
+}
+
+// The texts of package crypto/x509 about a certificate that is not valid now, or not for the name in the URL.
+const (
+	expiredCertificate = "x509: certificate has expired or is not yet valid"
+	validFor           = "x509: certificate is valid for " // names follow
+	otherName          = validFor + "|x509: certificate is not valid for any names|" +
+		"x509: cannot validate certificate for "
+)
+
+// certified returns the names for which a certificate is valid, as far as a line has room for them.
+func certified(why string) string {
+	_, names, ok := strings.Cut(why, validFor)
+	names, _, _ = strings.Cut(names, ", not ")
+	if !ok || len(names) > 100 {
+		return "other names"
+	}
+	return names
 }
 
 // AgainHint is what to do about a run that did not end well, by the reasons that it gave.

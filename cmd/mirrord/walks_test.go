@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/pem"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -104,29 +103,36 @@ func hintsOf(t *testing.T) (hints []string) {
 // causeWalks are the walks from each cause.
 func causeWalks() map[string]func(t *testing.T, cause string) {
 	return map[string]func(t *testing.T, cause string){
-		"address not allowed: ":               walkForbiddenAddress,
-		"disallowed":                          walkRobots,
-		"read secret: ":                       walkSecret,
-		"tls.ca_file: |auth.cookies_file: ":   walkFile,
-		"status 401":                          walkLogin,
-		"status 407":                          walkProxyLogin,
-		"status 403":                          walkRefused,
-		"no such host":                        walkNoHost,
-		"x509: |tls handshake or certificate": walkCertificate,
-		"entry point …: redirected (to ":      walkLeadsAway,
-		"no entry point":                      walkNoEntry,
-		"entry point …: gone":                 walkGone,
-		"entry point …: it answers with an empty page": walkEmptyEntry,
-		"longer than polite.max_wait":                  walkRetryAfter,
-		"the entry point":                              walkEntryFails,
-		"limits.max_failures":                          walkFailures,
-		"was left for the next run":                    walkLeft,
-		"takes more than limits.max_state":             walkFull,
-		"takes more than its share of the room":        walkShare,
-		"limits.max_time":                              walkTime,
-		"publish.dir":                                  walkPublishDir,
-		"permission denied":                            walkPermission,
-		"Crawl-delay of … longer than polite.max_wait": walkCrawlDelay,
+		"address not allowed: ":             walkForbiddenAddress,
+		"disallowed":                        walkRobots,
+		"read secret: ":                     walkSecret,
+		"tls.ca_file: |auth.cookies_file: ": walkFile,
+		"status 401":                        walkLogin,
+		"status 403":                        walkRefused,
+		"no such host":                      walkNoHost,
+		"x509: ":                            walkCertificate,
+		"x509: certificate has expired or is not yet valid":                walkExpiredCertificate,
+		"tls handshake or certificate":                                     walkHandshake,
+		"HTTP response to HTTPS client|does not look like a TLS handshake": walkNoHTTPS,
+		"proxy answers …status 403":                                        walkProxyRefuses,
+
+		"x509: certificate is valid for |x509: certificate is not valid for any names|" +
+			"x509: cannot validate certificate for ": walkOtherName,
+		"status 407|authentication methods|username/password authentication failed": walkProxyLogin,
+		"entry point …: redirected (to ":                                            walkLeadsAway,
+		"no entry point":                                                            walkNoEntry,
+		"entry point …: gone":                                                       walkGone,
+		"entry point …: it answers with an empty page":                              walkEmptyEntry,
+		"longer than polite.max_wait":                                               walkRetryAfter,
+		"the entry point":                                                           walkEntryFails,
+		"limits.max_failures":                                                       walkFailures,
+		"was left for the next run":                                                 walkLeft,
+		"takes more than limits.max_state":                                          walkFull,
+		"takes more than its share of the room":                                     walkShare,
+		"limits.max_time":                                                           walkTime,
+		"publish.dir":                                                               walkPublishDir,
+		"permission denied":                                                         walkPermission,
+		"Crawl-delay of … longer than polite.max_wait":                              walkCrawlDelay,
 
 		"connection refused|no route to host|network is unreachable|timeout|timed out": walkNoAnswer,
 	}
@@ -215,24 +221,6 @@ func walkLogin(t *testing.T, cause string) {
 	w.gone()
 }
 
-func walkProxyLogin(t *testing.T, cause string) {
-	w := newWalk(t, cause)
-	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Proxy-Authorization") == "" {
-			rw.Header().Set("Proxy-Authenticate", `Basic realm="x"`)
-			rw.WriteHeader(http.StatusProxyAuthRequired)
-			return
-		}
-		page(rw, r)
-	}))
-	defer proxy.Close()
-	through := fmt.Sprintf("proxy = %q", proxy.URL)
-	w.job(w.site.URL+"/", through)
-	w.lasts("proxy_user and its password in [auth] of the job's file")
-	w.job(w.site.URL+"/", through, `auth.proxy_user = "me"`, "auth.proxy_password_file = "+w.secret())
-	w.gone()
-}
-
 func walkRefused(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.answers(noRobots(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) }))
@@ -247,21 +235,6 @@ func walkNoHost(t *testing.T, cause string) {
 	w.job("http://nowhere.invalid/")
 	w.lasts("no host has this name", "look at url in the job's file")
 	w.job(w.site.URL + "/")
-	w.gone()
-}
-
-func walkCertificate(t *testing.T, cause string) {
-	w := newWalk(t, cause)
-	secure := httptest.NewTLSServer(http.HandlerFunc(page))
-	defer secure.Close()
-	w.job(secure.URL + "/")
-	w.lasts("name the authority that you trust for it in tls.ca_file")
-	authority := w.file("ca.pem")
-	block := &pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}
-	if err := os.WriteFile(authority, pem.EncodeToMemory(block), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	w.job(secure.URL+"/", fmt.Sprintf("tls.ca_file = %q", authority))
 	w.gone()
 }
 
