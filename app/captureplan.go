@@ -171,6 +171,15 @@ func (p *capturePlanner) findTargets(past *store.Past) error {
 	})
 }
 
+// leadsTo returns the address to which a redirect leads.
+func (p *capturePlanner) leadsTo(rec *store.Resource) string {
+	to := p.targets[rec.Target-1]
+	if rec.Fragment != "" {
+		to += "#" + rec.Fragment
+	}
+	return to
+}
+
 // record plans what is new of a URL in the version.
 func (p *capturePlanner) record(rec *store.Resource) error {
 	c := planned{
@@ -194,7 +203,7 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 			Digest: sha256.Sum256(nil),
 		}
 		head = rec.LastHead
-		state = sha256.Sum256(fmt.Appendf(nil, "%d %s", rec.Status, p.targets[rec.Target-1]))
+		state = sha256.Sum256(fmt.Appendf(nil, "%d %s", rec.Status, p.leadsTo(rec)))
 	}
 	if c.Date == 0 {
 		c.Date = p.date
@@ -315,7 +324,7 @@ func (p *capturePlanner) head(c *planned, rec *store.Resource, at store.HeadPlac
 	}
 	c.Head, c.Made = madeHead(rec), true
 	if isRedirect(rec) {
-		c.Head = madeRedirect(rec.Status, p.targets[rec.Target-1])
+		c.Head = madeRedirect(rec.Status, p.leadsTo(rec))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/store"
 )
 
 // TestCircleKeepsTheOldCopy: pages that come to redirect to themselves, or to one another, are failures run
@@ -211,4 +212,53 @@ func TestCookieWalls(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRedirectFragment: the fragment that a redirect names is where a browser lands, whatever the link says
+// (RFC 9110, section 10.2.2); one that names none keeps that of the redirect before, or of the link. Another
+// fragment of the same target is a change, and older versions keep theirs.
+func TestRedirectFragment(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	links := `<a href="/old">1</a> <a href='/old#own'>2</a> <a href=/old#own>3</a> <a href="/a#own">4</a> ` +
+		`<a href="/plain#own">5</a> <a href="/b#own">6</a> <a href="/new#own">7</a> <img srcset="/old 2x, /old#own 3x">`
+	w.Set(home+"/", mirrortest.HTML("Home", links))
+	w.Set(home+"/old", mirrortest.Redirect("/new#part"))
+	w.Set(home+"/plain", mirrortest.Redirect("/new"))
+	w.Set(home+"/a", mirrortest.Redirect("/plain#it's"))
+	w.Set(home+"/b", mirrortest.Redirect("/old#lost"))
+	w.Set(home+"/new", mirrortest.HTML("New", "<p id=part>new"))
+	m := mirrortest.New(t, w, job(""))
+	want := `<a href="new.html#part">1</a> <a href='new.html#part'>2</a> <a href=new.html#own>3</a> ` +
+		`<a href="new.html#it&#39;s">4</a> <a href="new.html#own">5</a> <a href="new.html#part">6</a> ` +
+		`<a href="new.html#own">7</a> <img srcset="new.html#part 2x, new.html#own 3x">`
+	versions := []map[string]string{nil}
+	for i, to := range []string{"/new#part", "/new#part", "/new#other", "/new"} {
+		w.Set(home+"/old", mirrortest.Redirect(to))
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, i != 1)
+		if i == 1 {
+			continue
+		}
+		switch to {
+		case "/new#other":
+			want = strings.ReplaceAll(want, "#part", "#other")
+		case "/new":
+			want = strings.NewReplacer(
+				`"new.html#other">1`, `"new.html">1`,
+				`'new.html#other'`, `'new.html#own'`,
+				`"new.html#other">6`, `"new.html#lost">6`,
+				`new.html#other 2x`, `new.html 2x`,
+			).Replace(want)
+		}
+		if got := m.Tree()["index.html"]; !strings.Contains(got, want) {
+			t.Errorf("it leads to %s:\n%s\nwant\n%s", to, got, want)
+		}
+		versions = append(versions, allFiles(t, m))
+	}
+	withSite(t, m, func(st *store.State, s *store.Site) {
+		for n := 1; n < len(versions); n++ {
+			wantPast(t, st, s, n, versions[n])
+		}
+	})
 }

@@ -11,8 +11,10 @@ import (
 // Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
 //
 // target is called once for each link, in order. It returns the new reference (relative or absolute, valid
-// URL characters, not empty, no fragment; it may be overwritten by the next call), whether the link's target
-// is inside the set, and whether to replace the reference at all. Splice reads only Start, End, Ctx and Kind
+// URL characters, not empty; it may be overwritten by the next call), whether the link's target is inside the
+// set, and whether to replace the reference at all. A fragment of the reference is that of a redirect, and
+// takes the place of the link's own where that ends with a quoted attribute; anywhere else the link's own
+// stays. Splice reads only Start, End, Ctx and Kind
 // of a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans
 // that lie outside raw or behind an earlier one are ignored.
 func Splice(
@@ -217,11 +219,43 @@ func (sp *splicer) link(i int) {
 		(len(ref) == 0 && l.Ctx&(CtxUnquoted|CtxJS) != 0) {
 		return
 	}
+	ref, end := sp.fragment(ref, l)
 	sp.copyTo(int(l.Start))
 	at := len(sp.out)
 	sp.out = sp.appendRef(sp.out, ref, l.Ctx)
-	sp.pos = int(l.End)
-	sp.note(l.Start, l.End, at)
+	sp.pos = int(end)
+	sp.note(l.Start, end, at)
+}
+
+// fragment returns the reference that link l gets, which has one fragment at most, and the end of what it
+// takes the place of.
+func (sp *splicer) fragment(ref []byte, l *Link) ([]byte, int32) {
+	i := bytes.IndexByte(ref, '#')
+	if i < 0 {
+		return ref, l.End
+	}
+	rest := sp.raw[l.End:]
+	if sp.wide == bigEndian {
+		rest = rest[min(len(rest), 1):]
+	}
+	own := len(rest) > 0 && bytes.IndexByte([]byte(`#&\`), rest[0]) >= 0 // "#" itself, or escaped
+	switch {
+	case l.Ctx&CtxDir != 0:
+		return ref[:i], l.End
+	case !own:
+		return ref, l.End
+	case sp.wide != narrow || l.Ctx&^CtxSingle != 1:
+		return ref[:i], l.End
+	}
+	quote := byte('"')
+	if l.Ctx&CtxSingle != 0 {
+		quote = '\''
+	}
+	n := bytes.IndexByte(rest, quote)
+	if n < 0 {
+		return ref[:i], l.End
+	}
+	return ref, l.End + int32(n)
 }
 
 // edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends

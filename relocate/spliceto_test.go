@@ -65,3 +65,42 @@ func TestSpliceToStopsWritingAfterAnError(t *testing.T) {
 		t.Errorf("error %v after %d writes, want %v after 1", err, w.n, bytes.ErrTooLarge)
 	}
 }
+
+// The fragment of a redirect takes the place of a link's own in a quoted attribute. Elsewhere the link's own
+// stays, and a reference never has two.
+func TestSpliceFragment(t *testing.T) {
+	wide := func(s string) string { return strings.Join(append(strings.Split(s, ""), ""), "\x00") }
+	for _, c := range []struct {
+		format   Format
+		in, want string
+	}{
+		{HTML, `<a href="x">`, `<a href="n.html#part">`},
+		{HTML, `<a href="x# own ">`, `<a href="n.html#part">`},
+		{HTML, `<a href='x#"own"'>`, `<a href='n.html#part'>`},
+		{HTML, `<a href="x&num;own">`, `<a href="n.html#part">`},
+		{HTML, `<a href=x#own>`, `<a href=n.html#own>`},
+		{HTML, `<a href=x>`, `<a href=n.html#part>`},
+		{HTML, `<img srcset="x#own 2x">`, `<img srcset="n.html#own 2x">`},
+		{HTML, `<p style="background:url(x#own)">`, `<p style="background:url(n.html#own)">`},
+		{HTML, `<iframe srcdoc="<a href='x#own'>">`, `<iframe srcdoc="<a href='n.html#own'>">`},
+		{HTML, `<applet codebase="d/" code=C.class>`, `<applet codebase="./" code=C.class>`},
+		{CSS, `a{background:url("x\23 own")}`, `a{background:url("n.html\23 own")}`},
+		{CSS, `a{background:url(x)}`, `a{background:url(n.html#part)}`},
+		{SVG, `<svg><use href="x#own"/></svg>`, `<svg><use href="n.html#own"/></svg>`},
+		{HTML, "\xff\xfe" + wide(`<a href="x#own">`), "\xff\xfe" + wide(`<a href="n.html#own">`)},
+		{HTML, "\xfe\xff\x00" + strings.TrimSuffix(wide(`<a href="x">`), "\x00"),
+			"\xfe\xff\x00" + strings.TrimSuffix(wide(`<a href="n.html#part">`), "\x00")},
+		{HTML, "\xfe\xff\x00" + strings.TrimSuffix(wide(`<a href="x#own">`), "\x00"),
+			"\xfe\xff\x00" + strings.TrimSuffix(wide(`<a href="n.html#own">`), "\x00")},
+	} {
+		var d Doc
+		if err := d.Scan([]byte(c.in), Input{URL: mustURL(t, "http://h/"), Format: c.format}); err != nil {
+			t.Fatal(err)
+		}
+		target := func(int) ([]byte, bool, bool) { return []byte("n.html#part"), true, true }
+		got, _ := Splice(nil, []byte(c.in), d.Charset, d.Links, d.Edits, target)
+		if !strings.HasSuffix(string(got), c.want) {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (f *fold) put(key []byte, r *folded) error {
 // remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
 func (f *fold) remember(key, value []byte, old, now *Resource) error {
 	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
-		old.Target == now.Target &&
+		old.Target == now.Target && old.Fragment == now.Fragment &&
 		old.MIME == now.MIME && old.Charset == now.Charset
 	if same {
 		return nil

@@ -68,6 +68,7 @@ type Resource struct {
 	At       Place  // of a PackBody
 	Path     string // mirror path once assigned; "" before
 	Target   uint32 // ID of the redirect's target plus one; 0 is none
+	Fragment string // of the address that the redirect names, without '#'; only kept with a Target
 	Changed  int    // version for which the body, its type or its encoding last changed
 	Moved    int    // version for which the URL last entered the mirror, left it, or got another path or target
 
@@ -158,8 +159,9 @@ const (
 
 // The fourth byte of flags. Unknown ones are of a newer format.
 const (
-	rqDoc     = 1 << iota // Place.Doc follows
-	rqUnknown = ^byte(rqDoc)
+	rqDoc      = 1 << iota // Place.Doc follows
+	rqFragment             // Fragment follows
+	rqUnknown  = ^byte(rqDoc | rqFragment)
 )
 
 // append writes the value of r.

@@ -33,8 +33,19 @@ func (r *Resource) more() (f byte) {
 	if r.Like != 0 {
 		f |= rmLike
 	}
-	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 || r.docOf() > 0 {
+	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 || r.fourth() != 0 {
 		f |= rmThird
+	}
+	return f
+}
+
+// fourth is the fourth byte of flags.
+func (r *Resource) fourth() (f byte) {
+	if r.docOf() > 0 {
+		f |= rqDoc
+	}
+	if r.Fragment != "" && r.Target != 0 {
+		f |= rqFragment
 	}
 	return f
 }
@@ -100,9 +111,15 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		third |= rtHeadSum
 		b = binary.LittleEndian.AppendUint64(b, r.HeadSum)
 	}
-	if doc := r.docOf(); doc > 0 {
+	if fourth := r.fourth(); fourth != 0 {
 		third |= rtFourth
-		b = binary.AppendUvarint(append(b, rqDoc), uint64(doc))
+		b = append(b, fourth)
+		if fourth&rqDoc != 0 {
+			b = binary.AppendUvarint(b, uint64(r.At.Doc))
+		}
+		if fourth&rqFragment != 0 {
+			b = binread.AppendString(b, r.Fragment)
+		}
 	}
 	b[at] = third | byte(file<<rtShift)
 	return b
@@ -166,6 +183,9 @@ func (r *Resource) decodeMore(d *binread.Reader) bool {
 	fourth := d.Byte()
 	if fourth&rqDoc != 0 {
 		r.At.Doc = uint32(d.Uvarint())
+	}
+	if fourth&rqFragment != 0 {
+		r.Fragment = d.Text()
 	}
 	return d.Bad || fourth&rqUnknown == 0
 }

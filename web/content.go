@@ -98,8 +98,9 @@ type Resource struct {
 	Digest   [32]byte  // SHA-256 of the file
 	Size     int64     // bytes of the file
 
-	Status     int      // of a redirect, as the origin gave it
-	RedirectTo site.URL // target of a redirect; zero of a file
+	Status       int      // of a redirect, as the origin gave it
+	RedirectTo   site.URL // target of a redirect; zero of a file
+	RedirectPart string   // the fragment that it names, "" for none
 }
 
 func (s *Snapshot) release() {

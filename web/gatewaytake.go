@@ -260,7 +260,7 @@ func (p *passage) fromMirror() (done bool, why string) {
 	}
 	if found.Path == "" {
 		p.begin("mirror " + p.mirror.Name)
-		redirect(p.w, http.StatusFound, p.address(found.RedirectTo, ""))
+		redirect(p.w, http.StatusFound, p.address(found.RedirectTo, found.RedirectPart))
 		return true, ""
 	}
 	if !p.rewrite && !snap.atHome(found, p.u) { // its links are right at its place only

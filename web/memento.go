@@ -246,7 +246,7 @@ func slowHistory(ctx context.Context, s Site, u site.URL) ([]Version, error) {
 			return nil, err
 		}
 		if ok && (len(out) == 0 || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo ||
-			r.MIME != last.MIME) {
+			r.RedirectPart != last.RedirectPart || r.MIME != last.MIME) {
 			out = append(out, x)
 			last = r
 		}

@@ -269,6 +269,9 @@ func (v *view) redirected(r Resource, a addresses) error {
 			to = here
 		}
 	}
+	if r.RedirectPart != "" {
+		to += "#" + r.RedirectPart
+	}
 	v.w.Header().Set("Cache-Control", "no-cache") // a permanent redirect of the origin is not one of the mirror
 	redirect(v.w, status, to)
 	return nil

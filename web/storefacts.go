@@ -32,6 +32,7 @@ func (f *facts) due(now time.Time) bool { return !f.known && now.Sub(f.tried) >=
 type redirection struct {
 	status int
 	to     site.URL
+	part   string // fragment of to, "" for none
 }
 
 // facts reads them; st.build is held. While they cannot be read nothing is known of them, and the site is
@@ -104,7 +105,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	}
 	return db.Records.Resources(func(r *store.Resource) error {
 		if r.Target > 0 && r.Path == "" && !targets[r.Target-1].IsZero() {
-			f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1]}
+			f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1], r.Fragment}
 		}
 		return nil
 	})

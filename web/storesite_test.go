@@ -46,7 +46,7 @@ func mirrorSite(t *testing.T) *mirrored {
 		"/docs/":     mirrortest.HTML("Docs", `<a href="/">home</a> <a href="page">page</a>`),
 		"/docs/page": mirrortest.HTML("Page", `<a href="../n">n</a>`),
 		"/find?q=1":  mirrortest.HTML("Found", "one"),
-		"/moved":     {Status: 301, Header: map[string]string{"Location": "/docs/"}},
+		"/moved":     {Status: 301, Header: map[string]string{"Location": "/docs/#part"}},
 		"/latin.txt": {
 			Header: map[string]string{
 				"Content-Type":  "text/plain; charset=iso-8859-2",
@@ -88,7 +88,7 @@ func TestStore(t *testing.T) {
 		{"http://test.mirrors.test/", 200, "<title>Home</title>"},
 		{"http://test.mirrors.test/docs/page", 200, "<title>Page</title>"},
 		{"http://test.mirrors.test/find?q=1", 200, "<title>Found</title>"},
-		{"http://test.mirrors.test/moved", 301, "/docs/"},
+		{"http://test.mirrors.test/moved", 301, "/docs/#part"},
 		{"http://test.mirrors.test/never", 302, origin + "/never"},
 		{"http://test.mirrors.test/phm.json", 302, origin + "/phm.json"},
 		{"http://mirrors.test/test/", 200, "<title>Home</title>"},
@@ -201,7 +201,7 @@ func TestStoreLocked(t *testing.T) {
 			t.Errorf("%s, page: %d", when, res.StatusCode)
 		}
 		if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 ||
-			res.Header.Get("Location") != "/docs/" {
+			res.Header.Get("Location") != "/docs/#part" {
 			t.Errorf("%s, redirect: %d %q", when, res.StatusCode, res.Header.Get("Location"))
 		}
 		if err := s.Close(); err != nil {
@@ -232,7 +232,7 @@ func TestStoreUnreadable(t *testing.T) {
 	}
 	m.clock.Add(int64(factsEvery / time.Second))
 	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 ||
-		res.Header.Get("Location") != "/docs/" {
+		res.Header.Get("Location") != "/docs/#part" {
 		t.Errorf("redirect, readable again: %d %q", res.StatusCode, res.Header.Get("Location"))
 	}
 }

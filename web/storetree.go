@@ -112,7 +112,12 @@ func (t *openTree) Find(u site.URL) (Resource, bool, error) {
 	}
 	if err == nil {
 		if to, ok := t.facts.Load().redirects[u]; ok {
-			return Resource{URL: u, Status: to.status, RedirectTo: to.to}, true, nil
+			return Resource{
+				URL:          u,
+				Status:       to.status,
+				RedirectTo:   to.to,
+				RedirectPart: to.part,
+			}, true, nil
 		}
 	}
 	return Resource{}, false, err

@@ -47,8 +47,8 @@ func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL)
 	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	rec.Requis = x.read.needed(rec)
-	old := rec.Target
-	rec.Target = 0
+	old, part := rec.Target, rec.Fragment
+	rec.Target, rec.Fragment = 0, ""
 	f := &ledger.Finding{
 		Done: store.Done{Resource: *rec, Linked: true},
 		As:   ledger.Account{Tally: ledger.AsRedirected},
@@ -59,6 +59,9 @@ func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL)
 	} else if id, ok := x.redirectTarget(rec, to, hops, &f.As); ok {
 		d.Reason = "to " + to.String()
 		d.Target = id + 1
+		if len(res.Fragment) <= ledger.MaxFragment {
+			d.Fragment = res.Fragment
+		}
 		d.Targets = []uint32{id}
 	} else {
 		d.Reason = "to " + to.String() + ", which is not mirrored"
@@ -66,7 +69,7 @@ func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL)
 	if rec.InSet {
 		f.As.Room = ledger.RoomOf(rec).Neg()
 	}
-	if d.InSet || d.Target != old {
+	if d.InSet || d.Target != old || d.Fragment != part {
 		d.InSet, d.Moved = false, x.read.run.Version
 	}
 	return outcome(f, nil)

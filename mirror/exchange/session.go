@@ -88,7 +88,8 @@ func (x *Exchange) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) {
 		as.Room = ledger.RoomOf(rec).Neg()
 	}
 	rec.Outcome, rec.Status, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, 0, nil
-	rec.InSet, rec.Target, rec.Reason = false, id+1, crawl.SameSession+to.String()
+	rec.InSet, rec.Fragment = false, ""
+	rec.Target, rec.Reason = id+1, crawl.SameSession+to.String()
 	return Found{Finding: &ledger.Finding{
 		Done: store.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
 		As:   as,

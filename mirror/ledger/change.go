@@ -22,6 +22,7 @@ func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	if rec.InSet {
 		e.to = 0
 	}
+	t.urls.setFragment(rec)
 	in = e.flags&fInSet != 0
 	was := in
 	if e.flags&fKnown == 0 { // no earlier record of this run has said it
@@ -57,6 +58,7 @@ func (t Settled) LoadURL(id uint32, u site.URL) { t.urls.set(id, []byte(u.String
 func (t Settled) LoadPast(rec *store.Resource) {
 	e := t.urls.at(rec.ID)
 	t.urls.setTarget(rec.ID, rec.Target)
+	t.urls.setFragment(rec)
 	e.mime = t.urls.mime(rec.MIME)
 	if rec.InSet {
 		e.flags |= fInSet

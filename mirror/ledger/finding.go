@@ -182,7 +182,7 @@ func Leave(rec *store.Resource, version int) (room Room) {
 		room = RoomOf(rec).Neg()
 	}
 	if rec.InSet || rec.Target != 0 {
-		rec.InSet, rec.Target, rec.Moved = false, 0, version
+		rec.InSet, rec.Target, rec.Fragment, rec.Moved = false, 0, "", version
 	}
 	return room
 }

@@ -65,6 +65,9 @@ func (t Settled) Path(id uint32) string { return t.urls.path(id) }
 // Final follows redirects to the number that holds the content; in is false when that is not in the mirror.
 func (t Settled) Final(id uint32) (final uint32, in bool) { return t.urls.final(id) }
 
+// Fragment returns the fragment with which the redirects from a number lead to the content, "" for none.
+func (t Settled) Fragment(id uint32) string { return t.urls.fragment(id) }
+
 // MIME returns the MIME type of a number, "" when none is known.
 func (t Settled) MIME(id uint32) string { return t.urls.mimes[t.urls.at(id).mime] }
 

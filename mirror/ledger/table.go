@@ -90,6 +90,14 @@ func (t *Table) Leads(id uint32) (final uint32, s State, known bool) {
 	return id, State{}, true
 }
 
+// Fragment returns the fragment with which the redirects from a number lead on, as far as they are known; ""
+// for none.
+func (t *Table) Fragment(id uint32) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.fragment(id)
+}
+
 // Waiting returns the largest number that waits for its answer among the targets of a document, which are
 // sorted.
 func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
@@ -303,6 +311,7 @@ func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	was = State{*e}
 	e.outcome = rec.Outcome
 	t.urls.setTarget(rec.ID, rec.Target)
+	t.urls.setFragment(rec)
 	e.seen |= SeenOf(rec, was.InSet())
 	e.mime = t.urls.mime(rec.MIME)
 	e.flags |= fAnswered

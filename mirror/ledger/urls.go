@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/site"
+	"mirrord/store"
 )
 
 // urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any
@@ -23,6 +24,7 @@ type urls struct {
 	index   []uint32          // open addressing: number + 1
 	recent  []recent          // by the hash of the URL
 	aside   map[uint32]uint32 // of entries with mPathAside: the number in texts of the mirror path
+	frags   map[uint32]uint32 // of redirects that name a fragment: its number in texts
 }
 
 // entry is the state of one URL.
@@ -67,6 +69,7 @@ func newURLs() urls {
 		mimes:   []string{""},
 		mimeNum: map[string]uint16{"": 0},
 		aside:   map[uint32]uint32{},
+		frags:   map[uint32]uint32{},
 	}
 }
 
@@ -224,6 +227,38 @@ func (t *urls) setTarget(id, target uint32) {
 		return
 	}
 	e.to = target
+}
+
+// MaxFragment is the longest fragment that is kept of a redirect, in bytes.
+const MaxFragment = 2048
+
+// setFragment keeps the fragment of where a record redirects to.
+func (t *urls) setFragment(rec *store.Resource) {
+	delete(t.frags, rec.ID)
+	leads := rec.Target > 0 && !rec.InSet
+	if leads && rec.Fragment != "" && len(rec.Fragment) <= MaxFragment {
+		t.frags[rec.ID] = t.texts.add([]byte(rec.Fragment))
+	}
+}
+
+// fragment returns the fragment with which the redirects from a number lead to the content, "" for none. The
+// last one that is named counts: a redirect without one passes on that of the address before (RFC 9110,
+// section 10.2.2).
+func (t *urls) fragment(id uint32) (fragment string) {
+	if len(t.frags) == 0 {
+		return ""
+	}
+	for range MaxHops {
+		to := t.at(id).target()
+		if to == 0 {
+			break
+		}
+		if n := t.frags[id]; n > 0 {
+			fragment = string(t.texts.append(nil, n))
+		}
+		id = to - 1
+	}
+	return fragment
 }
 
 // target is State.Target.

@@ -37,6 +37,7 @@ type foreseen struct {
 	identity bool // see render.Names
 	final    uint32
 	path     string // of a number that is its own final one
+	fragment string // see render.Names
 }
 
 var _ render.Names = (*outlook)(nil)
@@ -49,6 +50,9 @@ func (o *outlook) Find(u []byte) (uint32, bool) {
 
 // Final implements render.Names.
 func (o *outlook) Final(id uint32) (uint32, bool) { return o.numbers[id].final, o.numbers[id].in }
+
+// Fragment implements render.Names.
+func (o *outlook) Fragment(id uint32) string { return o.numbers[id].fragment }
 
 // Path implements render.Names.
 func (o *outlook) Path(id uint32) string { return o.numbers[id].path }
@@ -133,7 +137,7 @@ func (o *outlook) foresee(id uint32) bool {
 		if !o.foresee(final) {
 			return false
 		}
-		f.in, f.final = true, o.numbers[final].final
+		f.in, f.final, f.fragment = true, o.numbers[final].final, o.table.Fragment(id)
 	default:
 		u, mime := o.table.URL(id), o.table.MIME(id)
 		owner, known := o.owner(id, u, mime)
@@ -219,7 +223,7 @@ func (f *foreseen) holds(id uint32, t ledger.Settled) bool {
 		return f.in == in
 	}
 	if (final != f.final) || final != id {
-		return final == f.final
+		return (final == f.final) && t.Fragment(id) == f.fragment
 	}
 	return (t.Identity(id) == f.identity) && (f.identity || t.Path(id) == f.path)
 }

@@ -30,6 +30,8 @@ type Names interface {
 	Find(u []byte) (id uint32, ok bool)
 	// Final follows redirects to the number that holds the content; in is false when that is not in the mirror.
 	Final(id uint32) (final uint32, in bool)
+	// Fragment returns the fragment with which these redirects lead there, "" for none.
+	Fragment(id uint32) string
 	// Path returns the mirror path of a number, "" when it has none.
 	Path(id uint32) string
 	// Identity reports whether that is the path of its URL.

@@ -30,6 +30,11 @@ func (s *Splicer) target(i int, p string, identity bool) (ref []byte, inside, re
 		return nil, true, false // the copy lies as the site does: the link is right as it is
 	}
 	s.ref = relocate.Relative(s.ref[:0], p, s.Table.Path(final))
+	if final != id && s.links.Links[i].Kind != relocate.InScript { // what a script does with it is not known
+		if fragment := s.Table.Fragment(id); fragment != "" {
+			s.ref = append(append(s.ref, '#'), fragment...)
+		}
+	}
 	return s.ref, true, true
 }
 
