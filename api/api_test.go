@@ -64,7 +64,10 @@ func TestCalls(t *testing.T) {
 	if got := c.daemon.done(); !slices.Equal(got, want) {
 		t.Errorf("done: %v, want %v", got, want)
 	}
-	c.want(404, "no such call", read, "DELETE", "/v1/status", "")
+	c.want(405, "takes GET, HEAD", read, "DELETE", "/v1/status", "")
+	if allow := c.do("", "PATCH", "/v1/jobs/docs", "").Header.Get("Allow"); allow != "DELETE, GET, HEAD" {
+		t.Errorf("Allow: %s", allow)
+	}
 	c.want(404, "no such call", "", "GET", "/v1/nosuch", "")
 }
 

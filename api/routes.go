@@ -4,6 +4,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -70,9 +71,12 @@ func routes() []route {
 		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order",
 			ofOrder(orders.ToAct, ordering(judgeOrder))},
 		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orders.ToFetch, orderFile)},
-		{"/", access.Nobody, "", func(*call) error { return errNoCall }},
+		{"/", access.Nobody, "", noCall},
 	}
 }
+
+// noCall refuses a path that there is not, or not with this method.
+func noCall(c *call) error { return cmp.Or(control.WrongMethod(c.mux, c.r), errNoCall) }
 
 // describe sends openapi.yaml.
 func describe(c *call) error {

@@ -244,7 +244,10 @@ func (c *call) fail(err error) {
 	}
 	p.Code, code = codeOf(err)
 	p.Message = app.Remedied(err)
+	wrong, isWrong := errors.AsType[*control.MethodError](err)
 	switch {
+	case isWrong:
+		c.w.Header().Set("Allow", wrong.Allow)
 	case code == http.StatusTooManyRequests:
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(wrongEvery.Seconds())))
 	case code == http.StatusUnauthorized:
@@ -265,7 +268,10 @@ func codeOf(err error) (control.Code, int) {
 	_, bad := errors.AsType[*problemsError](err)
 	_, isAway := errors.AsType[*access.AwayError](err)
 	_, inFile := errors.AsType[job.Errors](err)
+	_, wrongMethod := errors.AsType[*control.MethodError](err)
 	switch {
+	case wrongMethod:
+		return control.WrongWay, http.StatusMethodNotAllowed
 	case errors.Is(err, errToken), errors.Is(err, errUnsigned):
 		return unauthorized, http.StatusUnauthorized
 	case isAway:

@@ -139,7 +139,7 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 	}
 	if r.Accept {
 		if err := waitsForAccept(d.st, name); err != nil {
-			return nil, false, apiErr{err, control.ErrConflict}
+			return nil, false, control.WithCode(err, control.ErrConflict)
 		}
 	}
 	t, attached, err := d.sched.RunNow(name, o)
@@ -277,21 +277,14 @@ func apiError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, scheduler.ErrNoJob):
-		return apiErr{err, control.ErrNotFound}
+		return control.WithCode(err, control.ErrNotFound)
 	case errors.Is(err, scheduler.ErrRunning), errors.Is(err, scheduler.ErrNothing):
-		return apiErr{err, control.ErrConflict}
+		return control.WithCode(err, control.ErrConflict)
 	case errors.Is(err, scheduler.ErrRefused):
-		return apiErr{err, control.ErrInvalid}
+		return control.WithCode(err, control.ErrInvalid)
 	}
 	return err
 }
-
-type apiErr struct {
-	error
-	code error
-}
-
-func (e apiErr) Unwrap() []error { return []error{e.error, e.code} }
 
 // Registry is the registry by the jobs in force.
 func (d *Daemon) Registry() (any, error) { return registryOf(d) }
@@ -310,7 +303,7 @@ func registryOf(d *Daemon) (*Registry, error) {
 func (d *Daemon) Register(ctx context.Context, name, at string) (any, error) {
 	e := d.sched.Config()[name]
 	if e == nil || e.Job == nil {
-		return nil, apiErr{fmt.Errorf("no job %q", name), control.ErrNotFound}
+		return nil, control.WithCode(fmt.Errorf("no job %q", name), control.ErrNotFound)
 	}
 	p, err := registering{d.app, d.st, d.hosts}.register(ctx, e.Job, at)
 	if err != nil {

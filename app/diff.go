@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/control"
 	"mirrord/internal/diff"
 	"mirrord/phm"
 	"mirrord/replica/text"
@@ -84,7 +85,8 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	}
 	if from == 0 {
 		if len(vs) < 2 {
-			return nil, apiErr{fmt.Errorf("diff %s: there is no older version", name), store.ErrNoVersion}
+			err := fmt.Errorf("diff %s: there is no older version", name)
+			return nil, control.WithCode(err, store.ErrNoVersion)
 		}
 		from = vs[len(vs)-2].Number
 	}
@@ -115,7 +117,8 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	if c.Path != "" {
 		below := func(f phm.File) bool { return strings.HasPrefix(f.Path, c.Path+"/") }
 		if !slices.ContainsFunc(old.Files(), below) && !slices.ContainsFunc(now.Files(), below) {
-			return nil, apiErr{fmt.Errorf("diff %s: neither version has %s", name, r.Path), store.ErrNoVersion}
+			err := fmt.Errorf("diff %s: neither version has %s", name, r.Path)
+			return nil, control.WithCode(err, store.ErrNoVersion)
 		}
 		if tree = tree.Find(c.Path); tree == nil {
 			tree = &diff.Dir{Path: c.Path}

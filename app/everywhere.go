@@ -254,7 +254,7 @@ var errMoving = errors.New("it is on its way from one node to another, or no nod
 	"minute; mirrord cluster status shows the nodes")
 
 func moving(name string) error {
-	return apiErr{fmt.Errorf("job %s: %w", name, errMoving), control.ErrConflict}
+	return control.WithCode(fmt.Errorf("job %s: %w", name, errMoving), control.ErrConflict)
 }
 
 // said is the error of a node about a job.

@@ -20,15 +20,15 @@ func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, e
 	if len(r.Set) > 0 {
 		e := d.wanted()[name]
 		if e == nil || e.Job == nil {
-			return nil, false, apiErr{fmt.Errorf("no job %q", name), control.ErrNotFound}
+			return nil, false, control.WithCode(fmt.Errorf("no job %q", name), control.ErrNotFound)
 		}
 		j, with := e.Job, *e.Job
 		if err := (Choices{Set: r.Set}).Apply(&with); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		if keys := job.MachineKeys(j, &with); len(keys) > 0 {
-			return nil, false, apiErr{errors.New(strings.Join(keys, ", ") + ": " + machineKey + "; set it there"),
-				control.ErrInvalid}
+			err := errors.New(strings.Join(keys, ", ") + ": " + machineKey + "; set it there")
+			return nil, false, control.WithCode(err, control.ErrInvalid)
 		}
 	}
 	return d.Face.Run(name, r)

@@ -29,7 +29,7 @@ type registering struct {
 func (r registering) register(ctx context.Context, j *job.Job, at string) (p store.PairRecord, err error) {
 	u, err := equivalentOf(j, at)
 	if err != nil {
-		return p, apiErr{err, control.ErrInvalid}
+		return p, control.WithCode(err, control.ErrInvalid)
 	}
 	v := &replicaVerifier{
 		App:   r.App,
@@ -53,7 +53,7 @@ func (r registering) register(ctx context.Context, j *job.Job, at string) (p sto
 	default:
 		return p, nil
 	}
-	return p, apiErr{err, control.ErrInvalid}
+	return p, control.WithCode(err, control.ErrInvalid)
 }
 
 // renewAfter is the age of a test at which a complete run has the place tested again. A test counts for

@@ -102,7 +102,7 @@ func TestOrders(t *testing.T) {
 	orderstest.Until(t, all, orders.OrderID{Number: 1}, orders.Draft)
 	b.want(http.StatusOK, "4: these are all", "/orders/1", nil)
 	b.want(http.StatusSeeOther, "/orders/1", "/orders/1/place", url.Values{})
-	b.want(http.StatusConflict, "look at it again", "/orders/1/place", url.Values{})
+	b.want(http.StatusConflict, "its state is now", "/orders/1/place", url.Values{})
 	orderstest.Until(t, all, orders.OrderID{Number: 1}, orders.Done)
 	doc = parse(t, b.want(http.StatusOK, "can be downloaded until", "/orders/1", nil))
 	to, _ := doc.Find("a[download]").Attr("href")

@@ -181,6 +181,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="mirrord feeds: a token as the password"`)
 	}
+	wrong, isWrong := errors.AsType[*control.MethodError](err)
 	if errors.Is(err, errLogin) && r.Header.Get("HX-Request") != "" {
 		w.Header().Set("HX-Refresh", "true") // the form of the login is a page of its own
 	}
@@ -207,6 +208,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case away:
 		code = http.StatusBadGateway
 		what = "Try again in a minute. If the node is gone for good, mirrord cluster remove says so."
+	case isWrong:
+		w.Header().Set("Allow", wrong.Allow)
+		code, what = http.StatusMethodNotAllowed, "Go to the page that this form or link belongs to."
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound

@@ -191,7 +191,7 @@ func TestActs(t *testing.T) {
 	b.want(http.StatusSeeOther, at+"?said=resume", at+"/resume", none)
 	b.want(http.StatusNotFound, "no job", "/jobs/nosuch/run", none)
 	b.want(http.StatusNotFound, "no such page", "/jobs/a%2f..%2fb/run", none)
-	b.want(http.StatusNotFound, "no such page", at+"/run", nil)
+	b.want(http.StatusMethodNotAllowed, "takes POST", at+"/run", nil)
 	want := "run job0000 accept=false full=true now=true; run job0001 accept=false full=false now=false; " +
 		"cancel job0000; pause job0000; resume job0000"
 	if got := strings.Join(b.daemon.did, "; "); got != want {

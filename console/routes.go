@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"mirrord/access"
 	"mirrord/app/orders"
+	"mirrord/control"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -88,9 +90,12 @@ func routes() []route {
 		{"GET /password", Nobody, passwordPage},
 		{"POST /password", Nobody, changePassword},
 		{"POST /logout", Nobody, logout},
-		{"/", Nobody, func(*visit) error { return errNoPage }},
+		{"/", Nobody, noPage},
 	}
 }
+
+// noPage refuses a path that there is not, or not with this method.
+func noPage(v *visit) error { return cmp.Or(control.WrongMethod(v.mux, v.r), errNoPage) }
 
 // guarded checks the login and the role before a route.
 func (s *Server) guarded(rt route) http.HandlerFunc {

@@ -241,12 +241,12 @@ func TestBadRequests(t *testing.T) {
 		method, path, body string
 		want               int
 	}{
-		{"GET", "/v1/jobs/a/cancel", "", 404}, {"POST", "/v1/status", "", 404}, {"GET", "/v2/status", "", 404},
-		{"GET", "/", "", 404}, {"POST", "/v1/jobs//run", "", 404},
+		{"GET", "/v1/jobs/a/cancel", "", 405}, {"POST", "/v1/status", "", 405}, {"GET", "/v2/status", "", 404},
+		{"GET", "/", "", 404}, {"POST", "/v1/jobs//run", "", 405},
 		{"POST", "/v1/jobs/a/run", "{", 400}, {"POST", "/v1/jobs/a/run", `{"unknown":1}`, 400},
 		{"POST", "/v1/jobs/a/run", `"x"`, 400},
 		{"POST", "/v1/jobs/a/run", `{"set":["` + strings.Repeat("x", 1<<20) + `"]}`, 400},
-		{"DELETE", "/v1/jobs/a", "", 404}, {"GET", "/v1/jobs/%2e%2e/run", "", 404},
+		{"DELETE", "/v1/jobs/a", "", 405}, {"GET", "/v1/jobs/%2e%2e/run", "", 405},
 		{"GET", "/debug/pprof/", "", 200},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://mirrord"+tc.path,
@@ -261,6 +261,9 @@ func TestBadRequests(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
+		if (resp.Header.Get("Allow") != "") != (tc.want == 405) {
+			t.Errorf("%s %s: Allow: %q", tc.method, tc.path, resp.Header.Get("Allow"))
+		}
 		if resp.StatusCode != tc.want || (tc.want >= 400 && !bytes.Contains(body, []byte(`"error":"`))) {
 			t.Errorf("%s %s: %d %.100s, want %d", tc.method, tc.path, resp.StatusCode, body, tc.want)
 		}

@@ -114,14 +114,25 @@ type Code string
 // The codes.
 const (
 	NotFound Code = "not_found" // no such job
-	Conflict Code = "conflict"  // not as things stand
+	Conflict Code = "conflict"  // the state of the job does not allow it
 	Invalid  Code = "invalid"   // the request makes no sense, or the job file does not
+	WrongWay Code = "method"    // the address takes other methods
 	Internal Code = "internal"
 )
 
 // Sentinels that an API wraps so that the right code is sent, and that a Client's errors match.
 var (
 	ErrNotFound = errors.New("not found")
-	ErrConflict = errors.New("not as things stand")
+	ErrConflict = errors.New("conflict")
 	ErrInvalid  = errors.New("invalid request")
 )
+
+// WithCode returns an error with the text of err that matches a sentinel too.
+func WithCode(err, sentinel error) error { return coded{err, sentinel} }
+
+type coded struct {
+	error
+	sentinel error
+}
+
+func (e coded) Unwrap() []error { return []error{e.error, e.sentinel} }

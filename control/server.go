@@ -151,6 +151,11 @@ func NewServer(api API, log *slog.Logger) *Server {
 		s.answer(w, re, err)
 	})
 	s.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		if e, wrong := errors.AsType[*MethodError](WrongMethod(s.mux, r)); wrong {
+			w.Header().Set("Allow", e.Allow)
+			s.fail(w, http.StatusMethodNotAllowed, &Error{WrongWay, e.Error()})
+			return
+		}
 		s.fail(w, http.StatusNotFound, &Error{NotFound, "no such call: " + r.Method + " " + r.URL.Path})
 	})
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/control"
 	"mirrord/job"
 )
 
@@ -29,11 +30,12 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 		return app.Usagef("schedule: say how often, such as @daily")
 	}
 	if now.State != Done {
-		return errWhen
+		return now.cannot("kept fresh")
 	}
 	_, err = s.update(k, func(x *Ordered) error {
 		if x.Keep.State == Asks || x.Keep.State == Done || x.Keep.makes(s.o.Now()) {
-			return errWhen
+			err := fmt.Errorf("order %s is kept fresh already, or waits for an operator to approve that", k.Ref())
+			return control.WithCode(err, control.ErrConflict)
 		}
 		x.Want.Fresh, x.Want.Window, x.Keep = schedule, window, Keeping{State: Asks}
 		if operator {

@@ -59,12 +59,18 @@ type Orders struct {
 
 // Errors of orders.
 var (
-	ErrNone = fmt.Errorf("there is no such order: %w", control.ErrNotFound)
-	errWhen = fmt.Errorf("the order does not stand so any more; look at it again: %w", control.ErrConflict)
+	ErrNone = control.WithCode(errors.New("there is no such order, or it belongs to another user"),
+		control.ErrNotFound)
 
 	errCancelled = errors.New("the order was cancelled")
 	errRequests  = errors.New("it has made as many requests as it may in a day")
 )
+
+// cannot says that the state of an order does not allow what somebody wants of it.
+func (x *Ordered) cannot(be string) error {
+	err := fmt.Errorf("order %s cannot be %s: its state is now “%s”", x.Ref(), be, x.State.Words())
+	return control.WithCode(err, control.ErrConflict)
+}
 
 // New takes over the orders of the process before. It starts nothing: Run does.
 func New(o Options) (*Orders, error) {
@@ -212,7 +218,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	case err != nil:
 		return err
 	case x.State != Draft:
-		return errWhen
+		return x.cannot("placed")
 	case x.Look != nil && x.Look.Problem != "":
 		return app.Usagef("%s", x.Why)
 	}
@@ -234,7 +240,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	}
 	_, err = s.update(k, func(y *Ordered) error {
 		if y.State != Draft {
-			return errWhen
+			return y.cannot("placed")
 		}
 		y.Placed, y.State, y.Why, y.Expires = x.Placed, x.State, x.Why, x.Expires
 		y.Same, y.SameNode = x.Same, x.SameNode
@@ -301,8 +307,9 @@ func (s *Orders) room(w *Wish) error {
 	}
 	floor := 2 * int64(job.Default().Limits.MinFree)
 	if need := floor + 2*int64(w.Size); free < need {
-		return fmt.Errorf("the disk of the mirror host is nearly full: %s are free, and an order of %s needs %s; "+
-			"order less, or come again later: %w", mirror.Bytes(free), w.Size, mirror.Bytes(need), control.ErrConflict)
+		err := fmt.Errorf("the disk of the mirror host is nearly full: %s are free, and an order of %s needs %s; "+
+			"order less, or try again later", mirror.Bytes(free), w.Size, mirror.Bytes(need))
+		return control.WithCode(err, control.ErrConflict)
 	}
 	return nil
 }
@@ -319,9 +326,10 @@ func (s *Orders) share(w *Wish) error {
 	}
 	s.read(func(all queue, _ *terms) { taken += all.room(s.isHere) })
 	if need := 2 * int64(w.Size); taken+need > most {
-		return fmt.Errorf("the mirrors of this host may take %s (--max-state), and with the orders %s are taken: "+
-			"an order of %s needs %s; order less, or come again later: %w", mirror.Bytes(most), mirror.Bytes(taken),
-			w.Size, mirror.Bytes(need), control.ErrConflict)
+		err := fmt.Errorf("the mirrors of this host may take %s (--max-state), and with the orders %s are taken: "+
+			"an order of %s needs %s; order less, or try again later", mirror.Bytes(most), mirror.Bytes(taken), w.Size,
+			mirror.Bytes(need))
+		return control.WithCode(err, control.ErrConflict)
 	}
 	return nil
 }
@@ -341,13 +349,16 @@ func (s *Orders) Cancel(k OrderID) error {
 	switch {
 	case err != nil:
 		return err
-	case now.State.Ended(), now.Same == 0 && shared:
-		return errWhen
+	case now.State.Ended():
+		return now.cannot("cancelled")
+	case now.Same == 0 && shared:
+		return control.WithCode(fmt.Errorf("order %s cannot be cancelled: other orders use its run", k.Ref()),
+			control.ErrConflict)
 	}
 	_, err = s.update(k, func(x *Ordered) error {
 		switch {
 		case x.State.Ended():
-			return errWhen
+			return x.cannot("cancelled")
 		case x.underWay() && (x.Claim.Session != "" || s.works(k)):
 			x.Stop = true // put ends it, where it is worked on
 		default:
@@ -374,7 +385,7 @@ func (s *Orders) Judge(k OrderID, operator string, yes bool, why string) error {
 		case x.Keep.State == Asks:
 			keep, x.Keep = true, Keeping{State: Runs, At: s.o.Now()}
 		default:
-			return errWhen
+			return x.cannot("approved or refused")
 		}
 		return nil
 	})

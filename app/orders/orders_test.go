@@ -308,7 +308,9 @@ func TestSameAndAgain(t *testing.T) {
 	} else {
 		f.Close()
 	}
-	if err := s.Cancel(y.OrderID); !errors.Is(err, control.ErrConflict) {
+	err := s.Cancel(y.OrderID)
+	const why = "cannot be cancelled: its state is now “ready”"
+	if !errors.Is(err, control.ErrConflict) || !strings.HasSuffix(err.Error(), why) {
 		t.Errorf("an order that is done was cancelled: %v", err)
 	}
 	if err := s.KeepFresh(x.OrderID, false, "@daily", "22:00-06:00"); err != nil {
@@ -322,7 +324,7 @@ func TestSameAndAgain(t *testing.T) {
 		go func() { did <- s.Judge(x.OrderID, "opal", true, "") }()
 	}
 	for n := range cap(did) {
-		if err := <-did; err != nil && !errors.Is(err, errWhen) {
+		if err := <-did; err != nil && !errors.Is(err, control.ErrConflict) {
 			t.Fatal(n, err)
 		}
 	}

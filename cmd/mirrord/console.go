@@ -137,8 +137,12 @@ func (d *consoleDoor) open() error {
 	if d.srv != nil {
 		return nil
 	}
-	if d.flags.listen == consoleOff || d.closed {
-		return fmt.Errorf("%w: the console of this daemon is off", control.ErrConflict)
+	switch {
+	case d.closed:
+		return control.WithCode(errors.New("the daemon is ending"), control.ErrConflict)
+	case d.flags.listen == consoleOff:
+		return control.WithCode(errors.New("the console of this daemon is off: start it without --console off"),
+			control.ErrConflict)
 	}
 	proxy, err := d.flags.trusted()
 	if err != nil {
