@@ -24,7 +24,8 @@ func notifyKeys() []Key {
 			Type:    "text",
 			Example: `"/usr/local/bin/tell-ops"`,
 			Doc: "Run by the shell when a run did not end well, when a gap appears or grows, when the " +
-				"mirror is suspicious or stale, and when it is well again. It gets the report as JSON " +
+				"mirror is suspicious or stale, when jobs wait for room on the disk, and when it is well again. " +
+				"It gets the report as JSON " +
 				"on standard input, and " +
 				"MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It " +
 				"is killed after 30 seconds, with all that it started.",

@@ -28,13 +28,13 @@ type state struct {
 
 	config   Config
 	jobs     map[string]*entry
-	running  int  // runs under way
-	turns    int  // of them work
-	shorts   int  // work in a short turn
-	parked   int  // have no turn
-	queued   int  // jobs that would work if there were a turn
-	crowded  int  // jobs that cannot begin because too many runs are parked
-	roomless bool // some job that is due waits for room on the disk
+	running  int // runs under way
+	turns    int // of them work
+	shorts   int // work in a short turn
+	parked   int // have no turn
+	queued   int // jobs that would work if there were a turn
+	crowded  int // jobs that cannot begin because too many runs are parked
+	room     roomWait
 	ready    bool
 	ending   bool
 	counts   status.Counts
@@ -280,7 +280,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 	}
 	free := sync.OnceValue(s.free)
 	var want []*entry // a turn
-	var roomless []string
+	var roomless []*entry
 	for _, e := range s.jobs {
 		if e.sane(now) {
 			s.log.Warn("the clock went back; times of this job were mended", "job", e.name)
@@ -304,7 +304,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 		default:
 			if e.activity, e.held = e.hold(now, free); e.activity != "" {
 				if e.activity == status.NoRoom {
-					roomless = append(roomless, e.name)
+					roomless = append(roomless, e)
 				}
 				sooner(e.held)
 				continue
@@ -312,26 +312,10 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 			want = append(want, e)
 		}
 	}
-	s.noteRoom(roomless)
+	s.room.note(s, roomless, now)
 	runs = s.assign(want, now, sooner)
 	s.save()
 	return runs, max(time.Millisecond, next.Sub(now))
-}
-
-// noteRoom logs when jobs begin to wait for room on the disk, and when none does any more. Their last runs
-// ended well, so that nothing else says it unless somebody looks.
-func (s *state) noteRoom(jobs []string) {
-	switch wait := len(jobs) > 0; {
-	case wait == s.roomless:
-		return
-	case wait:
-		const what = "jobs wait for room on the disk: free some space (mirrord gc), or lower limits.min_free in " +
-			"their files"
-		s.log.Warn(what, "jobs", strings.Join(slices.Sorted(slices.Values(jobs)), " "))
-	default:
-		s.log.Info("no job waits for room on the disk any more")
-	}
-	s.roomless = len(jobs) > 0
 }
 
 // rankOf lets what somebody waits for come first.

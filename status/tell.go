@@ -19,6 +19,7 @@ const (
 	TellSuspicious Kind = "suspicious" // a run waits for accept
 	TellGaps       Kind = "gaps"       // a gap appeared or grew; the rest is published
 	TellStale      Kind = "stale"      // the bound of staleness has passed
+	TellRoom       Kind = "room"       // jobs wait for room on the disk
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellDamaged    Kind = "damaged"    // the scrub found damaged files
 	TellHealed     Kind = "healed"     // damaged files are good again
@@ -36,6 +37,12 @@ type Told struct {
 // Open reports whether a problem was told and no recovery.
 func (t Told) Open() bool { return t.Kind != "" && t.Kind != TellRecovered && t.Kind != TellTest }
 
+// Quiet reports whether something was told so short a time ago that another problem can wait.
+func (t Told) Quiet(now time.Time) bool {
+	since := now.Sub(t.At)
+	return t.Kind != "" && since >= 0 && since < QuietFor
+}
+
 // Between two messages about the same problem, and between two of any kind that are no recovery.
 const (
 	RepeatAfter = 24 * time.Hour
@@ -51,6 +58,7 @@ const (
 // site that comes and goes does not fill mailboxes. A full disk concerns all jobs alike; the job that stopped
 // for it says so once. Gaps are told once, by the run in which they appeared or grew. So is what another run
 // would only meet again, such as a secret that cannot be read, but for that the mirror gets stale by it.
+// TellRoom is decided elsewhere: it is about all jobs that wait.
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
@@ -67,7 +75,7 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 			return "" // it is known, or was told
 		}
 		kind = TellGaps
-	case j.Last.Complete() && t.Open():
+	case j.Last.Complete() && t.Open() && (t.Kind != TellRoom || j.Last.Ended.After(t.At)):
 		return TellRecovered
 	}
 	if (kind == TellFailed) && (j.LastingTrouble() != "") && t.Open() && (t.Lasting == j.LastingTrouble()) {
@@ -84,7 +92,7 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 	case t.Kind == kind && kind == TellSuspicious,
 		t.Kind == kind && since < RepeatAfter && kind != TellGaps:
 		return ""
-	case t.Kind != "" && since < QuietFor && kind != TellSuspicious:
+	case t.Quiet(now) && kind != TellSuspicious:
 		return ""
 	}
 	return kind
@@ -136,6 +144,8 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		if j.Staleness > 0 {
 			what += ": not verified for " + Age(time.Duration(j.Staleness)*time.Second)
 		}
+	case TellRoom:
+		what, j.Fix = "waits for room on the disk", (&Job{Activity: NoRoom}).fix()
 	case TellRecovered:
 		if what = "is well again"; j.Last.GapsText() != "" {
 			what += " but for " + j.Last.GapsText()
