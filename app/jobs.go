@@ -27,7 +27,7 @@ func JobFiles(dir string) ([]string, error) {
 	var out []string
 	for _, e := range entries {
 		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") &&
-			!strings.HasPrefix(name, "_") && !e.IsDir() {
+			!strings.HasPrefix(name, "_") {
 			out = append(out, filepath.Join(dir, name))
 		}
 	}

@@ -90,7 +90,7 @@ func (d *Dir) Read() ([]File, error) {
 		if r := renamingOf(base); r != nil && !e.IsDir() {
 			aside = append(aside, File{Name: r.From, Path: filepath.Join(d.path, base), Err: r})
 		}
-		if !jobFileName(base) || e.IsDir() {
+		if !jobFileName(base) {
 			continue
 		}
 		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(d.path, base)}
@@ -188,6 +188,8 @@ func acceptable(fi fs.FileInfo) (stamp, error) {
 	switch m := fi.Mode(); {
 	case m&fs.ModeSymlink != 0:
 		return s, errors.New("is a symbolic link; put the file itself there")
+	case m.IsDir():
+		return s, errors.New("is a directory; a job is one file")
 	case !m.IsRegular():
 		return s, errors.New("is no ordinary file")
 	case m.Perm()&0o002 != 0:

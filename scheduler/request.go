@@ -125,9 +125,7 @@ func (s *state) cancel(name string) error {
 	default:
 		return fmt.Errorf("cancel %s: %w: no run is under way or waits", name, ErrNothing)
 	}
-	s.save()
-	s.kick()
-	return nil
+	return s.ordered("cancel", name)
 }
 
 // noted takes in a run that somebody made beside the scheduler, unless it is known.
@@ -157,9 +155,7 @@ func (s *state) pause(name string) error {
 	if e.run != nil {
 		s.end(e, status.PausedRun)
 	}
-	s.save()
-	s.kick()
-	return nil
+	return s.ordered("pause", name)
 }
 
 func (s *state) resume(name string) error {
@@ -174,9 +170,7 @@ func (s *state) resume(name string) error {
 	if e.activity == status.Paused { // status is right at once
 		e.activity = ""
 	}
-	s.save()
-	s.kick()
-	return nil
+	return s.ordered("resume", name)
 }
 
 func (s *state) job(name string) (status.Job, error) {

@@ -227,8 +227,8 @@ func (s *state) drop() {
 	}
 }
 
-// save writes what has changed. What cannot be written is tried again at the next look.
-func (s *state) save() {
+// save writes what has changed. What cannot be written is logged, and tried again at the next look.
+func (s *state) save() error {
 	changed := map[string]*Record{}
 	for name, e := range s.jobs {
 		if e.dirty && e.cfg != nil {
@@ -236,15 +236,27 @@ func (s *state) save() {
 		}
 	}
 	if len(changed) == 0 {
-		return
+		return nil
 	}
 	if err := s.o.Store.SaveRecords(changed); err != nil {
 		s.log.Error("records could not be saved", "err", err)
-		return
+		return err
 	}
 	for name := range changed {
 		s.jobs[name].dirty = false
 	}
+	return nil
+}
+
+// ordered stores what somebody has ordered, which is in force already.
+func (s *state) ordered(what, name string) error {
+	err := s.save()
+	s.kick()
+	if err != nil {
+		return fmt.Errorf("%s %s: it is in force, but was not stored, and a daemon that is started again does not "+
+			"know it; the daemon stores it as soon as it can: %w", what, name, err)
+	}
+	return nil
 }
 
 func (s *state) kick() {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -176,55 +175,6 @@ func TestFullDisk(t *testing.T) {
 				t.Errorf("%q is logged %d times", line, n)
 			}
 		}
-	})
-}
-
-// A disk that fills between two runs is told once to each receiver, whatever names it, also when the daemon
-// starts again meanwhile, and that it is over is told when there was a run.
-func TestNoRoomIsTold(t *testing.T) {
-	var free atomic.Int64
-	free.Store(2000)
-	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
-	tell := &fakeTeller{}
-	j := func(name, command string) File {
-		const text = "url = \"https://%s.example/\"\nschedule = \"0 13 * * *\"\ntimezone = \"UTC\"\n" +
-			"limits.min_free = 1000\nnotify.command = %q\n"
-		return parsed(t, name, fmt.Sprintf(text, name, command))
-	}
-	o := Options{
-		Runner: run,
-		Teller: tell,
-		Free:   func() (int64, error) { return free.Load(), nil },
-	}
-	files := []File{j("one", "a"), j("other", "b"), j("third", "a"), j("silent", "")}
-	inBubble(t, o, files, func(t *testing.T, r *rig) {
-		want := func(want ...string) {
-			t.Helper()
-			tell.mu.Lock()
-			defer tell.mu.Unlock()
-			slices.Sort(tell.told) // runs begin in any order
-			if !slices.Equal(tell.told, want) {
-				t.Errorf("told %q, want %q", tell.told, want)
-			}
-			tell.told = nil
-		}
-		sleepUntil(1, 14, 0)
-		free.Store(900)
-		sleepUntil(2, 12, 59)
-		want()
-		sleepUntil(2, 13, 30)
-		want("room one", "room other")
-		r.stop()
-		r.boot(o)
-		sleepUntil(4, 13, 30)
-		want()
-		free.Store(2000)
-		sleepUntil(4, 14, 0)
-		want("recovered one", "recovered other")
-		sleepUntil(5, 12, 0)
-		free.Store(900)
-		sleepUntil(5, 13, 30)
-		want("room one", "room other")
 	})
 }
 

@@ -38,11 +38,11 @@ func daemonLog(
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutEmpty}
 	switch form {
 	case logText:
-		return slog.New(slog.NewTextHandler(w, o)), nil
+		return slog.New(newSeldom(slog.NewTextHandler(w, o))), nil
 	case logJSON:
-		return slog.New(slog.NewJSONHandler(w, o)), nil
+		return slog.New(newSeldom(slog.NewJSONHandler(w, o))), nil
 	case logJournal:
-		return slog.New(newJournal(w, level)), nil
+		return slog.New(newSeldom(newJournal(w, level))), nil
 	}
 	return nil, app.Usagef("--log %s: there are text, json and journal", form)
 }
