@@ -64,6 +64,7 @@ type share struct {
 	leaving map[string]int    // runs that are not in the depot yet
 	there   map[string]uint64 // the transaction of the site's database that the depot has
 	reading map[string]bool   // sites that a Reader brings; true: has waits for that
+	going   map[string]bool   // sites that are being removed from the depot
 }
 
 // Travels is where sites lie between the runs of a cluster. *depot.Depot is one.
@@ -71,6 +72,8 @@ type Travels interface {
 	Checkout(ctx context.Context, st *store.State, site string, o depot.Out) (*depot.CheckedOut, error)
 	Checkin(ctx context.Context, st *store.State, site string, in depot.In) (*depot.CheckedIn, error)
 	Brought(st *store.State) (map[string]bool, error)
+	Removals(st *store.State) ([]string, error)
+	FinishRemoval(ctx context.Context, st *store.State, site string) (done bool, err error)
 }
 
 // movesAtOnce is how many sites come or go at a time.
@@ -96,6 +99,7 @@ func newShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*share, er
 		leaving: map[string]int{},
 		there:   map[string]uint64{},
 		reading: map[string]bool{},
+		going:   map[string]bool{},
 	}
 	s.ends, s.end = context.WithCancel(context.Background())
 	return s, nil
@@ -120,6 +124,7 @@ func (s *share) of(all scheduler.Config) scheduler.Config {
 	}
 	s.cluster.Want(hosts, here, digestOf(all))
 	mine := s.cluster.Shared()
+	s.removeGone(func(name string) bool { return hosts[name] != "" && mine[hosts[name]] })
 	out := scheduler.Config{}
 	for name, e := range all {
 		if s.changed(name) {
@@ -211,7 +216,10 @@ const moveAgain = 30 * time.Second
 // come brings a site from the depot.
 func (s *share) come(name string) {
 	err := s.move(name, func() error {
-		o := depot.Out{Ready: madeWhole}
+		if err := s.gone(name); err != nil { // else it would come back as it was
+			return err
+		}
+		o := depot.Out{Ready: madeWhole, Removed: true}
 		out, err := s.depot.Checkout(s.ends, s.st, name, o)
 		lost, berr := s.lost(name, err)
 		if berr != nil {
@@ -381,6 +389,14 @@ func (s *share) left(name string, n int) int {
 		delete(s.leaving, name)
 	}
 	return s.leaving[name]
+}
+
+// goes sets whether a site is being removed from the depot, and returns whether it was.
+func (s *share) goes(name string, now bool) (was bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, s.going[name] = s.going[name], now
+	return was
 }
 
 // move does something with a site that nobody else has meanwhile.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,28 @@ type travels struct {
 	calls   []string
 	fail    []error
 	brought map[string]bool
-	ahead   bool // what is here is not in the depot yet
+	ahead   bool            // what is here is not in the depot yet
+	removed map[string]bool // here, and not yet in the depot
 }
 
 func (v *travels) Brought(*store.State) (map[string]bool, error) { return v.brought, nil }
+
+func (v *travels) Removals(*store.State) ([]string, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Sorted(maps.Keys(v.removed)), nil
+}
+
+func (v *travels) FinishRemoval(_ context.Context, _ *store.State, site string) (bool, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.removed[site] {
+		return false, nil
+	}
+	delete(v.removed, site)
+	v.calls = append(v.calls, "is removed "+site)
+	return true, nil
+}
 
 func (v *travels) call(what string) error {
 	v.mu.Lock()
@@ -132,6 +151,37 @@ func TestShareOfJobs(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What was removed here is removed from the depot: before a new job of its name asks for a mirror there, and
+// without one when the jobs are looked at.
+func TestRemovedGoesFromTheDepot(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	v := &travels{removed: map[string]bool{"x": true, "y": true, "z": true}}
+	peers := &twoPeers{Owner: new(storetest.Owner)}
+	peers.has.Store(&map[string]bool{"example.org": true})
+	s, err := newShare(peers, st, v, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := scheduler.Config{}
+	for name, url := range map[string]string{"x": "http://www.example.org/", "y": "http://example.com/"} {
+		all[name] = &scheduler.Entry{Name: name, Job: &job.Job{Name: name, URLs: []string{url}}}
+	}
+	for s.of(all)["x"] == nil {
+		<-s.came
+	}
+	s.close(time.Minute)
+	if len(v.removed) > 0 || len(v.calls) != 4 {
+		t.Errorf("left %v after %q", v.removed, v.calls)
+	}
+	if slices.Index(v.calls, "is removed x") > slices.Index(v.calls, "comes x") {
+		t.Errorf("%q", v.calls)
 	}
 }
 

@@ -273,6 +273,9 @@ func Pull(ctx context.Context, a *App, r DepotRequest) (*Pulled, error) {
 	defer st.Close()
 	var failed failures
 	for _, name := range names {
+		if _, err := depot.Look(ctx, d, name); len(r.Jobs) == 0 && errors.Is(err, depot.ErrRemoved) {
+			continue // what is here stays
+		}
 		s := pullSite(ctx, st, d, name, r.Discard, &failed)
 		if err := ctx.Err(); err != nil {
 			return nil, err

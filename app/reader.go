@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -107,11 +108,13 @@ func (r *Reader) bring(ctx context.Context, name, mark string) {
 		}
 		defer release()
 	}
-	out, err := r.depot.Checkout(ctx, r.State, name, depot.Out{Ready: madeWhole})
+	here := exists(filepath.Join(r.State.Dir, "sites", name))
+	out, err := r.depot.Checkout(ctx, r.State, name, depot.Out{Ready: madeWhole, Removed: true})
+	removed := isRemoved(err) && !exists(filepath.Join(r.State.Dir, "sites", name))
 	r.mu.Lock()
 	was := r.seen[name]
 	now := seenSite{problem: was.problem}
-	if err == nil {
+	if err == nil || removed {
 		now = seenSite{mark: mark, settled: was.mark == mark}
 	} else {
 		now.problem = err.Error()
@@ -122,6 +125,9 @@ func (r *Reader) bring(ctx context.Context, name, mark string) {
 	r.seen[name] = now
 	r.mu.Unlock()
 	switch {
+	case removed && here:
+		r.Log.Info("a mirror was removed, as from the depot", "job", name)
+	case removed:
 	case err == nil && !out.Unchanged && !out.Ahead:
 		r.Log.Info("a mirror was brought from the depot", "job", name, "version", out.Version)
 	case err == nil, ctx.Err() != nil, errors.Is(err, store.ErrLocked), was.problem == now.problem:

@@ -4,11 +4,15 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,12 +110,35 @@ func TestReader(t *testing.T) {
 	shows("x", "first")
 	look()
 	shows("x", "second")
+	d, err := ReadDepot(t.Context(), here, at, false)
+	if err == nil {
+		err = depot.Remove(t.Context(), d, "x")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if _, err := os.Stat(filepath.Join(st.Dir, "sites", "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a mirror that was removed from the depot is still here: %v", err)
+	}
+	before := claimed["x"]
+	look()
+	look()
+	if claimed["x"] > before+1 {
+		t.Error("a mirror that was removed from the depot is looked for again and again")
+	}
+	back := DepotRequest{Depot: at, Jobs: []string{"x"}, Again: true}
+	if _, err := Push(t.Context(), writer, back); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	shows("x", "second")
 	job("y") // which another job makes
 	publish("y")
 	look()
 	shows("y", "second")
 	look()
-	before := claimed["x"]
+	before = claimed["x"]
 	if look(); claimed["x"] != before || r.due("x", r.seen["x"].mark) {
 		t.Error("what did not change is looked at each time")
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 
+	"mirrord/cluster/depot"
 	"mirrord/job"
 	"mirrord/space"
 	"mirrord/store"
@@ -26,6 +27,9 @@ type Removal struct {
 	// made again. With Now there is a page in the place of each that says that the mirror was removed.
 	Kept int  `json:"kept,omitempty"`
 	Now  bool `json:"now,omitempty"`
+
+	// Depots: some depot had the mirror. The daemon of a node removes it from that of its cluster.
+	Depots bool `json:"depots,omitempty"`
 }
 
 // PlanRemoval returns what Remove would delete. It changes nothing. With now, what spaces keep of a mirror
@@ -47,6 +51,7 @@ func PlanRemoval(a *App, name string, now bool) (*Removal, error) {
 		Mirror: d.mirror,
 		Link:   d.link(),
 		Now:    now,
+		Depots: inDepots(d.mirror),
 	}
 	if d.mirror == "" {
 		r.Mirror = d.half
@@ -112,7 +117,8 @@ func Remove(ctx context.Context, a *App, r *Removal) (err error) {
 		err = errors.Join(err, store.DropRecords(st, d.name))
 	}
 	if held != nil {
-		err = errors.Join(err, held.Remove())
+		err = errors.Join(err, depot.Removed(st, d.name, ""), held.Remove())
+		tellChanged(ctx, c, a) // its daemon removes it from the depot of a cluster
 	}
 	if st != nil && d.half != "" {
 		err = errors.Join(err, store.FinishRemovals(st))

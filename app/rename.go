@@ -24,6 +24,9 @@ type Renamed struct {
 	Was    string `json:"was"`
 	File   string `json:"file,omitempty"`   // "" when there is no job file
 	Mirror string `json:"mirror,omitempty"` // directory; "" when there is no mirror
+	// Depots: some depot had the mirror under its old name. The daemon of a node removes it from that of its
+	// cluster, once the mirror is there under its new name.
+	Depots bool `json:"depots,omitempty"`
 }
 
 // Rename gives a job another name: its file, its mirror, and what is noted of its runs. It is an error while
@@ -132,7 +135,9 @@ func (r *renaming) make(
 			return nil, err
 		}
 	}
+	out := &Renamed{Job: r.to, Was: r.from}
 	if held != nil {
+		out.Depots = inDepots(r.site(r.from))
 		if err := depot.Renamed(st, r.from, r.to); err != nil {
 			return nil, err
 		}
@@ -140,7 +145,6 @@ func (r *renaming) make(
 			return nil, err
 		}
 	}
-	out := &Renamed{Job: r.to, Was: r.from}
 	if exists(r.site(r.to)) {
 		out.Mirror = r.site(r.to)
 	}

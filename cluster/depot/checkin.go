@@ -191,6 +191,11 @@ func (d *Depot) before(
 	p, revision, err = d.pointer(ctx, u.name)
 	known := u.known.at(p)
 	switch {
+	case errors.Is(err, ErrRemoved) && (again || known == nil): // it is a new one
+		u.token = max(u.token, p.Token)
+		return p, revision, nil, nil
+	case errors.Is(err, ErrRemoved):
+		return nil, "", nil, fmt.Errorf("%w: %w; push --again brings it back", ErrDiverged, err)
 	case errors.Is(err, ErrUnknown):
 		if known != nil && !again {
 			return nil, "", nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); "+

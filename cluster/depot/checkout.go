@@ -22,6 +22,8 @@ type Out struct {
 	Token uint64 // of the lease; 0: none
 	// Discard gives up what has changed here since the site was last checked in or out.
 	Discard bool
+	// Removed removes a site here that was removed from the depot.
+	Removed bool
 	// Ready is called when the site is whole, and before it takes the place of the one that is here: with the
 	// state, and the name under which the site stands aside. It may write the site. Its published tree is not
 	// made yet. nil: nothing is to be done.
@@ -44,8 +46,8 @@ type CheckedOut struct {
 
 // Checkout brings a site to this machine as it was last checked in. Only what is missing here is fetched. The
 // site here is replaced in one step, once all has come and was checked; nobody may have it open for writing.
-// A site that the depot does not know is ErrUnknown, and what is here stays. When only the site here has
-// changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
+// A site that the depot does not know is ErrUnknown, and what is here stays, but for o.Removed. When only the
+// site here has changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
 func (d *Depot) Checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
 	plain, err := d.plainState(ctx, st)
 	if err != nil {
@@ -70,7 +72,12 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 	}
 	p, _, err := d.pointer(ctx, site)
 	known := notes[d.Cluster].at(p)
-	if errors.Is(err, ErrUnknown) && known != nil {
+	switch {
+	case errors.Is(err, ErrRemoved):
+		if o.Removed && known != nil {
+			return nil, dropRemoved(st, site, tx == known.Tx || o.Discard, err)
+		}
+	case errors.Is(err, ErrUnknown) && known != nil:
 		return nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); somebody has emptied "+
 			"the store, or the address is wrong", ErrLost, known.Sequence)
 	}

@@ -157,9 +157,12 @@ func (d *Depot) used(ctx context.Context) (map[string]bool, error) {
 			if !errors.Is(err, ErrLost) {
 				break
 			}
-			if p, _, err = d.pointer(ctx, p.Site); err == nil {
+			if p, _, err = d.pointer(ctx, sites[i].Site); err == nil {
 				m, err = d.manifest(ctx, p)
 			}
+		}
+		if errors.Is(err, ErrUnknown) {
+			continue // it was removed meanwhile
 		}
 		if err != nil {
 			return nil, fmt.Errorf("nothing is removed: %w", err)

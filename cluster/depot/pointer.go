@@ -67,12 +67,14 @@ type Pointer struct {
 	Checkin  string    `json:"checkin"`  // by which a check-in whose answer was lost knows its own
 	Machine  string    `json:"machine"`
 	Time     time.Time `json:"time"`
-	Version  int       `json:"version"` // published, 0 for none
-	Bytes    int64     `json:"bytes"`   // of the site's files
+	Version  int       `json:"version"`           // published, 0 for none
+	Bytes    int64     `json:"bytes"`             // of the site's files
+	Removed  bool      `json:"removed,omitempty"` // the depot has no such site any more
 }
 
 // pointer reads the pointer of a site; ErrUnknown when there is none. Of one that is damaged, which is
-// ErrDamaged, it returns the revision, by which it can be replaced.
+// ErrDamaged, it returns the revision, by which it can be replaced; of a site that was removed, which is
+// ErrRemoved, the pointer too.
 func (d *Depot) pointer(ctx context.Context, site string) (*Pointer, string, error) {
 	b, revision, err := d.Pointers.Load(ctx, site)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,13 +88,16 @@ func (d *Depot) pointer(ctx context.Context, site string) (*Pointer, string, err
 		return nil, revision, fmt.Errorf("pointer of %s: %w: %q; push --again replaces it, on the machine that "+
 			"had the mirror last", site, ErrDamaged, b[:min(len(b), 80)])
 	}
-	if p.Format > Version {
+	if p.Format > Version && !(p.Format == removedFormat && p.Removed) {
 		return nil, "", fmt.Errorf("pointer of %s: written by a newer mirrord (format %d): use that one", site,
 			p.Format)
 	}
 	if p.Cluster != d.Cluster {
 		return nil, "", fmt.Errorf("pointer of %s: %w: %s, and the depot is of %s; give each cluster a prefix of "+
 			"its own", site, ErrForeign, p.Cluster, d.Cluster)
+	}
+	if p.Removed {
+		return p, revision, p.removedError()
 	}
 	return p, revision, nil
 }

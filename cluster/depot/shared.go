@@ -290,11 +290,14 @@ func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
 const broughtName = ".brought.json"
 
 // Renamed notes that a site is about to get another name, under which it was never in a depot. What a depot
-// has under that name is another mirror.
+// has under that name is another mirror. The old name is to be removed: see Removals.
 func Renamed(st *store.State, from, to string) error {
 	notes := filepath.Join(st.Dir, "sites", from, store.DepotNotes)
 	if _, err := os.Lstat(notes); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err := Removed(st, from, to); err != nil {
+		return err
 	}
 	file := filepath.Join(st.Dir, broughtName)
 	all, err := readNotesIn[[]string](file)
@@ -352,4 +355,57 @@ func (d *Depot) Brought(st *store.State) (map[string]bool, error) {
 		}
 	}
 	return out, nil
+}
+
+// Removals returns the sites that were removed from a state, or renamed there, and that the depot may have
+// still.
+func (d *Depot) Removals(st *store.State) (sites []string, err error) {
+	all, err := store.SharedOf(st).All(kindRemoval)
+	for site, v := range all {
+		if readRemovals(v)[d.Cluster] != nil {
+			sites = append(sites, site)
+		}
+	}
+	slices.Sort(sites)
+	return sites, err
+}
+
+// FinishRemoval removes from the depot a site that was removed here, or renamed, and reports whether it did.
+// A site that another machine has checked in since stays. As long as the site is still here, and as long as
+// the depot lacks the new name of one that was renamed, nothing is done.
+func (d *Depot) FinishRemoval(ctx context.Context, st *store.State, site string) (done bool, err error) {
+	all, err := store.SharedOf(st).All(kindRemoval)
+	r := readRemovals(all[site])[d.Cluster]
+	if err != nil || r == nil {
+		return false, err
+	}
+	if here, err := readNotes(st, site); err != nil || here[d.Cluster] != nil {
+		return false, err // it was interrupted: the same command goes on
+	}
+	err = removeIf(ctx, d, site, func(p *Pointer) error {
+		if n := r.Known.at(p); n == nil || n.Checkin != p.Checkin {
+			return ErrDiverged
+		}
+		if r.As == "" {
+			return nil
+		}
+		_, _, err := d.pointer(ctx, r.As)
+		if errors.Is(err, ErrUnknown) {
+			return errLater
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errLater):
+		return false, nil
+	case err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDiverged):
+		return false, fmt.Errorf("remove %s from the depot: %w", site, err)
+	}
+	return err == nil, store.SharedOf(st).Change(kindRemoval, site, func(v []byte) ([]byte, error) {
+		all := readRemovals(v)
+		if delete(all, d.Cluster); len(all) == 0 {
+			return nil, nil
+		}
+		return json.Marshal(all)
+	})
 }

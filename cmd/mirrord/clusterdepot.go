@@ -166,15 +166,30 @@ func printPulled(a *cli, s *app.PulledSite) {
 
 func clusterDepotCommand(a *cli) *cobra.Command {
 	var address string
-	var check bool
+	var check, remove, yes bool
 	cmd := &cobra.Command{
-		Use:   "depot",
-		Short: "List what a depot has",
+		Use:   "depot [--remove JOB…]",
+		Short: "List what a depot has, or remove mirrors from it",
 		Long: `List the mirrors that a depot has. --check reads everything that belongs to them and compares it with its
-digests; exit code 1 when something is damaged or missing.`,
-		Example: `  mirrord cluster depot --depot s3://backup/mirrord --check`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+digests; exit code 1 when something is damaged or missing.
+
+--remove removes the mirrors named from the depot. It shows them and asks first; without a terminal it needs --yes.
+What is still mirrored is not removed: mirrord remove comes first. From the depot of a cluster only a machine whose
+daemon is a node of it can remove. Copies on other machines stay; push --again brings one back. mirrord cluster gc
+frees what it took.`,
+		Example: `  mirrord cluster depot --depot s3://backup/mirrord --check
+  mirrord cluster depot --depot s3://backup/mirrord --remove old-name`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if remove {
+				return cobra.MinimumNArgs(1)(cmd, args)
+			}
+			return cobra.NoArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if remove {
+				r := app.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
+				return removeFromDepot(cmd.Context(), a, r, yes)
+			}
 			env, done := a.appWithNote()
 			d, err := app.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
 			done()
@@ -193,14 +208,49 @@ digests; exit code 1 when something is damaged or missing.`,
 	}
 	depotFlag(cmd, &address)
 	cmd.Flags().BoolVar(&check, "check", false, "read everything")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove mirrors from it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.MarkFlagsMutuallyExclusive("remove", "check")
 	return cmd
+}
+
+func removeFromDepot(ctx context.Context, a *cli, r app.DepotRequest, yes bool) error {
+	d, err := app.RemoveFromDepot(ctx, a.app(), r, func(all []depot.Pointer) error {
+		if yes {
+			return nil
+		}
+		fmt.Fprintf(a.stderr, "%s: to delete:\n", r.Depot)
+		for i := range all {
+			fmt.Fprintf(a.stderr, "  %s\n", pointerText(&all[i]))
+		}
+		return a.confirmDeletion()
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(d)
+	}
+	for i := range d.Removed {
+		a.printf("%s: removed\n", d.Removed[i].Site)
+	}
+	a.printf("  to free the space of what no other mirror has: mirrord cluster gc, and again an hour later\n")
+	return nil
+}
+
+// pointerText says what a depot has of a mirror.
+func pointerText(p *depot.Pointer) string {
+	if p.Sequence == 0 {
+		return p.Site + ": its pointer is damaged"
+	}
+	return fmt.Sprintf("%s: version %d, %s, check-in %d by %s, %s", p.Site, p.Version, bytesText(p.Bytes),
+		p.Sequence, p.Machine, timeText(&p.Time))
 }
 
 func printDepot(a *cli, d *app.InDepot) {
 	a.printf("%s: cluster %s\n", d.Depot, d.Cluster)
-	for _, p := range d.Sites {
-		a.printf("%s: version %d, %s, check-in %d by %s, %s\n", p.Site, p.Version, bytesText(p.Bytes), p.Sequence,
-			p.Machine, timeText(&p.Time))
+	for i := range d.Sites {
+		a.printf("%s\n", pointerText(&d.Sites[i]))
 	}
 	c := d.Checked
 	if c == nil {

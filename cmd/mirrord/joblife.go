@@ -48,6 +48,9 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 			if r.Mirror != "" {
 				a.printf("  to free the space of bodies that no other mirror has: mirrord gc\n")
 			}
+			if r.Depots {
+				sayInDepots(a, r.Job)
+			}
 			if r.Kept > 0 {
 				a.printf("  %s in its space, because pages lead there that are damaged: mirrord "+
 					"space says which; the next run of their job mends them, and the rest goes\n"+
@@ -59,6 +62,12 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&now, "now", false, "keep nothing of the mirror for other mirrors of its space")
 	return cmd
+}
+
+// sayInDepots says what becomes of a mirror in depots.
+func sayInDepots(a *cli, name string) {
+	a.printf("  a depot has it: a daemon that is a node removes it from that of its cluster; from any other: "+
+		"mirrord cluster depot --remove %s\n", name)
 }
 
 // confirmRemoval shows what would be deleted and asks.
@@ -117,6 +126,9 @@ of the job begins, and status and check name it.`,
 			}
 			if r.Mirror != "" {
 				a.printf("  mirror: %s\n", r.Mirror)
+			}
+			if r.Depots {
+				sayInDepots(a, r.Was)
 			}
 			return nil
 		},

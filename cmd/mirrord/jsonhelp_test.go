@@ -36,6 +36,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"clusterdepot.go clusterPushCommand":    {"cluster push", app.Pushed{}},
 		"clusterdepot.go clusterPullCommand":    {"cluster pull", app.Pulled{}},
 		"clusterdepot.go clusterDepotCommand":   {"cluster depot", app.InDepot{}},
+		"clusterdepot.go removeFromDepot":       {"cluster depot", app.RemovedFromDepot{}},
 		"clusterdepot.go collectDepot":          {"cluster gc", depot.DepotCollection{}},
 		"check.go check":                        {"check", app.CheckedFile{}},
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
