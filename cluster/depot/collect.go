@@ -181,6 +181,16 @@ func (d *Depot) used(ctx context.Context) (map[string]bool, error) {
 // markName is an object that each collection puts at its end. Its time is when the epoch began.
 const markName = "collected"
 
+// Collected returns when the last collection ended, by the clock of the store; the zero value when there was
+// none.
+func Collected(ctx context.Context, d *Depot) (time.Time, error) {
+	_, mark, err := d.Store.Get(ctx, markName, 0, 1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	return mark.Time, err
+}
+
 // mayEnd is ErrTooSoon when the epoch has not lasted long enough, by the clock of the store.
 func (d *Depot) mayEnd(ctx context.Context) error {
 	probe := "probe-" + objects.RandomName()

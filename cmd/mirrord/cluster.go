@@ -301,6 +301,7 @@ type nodeFlags struct {
 	keepers int
 	// check-outs leave in the depot what only older versions need
 	onDemand bool
+	depotGC  string // time between collections
 	keeper   keeperFlags
 }
 
@@ -317,6 +318,7 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
 	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
+	fl.StringVar(&f.depotGC, "depot-gc", "7d", "`TIME` from gc to gc of it; 0: never")
 	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
 	fl.BoolVar(&f.follow, "follow", false, "have all mirrors of the depot, to read")
 	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
@@ -328,8 +330,8 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	// The help has to be short; manual pages and completions have them.
 	hide := func(hidden bool) {
 		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "depot-on-demand", "keepers",
-			"keeper", "keeper-routes", "join", "keeper-cert", "keeper-key",
+			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "depot-on-demand", "depot-gc",
+			"keepers", "keeper", "keeper-routes", "join", "keeper-cert", "keeper-key",
 		} {
 			fl.Lookup(name).Hidden = hidden
 		}

@@ -276,7 +276,7 @@ func clusterCollectCommand(a *cli) *cobra.Command {
 		Short: "Remove from a depot what nothing refers to",
 		Long: `Remove objects of a depot that no mirror refers to any more: what older states had, and what was left by a push that
 was cut off. An object goes only when two calls at least an hour apart found it unused, so that nothing else has to
-wait; call it daily.`,
+wait; call it daily. The nodes of a cluster collect their depot by themselves (mirrord daemon --depot-gc).`,
 		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

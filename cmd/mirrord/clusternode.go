@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
 	"mirrord/internal/version"
+	"mirrord/job"
 	"mirrord/store"
 )
 
@@ -27,6 +29,7 @@ type node struct {
 	facts  *engine.Facts
 	keeper interface{ Close() } // nil: it is none
 	depot  *depot.Depot         // nil: sites stay where they are
+	gc     time.Duration        // of the depot; 0: never
 	robots *engine.Robots
 }
 
@@ -94,6 +97,9 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 		}
 	}
 	n := new(node)
+	if n.gc, err = job.ParseDuration(f.depotGC); err != nil {
+		return nil, app.Usagef("--depot-gc: %w", err)
+	}
 	if f.keeper.listen != "" {
 		if host, _, err := net.SplitHostPort(f.keeper.listen); err != nil {
 			return nil, app.Usagef("--keeper: %w", err)
@@ -168,6 +174,26 @@ func (n *node) useDepot(ctx context.Context, x *app.App) error {
 
 // adoptedWithin is when a node sees at the latest that the depot is there, and its cluster's.
 const adoptedWithin = 10 * time.Second
+
+// keepDepot collects the depot from time to time, and brings what is new in it if the node follows the
+// others, until ctx ends.
+func (n *node) keepDepot(ctx context.Context, d *app.Daemon, follow bool, log *slog.Logger) {
+	if n.depot == nil {
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if follow {
+		wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
+	}
+	c := &app.DepotCollector{
+		Depot: n.depot,
+		Owner: n,
+		Every: n.gc,
+		Log:   log,
+	}
+	c.Follow(ctx)
+}
 
 // take makes the node's leases count for an application, and takes part in the cluster until stop is called,
 // which waits.

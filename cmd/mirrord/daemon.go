@@ -293,9 +293,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		wg.Go(func() { users.Follow(ctx, func() { app.HeedPauses(d) }) })
 		wg.Go(func() { (&app.ClusterPairs{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
 		wg.Go(func() { found.Follow(ctx) })
-		if f.node.follow {
-			wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
-		}
+		wg.Go(func() { n.keepDepot(ctx, d, f.node.follow, log) })
 	}
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
