@@ -343,10 +343,10 @@ func exportedOf(tree fs.FS, name string, o ExportRequest) (*Exported, error) {
 // derivedTree is a tree that is made for one export and removed after it.
 type derivedTree struct {
 	published
-	dir string
+	done func() error
 }
 
-func (d derivedTree) Close() error { return errors.Join(d.published.Close(), os.RemoveAll(d.dir)) }
+func (d derivedTree) Close() error { return errors.Join(d.published.Close(), d.done()) }
 
 // deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
 // temporary files when there is none.
@@ -364,13 +364,13 @@ func deriveTree(
 		}
 		above = filepath.Dir(o.Out)
 	}
-	dir, err := os.MkdirTemp(above, ".mirrord-export-")
+	dir, done, err := asideDir(above)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = errors.Join(err, done())
 		}
 	}()
 	root, err := os.OpenRoot(dir)
@@ -380,7 +380,7 @@ func deriveTree(
 	if _, err := phm.Derive(tree, treeSink{root}, how); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return derivedTree{published{root.FS(), root}, dir}, nil
+	return derivedTree{published{root.FS(), root}, done}, nil
 }
 
 // versionTree is the tree of a version.

@@ -68,33 +68,32 @@ func (o *ExportRequest) withHistory(
 	if !o.AllVersions {
 		return tree, nil
 	}
-	dir, err := o.historyRoom()
+	dir, done, err := o.historyRoom()
 	if err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
 	t := &historyTree{versionTree: tree, older: base}
-	t.added = derivedTree{published{dir.FS(), dir}, dir.Name()}
+	t.added = derivedTree{published{dir.FS(), dir}, done}
 	if err := t.add(ctx, a, st, name, dir); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-// historyRoom makes a folder beside the place of the export.
-func (o *ExportRequest) historyRoom() (*os.Root, error) {
+// historyRoom makes a folder beside the place of the export. done removes it.
+func (o *ExportRequest) historyRoom() (root *os.Root, done func() error, err error) {
 	above := ""
 	if o.Out != "-" {
 		above = filepath.Dir(o.Out)
 	}
-	dir, err := os.MkdirTemp(above, ".mirrord-export-")
+	dir, done, err := asideDir(above)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	if root, err = os.OpenRoot(dir); err != nil {
+		return nil, nil, errors.Join(err, done())
 	}
-	return root, nil
+	return root, done, nil
 }
 
 // add writes the history, and table and description of the tree with it.

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"mirrord/archive"
 	"mirrord/mirror/report"
 	"mirrord/phm"
@@ -57,12 +55,6 @@ func packTo(
 		return fmt.Errorf("export to %s: %w", out, err)
 	}
 	return f.CloseAtomicallyReplace()
-}
-
-// pendingOutput begins a file that takes the place of an older one, with the permissions of that: who has
-// closed an archive to others does not find the next one open.
-func pendingOutput(out string) (*renameio.PendingFile, error) {
-	return renameio.NewPendingFile(out, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 }
 
 // packing is how mirrors are packed: on all cores.

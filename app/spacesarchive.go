@@ -33,11 +33,11 @@ func ExportSpace(ctx context.Context, a *App, name, out string) (_ *ExportedSpac
 	if exists(out) {
 		return nil, Usagef("export: %s exists; name another folder, or remove it", out)
 	}
-	aside, err := os.MkdirTemp(filepath.Dir(out), ".mirrord-export-")
+	aside, done, err := asideDir(filepath.Dir(out))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }() // nothing is there once it has its name
+	defer func() { err = errors.Join(err, done()) }() // nothing is there once it has its name
 	root, err := os.OpenRoot(aside)
 	if err != nil {
 		return nil, err
