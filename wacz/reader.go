@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -162,14 +163,9 @@ func eachLine(file *zip.File, f func(line string) error) error {
 // Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
 // that the index leads to the records. wrong gets what is wrong, with the name of the file inside.
 func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
-	c.verifyDescription(wrong)
+	c.Compare(math.MaxInt64, wrong)
 	if _, err := c.Pages(); err != nil {
 		wrong(pagesName, err)
-	}
-	for _, d := range c.About.Resources {
-		if err := c.verifyFile(d); err != nil {
-			wrong(d.Path, err)
-		}
 	}
 	var all warc.Surveyed
 	var records Pointers
@@ -197,6 +193,23 @@ func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, erro
 		wrong("indexes/", err)
 	}
 	return all, nil
+}
+
+// Compare reads the files that datapackage.json lists and compares them with the sizes and digests there, and
+// that file with its own digest. It reads a file once, and at most that many bytes of all. wrong gets what is
+// wrong, with the name of the file inside.
+func (c *Reader) Compare(most int64, wrong func(name string, err error)) {
+	c.verifyDescription(wrong)
+	seen := map[string]bool{}
+	for _, d := range c.About.Resources {
+		if seen[d.Path] {
+			continue
+		}
+		seen[d.Path] = true
+		if err := c.verifyFile(d, &most); err != nil {
+			wrong(d.Path, err)
+		}
+	}
 }
 
 // Leads returns an error unless the index leads to the records that were found, and to nothing else.
@@ -294,11 +307,20 @@ func sameHash(hash string, sum [32]byte) bool {
 	return !ok || digits == hex.EncodeToString(sum[:])
 }
 
-func (c *Reader) verifyFile(d Described) error {
+// errUnpacks says that files take more bytes than their archive is worth.
+var errUnpacks = errors.New("it has too many bytes for its archive")
+
+// verifyFile compares a file with what is listed of it; a size that is missing is not compared. most is how
+// many bytes may be read, and how many are left.
+func (c *Reader) verifyFile(d Described, most *int64) error {
 	f := c.file(d.Path)
 	if f == nil {
 		return errors.New("it is listed and missing")
 	}
+	if f.UncompressedSize64 > uint64(*most) {
+		return errUnpacks
+	}
+	*most -= int64(f.UncompressedSize64)
 	r, err := f.Open()
 	if err != nil {
 		return err
@@ -309,7 +331,7 @@ func (c *Reader) verifyFile(d Described) error {
 	switch {
 	case err != nil:
 		return err
-	case n != d.Bytes:
+	case d.Bytes > 0 && n != d.Bytes:
 		return fmt.Errorf("it has %d bytes, not %d", n, d.Bytes)
 	case !sameHash(d.Hash, [32]byte(h.Sum(nil))):
 		return errors.New("it has another digest")

@@ -3,6 +3,7 @@
 package crawls
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func (r *reading) input(in RecordFile) error {
 	if !strings.HasPrefix(string(head[:n]), "PK") {
 		return r.records(in, nil)
 	}
-	c, err := wacz.Open(in.R, in.Size)
+	c, err := wacz.Open(stoppable{in.R, r}, in.Size)
 	if err != nil {
 		return &FileError{in.Name, err}
 	}
@@ -91,14 +92,20 @@ func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
 		}
 	}
 	var found wacz.Pointers
+	told := map[string]bool{} // files of which damaged records were left out
 	for _, f := range c.Records() {
 		data, err := r.member(in, f)
 		if err != nil {
 			return &FileError{in.Name + ": " + f.Name, err}
 		}
+		before := r.a.Counted.Damaged
 		if err := r.records(data, found.Of(f.Name)); err != nil {
 			return err
 		}
+		told[f.Name] = r.a.Counted.Damaged > before
+	}
+	if err := r.compare(in, c, told); err != nil {
+		return err
 	}
 	if err := c.Leads(found); err != nil {
 		err = &FileError{in.Name, fmt.Errorf("%w; the records themselves are good", err)}
@@ -108,6 +115,38 @@ func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
 		r.wrong(err)
 	}
 	return r.pages(in, c)
+}
+
+// stoppable is a file of which no more is read once the reading is to end.
+type stoppable struct {
+	io.ReaderAt
+	r *reading
+}
+
+func (s stoppable) ReadAt(p []byte, off int64) (int, error) {
+	if s.r.o.Stopped != nil {
+		if err := s.r.o.Stopped(); err != nil {
+			return 0, err
+		}
+	}
+	return s.ReaderAt.ReadAt(p, off)
+}
+
+// compare compares a WACZ with its description. It comes after the records, of which it cannot say where they
+// are damaged.
+func (r *reading) compare(in RecordFile, c *wacz.Reader, told map[string]bool) error {
+	var first error
+	c.Compare(leastBomb+bombRatio*in.Size, func(name string, bad error) {
+		bad = &FileError{in.Name + ": " + name, bad}
+		switch {
+		case told[name], r.pause(in.Size) != nil:
+		case r.o.Lenient:
+			r.wrong(bad)
+		case first == nil:
+			first = bad
+		}
+	})
+	return cmp.Or(r.pause(in.Size), first)
 }
 
 // pages reads which pages a WACZ begins with.
