@@ -109,7 +109,8 @@ type EditKind uint8
 
 // The declared edits. The numbers are stored by callers: never reorder them.
 const (
-	EditCharset EditKind = iota // the charset that only the HTTP header named is declared in the document
+	// the charset that only the HTTP header named, or the document that leads to it, is declared in the document
+	EditCharset EditKind = iota
 	// <base href> or xml:base is blanked: it would lead every relative link back to the origin
 	EditBase
 	EditIntegrity   // integrity is blanked: the relocated target has other bytes
@@ -143,7 +144,7 @@ type CharsetFrom = charset.From
 // What determined an encoding.
 const (
 	FromBOM      = charset.FromMark     // byte order mark
-	FromHeader   = charset.FromHeader   // Content-Type
+	FromHeader   = charset.FromHeader   // Content-Type, or Input.Around
 	FromDocument = charset.FromDocument // <meta>, XML declaration, @charset
 	FromDefault  = charset.FromDefault  // nothing: windows-1252 for HTML, UTF-8 for the rest
 )
@@ -159,10 +160,13 @@ type Input struct {
 	URL           site.URL // the final URL of the document, after redirects
 	MIME          string   // Content-Type without or with parameters; only read when Format is Unknown
 	HeaderCharset string   // charset parameter of Content-Type, any label
-	Refresh       string   // the HTTP header Refresh; only used for HTML
-	Format        Format   // how to scan; Unknown: as Detect says
-	MaxLinks      int      // links kept; more set Doc.Truncated. Default 100 000
-	NoScripts     bool     // leave scripts and event handlers alone
+	// encoding of the document that leads to a style sheet or script, "" when it is not known: that of one that
+	// names none and is not UTF-8
+	Around    string
+	Refresh   string // the HTTP header Refresh; only used for HTML
+	Format    Format // how to scan; Unknown: as Detect says
+	MaxLinks  int    // links kept; more set Doc.Truncated. Default 100 000
+	NoScripts bool   // leave scripts and event handlers alone
 	// treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
 	Scripting bool
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"mirrord/internal/charset"
 	"mirrord/site"
@@ -34,6 +35,13 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 	d.Links, sc.arena, sc.maps, sc.urls = trim(d.Links), trim(sc.arena), trim(sc.maps), trim(sc.urls)
 	sc.d, sc.in, sc.foreignAware, sc.keepEmpty = d, in, true, false
 	sc.cs, d.CharsetFrom = charset.Browser(raw, syntaxOf(in.Format), in.HeaderCharset)
+	if d.CharsetFrom == FromDefault && (in.Format == CSS || in.Format == Script) && !utf8.Valid(raw) {
+		// CSS Syntax, section 3.2, and HTML standard, section 8.1.4.2 ("fetch a classic script"). These read UTF-8
+		// in another encoding, too; what is UTF-8 was meant so.
+		if c, ok := charset.Lookup([]byte(in.Around)); ok && !c.IsUTF8() && !c.IsUTF16() {
+			sc.cs, d.CharsetFrom = c, FromHeader
+		}
+	}
 	for {
 		sc.run(raw)
 		if in.Format == HTML && d.CharsetFrom == FromDefault && sc.lateFound {

@@ -34,6 +34,7 @@ type reading struct {
 	bodies  store.Bodies
 	keeper  *keep.Keeper
 	procs   chan *processor
+	codings *encodings
 	large   inMemory
 
 	table      *ledger.Table
@@ -60,6 +61,7 @@ func newReading(o *Options) *reading {
 		bodies:     o.Bodies,
 		keeper:     o.Keeper,
 		procs:      newProcessors(o),
+		codings:    &encodings{records: o.Records, frames: o.Frames, table: o.Table},
 		table:      o.Table,
 		traits:     o.Traits,
 		provenance: o.Provenance,

@@ -35,6 +35,7 @@ type Body struct {
 	URL      site.URL
 	MIME     string
 	Charset  string // of the header; "" for none
+	Around   string // encoding of the document that leads to a style sheet or script; "" when it is not known
 	Data     []byte
 	Sitemap  bool              // robots.txt or an index names it as a sitemap
 	NoFollow bool              // the header forbids to follow its links
@@ -126,6 +127,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
 		HeaderCharset: b.Charset,
+		Around:        b.Around,
 		Refresh:       b.Refresh,
 		Format:        format,
 		NoScripts:     !rd.o.Scripts,
@@ -160,6 +162,7 @@ func (rd *Reader) script(b *Body) {
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
 		HeaderCharset: b.Charset,
+		Around:        b.Around,
 		Format:        relocate.Script,
 		MaxLinks:      RelocatedLinks * rd.o.MaxLinks,
 	})
