@@ -140,6 +140,7 @@ type htmlScan struct {
 	top       bool
 	foreign   int     // open svg and math elements
 	templates int     // open template elements: their <base> and <meta> are inert
+	noscript  int     // 1 in a noscript element, which is text to browsers with scripts
 	first     int     // the document's first link
 	firstEdit int     // and edit
 	seen      attrSet // of the tag being read
@@ -172,7 +173,7 @@ func (h *htmlScan) endTag(p int) int {
 	if !letter(s[p]) {
 		return after(s, p, '>')
 	}
-	if h.foreign|h.templates == 0 {
+	if h.foreign|h.templates|h.noscript == 0 {
 		for q := p + 1; q < len(s); q++ {
 			if tagClass[s[q]]&tagNameEnd != 0 {
 				if s[q] == '>' {
@@ -188,6 +189,8 @@ func (h *htmlScan) endTag(p int) int {
 			h.foreign = max(h.foreign-1, 0)
 		case tagTemplate:
 			h.templates = max(h.templates-1, 0)
+		case tagNoscript:
+			h.noscript = 0
 		}
 	}
 	return skipTag(s, p)
@@ -285,6 +288,7 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		name = "noframes"
 	case tagNoscript:
 		if !sc.in.Scripting {
+			h.noscript = 1
 			return p
 		}
 		name = "noscript"

@@ -127,10 +127,16 @@ func (h *htmlScan) emptied(a *attr) string {
 }
 
 // baseTag takes the first base element with an href as the base of the whole document (HTML standard, section
-// 4.2.3).
+// 4.2.3). In SVG and MathML it is none; in noscript it is one without scripts only, and is blanked for those.
 func (h *htmlScan) baseTag(mark int) {
 	a := h.find(mark, attrHref)
-	if a == nil || h.templates > 0 || h.baseSet {
+	if a == nil || h.templates > 0 || h.foreign > 0 || h.baseSet {
+		return
+	}
+	if h.noscript > 0 {
+		if a.v1 > a.v0 {
+			h.blank(a, EditBase)
+		}
 		return
 	}
 	h.baseSet = true
