@@ -9,13 +9,18 @@
 // becomes a rule only when it held for two changes in a row, in the same segments, and nothing was the same
 // in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
 //
+// Two ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
+// moment at both times, and a mail address that Cloudflare hides under another key in each answer.
+//
 // What is never covered: words, links and everything else that leads somewhere, numbers that nothing says are
 // counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
 // answers in a row lets the next one through, so that whatever it might hide is seen in the end.
 package volatile
 
 import (
+	"bytes"
 	"slices"
+	"time"
 
 	"github.com/zeebo/xxh3"
 )
@@ -49,7 +54,7 @@ func (r Rule) templates() []uint64 {
 
 // Covers reports whether a difference is one that the rule takes for none.
 func (r Rule) Covers(d Difference) bool {
-	if !r.Holds() || r.Held >= MaxHeld || len(d.Templates) == 0 {
+	if r.Held >= MaxHeld || len(d.Examples) == 0 || (!r.Holds() && len(d.Templates) > 0) {
 		return false
 	}
 	for _, t := range d.Templates {
@@ -62,6 +67,9 @@ func (r Rule) Covers(d Difference) bool {
 
 // Kept returns the rule after an answer that it covers.
 func (r Rule) Kept() Rule {
+	if !r.Holds() {
+		r = Rule{Held: r.Held}
+	}
 	r.Held++
 	return r
 }
@@ -83,6 +91,9 @@ func (r Rule) Broken() Rule { return r.Same() }
 // Changed returns the rule after a change in which Compare found nothing but d.
 func (r Rule) Changed(d Difference) Rule {
 	r.Held = 0
+	if len(d.Templates) == 0 {
+		return r
+	}
 	if r.Holds() {
 		over := r
 		if over.Covers(d) { // held back for long enough
@@ -123,16 +134,17 @@ func (r Rule) Find(body []byte) (found []string) {
 
 // Difference is what differs between two bodies.
 type Difference struct {
-	Templates []uint64 // of the segments, ascending, each once
+	Templates []uint64 // of the segments, ascending, each once; none when both say the same
 	Examples  []string // of the segments, as Find writes them
 }
 
-// Compare cuts two bodies of one page into segments. ok is true when they differ, and only in what may change
-// by itself.
-func Compare(old, now []byte) (d Difference, ok bool) {
-	if len(old) > MaxBody || len(now) > MaxBody {
+// Compare cuts two bodies of one page into segments, of which the second came so much later. ok is true when
+// they differ, and only in what may change by itself.
+func Compare(old, now []byte, later time.Duration) (d Difference, ok bool) {
+	if len(old) > MaxBody || len(now) > MaxBody || bytes.Equal(old, now) {
 		return d, false
 	}
+	old, now = revealed(old), revealed(now)
 	var a, b cutter
 	var s, t segment
 	a.begin(old)
@@ -149,12 +161,18 @@ func Compare(old, now []byte) (d Difference, ok bool) {
 		if string(a.seg) == string(b.seg) {
 			continue
 		}
-		if differ++; differ > MaxTemplates {
-			return Difference{}, false
-		}
 		s.parse(a.seg, a.kind)
 		t.parse(b.seg, b.kind)
-		if !s.like(&t, a.around()) {
+		if !s.like(&t, a.around(), later) {
+			return Difference{}, false
+		}
+		if s.varied == 0 { // but for how long ago something was
+			if len(d.Examples) < MaxTemplates {
+				d.Examples = append(d.Examples, s.example())
+			}
+			continue
+		}
+		if differ++; differ > MaxTemplates {
 			return Difference{}, false
 		}
 		h := a.hash(&s)
@@ -166,7 +184,10 @@ func Compare(old, now []byte) (d Difference, ok bool) {
 	}
 	slices.Sort(d.Templates)
 	d.Templates = slices.Compact(d.Templates)
-	return d, differ > 0
+	if len(d.Examples) == 0 {
+		d.Examples = []string{hiddenMark}
+	}
+	return d, true
 }
 
 // kind of a segment.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 )
 
 // cut returns the length and the kind of the first segment of b, which is not empty.
@@ -42,6 +43,7 @@ const variable = 0x01
 type part struct {
 	text []byte
 	when bool // a date or time; else a number or token
+	age       // how long ago something was; the zero value for anything else
 }
 
 // segment is one segment, taken apart.
@@ -51,6 +53,8 @@ type segment struct {
 	norm  []byte
 	parts []part
 	attrs []attr
+
+	varied int // parts that like found to differ, but for ages
 }
 
 // attr is an attribute of a tag.
@@ -62,6 +66,7 @@ type attr struct {
 // parse takes a segment apart.
 func (s *segment) parse(raw []byte, k kind) {
 	s.kind, s.raw, s.norm, s.parts, s.attrs = k, raw, s.norm[:0], s.parts[:0], s.attrs[:0]
+	s.varied = 0
 	if k != tag {
 		s.scan(raw)
 		return
@@ -115,20 +120,20 @@ func nextAttr(b []byte) (name, value, lead []byte, n int) {
 }
 
 // like reports whether two segments have one template, and differ only in parts that may change by
-// themselves. around is what stands near the segment.
-func (s *segment) like(t *segment, around []byte) bool {
+// themselves. around is what stands near the segment; t came so much later.
+func (s *segment) like(t *segment, around []byte, later time.Duration) bool {
 	if !bytes.Equal(s.norm, t.norm) || len(s.parts) != len(t.parts) || len(s.attrs) != len(t.attrs) {
 		return false
 	}
 	if s.kind != tag {
-		return !leads(s.raw) && !leads(t.raw) && s.vary(t, 0, len(s.parts), around)
+		return !leads(s.raw) && !leads(t.raw) && s.vary(t, 0, len(s.parts), around, later)
 	}
 	for i := range s.attrs {
 		a, b := &s.attrs[i], &t.attrs[i]
 		if bytes.Equal(a.value, b.value) {
 			continue
 		}
-		if !mayVary(a.name) || leads(a.value) || leads(b.value) || !s.vary(t, a.first, a.last, around) {
+		if !mayVary(a.name) || leads(a.value) || leads(b.value) || !s.vary(t, a.first, a.last, around, later) {
 			return false
 		}
 	}
@@ -136,13 +141,20 @@ func (s *segment) like(t *segment, around []byte) bool {
 }
 
 // vary reports whether all parts from first to last that differ may do so.
-func (s *segment) vary(t *segment, first, last int, around []byte) bool {
+func (s *segment) vary(t *segment, first, last int, around []byte, later time.Duration) bool {
 	varied, allowed := 0, s.kind == comment
 	for i := first; i < last; i++ {
 		a, b := &s.parts[i], &t.parts[i]
 		if bytes.Equal(a.text, b.text) {
 			continue
 		}
+		if a.unit > 0 {
+			if !a.sameMoment(b.age, later) {
+				return false
+			}
+			continue
+		}
+		s.varied++
 		if varied++; varied > maxVaried {
 			return false
 		}
@@ -240,8 +252,12 @@ func (s *segment) scan(b []byte) {
 		}
 		s.norm = append(s.norm, variable)
 		s.norm = append(s.norm, t.form(b)...)
-		s.parts = append(s.parts,
-			part{b[t.start:t.end], t.kind == when || t.kind == month || t.kind == day || t.kind == clock})
+		p := part{text: b[t.start:t.end]}
+		p.when = t.kind == when || t.kind == month || t.kind == day || t.kind == clock
+		if t.kind == ago {
+			p.age = ageOf(p.text)
+		}
+		s.parts = append(s.parts, p)
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	clock             // am, pm
 	opaque            // hexadecimal or random
 	suffix            // the number at the end of a name: web03, mw1423
+	ago               // how long ago something was: 3 days
 )
 
 // token is b[start:end].
@@ -39,7 +40,7 @@ func (t token) digits(b []byte) []byte {
 // form is what must be equal of two tokens that take the same place. That of a date ends with variable.
 func (t token) form(b []byte) []byte {
 	if t.kind != when {
-		return []byte{"?#wmdcos"[t.kind]}
+		return []byte{"?#wmdcosa"[t.kind]}
 	}
 	f := []byte{'w'}
 	for _, c := range b[t.start:t.end] {
@@ -79,7 +80,14 @@ func tokenize(b []byte) (out []token) {
 			plain = i + run // what fails as a whole fails in part
 		}
 		w := b[i:end]
+		unit := 0
+		if n := countIn(w); n > 0 {
+			unit = agoUnit(b, i, i+n)
+		}
 		switch {
+		case unit > 0:
+			emit(ago, i, unit)
+			end = unit
 		case digit(w[0]):
 			n, isTime := numeral(b[i:])
 			switch {

@@ -3,6 +3,8 @@
 package closing
 
 import (
+	"time"
+
 	"mirrord/internal/volatile"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/session"
@@ -114,7 +116,7 @@ func alike(s *session.Session) func(id uint32, version int) bool {
 		if before == nil || after == nil {
 			return false
 		}
-		_, ok = volatile.Compare(before, after)
+		_, ok = volatile.Compare(before, after, time.Duration(now.Fetched-was.Fetched)*time.Second)
 		return ok
 	}
 }

@@ -3,6 +3,8 @@
 package intake
 
 import (
+	"time"
+
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/store"
@@ -21,13 +23,16 @@ func MayBeVolatile(old *store.Resource, body []byte) bool {
 // change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
 // now has what was learned for the next time.
 func Compare(now, old *store.Resource, body, stored []byte) (only, kept bool) {
-	d, ok := volatile.Compare(stored, body)
+	d, ok := volatile.Compare(stored, body, time.Duration(now.Fetched-old.Fetched)*time.Second)
 	if !ok {
 		return false, false
 	}
 	if old.Volatile.Covers(d) {
 		old.Volatile = old.Volatile.Kept()
 		old.Reason = "differs only in what always changes: " + volatile.Examples(d.Examples)
+		if len(d.Templates) == 0 {
+			old.Reason = "says the same in another way: " + volatile.Examples(d.Examples)
+		}
 		return true, true
 	}
 	now.Volatile = old.Volatile.Changed(d)
