@@ -187,7 +187,7 @@ func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 		res.RetryAfter, res.HasRetryAfter = parseRetryAfter(ra, first(h, "Date"), c.o.Now())
 	}
 	if loc := first(h, "Location"); loc != "" && res.Status >= 300 && res.Status < 400 {
-		if res.Location, res.Fragment, res.LocationErr = u.Resolve(loc); res.LocationErr != nil {
+		if res.Location, res.Fragment, res.LocationErr = u.ResolveLocation(loc); res.LocationErr != nil {
 			res.Location = site.URL{}
 		}
 	}

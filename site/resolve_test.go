@@ -147,6 +147,27 @@ func TestResolveErrors(t *testing.T) {
 	}
 }
 
+// As Chromium requests them.
+func TestResolveLocation(t *testing.T) {
+	base, _, err := Parse("http://h.example/dir/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]string{
+		"/caf\xe9":                "http://h.example/caf%E9",
+		"/caf\xc3\xa9":            "http://h.example/caf%C3%A9",
+		"/\xd0\xba\xe9?\xe9#\xe9": "http://h.example/%D0%BA%E9?%E9",
+		"x\xa0":                   "http://h.example/dir/x%A0",
+		"http://bücher.example/ü": "http://xn--bcher-kva.example/%C3%BC",
+		"/a b%":                   "http://h.example/a%20b%",
+	} {
+		got, fragment, err := base.ResolveLocation(field)
+		if err != nil || got.String() != want || (fragment != "" && fragment != "%E9") {
+			t.Errorf("%q: %s, %q, %v; want %s", field, got, fragment, err, want)
+		}
+	}
+}
+
 func TestAppendResolveFragmentIndex(t *testing.T) {
 	base := mustParse(t, testBase)
 	for _, c := range []struct {

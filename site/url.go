@@ -4,6 +4,7 @@ package site
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -40,6 +41,20 @@ func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
 		return u, fragment, nil
 	}
 	return Canonical(string(out)), fragment, nil
+}
+
+// ResolveLocation is Resolve for the Location of an answer to a request of u. Bytes beyond ASCII are sent on
+// as they came, whatever the encoding of the server, as browsers do.
+func (u URL) ResolveLocation(field string) (abs URL, fragment string, err error) {
+	var b []byte
+	for i := range len(field) {
+		if c := field[i]; c >= 0x80 {
+			b = fmt.Appendf(b, "%%%02X", c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return u.Resolve(string(b))
 }
 
 // Canonical wraps a string that is known to be a serialized URL without fragment and credentials (one that

@@ -149,7 +149,7 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		h.Set("Content-Type", "application/octet-stream")
 	}
 	if loc := res.Header.Get("Location"); loc != "" {
-		to, frag, err := u.Resolve(loc)
+		to, frag, err := u.ResolveLocation(loc)
 		if err != nil {
 			http.Error(v.w, "the origin redirects to no web address", http.StatusBadGateway)
 			return

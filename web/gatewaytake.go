@@ -105,7 +105,7 @@ func (p *passage) pass(from string, u site.URL, res *http.Response) (done bool, 
 		}
 	}
 	if loc := res.Header.Get("Location"); loc != "" {
-		to, frag, err := u.Resolve(loc)
+		to, frag, err := u.ResolveLocation(loc)
 		if err != nil {
 			return false, "a redirect to no web address"
 		}

@@ -153,7 +153,7 @@ func (c *recordedCrawl) Find(u site.URL) (Resource, bool, error) {
 	r := Resource{URL: u, Status: m.Status()}
 	switch {
 	case r.Status >= 300 && r.Status < 400:
-		to, part, err := u.Resolve(m.Header.Get("Location"))
+		to, part, err := u.ResolveLocation(m.Header.Get("Location"))
 		r.RedirectTo, r.RedirectPart = to, part
 		return r, err == nil && to != u, nil
 	case r.Status != http.StatusOK && r.Status != http.StatusNonAuthoritativeInfo:

@@ -108,7 +108,7 @@ func (f *Fake) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fet
 	}
 	res.NotModified = res.Status == http.StatusNotModified && len(header) > 0
 	if loc := resp.Header.Get("Location"); loc != "" {
-		res.Location, res.Fragment, res.LocationErr = req.URL.Resolve(loc)
+		res.Location, res.Fragment, res.LocationErr = req.URL.ResolveLocation(loc)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		res.RetryAfter, res.HasRetryAfter = time.Duration(s)*time.Second, true
