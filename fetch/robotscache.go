@@ -292,7 +292,10 @@ func (r *RobotsCache) ask(
 		}
 		body := robotsBody{now: r.c.o.Now}
 		res, err := r.turn(ctx, req, &body)
-		if err != nil {
+		switch {
+		case err != nil && hop > 0:
+			return rec, 0, fmt.Errorf("it leads to %s: %w", at, err)
+		case err != nil:
 			return rec, 0, err
 		}
 		rec.Status, rec.Fetched, rec.ETag = res.Status, r.c.o.Now(), res.ETag

@@ -58,11 +58,18 @@ func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
 	private, use := forbidden(why)
 	names := certified(why)
+	robots := fmt.Sprintf("its robots.txt leads to %s, and no host has that name", robotsAt(why))
 	return []KnownTrouble{
 		{forbiddenAddress, Trouble{
 			What:    private,
 			Do:      private + ": " + use,
 			Get:     use,
+			Lasting: true,
+		}},
+		{robotsLeads + "…no such host", Trouble{
+			What:    robots,
+			Do:      robots + ": tell its owner, or set obey_robots = false in the job's file if you may",
+			Get:     "tell its owner, or use --set obey_robots=false if you may",
 			Lasting: true,
 		}},
 		{"disallowed", Trouble{
@@ -202,6 +209,16 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 	}
+}
+
+// robotsLeads is the text of package fetch for a robots.txt that leads to what cannot be had.
+const robotsLeads = "its robots.txt cannot be had: it leads to "
+
+// robotsAt returns the URL that follows it.
+func robotsAt(why string) string {
+	_, at, _ := strings.Cut(why, robotsLeads)
+	at, _, _ = strings.Cut(at, ": ")
+	return at
 }
 
 // EmptyEntry is the cause of a first run whose entry page came without a byte.

@@ -47,6 +47,7 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 		"the entry point http://h/: disallowed (robots.txt line 2: Disallow: /)",
 		"http://h was left for the next run: its robots.txt cannot be had: connect: connection refused",
 		"http://h was left for the next run: its robots.txt cannot be had: lookup h: no such host",
+		"http://h was left for the next run: its robots.txt cannot be had: it leads to g: lookup g: no such host",
 		"https://h was left for the next run: tls: failed to verify certificate: x509: unknown authority",
 		"https://h was left for the next run: tls: x509: certificate has expired or is not yet valid: now",
 		"https://h was left for the next run: tls: x509: certificate is valid for www.h, h.org, not h",

@@ -134,6 +134,8 @@ func causeWalks() map[string]func(t *testing.T, cause string) {
 		"permission denied":                                                         walkPermission,
 		"Crawl-delay of … longer than polite.max_wait":                              walkCrawlDelay,
 
+		"its robots.txt cannot be had: it leads to …no such host": walkRobotsLead,
+
 		"connection refused|no route to host|network is unreachable|timeout|timed out": walkNoAnswer,
 	}
 }
@@ -161,15 +163,6 @@ func walkForbiddenAddress(t *testing.T, cause string) {
 	w.lasts("is a loopback address", "to the table [polite] of "+w.d.jobs, "then: mirrord run-now walked")
 	key := regexp.MustCompile(`allow_private = \[[^\]]*\]`).FindString(w.was.Fix)
 	w.job(url+"/", "polite."+key)
-	w.gone()
-}
-
-func walkRobots(t *testing.T, cause string) {
-	w := newWalk(t, cause)
-	w.answers(robots("User-agent: *\nDisallow: /\nAllow: /open/\n"))
-	w.job(w.site.URL + "/")
-	w.lasts("its robots.txt forbids that", "change url or scope in the job's file")
-	w.job(w.site.URL + "/open/")
 	w.gone()
 }
 
