@@ -12,7 +12,13 @@ import (
 )
 
 // body sends a file.
-func (v *view) body(r Resource) error { return v.send(newServed(r)) }
+func (v *view) body(r Resource) error {
+	r, err := v.typed(r)
+	if err != nil {
+		return err
+	}
+	return v.send(newServed(r))
+}
 
 // send sends a file: whole, in ranges, compressed, or not at all when the client has it.
 func (v *view) send(a *served) error {

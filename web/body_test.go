@@ -148,7 +148,7 @@ func TestConditional(t *testing.T) {
 	if res := ask(t, s, "GET", byHost+"/pic.png"); res.Header.Get("Last-Modified") != "" {
 		t.Errorf("a time that the origin did not give: %v", res.Header)
 	}
-	if res := ask(t, s, "GET", byHost+"/no-type"); res.Header.Get("Content-Type") != "application/octet-stream" {
+	if res := ask(t, s, "GET", byHost+"/no-type"); res.Header.Get("Content-Type") != "text/plain" {
 		t.Errorf("no type: %q", res.Header.Get("Content-Type"))
 	}
 }

@@ -114,6 +114,9 @@ func (v *view) serve() error {
 		v.linkOffer()
 	}
 	if f.isFile() && !f.twice && in == "" && snap.State != 0 && snap.State == key.state {
+		if f.r, err = v.typed(f.r); err != nil {
+			return err
+		}
 		a := newServed(f.r)
 		a.remember(key, v.w.Header())
 		a.fields.set(v.w.Header())
