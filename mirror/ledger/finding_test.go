@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestNotes(t *testing.T) {
 			for i := range 100 {
 				n.Add("bodies of a kind", mustURL(fmt.Sprintf("http://h/%d/%d", w, i)))
 				n.Fail(mustURL(fmt.Sprintf("http://h/f%03d", (i*4+w))), "status 500")
-				n.Trap(mustURL("http://h/trap"), "too deep")
+				n.Trap(mustURL("http://h/trap"+strings.Repeat("/deep", 1000)), "too deep")
 				n.Cap("limits.max_files = 1 is reached")
 			}
 		})
@@ -99,6 +100,10 @@ func TestNotes(t *testing.T) {
 	if len(ns) != 3 || ns[0].What != "limits.max_files = 1 is reached" || ns[1].Count != 400 ||
 		ns[2].Count != 400 || len(ns[2].Examples) != MaxExamples {
 		t.Errorf("%+v", ns)
+	}
+	trap, end := ns[1].Examples[0], "…"+strings.Repeat("/deep", 8)+": too deep"
+	if len(trap) > 250 || !strings.HasSuffix(trap, end) {
+		t.Errorf("a note of a long URL: %s", trap)
 	}
 	if len(fs) != MaxFailures {
 		t.Errorf("%d failures", len(fs))

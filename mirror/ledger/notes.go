@@ -81,7 +81,19 @@ func (n *Notes) Cap(what string) {
 func (n *Notes) Trap(u site.URL, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	addExample(&n.traps, u.String()+": "+reason)
+	addExample(&n.traps, shortened(u.String())+": "+reason)
+}
+
+// longestTrap is how many bytes of a URL a note of traps has: these URLs may have tens of thousands.
+const longestTrap = 200
+
+// shortened leaves out the middle of a long URL. URLs have no bytes beyond ASCII.
+func shortened(url string) string {
+	if len(url) <= longestTrap {
+		return url
+	}
+	const end = 40
+	return url[:longestTrap-end] + "…" + url[len(url)-end:]
 }
 
 // Fail keeps a failed URL.
