@@ -91,7 +91,8 @@ func notAName(name string) error {
 	if job.ValidName(meant) {
 		return Usagef("%q cannot name a job; did you mean %s?", name, meant)
 	}
-	return Usagef("%q cannot name a job: use 1 to 64 of a-z, 0-9, '.', '_', '-', a letter or digit first", name)
+	return Usagef("%q cannot name a job: use 1 to 64 of a-z, 0-9, '.', '_', '-', a letter or digit first, "+
+		"without '..'", name)
 }
 
 // FieldOf returns the field that an error is about, "" when there is none.

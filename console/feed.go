@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"mirrord/app"
 	"mirrord/internal/count"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 // feedLength is how many entries a feed has.
@@ -129,6 +131,9 @@ func allFeed(v *visit) error {
 // jobFeed is the last versions of one mirror.
 func jobFeed(v *visit) error {
 	vs, err := app.Versions(v.o.App, v.job)
+	if errors.Is(err, store.ErrNoSite) || errors.Is(err, store.ErrNoVersion) { // so far, if there is a job
+		_, err = v.o.Daemon.Progress(v.job)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mirrord/status"
 )
 
 // A mirror whose job file was removed has pages, and each link of them leads to a page.
@@ -40,5 +42,25 @@ func TestMirrorWithoutJob(t *testing.T) {
 	}
 	if len(seen) < 15 {
 		t.Errorf("%d pages were seen: %v", len(seen), seen)
+	}
+}
+
+// A job that has not run has an empty feed. One that cannot have a page is listed with the reason, without a
+// link.
+func TestJobWithoutRun(t *testing.T) {
+	a := mirrored(t)
+	b := newBrowser(t, func(o *Options) { o.App = a })
+	b.login(Read)
+	b.daemon.jobs = []status.Job{
+		{Name: "new", Health: status.New},
+		{Name: "My Site", Health: status.Invalid, Problems: []string{"cannot name a job"}},
+	}
+	if feed := b.want(http.StatusOK, "<feed", "/jobs/new/feed.atom", nil); strings.Contains(feed, "<entry>") {
+		t.Error(feed)
+	}
+	b.want(http.StatusNotFound, "", "/jobs/nosuch/feed.atom", nil)
+	doc := parse(t, b.want(http.StatusOK, "cannot name a job", "/", nil))
+	if n := doc.Find("tbody a").Length(); n != 1 {
+		t.Errorf("%d links", n)
 	}
 }

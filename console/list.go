@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mirrord/app"
+	"mirrord/job"
 	"mirrord/status"
 )
 
@@ -21,6 +22,7 @@ type listed struct {
 	*status.Job
 	Title string
 	At    string // where it is served; ""
+	Page  bool   // it has one: that of a file whose name cannot name a job has none
 }
 
 // tally is how many jobs are in a state that needs somebody.
@@ -85,7 +87,12 @@ func listPage(v *visit) error {
 	titles := v.fresh.titles(jobs)
 	for i := range jobs {
 		j := &jobs[i]
-		m.Rows = append(m.Rows, listed{Job: j, Title: titles[j.Name].Title, At: v.served(j.Name, titles)})
+		m.Rows = append(m.Rows, listed{
+			Job:   j,
+			Title: titles[j.Name].Title,
+			At:    v.served(j.Name, titles),
+			Page:  job.ValidName(j.Name),
+		})
 	}
 	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
 }

@@ -31,7 +31,8 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 			Line: 1,
 			Col:  1,
 			Msg:  fmt.Sprintf("%q cannot name a job", name),
-			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit",
+			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit, " +
+				"without '..'",
 		})
 	}
 	if len(data) > MaxFile {
