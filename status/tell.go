@@ -189,6 +189,9 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	if j.Version > 0 {
 		fmt.Fprintf(&b, "published: version %d\n", j.Version)
 	}
+	if kind == TellRoom {
+		b.WriteString("so do all jobs that find too little room: this is told once for all of them\n")
+	}
 	if kind == TellDamaged || kind == TellHealed {
 		for _, d := range j.Scrub.orNone().Found {
 			fmt.Fprintf(&b, "%s\n", oneLine(d.Say()))

@@ -27,7 +27,8 @@ type inState struct{ st *State }
 
 // Change implements Shared.
 func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) error {
-	return s.st.updateDB("write "+kind, func(tx *transaction) error {
+	var refused error // by change: nothing went wrong in writing
+	err := s.st.updateDB("write "+kind, func(tx *transaction) error {
 		b, err := tx.CreateBucketIfNotExists([]byte(kind))
 		if err != nil {
 			return err
@@ -36,6 +37,7 @@ func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) e
 		now, err := change(was)
 		switch {
 		case err != nil:
+			refused = err
 			return err
 		case now != nil:
 			return b.Put([]byte(key), now)
@@ -44,6 +46,10 @@ func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) e
 		}
 		return nil
 	})
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
 // All implements Shared.

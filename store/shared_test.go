@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"testing"
+)
+
+// What somebody refuses to change is no failure to write: the error is the one of whoever refuses.
+func TestChangeRefused(t *testing.T) {
+	st, err := OpenState(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	put := func([]byte) ([]byte, error) { return []byte("1"), nil }
+	if err := SharedOf(st).Change("things", "a", put); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("there is one already")
+	err = SharedOf(st).Change("things", "a", func([]byte) ([]byte, error) { return nil, no })
+	if !errors.Is(err, no) || err.Error() != no.Error() {
+		t.Errorf("%v", err)
+	}
+	all, err := SharedOf(st).All("things")
+	if err != nil || string(all["a"]) != "1" {
+		t.Errorf("%q, %v", all, err)
+	}
+}
