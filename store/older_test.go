@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -115,5 +116,26 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 				t.Fatalf("a run begins with %v, a check finds %v", run, verify)
 			}
 		})
+	}
+}
+
+// TestSiteElsewhere moves a site out of the state, behind a symbolic link: who opens it is told what to do.
+func TestSiteElsewhere(t *testing.T) {
+	dir, db := sealedSite(t)
+	site, away := filepath.Dir(db), filepath.Join(t.TempDir(), "x")
+	if err := errors.Join(os.Rename(site, away), os.Symlink(away, site)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	const want = "x is a symbolic link that leads out of the state directory, which is not followed: mount"
+	if _, err := st.OpenSite("x"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a run begins with %v", err)
+	}
+	if _, err := st.ViewSite("x"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a view begins with %v", err)
 	}
 }

@@ -134,6 +134,9 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		return f, fmt.Errorf("%q cannot name a site", name)
 	}
 	dir := "sites/" + name
+	if err := leadsOut(s, dir); err != nil {
+		return f, err
+	}
 	if !readOnly {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
 			if err := s.root.MkdirAll(d, 0o755); err != nil {
@@ -183,6 +186,19 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		return siteFolder{}, err
 	}
 	return f, nil
+}
+
+// leadsOut is an error when the folder of a site is a symbolic link that leads out of the state.
+func leadsOut(s *State, dir string) error {
+	fi, err := s.root.Lstat(dir)
+	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	if _, err := s.root.Stat(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s is a symbolic link that leads out of the state directory, which is not followed: "+
+		"mount what it leads to in its place (mount --bind)", filepath.Join(s.Dir, dir))
 }
 
 // errNoDatabase says that a published site has lost its database: taking it for a new one would lose its
