@@ -12,7 +12,8 @@ package relocate
 //	4  queries in the document's encoding escape what browsers escape
 //	5  XSLT: its imports, no templates of attribute values; no entities that an XML document declares;
 //	   UTF-16 with typography; data-bg, data-background, data-poster and their like
-//	6  style sheets and scripts without an encoding in that of the page; <base> in noscript, SVG and MathML
+//	6  style sheets and scripts without an encoding in that of the page; <base> in noscript, SVG and MathML;
+//	   pages that scripts of data name; loadIndex and loadScript; what documentation generators load
 const ScanVersion = 6
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,

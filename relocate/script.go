@@ -4,6 +4,7 @@ package relocate
 
 import (
 	"bytes"
+	"regexp"
 
 	"mirrord/internal/charset"
 )
@@ -64,6 +65,7 @@ func scanScript(sc *scanner, v view, ctx Context, external bool) {
 		s:        v.s,
 		ctx:      ctx,
 		external: external,
+		data:     external && !computing.Match(v.s),
 	}
 	for j.p < len(j.s) {
 		b := j.s[j.p]
@@ -100,6 +102,9 @@ func scanScript(sc *scanner, v view, ctx Context, external bool) {
 	}
 }
 
+// computing is what a script has that does more than to give values names.
+var computing = regexp.MustCompile(`function(?:[\s*]+[\w$]*)?\s*\(|=>`)
+
 type scriptScan struct {
 	sc       *scanner
 	v        view
@@ -107,6 +112,7 @@ type scriptScan struct {
 	s        []byte
 	p        int
 	external bool
+	data     bool  // external, and nothing but values
 	depth    int   // open braces
 	holes    []int // depth at which each open ${ began, innermost last
 
@@ -273,7 +279,7 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 	if escaped {
 		v = textOfScript(j.sc, v)
 	}
-	if shape, ok := scriptURL(v.s); ok && j.stands(start-1, shape) {
+	if shape, ok := scriptURL(v.s); ok && j.stands(start-1, shape, isPage(v.s)) {
 		kind := InScript
 		if j.external {
 			kind = Discovered

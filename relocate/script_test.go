@@ -63,8 +63,8 @@ func TestScriptStrings(t *testing.T) {
 			`f("/api/x", "http://zoo.test/", "http://zoo.test/dir", "https://zoo.test", ".html", "x.", "..", "/", "a//b.png", "1.25", "x.php", "text/css")`, nil},
 		{"to be appended to", `f("a.json?x=", "a.json?", "a.json?x&", "a.json#")`, nil},
 		{"library names",
-			`f("vue.js", "package.json", "style.css"); s.src = "stats.js"; fetch("data.json"); new Worker('w.js'); g({src: "x.js", "url": 'y.json', name: "z.js"})`, []string{"stats.js", "data.json", "w.js", "x.js", "y.json"}},
-		{"functions that look for something", `x.indexOf("a.html"); y.replace("b.png", ""); x.endsWith('c.html')`,
+			`f("vue.js", "package.json", "style.css"); Search.loadIndex("i.js"); s.src = "stats.js"; fetch("data.json"); new Worker('w.js'); g({src: "x.js", "url": 'y.json', name: "z.js"})`, []string{"i.js", "stats.js", "data.json", "w.js", "x.js", "y.json"}},
+		{"functions that look for something", `x.indexOf("a.html"); y.replace("b.png", ""); x.endsWith('c.html'); initNavTree('d0/d1a/d.html','../../')`,
 			nil},
 		{"service worker",
 			`navigator.serviceWorker.register("/sw.js"); navigator.serviceWorker.register('./sw.js')`, nil},
@@ -87,6 +87,24 @@ f("/a.png", "b/c.png", "./d.png", "d.png", 'https://other.test/e.css', new URL("
 	want := []string{"./x.js", "../y.js", "./z.mjs", "/a.png", "https://other.test/e.css", "f.wasm"}
 	if got := scriptLinks(t, script, true); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// TestScriptOfData: a script that only names values names pages, such as a menu; one that computes does not.
+func TestScriptOfData(t *testing.T) {
+	const menu = `/* functions of all kinds */ var menudata={children:[{text:"Functions (all)",url:"functions.html#i"},
+{text:"x => y", url:'../sub/files.HTM'},{img:"a.png",json:"b.json","key.html":[0]}]}`
+	for script, want := range map[string][]string{
+		strings.Replace(menu, "=>", "", 1): {"functions.html", "../sub/files.HTM"},
+		menu:                               nil,
+		`f("a.html"); function f(x) {}`:    nil,
+		`var x = {a: "a.html", b: function () {}}`:          nil,
+		`var x = {a: "a.html", b: "function"}; x.y()`:       {"a.html"},
+		`var f = async function* name_1 (x) {}, y="a.html"`: nil,
+	} {
+		if got := scriptLinks(t, script, true); !slices.Equal(got, want) {
+			t.Errorf("%s: found %q, want %q", script, got, want)
+		}
 	}
 }
 

@@ -120,8 +120,10 @@ func hostLike(s []byte) bool {
 //
 // The strings of an inline script are resolved against the page. Those of a script of its own are, too, but
 // against any page that loads it: only what is the same from all pages of the origin counts, and the modules
-// that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3).
-func (j *scriptScan) stands(quote int, shape refShape) bool {
+// that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3). A script of
+// data lies where its site begins, as a rule, and lists pages from there: the menu of Doxygen, for example.
+// page says that the string is named like one.
+func (j *scriptScan) stands(quote int, shape refShape, page bool) bool {
 	i := j.last(quote)
 	prev := j.at(i)
 	next := j.next()
@@ -168,7 +170,8 @@ func (j *scriptScan) stands(quote int, shape refShape) bool {
 		switch string(j.word(j.last(i))) {
 		case "indexOf", "lastIndexOf", "includes", "startsWith", "endsWith", "match", "test", "replace",
 			"replaceAll", "split", "search", "concat",
-			"require", "define", "Error", "log", "warn", "error", "alert":
+			"require", "define", "Error", "log", "warn", "error", "alert",
+			"initNavTree": // of Doxygen: from the root of the site, to be looked up
 			return false
 		case "register":
 			// a service worker would keep the files of one version and show them with those of the next
@@ -176,7 +179,7 @@ func (j *scriptScan) stands(quote int, shape refShape) bool {
 		case "import":
 			module = true
 		case "fetch", "Worker", "SharedWorker", "importScripts", "addModule", "getJSON", "getScript", "get", "ajax",
-			"load", "json", "csv", "xml",
+			"load", "loadIndex", "loadScript", "json", "csv", "xml",
 			"text", "open", "Audio", "Request", "EventSource":
 			loads = true
 		}
@@ -194,9 +197,22 @@ func (j *scriptScan) stands(quote int, shape refShape) bool {
 	case module:
 		return shape == shapeDotted
 	case j.external:
-		return false
+		return j.data && page
 	}
 	return shape != shapeCode || loads
+}
+
+// isPage reports whether the address of a file is that of a page, by its extension.
+func isPage(s []byte) bool {
+	if i := bytes.IndexAny(s, "?#"); i >= 0 {
+		s = s[:i]
+	}
+	var buf [foldMax]byte
+	switch string(fold(&buf, s[bytes.LastIndexByte(s, '.')+1:])) {
+	case "html", "htm", "xhtml":
+		return true
+	}
+	return false
 }
 
 // next returns the position of the first byte at or after p that is neither white space nor comment.

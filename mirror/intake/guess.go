@@ -18,18 +18,27 @@ import (
 // name nothing. Browsers also request /favicon.ico at the origin of each page that names no icon (HTML
 // standard, section 4.6.7.9); that is a guess, too.
 
-// docGuesses is how many guesses of one document are followed.
+// docGuesses is how many guesses of one document are followed, beside the pages that a script of its own
+// names: those are a menu.
 const docGuesses = 100
 
-// guess decides on a link of a script; n is how many of the document came before it.
-func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) {
+// guess decides on a link of a script; n is how many of the document came before it. It returns how many
+// there are now.
+func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) int {
 	c.Guess = true
 	u := site.Canonical(string(c.URL))
 	c.Purpose = admit.Requisite
+	menu := false
 	if guessedPage(u) {
-		c.Purpose = admit.Page
+		c.Purpose, menu = admit.Page, rd.doc.Format == relocate.Script
+	}
+	if menu {
+		u = fromRoot(u)
+		c.URL = []byte(u.String())
 	}
 	switch {
+	case menu && rd.o.Rules.AllowGuess(u, b.URL) && !rd.o.Tired():
+		return n
 	case n == docGuesses:
 		const what = "documents with more than %d addresses in scripts: the rest was not followed"
 		rd.x.Notes = append(rd.x.Notes, fmt.Sprintf(what, docGuesses))
@@ -37,6 +46,7 @@ func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) {
 	case n > docGuesses, !rd.o.Rules.AllowGuess(u, b.URL), rd.o.Tired():
 		c.Follow = false
 	}
+	return n + 1
 }
 
 // guessedPage reports whether a URL is named like a page.

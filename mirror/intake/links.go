@@ -26,8 +26,7 @@ func (rd *Reader) links(b *Body) {
 			c.Purpose = admit.Requisite
 		}
 		if l.Kind == relocate.InScript || rd.doc.Format == relocate.Script {
-			rd.guess(&c, b, guesses)
-			guesses++
+			guesses = rd.guess(&c, b, guesses)
 		}
 		noFollow := x.NoFollow || (l.NoFollow && rd.o.ObeyNofollow)
 		switch {

@@ -151,6 +151,9 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	}
 	rd.links(b)
 	rd.header(b)
+	if format == relocate.HTML && rd.o.Scripts {
+		rd.loads(b, pageLoads(b))
+	}
 	x.Candidates = append(x.Candidates, b.Also...)
 }
 
@@ -171,6 +174,7 @@ func (rd *Reader) script(b *Body) {
 		return
 	}
 	rd.links(b)
+	rd.loads(b, scriptLoads(b))
 }
 
 // Spread spreads the numbers of the candidates over the links of the document, and returns the number of the

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"mirrord/mirror/admit"
+	"mirrord/site"
+)
+
+// Generators of documentation write pages whose scripts put addresses together: of the index of the search,
+// of the tree of contents. What such scripts load is known of the generators that are widely used, so that
+// their search works in a mirror. Each address is a guess: another version may have other files.
+
+// loader is a script of a generator.
+type loader struct {
+	name  string         // of its file, see path.Match
+	sign  string         // stands in it
+	loads *regexp.Regexp // what else it loads, in its first group; nil: nothing
+	also  []string       // in its directory
+	up    string         // a directory; a script in it loads from the one above
+}
+
+var loaders = []loader{
+	{ // javadoc 9 and later
+		name:  "script.js",
+		sign:  "-search-index",
+		loads: regexp.MustCompile(`(?:createElem\(doc, tag, |pathtoroot ?\+ ?)['"]([\w./-]+\.(?:js|zip))['"]`),
+		up:    "script-files",
+	},
+	{ // mdBook
+		name:  "searcher*.js",
+		sign:  "searchindex",
+		loads: regexp.MustCompile(`['"](searchindex[\w-]*\.js(?:on)?)['"]`),
+	},
+	{ // MkDocs, in the folder search
+		name: "main.js",
+		sign: "search/worker.js",
+		also: []string{"worker.js", "lunr.js", "search_index.json"},
+	},
+	{ // Dokka
+		name: "main.js",
+		sign: "scripts/pages.json",
+		also: []string{"pages.json"},
+	},
+	{
+		name: "navigation-loader.js",
+		sign: "navigation.html",
+		also: []string{"../navigation.html"},
+	},
+	{ // Haddock
+		name: "*.min.js",
+		sign: "/doc-index.json",
+		also: []string{"doc-index.json"},
+	},
+	{ // gi-docgen
+		name: "search.js",
+		sign: "fetchJSON('index.json'",
+		also: []string{"index.json"},
+	},
+	{ // Doxygen before 1.9.2, see nextResults
+		name: "search.js",
+		sign: `hexCode + '.html'`,
+		also: []string{"all_0.html", "nomatches.html"},
+	},
+}
+
+// mostLoads bounds what one document of a generator loads.
+const mostLoads = 10_000
+
+// scriptLoads returns what a script of a generator loads, relative to the script.
+func scriptLoads(b *Body) (refs []string) {
+	name := path.Base(b.URL.Path())
+	for i := range loaders {
+		l := &loaders[i]
+		if ok, _ := path.Match(l.name, name); !ok || !bytes.Contains(b.Data, []byte(l.sign)) {
+			continue
+		}
+		above := ""
+		if l.up != "" && path.Base(path.Dir(b.URL.Path())) == l.up {
+			above = "../"
+		}
+		if l.loads != nil {
+			for _, m := range l.loads.FindAllSubmatch(b.Data, mostLoads) {
+				refs = append(refs, above+string(m[1]))
+			}
+		}
+		refs = append(refs, l.also...)
+	}
+	if name == "searchdata.js" {
+		refs = append(refs, sections(b.Data)...)
+	}
+	return append(refs, branches(b.Data, name)...)
+}
+
+var (
+	quotedValues = regexp.MustCompile(`(\d+):\s*"((?:[^"\\]|\\.)*)"`)
+	escapedChar  = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)`)
+)
+
+// sections returns the files of the search of Doxygen. searchdata.js has the letters of each section; each
+// letter has a file with its number.
+func sections(data []byte) (refs []string) {
+	_, letters, ok := bytes.Cut(data, []byte("indexSectionsWithContent"))
+	letters, names, ok2 := bytes.Cut(letters, []byte("indexSectionNames"))
+	if !ok || !ok2 {
+		return nil
+	}
+	names, _, _ = bytes.Cut(names, []byte("}"))
+	count := map[string]int{}
+	for _, m := range quotedValues.FindAllSubmatch(letters, mostLoads) {
+		count[string(m[1])] = len([]rune(escapedChar.ReplaceAllString(string(m[2]), "x")))
+	}
+	for _, m := range quotedValues.FindAllSubmatch(names, mostLoads) {
+		for i := range count[string(m[1])] {
+			if len(refs) < mostLoads {
+				refs = append(refs, fmt.Sprintf("%s_%x.js", m[2], i))
+			}
+		}
+	}
+	return refs
+}
+
+// branch is an entry of the tree of contents of Doxygen whose children stand in a script of their own:
+// ["Classes", "annotated.html", "annotated_dup"].
+var branch = regexp.MustCompile(
+	`\[\s*"(?:[^"\\]|\\.)*",\s*(?:"(?:[^"\\]|\\.)*"|null),\s*"([\w./-]+)"\s*\]`)
+
+// branches returns the scripts that a part of the tree of contents of Doxygen loads: navtreedata.js, or the
+// children of an entry in a file of the entry's name.
+func branches(data []byte, name string) (refs []string) {
+	stem := strings.TrimSuffix(name, ".js")
+	if stem == "navtreedata" {
+		if _, index, ok := bytes.Cut(data, []byte("NAVTREEINDEX")); ok {
+			index, _, _ = bytes.Cut(index, []byte("]"))
+			for i := range min(bytes.Count(index, []byte{'"'})/2, mostLoads) {
+				refs = append(refs, fmt.Sprintf("navtreeindex%d.js", i))
+			}
+		}
+	} else if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("var "+stem+" =")) {
+		return nil
+	}
+	for _, m := range branch.FindAllSubmatch(data, mostLoads) {
+		refs = append(refs, string(m[1])+".js")
+	}
+	return refs
+}
+
+// spread is a file of Doxygen in one of its many directories (CREATE_SUBDIRS), named from there.
+var spread = regexp.MustCompile(`/d[0-9a-f]/d[0-9a-f]{2}(/d[0-9a-f]/d[0-9a-f]{2}/[^/]+)$`)
+
+// fromRoot corrects the address of what a script of Doxygen names in such a directory: all that it names is
+// relative to the root of the site.
+func fromRoot(u site.URL) site.URL {
+	if !spread.MatchString(u.String()) {
+		return u
+	}
+	return site.Canonical(spread.ReplaceAllString(u.String(), "$1"))
+}
+
+// begins is how much of a page is looked at for the name of its generator.
+const begins = 4096
+
+var (
+	dataAttribute = regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`)
+	configured    = regexp.MustCompile(`"(base|search)":\s*"([^"]*)"`)
+)
+
+// pageLoads returns what the scripts of a generator load on one of its pages, relative to the page.
+func pageLoads(b *Body) []string {
+	head := b.Data[:min(len(b.Data), begins)]
+	switch {
+	case bytes.Contains(head, []byte("rustdoc")):
+		return rustdocLoads(b.Data)
+	case bytes.Contains(head, []byte("mkdocs-material")):
+		return materialLoads(b.Data)
+	case bytes.Contains(head, []byte(`class="SRPage"`)):
+		return nextResults(path.Base(b.URL.Path()))
+	}
+	return nil
+}
+
+var resultPage = regexp.MustCompile(`^([a-z]+)_([0-9a-f]{1,4})\.html$`)
+
+// nextResults returns the pages after a page of results of Doxygen before 1.9.2, which has one for each
+// letter of each section: that of the next letter, and after the first one of all the first ones of the
+// sections.
+func nextResults(name string) (refs []string) {
+	m := resultPage.FindStringSubmatch(name)
+	if m == nil {
+		return nil
+	}
+	n, _ := strconv.ParseUint(m[2], 16, 16)
+	refs = append(refs, fmt.Sprintf("%s_%x.html", m[1], n+1))
+	if name == "all_0.html" {
+		for _, section := range []string{
+			"classes", "files", "functions", "variables", "typedefs", "enums", "enumvalues", "defines",
+			"groups", "pages", "namespaces",
+		} {
+			refs = append(refs, section+"_0.html")
+		}
+	}
+	return refs
+}
+
+// rustdocLoads are the search of rustdoc and its index. An element of the page has the directories, and names
+// or addresses with digests; before 2022 the names followed from the version.
+func rustdocLoads(page []byte) (refs []string) {
+	i := bytes.Index(page, []byte(`="rustdoc-vars"`))
+	if i < 0 {
+		return nil
+	}
+	from := bytes.LastIndexByte(page[:i], '<')
+	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
+	vars := map[string]string{}
+	for _, m := range dataAttribute.FindAllSubmatch(element, -1) {
+		vars[string(m[1])] = html.UnescapeString(string(m[2]))
+	}
+	root, suffix := vars["root-path"], vars["resource-suffix"]
+	static := root
+	if s, ok := vars["static-root-path"]; ok {
+		static = s
+	}
+	for name, v := range vars {
+		switch {
+		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
+		case strings.Contains(v, "/"):
+			refs = append(refs, v)
+		default:
+			refs = append(refs, static+v)
+		}
+	}
+	if vars["search-js"] == "" {
+		refs = append(refs, root+"search"+suffix+".js")
+	}
+	switch {
+	case vars["stringdex-js"] != "":
+		refs = append(refs, root+"search.index/root"+suffix+".js")
+	case vars["search-index-js"] == "":
+		refs = append(refs, root+"search-index"+suffix+".js")
+	}
+	return refs
+}
+
+// materialLoads are the search of Material for MkDocs and its index. A script element of JSON has the base of
+// the site.
+func materialLoads(page []byte) (refs []string) {
+	_, config, ok := bytes.Cut(page, []byte(`id="__config"`))
+	if !ok {
+		return nil
+	}
+	config, _, _ = bytes.Cut(config, []byte("</script>"))
+	for _, m := range configured.FindAllSubmatch(config, 2) {
+		if string(m[1]) == "search" {
+			refs = append(refs, string(m[2]))
+		} else {
+			refs = append(refs, string(m[2])+"/search/search_index.json")
+		}
+	}
+	return refs
+}
+
+// loads makes candidates of what the scripts of a generator load.
+func (rd *Reader) loads(b *Body, refs []string) {
+	for _, ref := range refs {
+		u, _, err := b.URL.Resolve(ref)
+		if u = fromRoot(u); err != nil || !rd.o.Rules.AllowGuess(u, b.URL) || rd.o.Tired() {
+			continue
+		}
+		c := admit.Candidate{
+			URL:     []byte(u.String()),
+			Purpose: admit.Requisite,
+			Follow:  true,
+			Guess:   true,
+		}
+		if guessedPage(u) {
+			c.Purpose = admit.Page
+		}
+		rd.x.Candidates = append(rd.x.Candidates, c)
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the scripts of documentation generators load is found, as each of them writes it.
+func TestGenerators(t *testing.T) {
+	const rustdoc = `<meta name="generator" content="rustdoc"><link rel=icon href=/i>`
+	for _, c := range []struct{ name, at, data, want string }{
+		{
+			"javadoc 17", "api/script.js", `function loadScripts(doc, tag) {
+    createElem(doc, tag, 'search.js');
+    createElem(doc, tag, 'type-search-index.js');
+}
+function createElem(doc, tag, path) { script.src = pathtoroot + path; }`,
+			"api/search.js api/type-search-index.js",
+		},
+		{
+			"javadoc 9", "api/script.js", `function loadScripts(doc, tag) {
+    createElem(doc, tag, 'jquery/jszip/dist/jszip.js');
+    $.get(pathtoroot + "member-search-index.zip").done(function() { f(pathtoroot + "member-search-index.zip"); });
+    if (!memberSearchIndex) { createElem(doc, tag, 'member-search-index.js'); }`,
+			"api/jquery/jszip/dist/jszip.js api/member-search-index.zip api/member-search-index.js",
+		},
+		{
+			"javadoc 23", "api/script-files/script.js",
+			`function loadScripts() { createElem(doc, tag, 'script-files/search.js'); createElem(doc, tag, 'tag-search-index.js'); }`,
+			"api/script-files/search.js api/tag-search-index.js",
+		},
+		{"another script.js", "api/script.js", `createElem(doc, tag, 'x.js'); function f() {}`, ""},
+		{
+			"mdBook", "book/searcher-0123abcd.js", `fetch(path_to_root + 'searchindex.json').catch(function (e) {
+script.src = path_to_root + 'searchindex-89ef.js'; searchindex = null;`,
+			"book/searchindex.json book/searchindex-89ef.js",
+		},
+		{
+			"MkDocs", "search/main.js", `function f() {} new Worker(joinUrl(base_url, "search/worker.js"));`,
+			"search/worker.js search/lunr.js search/search_index.json",
+		},
+		{
+			"Dokka", "scripts/navigation-loader.js", `fetch(pathToRoot + "navigation.html").then(r => r.text())`,
+			"navigation.html",
+		},
+		{"gi-docgen", "gtk4/search.js", `function f() { fetchJSON('index.json', onDidLoadSearchIndex); }`, "gtk4/index.json"},
+		{"Haddock", "quick-jump.min.js", `function(b){r.open("GET",b+"/doc-index.json",!0)}`, "doc-index.json"},
+		{
+			"the search of Doxygen", "html/search/searchdata.js", `var indexSectionsWithContent =
+{
+  0: "ab\u00e9\\",
+  1: "a",
+  3: "abcdefghijklmnopq"
+};
+
+var indexSectionNames =
+{
+  0: "all",
+  1: "classes",
+  2: "files",
+  3: "pages"
+};
+var indexSectionLabels =
+{
+  0: "All"
+};`,
+			"html/search/all_0.js html/search/all_1.js html/search/all_2.js html/search/all_3.js " +
+				"html/search/classes_0.js " +
+				"html/search/pages_0.js html/search/pages_1.js html/search/pages_2.js html/search/pages_3.js " +
+				"html/search/pages_4.js html/search/pages_5.js html/search/pages_6.js html/search/pages_7.js " +
+				"html/search/pages_8.js html/search/pages_9.js html/search/pages_a.js html/search/pages_b.js " +
+				"html/search/pages_c.js html/search/pages_d.js html/search/pages_e.js html/search/pages_f.js " +
+				"html/search/pages_10.js",
+		},
+		{
+			"the search of an old Doxygen", "search/search.js",
+			`function f() { page = this.resultsPath + '/' + n + '_' + hexCode + '.html'; }`,
+			"search/all_0.html search/nomatches.html",
+		},
+		{
+			"its results", "search/files_9.html", `<link rel=icon href=/i><body class="SRPage">`,
+			"search/files_a.html",
+		},
+		{
+			"the menu of Doxygen", "html/menudata.js", `var menudata={children:[
+{text:"Main Page",url:"index.html"},
+{text:"Related Functions",url:"functions_rela.html#x"}]}`,
+			"html/functions_rela.html html/index.html",
+		},
+		{
+			"the tree of Doxygen", "html/navtreedata.js", `var NAVTREE =
+[
+  [ "Doxygen", "index.html", [
+    [ "A \"B\"", "a.html", null ],
+    [ "Classes", "annotated.html", "annotated_dup" ],
+    [ "Files", null, "files_dup" ]
+  ] ]
+];
+
+var NAVTREEINDEX =
+[
+"a.html",
+"m_8h.html#a1"
+];
+
+var SYNCONMSG = 'click';`,
+			"html/a.html html/annotated.html html/annotated_dup.js html/files_dup.js html/index.html html/m_8h.html " +
+				"html/navtreeindex0.js html/navtreeindex1.js",
+		},
+		{
+			"a branch of it", "html/annotated_dup.js", `var annotated_dup =
+[
+    [ "ns", "namespacens.html", "namespacens" ],
+    [ "C", "classC.html", "classC" ], [ "f", "classC.html#f", null ]
+];`,
+			"html/classC.html html/classC.js html/namespacens.html html/namespacens.js",
+		},
+		{
+			"a branch in a directory of its own", "html/d3/dc9/ns.js", `var ns =
+[
+    [ "C", "d0/d1a/classC.html#x", "d0/d1a/classC" ]
+];`,
+			"html/d0/d1a/classC.html html/d0/d1a/classC.js",
+		},
+		{
+			"rustdoc 1.63", "std/vec/index.html",
+			rustdoc + `<div id="rustdoc-vars" data-root-path="../../" data-resource-suffix="1.63.0" data-themes="ayu" ></div>`,
+			"search1.63.0.js search-index1.63.0.js",
+		},
+		{
+			"rustdoc 1.75", "std/vec/index.html",
+			rustdoc + `<meta name="rustdoc-vars" data-root-path="../../" data-static-root-path="../../static.files/" ` +
+				`data-resource-suffix="" data-search-js="search-2b6c.js">`,
+			"search-index.js static.files/search-2b6c.js",
+		},
+		{
+			"Material for MkDocs", "guide/a/index.html",
+			`<meta name="generator" content="mkdocs-1.5.3, mkdocs-material-9.4.6"><link rel=icon href=/i>` +
+				`<script id="__config" type="application/json">{"base": "../..", "search": "../../assets/w.min.js"}</script>` +
+				`{"base": "x"}`,
+			"assets/w.min.js search/search_index.json",
+		},
+		{"a page about rustdoc", "a.html", `<p>rustdoc-vars</p><link rel=icon href=/i>`, ""},
+	} {
+		b := Body{URL: parse(t, "https://e.org/"+c.at), Data: []byte(c.data), MIME: "text/javascript"}
+		if strings.HasSuffix(c.at, ".html") {
+			b.MIME = "text/html"
+		}
+		want := strings.Fields(c.want)
+		for i, ref := range want {
+			kind := "requisite"
+			if strings.HasSuffix(ref, ".html") {
+				kind = "page"
+			}
+			want[i] = "guess " + kind + " https://e.org/" + ref
+		}
+		got := slices.DeleteFunc(found(NewReader(options(t, "")).Read(&b)),
+			func(s string) bool { return s == "requisite https://e.org/i" })
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(slices.Compact(got), slices.Compact(want)) {
+			t.Errorf("%s: %q, want %q", c.name, got, want)
+		}
+		o := options(t, "")
+		o.Scripts = false
+		if got := found(NewReader(o).Read(&b)); slices.ContainsFunc(got, func(s string) bool {
+			return strings.HasPrefix(s, "guess")
+		}) {
+			t.Errorf("%s, with scripts = false: %q", c.name, got)
+		}
+	}
+}
+
+// What a script of a generator loads is not bounded as guesses are, but ends when guesses lead nowhere.
+func TestGeneratorsTire(t *testing.T) {
+	var menu strings.Builder
+	menu.WriteString("var menudata={children:[")
+	for i := range 3 * docGuesses {
+		menu.WriteString(`{text:"x",url:"p` + strings.Repeat("x", i) + `.html"},`)
+	}
+	menu.WriteString("]}")
+	b := Body{URL: parse(t, "https://e.org/menudata.js"), Data: []byte(menu.String()), MIME: "text/javascript"}
+	o := options(t, "")
+	if x := NewReader(o).Read(&b); len(x.Candidates) != 3*docGuesses || len(x.Notes) > 0 {
+		t.Errorf("%d candidates, notes %q", len(x.Candidates), x.Notes)
+	}
+	o.Tired = func() bool { return true }
+	for _, c := range NewReader(o).Read(&b).Candidates {
+		if c.Follow {
+			t.Errorf("%s is followed", c.URL)
+		}
+	}
+	b = Body{URL: parse(t, "https://e.org/script.js"), MIME: "text/javascript",
+		Data: []byte(`createElem(doc, tag, 'type-search-index.js'); function f() {}`)}
+	if got := found(NewReader(o).Read(&b)); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
