@@ -52,9 +52,11 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		Accept:   o.Accept,
 		AsIs:     o.Accept,
 		Hosts:    r.hosts,
-		Turn:     o.Turn,
 		Progress: o.Progress,
 		Most:     r.mostFor(j.Name),
+	}
+	if o.Turn != nil { // else the interface would hold a pointer to nothing
+		options.Turn = o.Turn
 	}
 	if !o.ByHand {
 		options.TreeWait = job.TreeWait(j)

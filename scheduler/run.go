@@ -27,7 +27,7 @@ type RunOptions struct {
 	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
 	ByHand   bool                  // somebody waits for it
 	Progress func(status.Progress) // called a few times a second, never twice at a time
-	Turn     *RunTurn              // to be given back while the run only waits; never nil
+	Turn     *RunTurn              // to be given back while the run only waits; nil: it has no turns
 }
 
 // running is a run under way.
