@@ -68,6 +68,8 @@ type RobotsRecord struct {
 	Body    []byte    // at most robots.MaxBytes
 	Fetched time.Time // when it was last confirmed
 	ETag    string
+
+	took time.Duration // until the header of the answer, when it was requested
 }
 
 // A RobotsStore keeps records between processes. Calls for one origin do not overlap. An error of it is
@@ -92,9 +94,10 @@ type Robots struct {
 	Status  int       // of the final answer; 0 when there was none
 	Fetched time.Time // age of the rules
 	Expires time.Time
-	Stale   bool  // an older copy serves because the host cannot be reached
-	Answer  int   // with Stale: the status that is no answer, 0 when none came
-	Err     error // why there was no answer
+	Took    time.Duration // until the header of the answer; 0 when a stored one is fresh, or none came
+	Stale   bool          // an older copy serves because the host cannot be reached
+	Answer  int           // with Stale: the status that is no answer, 0 when none came
+	Err     error         // why there was no answer
 }
 
 // RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time
@@ -259,6 +262,7 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 		Status:  rec.Status,
 		Fetched: rec.Fetched,
 		Expires: rec.Fetched.Add(r.o.TTL),
+		Took:    rec.took,
 	}
 	if r.o.Hosts != nil {
 		d, _ := s.CrawlDelay()
@@ -298,7 +302,7 @@ func (r *RobotsCache) ask(
 		case err != nil:
 			return rec, 0, err
 		}
-		rec.Status, rec.Fetched, rec.ETag = res.Status, r.c.o.Now(), res.ETag
+		rec.Status, rec.Fetched, rec.ETag, rec.took = res.Status, r.c.o.Now(), res.ETag, res.ToHeader
 		switch {
 		case res.NotModified && req.ETag != "":
 			rec.Status, rec.ETag = known.Status, known.ETag

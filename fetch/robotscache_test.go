@@ -213,7 +213,7 @@ func TestRobotsLife(t *testing.T) {
 		t.Error("known before it was asked for")
 	}
 	got := rules(1, false)
-	if len(got.File.Sitemaps()) != 1 || got.Status != 200 {
+	if len(got.File.Sitemaps()) != 1 || got.Status != 200 || got.Took <= 0 {
 		t.Errorf("%+v", got)
 	}
 	if h := hosts.Snapshot(); len(h) != 1 || h[0].CrawlDelay != 7*time.Second || h[0].InFlight != 0 ||
@@ -223,7 +223,9 @@ func TestRobotsLife(t *testing.T) {
 	k.add(23 * time.Hour)
 	rules(1, false)
 	r = cache() // another process: the store knows
-	rules(1, false)
+	if got := rules(1, false); got.Took != 0 {
+		t.Errorf("it took %v, and no request was made", got.Took)
+	}
 	k.add(2 * time.Hour) // past 24 h
 	s.set(304, "")
 	rules(2, false)

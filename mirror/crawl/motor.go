@@ -94,7 +94,7 @@ type robotsSource interface {
 type Lesson struct {
 	Silent   string            // why its rules are not known, "" when they are
 	Sitemaps []string          // that it names, when the run did not know its rules before
-	Observed fetch.Observation // of the host, without the time that it took
+	Observed fetch.Observation // of the host
 }
 
 // LearnRobots requests the robots.txt of a URL's origin in a turn that the caller has, and takes in rules and
@@ -112,12 +112,15 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 			m.Troubles.LeaveHost(u, why, time.Time{}, false)
 		}
 	}
-	l.Observed = fetch.Observation{Status: http.StatusOK}
-	if rules.Stale {
+	switch l.Silent = rules.Silent(); {
+	case l.Silent != "": // it says nothing of the other origins of the host, and this one is left
+	case rules.Stale:
 		l.Observed = fetch.Observation{Status: rules.Answer, Err: rules.Err}
 		m.stale(u, rules)
+	case rules.Took > 0: // else they were stored, and it says nothing either
+		l.Observed = fetch.Observation{Status: http.StatusOK, Duration: rules.Took}
 	}
-	if l.Silent = rules.Silent(); l.Silent != "" {
+	if l.Silent != "" {
 		if !errors.Is(rules.Err, fetch.ErrForbiddenAddress) {
 			m.Troubles.Blame(u)
 		}

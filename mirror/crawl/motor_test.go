@@ -27,12 +27,13 @@ func TestLearnRobots(t *testing.T) {
 		name   string
 		text   string
 		status int
+		took   time.Duration
 		want   string // the lesson, known, forbidden, down, slow
 	}{
-		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200,
-			" [http://h.example/map] true true false false"},
-		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, " [] true false true true"},
-		{"silent", "", 503, "its robots.txt answers 503 [] true false true false"},
+		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200, time.Second,
+			" 200 1s [http://h.example/map] true true false false"},
+		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, 0, " 0 0s [] true false true true"},
+		{"silent", "", 503, 0, "its robots.txt answers 503 0 0s [] true false true false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := job.Default(u.String())
@@ -52,13 +53,15 @@ func TestLearnRobots(t *testing.T) {
 				File:   file,
 				Rules:  file.Agent("mirrord"),
 				Status: c.status,
+				Took:   c.took,
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, known := m.Origins.Rules(u)
-			got := fmt.Sprintf("%s %v %v %v %v %v", l.Silent, l.Sitemaps, known, m.Origins.Forbids(u),
-				m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
+			o := l.Observed
+			got := fmt.Sprintf("%s %d %v %v %v %v %v %v", l.Silent, o.Status, o.Duration, l.Sitemaps, known,
+				m.Origins.Forbids(u), m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
 			if got != c.want || !m.Troubles.IsEntry(u) {
 				t.Errorf("%s, want %s", got, c.want)
 			}

@@ -178,9 +178,8 @@ func (x *Exchange) request(
 	return f, err
 }
 
-// learnOrigin requests the robots.txt of an origin.
+// learnOrigin finds out the rules of an origin: its robots.txt is requested, or was stored lately.
 func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Observation)) {
-	start := x.now()
 	l, err := x.motor.LearnRobots(ctx, u, x.robots)
 	if err != nil {
 		return
@@ -188,7 +187,6 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 	if l.Silent != "" {
 		x.notes.Fail(u, l.Silent)
 	}
-	l.Observed.Duration = x.now().Sub(start)
 	release(l.Observed)
 	x.motor.Troubles.EndProbe(u)
 	x.admission.Sitemaps(u, l.Sitemaps)
