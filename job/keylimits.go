@@ -117,7 +117,7 @@ func limitKeys() []Key {
 			Unit:    "URLs",
 			Example: "200",
 			Doc: "Most URLs that differ only in the values of their query; further ones count as a " +
-				"trap.",
+				"trap. Of URLs whose query is another one's in another order a twentieth of that many.",
 			Risk:  "Too low cuts off catalogues, too high feeds traps.",
 			min:   1,
 			field: func(j *Job) any { return &j.Limits.MaxVariants },

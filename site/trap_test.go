@@ -5,6 +5,7 @@ package site
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,16 @@ func TestTrapCounterFinds(t *testing.T) {
 		{"order of parameters", Traps{MaxTemplate: 10}, func(i int) string {
 			return fmt.Sprintf([]string{"http://h/l?a=%d&b=1", "http://h/l?b=1&a=%d"}[i%2], i)
 		}, 10, "more than 10 URLs of /l?a=…&b=…"},
+		{"choices in any order", Traps{}, func(i int) string {
+			rest := []string{"red", "blue", "new", "small", "large", "cheap"}
+			q := ""
+			for n := len(rest); n > 0; n-- { // the digits of i say which comes next
+				q += "&by=" + rest[i%n]
+				rest = slices.Delete(rest, i%n, i%n+1)
+				i /= n
+			}
+			return "http://h/shop?" + q[1:]
+		}, 101, "more than 100 URLs of /shop with the parameters of others in another order"},
 		{"months in a query", Traps{}, func(i int) string {
 			return fmt.Sprintf("http://h/cal?year=%d&month=%d", 2026+i/12, i%12+1)
 		}, 200, "more than 200 dates of /cal?year=…&month=…"},
@@ -219,6 +230,9 @@ func TestTrapCounterLetsPass(t *testing.T) {
 			return fmt.Sprintf("http://h/doc/%d.html?print=1", i)
 		}},
 		{"versions of files", 20000, func(i int) string { return fmt.Sprintf("http://h/f/a%d.css?v=20261120", i) }},
+		{"two orders", 190, func(i int) string {
+			return fmt.Sprintf([]string{"http://h/l?a=%d&b=1", "http://h/l?b=1&a=%d"}[i%2], i/2)
+		}},
 		{"many shapes", 1500, func(i int) string { return fmt.Sprintf("http://h/l?a=%d", i) }},
 		{"six digits", 50000, func(i int) string { return fmt.Sprintf("http://h/node/%d.html", 180000+i) }},
 		{"eight digits", 50000, func(i int) string { return fmt.Sprintf("http://h/node/%d.html", 20000000+i) }},
@@ -267,8 +281,10 @@ func TestTrapCounterMemory(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if len(c.templates) > maxTemplates || len(c.seen) > maxSeen || len(c.dates) > maxSeen {
-		t.Errorf("%d templates, %d seen, %d dates", len(c.templates), len(c.seen), len(c.dates))
+	if len(c.templates) > maxTemplates || len(c.seen) > maxSeen || len(c.dates) > maxSeen ||
+		len(c.queries) > maxSeen {
+		t.Errorf("%d templates, %d seen, %d dates, %d queries", len(c.templates), len(c.seen), len(c.dates),
+			len(c.queries))
 	}
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 10<<20 {
 		t.Errorf("%d bytes", grown)

@@ -10,13 +10,15 @@ import (
 // A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one
 // shape. It counts
 //   - URLs with a query, per path and set of parameter names ("/list?page=…&sort=…"): Traps.MaxTemplate;
+//   - URLs whose query is that of another one in another order, per path, as a search makes them to which
+//     each link adds a choice: a twentieth of Traps.MaxTemplate;
 //   - dates in a query, or in a path's last part, per path with its numbers left out ("/cal/#/#/"), as a
 //     calendar's links "next" and "previous" make them: Traps.MaxDates, MaxPathDates and MaxYears.
 //
 // Pages without a query that are no dates are never counted: a flat directory of 50 000 files is no trap. It
 // is pure, so it does not know what year it is, and takes many years for the sign instead.
 //
-// Memory is at most some 8 MB, whatever the number of URLs: when a table is full the smallest counts are
+// Memory is at most some 10 MB, whatever the number of URLs: when a table is full the smallest counts are
 // forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never that a
 // good page is refused. The same URLs in the same order always give the same answers. The caller serializes
 // use.
@@ -24,6 +26,8 @@ type TrapCounter struct {
 	traps Traps
 
 	templates map[uint64]uint32   // by shape: URLs with a query
+	orders    map[uint64]uint32   // by path: URLs whose query is another one's in another order
+	queries   map[uint64]struct{} // that came, by path and set of parameters
 	dates     map[uint64]uint32   // by shape: distinct dates; by shape and yearSalt: distinct years
 	seen      map[uint64]struct{} // (shape, date) and (shape, year) that were counted
 }
@@ -41,6 +45,8 @@ func NewTrapCounter(t Traps) *TrapCounter {
 	return &TrapCounter{
 		traps:     t.withDefaults(),
 		templates: make(map[uint64]uint32),
+		orders:    make(map[uint64]uint32),
+		queries:   make(map[uint64]struct{}),
 		dates:     make(map[uint64]uint32),
 		seen:      make(map[uint64]struct{}),
 	}
@@ -71,7 +77,12 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if !hasQuery || c.traps.MaxTemplate < 0 {
 		return "", false
 	}
-	h := hashParams(hashString(hashString(fnvOffset, u.Origin()), u.Path()), query)
+	path := hashString(hashString(fnvOffset, u.Origin()), u.Path())
+	if n, full := c.reordered(path, query); full {
+		const reason = "more than %d URLs of %s with the parameters of others in another order"
+		return fmt.Sprintf(reason, n, u.Path()), true
+	}
+	h := hashParams(path, query)
 	n := c.templates[h]
 	if n >= uint32(c.traps.MaxTemplate) {
 		return fmt.Sprintf("more than %d URLs of %s?%s", n, u.Path(), paramNames(query)), true
@@ -81,6 +92,37 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	}
 	c.templates[h] = n + 1
 	return "", false
+}
+
+// reordered counts a query of a path, by its hash, if another one has the same parameters, and reports
+// whether there are too many of them already.
+func (c *TrapCounter) reordered(path uint64, query string) (n uint32, full bool) {
+	var sum uint64 // addition, so that order does not matter
+	params := 0
+	for rest := query; rest != ""; params++ {
+		var pair string
+		pair, rest = cutParam(rest)
+		sum += hashString(fnvOffset, pair)
+	}
+	if params < 2 {
+		return 0, false
+	}
+	set := hashUint(path, sum)
+	if _, came := c.queries[set]; came {
+		if n = c.orders[path]; n >= uint32(max(c.traps.MaxTemplate/20, 1)) {
+			return n, true
+		}
+		if n == 0 && len(c.orders) >= maxTemplates {
+			thin(c.orders, maxTemplates/2)
+		}
+		c.orders[path] = n + 1
+		return 0, false
+	}
+	if len(c.queries) >= maxSeen {
+		clear(c.queries)
+	}
+	c.queries[set] = struct{}{}
+	return 0, false
 }
 
 // distinct counts value for shape if it is new, and reports whether there are limit of them already.
