@@ -91,3 +91,28 @@ func TestDocumentsAreNoSessions(t *testing.T) {
 		t.Errorf("%d files:\n%s", s.Files, mirrortest.Text(s))
 	}
 }
+
+// A link to a page that is not mirrored keeps no session id, in any spelling: a new one in each answer made a
+// version each run.
+func TestSessionIDsOfPagesThatAreNotMirrored(t *testing.T) {
+	w := mirrortest.Start(t)
+	sessionSite(w, func(page, token string) string {
+		switch page {
+		case "/p7":
+			page = "/run.cgi"
+		case "/p8":
+			page = home + "/run.cgi"
+		}
+		return page + "?PHPSESSID=" + token
+	}, func(r *http.Request) string { return r.URL.Path })
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if s := m.Run(); s.Changed != 0 || s.Published {
+		t.Error(mirrortest.Text(s))
+	}
+	for path, text := range m.Tree() {
+		if strings.HasSuffix(path, ".html") && strings.Contains(text, "PHPSESSID") {
+			t.Errorf("%s has a session id: %s", path, text)
+		}
+	}
+}

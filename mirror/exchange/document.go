@@ -172,7 +172,9 @@ func (r *reading) linkedDocument(
 		return full, nil
 	}
 	r.motor.Entrance.Add(add...)
-	p.links = render.AppendLinks(p.links[:0], x.Doc, x.Spread())
+	of := x.Spread()
+	x.DropSessions(r.rules)
+	p.links = render.AppendLinks(p.links[:0], x.Doc, of)
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
 	like, err := r.keeper.Document(p.w, page)

@@ -3,6 +3,7 @@
 package intake
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -188,6 +189,21 @@ func (x *Extract) Spread() func(link int) (uint32, bool) {
 		x.of[i] = x.IDs[c]
 	}
 	return func(i int) (uint32, bool) { return uint32(x.of[i]), x.of[i] >= 0 }
+}
+
+// DropSessions takes the session ids out of links to pages of the site that have no number, such as those of
+// a trap: they are others in each answer, and the document is the same. It follows Spread.
+func (x *Extract) DropSessions(rules *admit.URLRules) {
+	for i := range x.Doc.Links {
+		l := &x.Doc.Links[i]
+		if x.of[i] >= 0 || !bytes.ContainsAny(l.URL, "?;(") {
+			continue
+		}
+		u := site.Canonical(string(l.URL))
+		if s, had := rules.StripSession(u); had && rules.Scope.Covers(u) {
+			l.URL, l.Absolute = []byte(s.String()), false
+		}
+	}
 }
 
 // Targets returns the numbers of all candidates that have one, sorted, each once: as a store.Mention those
