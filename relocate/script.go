@@ -4,7 +4,6 @@ package relocate
 
 import (
 	"bytes"
-	"regexp"
 
 	"mirrord/internal/charset"
 )
@@ -65,7 +64,7 @@ func scanScript(sc *scanner, v view, ctx Context, external bool) {
 		s:        v.s,
 		ctx:      ctx,
 		external: external,
-		data:     external && !computing.Match(v.s),
+		data:     external && !computes(v.s),
 	}
 	for j.p < len(j.s) {
 		b := j.s[j.p]
@@ -102,8 +101,31 @@ func scanScript(sc *scanner, v view, ctx Context, external bool) {
 	}
 }
 
-// computing is what a script has that does more than to give values names.
-var computing = regexp.MustCompile(`function(?:[\s*]+[\w$]*)?\s*\(|=>`)
+// computes reports whether a script has functions: it does more than to give values names. Indexes of
+// searches are scripts of many megabytes without any.
+func computes(s []byte) bool {
+	const word = "function"
+	for rest := s; ; {
+		i := bytes.Index(rest, []byte(word))
+		if i < 0 {
+			return bytes.Contains(s, []byte("=>"))
+		}
+		rest = rest[i+len(word):]
+		j := 0
+		for j < len(rest) && (rest[j] <= ' ' || rest[j] == '*') {
+			j++
+		}
+		for named := j > 0; named && j < len(rest) && jsClass[rest[j]]&jsWord != 0; { // its name
+			j++
+		}
+		for j < len(rest) && rest[j] <= ' ' {
+			j++
+		}
+		if j < len(rest) && rest[j] == '(' {
+			return true
+		}
+	}
+}
 
 type scriptScan struct {
 	sc       *scanner

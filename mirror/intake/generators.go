@@ -166,7 +166,7 @@ func fromRoot(u site.URL) site.URL {
 }
 
 // begins is how much of a page is looked at for the name of its generator.
-const begins = 4096
+const begins = 2048
 
 var (
 	dataAttribute = regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`)
@@ -175,13 +175,17 @@ var (
 
 // pageLoads returns what the scripts of a generator load on one of its pages, relative to the page.
 func pageLoads(b *Body) []string {
-	head := b.Data[:min(len(b.Data), begins)]
+	_, made, ok := bytes.Cut(b.Data[:min(len(b.Data), begins)], []byte(`name="generator"`))
+	if !ok {
+		return nil
+	}
+	made = made[:min(len(made), 100)]
 	switch {
-	case bytes.Contains(head, []byte("rustdoc")):
+	case bytes.Contains(made, []byte("rustdoc")):
 		return rustdocLoads(b.Data)
-	case bytes.Contains(head, []byte("mkdocs-material")):
+	case bytes.Contains(made, []byte("mkdocs-material")):
 		return materialLoads(b.Data)
-	case bytes.Contains(head, []byte(`class="SRPage"`)):
+	case bytes.Contains(made, []byte("Doxygen")) && path.Base(path.Dir(b.URL.Path())) == "search":
 		return nextResults(path.Base(b.URL.Path()))
 	}
 	return nil

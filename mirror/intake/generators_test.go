@@ -81,7 +81,7 @@ var indexSectionLabels =
 			"search/all_0.html search/nomatches.html",
 		},
 		{
-			"its results", "search/files_9.html", `<link rel=icon href=/i><body class="SRPage">`,
+			"its results", "search/files_9.html", `<link rel=icon href=/i><meta name="generator" content="Doxygen 1.8.16"/><body class="SRPage">`,
 			"search/files_a.html",
 		},
 		{
@@ -143,6 +143,7 @@ var SYNCONMSG = 'click';`,
 				`{"base": "x"}`,
 			"assets/w.min.js search/search_index.json",
 		},
+		{"a page of Doxygen", "functions_b.html", `<link rel=icon href=/i><meta name="generator" content="Doxygen 1.9"/>`, ""},
 		{"a page about rustdoc", "a.html", `<p>rustdoc-vars</p><link rel=icon href=/i>`, ""},
 	} {
 		b := Body{URL: parse(t, "https://e.org/"+c.at), Data: []byte(c.data), MIME: "text/javascript"}
