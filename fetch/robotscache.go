@@ -249,6 +249,7 @@ func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool)
 		r.c.o.Log.Warn("robots not loaded", "host", origin, "err", err)
 		return known, false, false
 	}
+	known.took = 0 // of an earlier answer
 	now := r.c.o.Now()
 	return known, have, have && now.Sub(known.Fetched) < r.o.TTL && !known.Fetched.After(now)
 }
