@@ -50,7 +50,7 @@ var loaders = []loader{
 		sign: "scripts/pages.json",
 		also: []string{"pages.json"},
 	},
-	{
+	{ // Dokka, its table of contents
 		name: "navigation-loader.js",
 		sign: "navigation.html",
 		also: []string{"../navigation.html"},
@@ -223,8 +223,9 @@ func rustdocLoads(page []byte) (refs []string) {
 	}
 	from := bytes.LastIndexByte(page[:i], '<')
 	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
+	attrs := dataAttribute.FindAllSubmatch(element, -1)
 	vars := map[string]string{}
-	for _, m := range dataAttribute.FindAllSubmatch(element, -1) {
+	for _, m := range attrs {
 		vars[string(m[1])] = html.UnescapeString(string(m[2]))
 	}
 	root, suffix := vars["root-path"], vars["resource-suffix"]
@@ -232,8 +233,9 @@ func rustdocLoads(page []byte) (refs []string) {
 	if s, ok := vars["static-root-path"]; ok {
 		static = s
 	}
-	for name, v := range vars {
-		switch {
+	for _, m := range attrs { // in their order, so that each run finds the same
+		name := string(m[1])
+		switch v := vars[name]; {
 		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
 		case strings.Contains(v, "/"):
 			refs = append(refs, v)
@@ -275,7 +277,10 @@ func materialLoads(page []byte) (refs []string) {
 func (rd *Reader) loads(b *Body, refs []string) {
 	for _, ref := range refs {
 		u, _, err := b.URL.Resolve(ref)
-		if u = fromRoot(u); err != nil || !rd.o.Rules.AllowGuess(u, b.URL) || rd.o.Tired() {
+		if err != nil {
+			continue
+		}
+		if u = fromRoot(u); !rd.o.Rules.AllowGuess(u, b.URL) || rd.o.Tired() {
 			continue
 		}
 		c := admit.Candidate{

@@ -28,10 +28,10 @@ func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) int {
 	c.Guess = true
 	u := site.Canonical(string(c.URL))
 	c.Purpose = admit.Requisite
-	menu := false
 	if guessedPage(u) {
-		c.Purpose, menu = admit.Page, rd.doc.Format == relocate.Script
+		c.Purpose = admit.Page
 	}
+	menu := c.Purpose == admit.Page && rd.doc.Format == relocate.Script
 	if menu {
 		u = fromRoot(u)
 		c.URL = []byte(u.String())

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// A site by Doxygen, whose pages stand in a menu that is a script, comes whole with its search, stays in runs
+// that find the script unchanged, and loses what the menu loses.
+func TestMenuInScript(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	menu := `var menudata={children:[{text:"Files",url:"files.html"},{text:"Old",url:"old.html#x"}]}`
+	w.Set(home+"/", mirrortest.HTML("Home", `<script src=menudata.js></script><script src=search/searchdata.js></script>`))
+	w.Set(home+"/menudata.js", mirrortest.Page{Body: menu})
+	w.Set(home+"/search/searchdata.js", mirrortest.Page{
+		Body: `var indexSectionsWithContent={0:"ab"};var indexSectionNames={0:"all"};`,
+	})
+	for _, name := range []string{"/search/all_0.js", "/search/all_1.js"} {
+		w.Set(home+name, mirrortest.Page{Body: "var searchData=[]"})
+	}
+	w.Set(home+"/files.html", mirrortest.HTML("Files", `<a href=a_8h.html>a.h</a>`))
+	w.Set(home+"/a_8h.html", mirrortest.HTML("a.h", "a"))
+	w.Set(home+"/old.html", mirrortest.HTML("Old", "old"))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	want := []string{"files.html", "a_8h.html", "old.html", "search/all_0.js", "search/all_1.js"}
+	for run := 2; run <= 10; run++ {
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	}
+	tree := m.Tree()
+	for _, p := range want {
+		if tree[p] == "" {
+			t.Errorf("%s is not in the mirror", p)
+		}
+	}
+	w.Set(home+"/menudata.js", mirrortest.Page{Body: strings.Replace(menu, "old.html#x", "files.html", 1)})
+	w.Set(home+"/old.html", mirrortest.Status(404))
+	m.Run()
+	m.Run()
+	if tree := m.Tree(); tree["old.html"] != "" || tree["a_8h.html"] == "" {
+		t.Errorf("the mirror has %d files: old.html %q", len(tree), tree["old.html"])
+	}
+}
+
+// Scripts that name what is not there cost some requests, however much they name.
+func TestMenuThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	var pages strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&pages, "%q,", fmt.Sprintf("p%d.html", i))
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", `<script src=js/data.js></script><script src=js/searchdata.js></script>`))
+	w.Set(home+"/js/data.js", mirrortest.Page{Body: "var pages=[" + pages.String() + "]"})
+	w.Set(home+"/js/searchdata.js", mirrortest.Page{
+		Body: `var indexSectionsWithContent={0:"` + strings.Repeat("a", 2000) + `"};var indexSectionNames={0:"all"};`,
+	})
+	s := mirrortest.New(t, w, job()).Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if n := len(w.Requests()); n > 80 {
+		t.Errorf("%d requests\n%s", n, mirrortest.Text(s))
+	}
+}
+
+// A site that refuses a crawler after some pages is no complete first mirror; the next run says what it does
+// of what the mirror has.
+func TestWall(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	var links strings.Builder
+	for i := range 24 {
+		fmt.Fprintf(&links, "<a href=/p%d.html>%d</a>", i, i)
+		page := mirrortest.HTML(fmt.Sprint("Page ", i), strings.Repeat(fmt.Sprint("words of ", i, " "), 9))
+		if i >= 10 {
+			page = mirrortest.Status(403)
+		}
+		w.Set(fmt.Sprintf("%s/p%d.html", home, i), page)
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", links.String()))
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	wantVerdict(t, s, mirror.Gaps, true)
+	wantText(t, s, "the site refuses 14 URLs", "gives 11 files")
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
