@@ -185,10 +185,11 @@ func topKeys() []Key {
 			Name:    "scripts",
 			Type:    "true or false",
 			Example: "false",
-			Doc: "Follow strings in scripts that are plainly addresses of files, pages that menus in scripts " +
-				"list, and what the search of known generators of documentation loads (Doxygen, javadoc, " +
-				"rustdoc, mdBook, MkDocs, Dokka, gi-docgen, Haddock, Sphinx). In pages such a string is " +
-				"replaced when its target is in the mirror; script files stay byte for byte.",
+			Doc: "Follow strings in scripts, and values of data-* attributes, that are plainly addresses of " +
+				"files, pages that menus in scripts list, and what the search of known generators of " +
+				"documentation loads (Doxygen, javadoc, rustdoc, mdBook, MkDocs, Dokka, gi-docgen, Haddock, " +
+				"Sphinx). In pages such an address is replaced when its target is in the mirror; script " +
+				"files stay byte for byte.",
 			Risk: "true costs requests for strings that lead nowhere: at most 50 more than twice those " +
 				"that lead somewhere. A script that uses such a string for something else may break.",
 			field: func(j *Job) any { return &j.Scripts },

@@ -15,19 +15,20 @@
 // HTML: every attribute by which a browser loads or leads to a document, by element (a, area, base, link by
 // its rel, img with srcset, picture, source, track, audio, video, embed, object, param, iframe with srcdoc,
 // frame, script, input, form and formaction, ping, body and table backgrounds, cite, longdesc, html manifest,
-// applet), the usual data-src attributes of lazy images when their value looks like a file, meta refresh,
-// og:image and its like, SVG and MathML inside HTML, style attributes and elements. The content of noscript
-// and template is scanned. JSON-LD and other data blocks are text to this package. Scripts: the string
-// literals of inline scripts, import maps and event handlers that are plainly the addresses of files (kind
-// InScript): an http or https URL or a path of plain URL characters whose last segment ends in the extension
-// of something that pages are made of, which stands alone: joined to nothing, compared with nothing, no key.
-// Without such an extension a string may as well be a base that the script appends to, a route or the address
-// of a program. Of a script file the same, but only what does not depend on the page that loads it: absolute
-// and root-relative addresses, and the modules that it imports. These are Discovered and never replaced. CSS:
-// url() and src(), the strings of @import and image-set(). XML: the same elements by local name, xlink:href,
-// xml-stylesheet. Feeds: links of channel, items and entries, media, and the HTML inside descriptions.
-// Sitemaps: loc and its extensions. Web app manifests: icons, screenshots, start_url, scope, shortcuts.
-// ParseLinkHeader and ScanSitemap serve those who need no spans.
+// applet), the usual data-src attributes of lazy images when their value looks like a file, other data-*
+// attributes when they hold the address of a file (kind InScript), meta refresh, og:image and its like, SVG
+// and MathML inside HTML, style attributes and elements. The content of noscript and template is scanned.
+// JSON-LD and other data blocks are text to this package. Scripts: the string literals of inline scripts,
+// import maps and event handlers that are plainly the addresses of files (kind InScript): an http or https
+// URL or a path of plain URL characters whose last segment ends in the extension of something that pages are
+// made of, which stands alone: joined to nothing, compared with nothing, no key. Without such an extension a
+// string may as well be a base that the script appends to, a route or the address of a program. Of a script
+// file the same, but only what does not depend on the page that loads it: absolute and root-relative
+// addresses, and the modules that it imports. These are Discovered and never replaced. CSS: url() and src(),
+// the strings of @import and image-set(). XML: the same elements by local name, xlink:href, xml-stylesheet.
+// Feeds: links of channel, items and entries, media, and the HTML inside descriptions. Sitemaps: loc and its
+// extensions. Web app manifests: icons, screenshots, start_url, scope, shortcuts. ParseLinkHeader and
+// ScanSitemap serve those who need no spans.
 //
 // No links are: references of other schemes than http and https, fragments of the document itself, empty
 // references. A fragment is never part of a span, so it survives. Under a <base> a bare fragment does lead to

@@ -132,6 +132,10 @@ type attrSet uint64
 
 const _ = uint(64 - int(attrCount) - len(linkAttributes))
 
+// once are the attributes of which only the first one in a tag counts: the others have several names, or
+// their mere presence counts.
+const once = ^attrSet(1<<attrPaint | 1<<attrCrossorigin | 1<<attrEvent | 1<<attrForScript)
+
 // htmlScan is the state of one (possibly nested) HTML document.
 type htmlScan struct {
 	sc        *scanner
@@ -213,8 +217,10 @@ func (h *htmlScan) startTag(p int) int {
 			break
 		}
 		id := attrNames.of(a.hash, s[a.k0:a.k1])
-		if id == noAttr || (tag == noTag && !anywhere(id)) ||
-			(seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent) {
+		if id == noAttr && forScript(s[a.k0:a.k1]) {
+			id = attrForScript
+		}
+		if id == noAttr || (tag == noTag && !anywhere(id)) || (seen&(1<<id) != 0 && once&(1<<id) != 0) {
 			continue
 		}
 		seen |= 1 << id

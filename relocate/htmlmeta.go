@@ -230,6 +230,25 @@ func srcsetNext(s []byte, p int) (start, end, next int) {
 	return start, end, p
 }
 
+// forScript reports whether an attribute is one that only scripts read (HTML standard, section 3.2.6.6).
+func forScript(name []byte) bool {
+	return len(name) > len("data-") && equalFold(name[:len("data-")], "data-")
+}
+
+// dataNames reports whether a data-* attribute whose value looks like the address of a file holds one. An
+// address that says where it begins is one, but that of a page may as well be a key of that page. The others
+// are when the attribute is named for it by its last word.
+func dataNames(name []byte, shape refShape, page bool) bool {
+	var buf [foldMax]byte
+	switch string(fold(&buf, bytes.TrimSpace(name[bytes.LastIndexAny(name, "-_")+1:]))) {
+	case "src", "href":
+		return true
+	case "url", "json", "index", "image", "img":
+		return !page
+	}
+	return !page && (shape == shapeRooted || shape == shapeDotted)
+}
+
 // lazyURL reports whether the value of an attribute that only scripts read looks like the URL of a file: a
 // path with an extension and none of the characters of markup, JSON or text.
 func lazyURL(s []byte) bool {

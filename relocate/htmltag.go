@@ -9,7 +9,8 @@ func anywhere(id attrID) bool {
 	if id >= attrCount {
 		return linkAttributes[id-attrCount].on == anyTag
 	}
-	const ids attrSet = 1<<attrStyle | 1<<attrEvent | 1<<attrXlinkHref | 1<<attrPaint | 1<<attrSrcdoc
+	const ids attrSet = 1<<attrStyle | 1<<attrEvent | 1<<attrXlinkHref | 1<<attrPaint | 1<<attrSrcdoc |
+		1<<attrForScript
 	return ids&(1<<id) != 0
 }
 
@@ -167,6 +168,8 @@ func (t *tagLinks) attr(a *attr) {
 		if bytes.IndexByte(v.s, '(') >= 0 && !bytes.Contains(v.s, []byte("(#")) {
 			scanCSS(sc, sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
 		}
+	case attrForScript:
+		t.forScript(a)
 	case attrData:
 		if t.tag == tagObject {
 			t.url(a, t.frameKind())
@@ -204,6 +207,22 @@ func (t *tagLinks) listed(a *attr, l *linkAttribute) {
 	case lazySrcset:
 		t.srcset(a, true)
 	}
+}
+
+// forScript looks at the value of a data-* attribute as at a string of an inline script.
+func (t *tagLinks) forScript(a *attr) {
+	sc, written := t.h.sc, t.h.val(a)
+	if sc.in.NoScripts || len(written.s) > maxScriptURL || bytes.IndexByte(written.s, '.') < 0 {
+		return
+	}
+	m := sc.mark()
+	v := sc.attrText(written, false)
+	name := t.h.v.s[a.k0:]
+	name = name[:bytes.IndexByte(name, '=')]
+	if shape, ok := scriptURL(v.s); ok && dataNames(name, shape, isPage(v.s)) {
+		sc.url(v, InScript, t.h.attrCtx(a)|CtxJS, false)
+	}
+	sc.release(m, true)
 }
 
 func (t *tagLinks) href(a *attr) {

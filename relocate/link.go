@@ -68,7 +68,7 @@ const (
 	CtxJSON        Context = 1 << 8  // a JSON string
 	CtxXML         Context = 1 << 9  // XML, not HTML
 	CtxCDATA       Context = 1 << 10 // inside a CDATA section
-	// a string of a script: a path begins with a dot, or an import would take it for a package's name
+	// a string of a script or for one: a path begins with a dot, or an import would take it for a package's name
 	CtxJS Context = 1 << 11
 	// an applet's codebase: the directory of the class is written, without the class and its package
 	CtxDir Context = 1 << 12

@@ -97,7 +97,8 @@ const (
 	attrCode
 	attrCodebase
 	attrArchive
-	attrCount // the attributes of linkAttributes follow
+	attrForScript // data-* without a meaning of its own
+	attrCount     // the attributes of linkAttributes follow
 )
 
 var tagNames = newNames([]nameID[tagID]{

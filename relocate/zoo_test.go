@@ -48,6 +48,17 @@ var zoo = []struct {
 		`<div data-bg="b.jpg" data-background="#fff"></div><section data-background="s.png">` +
 			`<video data-poster="p.webp" data-bg="url(x.png)"></video>`, Requisite,
 		[]string{"/dir/b.jpg", "/dir/s.png", "/dir/p.webp"}},
+	{"search indexes of themes", HTML,
+		`<input data-offline-search-index-json-src="/i.1f.json" data-offline-search-base-href="/">` +
+			`<form data-json="https://zoo.test/s/index.json"><input DATA-SEARCH-INDEX=search.json data-index="3">`,
+		InScript, []string{"/i.1f.json", "https://zoo.test/s/index.json", "/dir/search.json"}},
+	{"other images for scripts", HTML,
+		`<div data-large_image="a.jpg" data-x='/b.png' data-y="../c.json" data-mfp-src="d.html" data-z=x/e.webp>`,
+		InScript, []string{"/dir/a.jpg", "/b.png", "/c.json", "/dir/d.html"}},
+	{"keys for scripts", HTML,
+		`<li data-path="a.html" data-identifier="/b.html" data-file="c.png" data-url="https://zoo.test/d.html"` +
+			` data-v="1.2.3" data-host="zoo.test" data-t="see a.png" data-o='{"a":"/b.png"}' data- data-e>`,
+		InScript, nil},
 	{"data-srcset", HTML, `<img data-srcset="l1.jpg 1x, l2.jpg 2x">`, Requisite,
 		[]string{"/dir/l1.jpg", "/dir/l2.jpg"}},
 	{"link stylesheet", HTML, `<link href="s.css" rel="StyleSheet">`, Requisite, []string{"/dir/s.css"}},
