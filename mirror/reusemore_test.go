@@ -4,7 +4,9 @@ package mirror_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,5 +205,35 @@ func TestReuseOfAPlaceThatHasNothing(t *testing.T) {
 	wantText(t, s, "has nothing under https://manual.example.net/v1/")
 	if s.Files != 35 {
 		t.Errorf("%d files\n%s", s.Files, mirrortest.Text(s))
+	}
+}
+
+// That one worker learns the robots rules while another looks at a URL does not get that URL requested.
+func TestReuseWhileRulesAreLearned(t *testing.T) {
+	w, m, _ := reuseWorld(t, "full")
+	m.Set("polite.connections", "16")
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Requests()
+	w.Hook(func(r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			time.Sleep(10 * time.Millisecond) // meanwhile the others look at theirs
+		}
+	})
+	var calls atomic.Int64
+	m.Now = func() time.Time {
+		if n := calls.Add(1); n < 100 && n%2 == 0 {
+			time.Sleep(20 * time.Millisecond) // that of a busy machine
+		}
+		return time.Now()
+	}
+	s := m.Run()
+	for _, r := range w.Requests() {
+		if strings.HasPrefix(r.URL, home+"/docs/") {
+			t.Errorf("%s was requested", r.URL)
+		}
+	}
+	if s.Reused != 33 {
+		t.Errorf("%d reused, want 33\n%s", s.Reused, mirrortest.Text(s))
 	}
 }

@@ -14,14 +14,11 @@ import (
 	"mirrord/store"
 )
 
-// fromReuse takes a URL from the mirror of another job; nil when that does not give it. down says that
-// nothing more is requested of its host in this run.
-func (x *Exchange) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*ledger.Finding, error) {
-	if !x.chain.Reuse.Covers(rec.URL) || x.traits.Sitemap(rec.ID) {
-		return nil, nil
-	}
-	_, known := x.motor.Origins.Rules(rec.URL)
-	if unknown := !known && !down; unknown || x.motor.Origins.Forbids(rec.URL) {
+// fromReuse takes a URL from the mirror of another job; nil when that does not give it, or may not yet: ready
+// says that the rules of its origin are known, or that nothing more is requested of its host in this run.
+func (x *Exchange) fromReuse(ctx context.Context, rec *store.Resource, ready bool) (*ledger.Finding, error) {
+	covers := x.chain.Reuse.Covers(rec.URL) && !x.traits.Sitemap(rec.ID)
+	if !covers || !ready || x.motor.Origins.Forbids(rec.URL) {
 		return nil, nil
 	}
 	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})

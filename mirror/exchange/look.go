@@ -22,7 +22,8 @@ func (x *Exchange) Look(
 ) (f Found, used bool, err error) {
 	u := rec.URL
 	down, entry, isDown := x.motor.Troubles.Down(u)
-	if f.Finding, err = x.fromReuse(ctx, rec, isDown); f.Finding != nil || err != nil {
+	rules, known := x.motor.Origins.Rules(u) // once: another worker may learn them in between
+	if f.Finding, err = x.fromReuse(ctx, rec, known || isDown); f.Finding != nil || err != nil {
 		return f, false, err
 	}
 	if until, waits := x.waits.Until(rec.ID, x.now()); waits {
@@ -56,7 +57,6 @@ func (x *Exchange) Look(
 		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
-	rules, known := x.motor.Origins.Rules(u)
 	if !known {
 		x.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
