@@ -32,6 +32,7 @@ const (
 	ruleLife        = time.Minute // a job's rule binds the others for so long after its last request
 	firstPenalty    = time.Second // gap after a first 429, 503 or broken connection
 	leastPenalty    = 50 * time.Millisecond
+	restLife        = 10 * time.Minute // a host that rests for so long has half of its penalty
 	// of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
 	crawlLife      = 23 * time.Hour
 	mostRetryAfter = 24 * time.Hour // a host that says more gets a request after a day
@@ -142,6 +143,7 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.host(name)
+	s.rest(now)
 	s.seen = now
 	if s.crawlSet.IsZero() {
 		s.crawlSet = now
@@ -343,6 +345,21 @@ func (s *host) learn(o Observation, p Politeness, now time.Time) {
 		s.base += (d - s.base) / 10 // what the host can do when it is well is believed soon
 	} else {
 		s.base += (d - s.base) / 200 // that it has become slow for good, only after hundreds of answers
+	}
+}
+
+// rest forgets a penalty with the time in which the host could have been requested and was not. Else what a
+// run met at its end would slow down the first requests of another one hours later.
+func (s *host) rest(now time.Time) {
+	if s.penalty == 0 || s.inFlight > 0 {
+		return
+	}
+	idle := now.Sub(later(later(s.seen, s.next), s.notBefore))
+	if idle < restLife {
+		return
+	}
+	if s.penalty >>= min(idle/restLife, 63); s.penalty < leastPenalty {
+		s.penalty = 0
 	}
 }
 

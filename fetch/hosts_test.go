@@ -153,6 +153,34 @@ func TestPenaltyGrowsAndShrinks(t *testing.T) {
 	}
 }
 
+// A host that rests loses half of its penalty in ten minutes. To wait for its turn is no rest.
+func TestPenaltyRests(t *testing.T) {
+	p := Politeness{Connections: 16, MaxDelay: 20 * time.Minute}
+	for _, c := range []struct {
+		retryAfter, idle, want time.Duration
+	}{
+		{0, 0, 1024 * time.Second},
+		{0, 9 * time.Minute, 1024 * time.Second},
+		{0, 10 * time.Minute, 512 * time.Second},
+		{0, 39 * time.Minute, 128 * time.Second},
+		{time.Hour, 0, 1024 * time.Second},
+		{time.Hour, 20 * time.Minute, 256 * time.Second},
+		{0, 200 * time.Hour, 0},
+	} {
+		var h Hosts
+		now := epoch
+		for range 11 {
+			at(t, &h, p, now, true, 0)
+			h.Release("h", p, now, Observation{Status: 503, RetryAfter: c.retryAfter})
+			_, now = h.Acquire("h", p, now)
+		}
+		at(t, &h, p, now.Add(c.idle), true, 0)
+		if got := h.Snapshot()[0].Penalty; got != c.want {
+			t.Errorf("after a wait of %v and %v more: penalty %v, want %v", c.retryAfter, c.idle, got, c.want)
+		}
+	}
+}
+
 func TestFailuresAtOnceAreOneSign(t *testing.T) {
 	var h Hosts
 	p := Politeness{Connections: 16}

@@ -43,8 +43,9 @@ func politeKeys() []Key {
 			Name:    "polite.max_delay",
 			Type:    "duration",
 			Example: `"5m"`,
-			Doc: "Bound of the gap that grows on errors, 429, 503 and slow answers. Crawl-delay and " +
-				"Retry-After are never shortened.",
+			Doc: "Bound of the gap that grows on errors, 429, 503 and slow answers, and shrinks with good " +
+				"answers and by half in ten minutes without requests. Crawl-delay and Retry-After are never " +
+				"shortened.",
 			field: func(j *Job) any { return &j.Polite.MaxDelay },
 		},
 		{
