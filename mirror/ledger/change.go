@@ -89,3 +89,9 @@ func (t Settled) Leave(id uint32) {
 	e.flags = e.flags&^fInSet | fMoved
 	t.urls.setTarget(id, 0)
 }
+
+// PutAside makes a URL one that is known and not in the mirror, until it is requested.
+func (t Settled) PutAside(id uint32) {
+	t.urls.at(id).flags &^= fInSet
+	t.urls.setTarget(id, 0)
+}

@@ -303,6 +303,14 @@ func (t *Table) Unsee(id uint32, s Seen) {
 	t.urls.at(id).seen &^= s
 }
 
+// BringBack makes a URL one that was in the mirror before this run, whatever the records say of runs that
+// were not published.
+func (t *Table) BringBack(id uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.urls.at(id).flags |= fInSet
+}
+
 // Record writes what became of a URL in a run. It returns what was known of it before, and what is now.
 func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	t.mu.Lock()

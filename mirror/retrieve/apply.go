@@ -33,6 +33,7 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	}
 	r.needed.note(&f.As)
 	defer r.needed.lock()()
+	r.held.compare(r.Table, &d.Resource)
 	was, now := r.Table.Record(&d.Resource, r.Recording())
 	late := now.Requisite() && !d.Requis
 	d.Requis = d.Requis || late

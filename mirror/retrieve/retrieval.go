@@ -39,6 +39,7 @@ type Retrieval struct {
 	advice  *spare.Advice
 	chain   source.Chain
 	lent    lending
+	held    unpublished
 	skips   skips // what the plan skipped
 	shapes  judge.Shapes
 	probes  []judge.ErrorPage // see probeSections

@@ -71,6 +71,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	}
 	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
+	check(r.held.begin(r))
 	r.exchange = r.newExchange()
 	check(r.lent.spread(ctx, r, workers))
 	s.hear = r.exchange.HearStored
@@ -193,6 +194,9 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	check(err)
 	check(r.openCircles(s.stage))
 	check(foldSessions(ctx, r, s.stage))
+	if !r.stopped() {
+		check(r.held.drop(r))
+	}
 }
 
 // isWanted reports whether a URL that no document names is one of the site.

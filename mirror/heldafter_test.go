@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// takenOver is a site of a hub whose domain was somebody else's for one run, which was held back.
+func takenOver(t *testing.T) (w *mirrortest.Web, m *mirrortest.Mirror) {
+	w = mirrortest.Start(t)
+	hub(w, 20)
+	m = mirrortest.New(t, w, job())
+	noon, begun := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), time.Now()
+	later := time.Duration(0)
+	m.Now = func() time.Time { later += time.Microsecond; return noon.Add(time.Since(begun) + later) }
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	w.Clear()
+	var links strings.Builder
+	for i := range 15 {
+		p := fmt.Sprintf("/sale%02d.html", i)
+		fmt.Fprintf(&links, "<a href=%q>buy %d</a>\n", p, i)
+		w.Set(home+p, mirrortest.HTML(fmt.Sprintf("Sale %d", i), fmt.Sprintf("<p>article %d", i)))
+	}
+	w.Set(home+"/", mirrortest.HTML("This domain is for sale", links.String()))
+	w.Set(home+"/page03.html", mirrortest.HTML("Sale 3", "<p>article 3"))
+	wantVerdict(t, m.Run(), mirror.Suspicious, false)
+	w.Clear()
+	w.Requests()
+	return w, m
+}
+
+// When the site is as it was before a run that was held back, nothing is requested that only that run found,
+// and nothing has changed.
+func TestHeldBackLeavesNothingBehind(t *testing.T) {
+	w, m := takenOver(t)
+	hub(w, 20)
+	for range 2 {
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	}
+	for u := range w.Asked() {
+		if strings.Contains(u, "/sale") {
+			t.Errorf("%s was requested", u)
+		}
+	}
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		last := 0
+		err := s.Records.Observations(func(o *store.Observation) error {
+			if last++; last > 1 && !o.Doubtful && len(o.Changed)+len(o.Entered)+len(o.Left) > 0 {
+				t.Errorf("run %d: %d changed, %d entered, %d left", o.Run, o.Changed.Len(), o.Entered.Len(),
+					o.Left.Len())
+			}
+			return nil
+		})
+		if err == nil {
+			err = s.Records.Resources(func(rec *store.Resource) error {
+				if rec.Recent != 0 {
+					t.Errorf("%s: changes %b of %d looks", rec.URL, rec.Recent, rec.Observed)
+				}
+				if rec.InSet && strings.Contains(rec.URL.Path(), "/sale") {
+					t.Errorf("%s is in the mirror", rec.URL)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What such a run found and the site still links to is requested, and published.
+func TestHeldBackAndStillLinked(t *testing.T) {
+	w, m := takenOver(t)
+	hub(w, 20)
+	w.Set(home+"/sale02.html", mirrortest.HTML("Sale 2", "<p>article 2"))
+	w.Set(home+"/page05.html", mirrortest.HTML("Page 5", "<p>text of 5 <a href=/sale02.html>sale</a>"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	asked := w.Asked()
+	if asked[home+"/sale02.html"] != 1 || asked[home+"/sale03.html"] != 0 {
+		t.Errorf("requests: %v", asked)
+	}
+	if _, ok := m.ByURL()[home+"/sale02.html"]; !ok {
+		t.Error("sale02.html is not published")
+	}
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		var last store.Observation
+		err := s.Records.Observations(func(o *store.Observation) error { last = *o; return nil })
+		if err != nil || last.Entered.Len() != 1 || last.Changed.Len() != 1 || last.Left.Len() != 0 {
+			t.Errorf("run %d: %d changed, %d entered, %d left, %v", last.Run, last.Changed.Len(),
+				last.Entered.Len(), last.Left.Len(), err)
+		}
+	})
+}
