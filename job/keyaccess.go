@@ -43,7 +43,8 @@ func accessKeys() []Key {
 			Example: "true",
 			Doc: "Keep cookies of the site until the end of the run. A URL that redirects to itself " +
 				"or in a circle and sets a cookie is requested once more with it: session and " +
-				"consent walls.",
+				"consent walls. Each run first requests an entry point of each host, and what it redirects to, " +
+				"for its cookies.",
 			Risk:  "A site may show other pages to a client that it recognises.",
 			field: func(j *Job) any { return &j.Auth.Cookies },
 		},

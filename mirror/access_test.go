@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,6 +93,61 @@ func TestCookies(t *testing.T) {
 		if got := m.Tree()["inner.html"]; got != c.want {
 			t.Errorf("%q: %q, want %q", c.lines, got, c.want)
 		}
+	}
+}
+
+// With auth.cookies no page is requested without the cookie that the entry point sets, or what it leads to:
+// not when the entry point is slow, and not in a run that goes on after an interruption.
+func TestCookieComesFirst(t *testing.T) {
+	w := mirrortest.Start(t)
+	var mu sync.Mutex
+	var bare []string
+	page := func(body string) mirrortest.Page {
+		return mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+			if _, err := r.Cookie("seen"); err != nil {
+				mu.Lock()
+				bare = append(bare, r.URL.Path)
+				mu.Unlock()
+			}
+			rw.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(rw, "<title>%s</title>%s", r.URL.Path, body)
+		}}
+	}
+	w.Set(home+"/", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("seen"); err != nil {
+			time.Sleep(50 * time.Millisecond)
+			http.Redirect(rw, r, "/enter", http.StatusFound)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(rw, "<title>Home</title>")
+		for i := range 20 {
+			fmt.Fprintf(rw, "<a href=/%d.html>%d</a>", i, i)
+		}
+	}})
+	w.Set(home+"/enter", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		http.SetCookie(rw, &http.Cookie{Name: "seen", Value: "yes", Path: "/"})
+		http.Redirect(rw, r, "/", http.StatusFound)
+	}})
+	for i := range 20 {
+		w.Set(fmt.Sprintf("%s/%d.html", home, i), page("text"))
+	}
+	m := mirrortest.New(t, w, job("auth.cookies = true"))
+	ctx, stop := context.WithCancel(t.Context())
+	w.Hook(func(r *http.Request) {
+		if r.URL.Path == "/7.html" {
+			stop()
+		}
+	})
+	if s, err := m.RunWith(ctx, func(*mirror.Options) {}); (err != nil) || (s.Verdict != mirror.Partial) {
+		t.Fatal(s, err)
+	}
+	w.Hook(nil)
+	for i := range 3 { // the first one goes on
+		wantVerdict(t, m.Run(), mirror.Complete, i == 0)
+	}
+	if len(bare) > 0 {
+		t.Errorf("requested without a cookie: %v", bare)
 	}
 }
 

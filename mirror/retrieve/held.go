@@ -24,6 +24,7 @@ const mostHeld = 8 << 20
 func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, err error) {
 	making := sourcingOf(r)
 	defer r.motor.WatchTail(r.Now)()
+	greet(ctx, r)
 	l := heldLook{
 		asker: making.asker(),
 		body:  making.heldBody,
