@@ -4,6 +4,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"mirrord/archive"
@@ -66,8 +67,8 @@ func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err 
 	return out, err
 }
 
-// redirected is what a redirect leads to, at the end of its chain.
-type redirected struct{ url, path, mime string }
+// redirected is what a redirect leads to, at the end of its chain, with the last fragment that one names.
+type redirected struct{ url, path, mime, part string }
 
 // eachRedirect calls f for each redirect of a version that leads to a resource of it, in the order of the
 // URLs.
@@ -78,14 +79,15 @@ func eachRedirect(s *store.Site, number int, f func(from site.URL, to *redirecte
 	}
 	type redirect struct {
 		from site.URL
+		part string
 		to   uint32 // number of a URL
 	}
 	var all []redirect
-	next := map[uint32]uint32{}
+	next := map[uint32]redirect{}
 	err = past.Resources(func(rec *store.Resource, here bool) error {
 		if here && isRedirect(rec) {
-			all = append(all, redirect{rec.URL, rec.Target - 1})
-			next[rec.ID] = rec.Target - 1
+			next[rec.ID] = redirect{rec.URL, rec.Fragment, rec.Target - 1}
+			all = append(all, next[rec.ID])
 		}
 		return nil
 	})
@@ -99,13 +101,13 @@ func eachRedirect(s *store.Site, number int, f func(from site.URL, to *redirecte
 			if !more {
 				break
 			}
-			all[i].to = to
+			all[i].to, all[i].part = to.to, cmp.Or(to.part, all[i].part)
 		}
 		ends[all[i].to] = nil
 	}
 	err = past.Resources(func(rec *store.Resource, here bool) error {
 		if _, wanted := ends[rec.ID]; wanted && here && rec.InSet {
-			ends[rec.ID] = &redirected{rec.URL.String(), rec.Path, rec.MIME}
+			ends[rec.ID] = &redirected{url: rec.URL.String(), path: rec.Path, mime: rec.MIME}
 		}
 		return nil
 	})
@@ -114,6 +116,7 @@ func eachRedirect(s *store.Site, number int, f func(from site.URL, to *redirecte
 	}
 	for _, r := range all {
 		if to := ends[r.to]; to != nil {
+			to.part = r.part
 			f(r.from, to)
 		}
 	}

@@ -312,7 +312,8 @@ func treeFolder(st *store.State, name string, tree *os.Root) (string, error) {
 	return folder, err
 }
 
-// endsOf are the redirects that a published version knows, each with the end of its chain.
+// endsOf are the redirects that a published version knows, each with the end of its chain, as in
+// space.Source.
 func endsOf(s *store.Site, tree *os.Root) (map[string]string, error) {
 	meta, err := phm.OpenMeta(tree.FS())
 	if err != nil {
@@ -320,7 +321,11 @@ func endsOf(s *store.Site, tree *os.Root) (map[string]string, error) {
 	}
 	ends := map[string]string{}
 	err = eachRedirect(s, max(meta.Version, 1), func(from site.URL, to *redirected) {
-		ends[from.String()] = to.url
+		end := to.url
+		if to.part != "" {
+			end += "#" + to.part
+		}
+		ends[from.String()] = end
 	})
 	if errors.Is(err, store.ErrNoVersion) {
 		err = nil // nothing but the tree is known

@@ -37,7 +37,7 @@ func newTwoSites(t *testing.T) *twoSites {
 			w.requests.Add(1)
 			switch body := page(r.URL.Path); {
 			case r.URL.Path == "/old":
-				http.Redirect(rw, r, "/new.html", http.StatusMovedPermanently)
+				http.Redirect(rw, r, "/new.html#part", http.StatusMovedPermanently)
 			case body == "":
 				http.NotFound(rw, r)
 			case strings.HasSuffix(r.URL.Path, ".png"):
@@ -114,7 +114,7 @@ func (w *twoSites) leads(page string, has ...string) {
 func TestSpaces(t *testing.T) {
 	w := newTwoSites(t)
 	w.run("a")
-	w.leads("@@a/index.html", w.b+"page.html#top", w.b+"none", "new.html")
+	w.leads("@@a/index.html", w.b+"page.html#top", w.b+"none", "new.html#part")
 	before := w.requests.Load()
 	st, err := store.OpenState(mustState(t, w.app), store.Options{})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestSpaces(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	w.leads("@@a/index.html", "../@@b/page.html#top", w.b+"none")
-	w.leads("@@b/page.html", "../@@a/index.html", "../@@a/new.html") // by a redirect
+	w.leads("@@b/page.html", "../@@a/index.html", "../@@a/new.html#part") // by a redirect
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestSpaceServed(t *testing.T) {
 		{"a.localhost", "/@@b/p.png", 200, "a picture"},
 		{"a.localhost", "/@@b/none", 404, ""},
 		{"a.localhost", "/@@c/index.html", 404, ""},
-		{"b.localhost", "/page.html", 200, `"../@@a/new.html"`},
+		{"b.localhost", "/page.html", 200, `"../@@a/new.html#part"`},
 		{"127.0.0.1", "/a/index.html", 200, `"../@@b/page.html#top"`},
 		{"127.0.0.1", "/@@b/page.html", 302, "/b/page.html"},
 		{"127.0.0.1", "/b/page.html", 200, `"../@@a/index.html"`},
@@ -339,7 +339,7 @@ func TestSpaceLast(t *testing.T) {
 	}
 	w.leads("@@a/index.html", "../@@b/"+copied+"#top")
 	depth := strings.Repeat("../", strings.Count(copied, "/")+1)
-	w.leads("@@b/"+copied, depth+"@@a/index.html", depth+"@@a/new.html")
+	w.leads("@@b/"+copied, depth+"@@a/index.html", depth+"@@a/new.html#part")
 
 	get := w.serve()
 	for _, tc := range []struct {

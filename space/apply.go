@@ -83,6 +83,13 @@ func (c *change) apply(ctx context.Context) error {
 // affected marks the documents of other mirrors that link to a URL that came, moved or left.
 func (c *change) affected() {
 	urls := moved(c.was.held, c.is.held)
+	for _, pair := range [][2]*mirror{{c.was, c.is}, {c.is, c.was}} {
+		for u, part := range pair[0].Parts {
+			if pair[1].Parts[u] != part {
+				urls = append(urls, c.seed.of(u))
+			}
+		}
+	}
 	if c.all || !slices.Equal(c.was.Places, c.is.Places) { // which mirror comes first may have changed too
 		both := map[uint64]bool{}
 		for _, x := range []heldIndex{c.was.held, c.is.held} {

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/url"
 	"path"
+	"strings"
 
 	"mirrord/phm"
 )
@@ -61,9 +62,11 @@ func (c *change) compare(ctx context.Context) (table []byte, all []held, err err
 		return nil, nil, err
 	}
 	ends := map[string]held{} // of redirects
+	parts := map[string]string{}
 	if c.src != nil {
 		for _, to := range c.src.Redirects {
-			ends[to] = held{}
+			end, _, _ := strings.Cut(to, "#")
+			ends[end] = held{}
 		}
 		for f, err := range c.withLast(c.sourceFiles()) {
 			if err == nil {
@@ -110,9 +113,15 @@ func (c *change) compare(ctx context.Context) (table []byte, all []held, err err
 			}
 		}
 		for from, to := range c.src.Redirects {
-			if h := ends[to]; h.path != 0 {
-				h.url = c.seed.of(from)
-				all = append(all, h)
+			end, part, _ := strings.Cut(to, "#")
+			h := ends[end]
+			if h.path == 0 {
+				continue
+			}
+			h.url = c.seed.of(from)
+			all = append(all, h)
+			if part != "" {
+				parts[from] = part
 			}
 		}
 	}
@@ -122,6 +131,7 @@ func (c *change) compare(ctx context.Context) (table []byte, all []held, err err
 			return nil, nil, err
 		}
 	}
+	c.is.Parts = parts
 	return table, sortHeld(all), nil
 }
 

@@ -55,6 +55,9 @@ type note struct {
 	Places  []string `json:"places"` // see narrowness
 	Files   int      `json:"files"`
 
+	// Parts are the fragments that redirects name, by the URL of the first of the chain.
+	Parts map[string]string `json:"parts,omitempty"`
+
 	Repair bool       `json:"repair,omitempty"`
 	Asked  bool       `json:"asked,omitempty"`  // Broken and Last are known
 	Broken []byte     `json:"broken,omitempty"` // hashes of the URLs that its site does not have any more

@@ -110,6 +110,7 @@ func (p *pages) outside(mirror string, f *phm.File, raw []byte, each func(u stri
 type Landing struct {
 	Mirror string `json:"mirror"`
 	Path   string `json:"path"`
+	part   string // the fragment that a redirect to it names, "" for none
 }
 
 func compareTargets(a, b Landing) int {
@@ -138,8 +139,12 @@ func (p *pages) relink(
 				failed = err
 			}
 			if ok {
-				to = append(to, t)
 				p.ref = relocate.Relative(p.ref[:0], self, MirrorFolder(t.Mirror)+"/"+t.Path)
+				if t.part != "" {
+					p.ref = append(append(p.ref, '#'), t.part...)
+				}
+				t.part = "" // one file, whatever part of it
+				to = append(to, t)
 				return p.ref, true, true
 			}
 		}

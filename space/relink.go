@@ -59,7 +59,7 @@ func (u *update) resolveFrom(owner, raw string, ofLast bool) (Landing, bool, err
 	if u.seed.of(f.Path) != at.path {
 		return Landing{}, false, fmt.Errorf("what the space knows of %s is of two versions", best.Name)
 	}
-	return Landing{Mirror: best.Name, Path: f.Path}, true, nil
+	return Landing{Mirror: best.Name, Path: f.Path, part: best.Parts[raw]}, true, nil
 }
 
 // placePage makes the file of a page of which the published file is from: the same, or one in which links

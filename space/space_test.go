@@ -230,17 +230,19 @@ func TestResolve(t *testing.T) {
 		w.redirects[n] = map[string]string{
 			"http://h.example/docs/a": w.urlOf(n, "index.html"),
 			"http://h.example/b":      w.urlOf(n, "index.html"),
+			"http://h.example/part":   w.urlOf(n, "index.html") + "#part",
 			"http://h.example/lost":   w.urlOf(n, "none.html"),
 		}
 	}
 	w.members["from"] = true
 	w.publish("from", map[string]string{
 		"index.html": page("http://h.example/docs/a", "http://h.example/b#c", "http://h.example/lost",
-			"mailto:x"),
+			"mailto:x", "http://h.example/part", "http://h.example/part#own"),
 	})
 	w.update()
 	got := w.files()["@@from/index.html"]
-	want := page("../@@deep/index.html", "../@@again/index.html#c", "http://h.example/lost", "mailto:x")
+	want := page("../@@deep/index.html", "../@@again/index.html#c", "http://h.example/lost", "mailto:x",
+		"../@@again/index.html#part", "../@@again/index.html#part")
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -254,7 +256,7 @@ func TestResolve(t *testing.T) {
 	}
 	o, err := Look(w.dir, "s", 5)
 	w.must(err)
-	if o.Links != 2 || o.Outside != 1 || o.Wanted[0] != (Count{"h.example", 1}) {
+	if o.Links != 4 || o.Outside != 1 || o.Wanted[0] != (Count{"h.example", 1}) {
 		t.Errorf("%+v", o)
 	}
 }

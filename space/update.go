@@ -32,7 +32,7 @@ type Member struct {
 type Source struct {
 	Tree      *os.Root          // stays what it is until Close
 	Folder    string            // the same, below the state
-	Redirects map[string]string // from a URL to that of the file at the end of the chain
+	Redirects map[string]string // from a URL to that of the file at the end of the chain, and a fragment
 	Close     func() error
 
 	// Gone lists the URLs that the site does not have any more, and Last finds the newest copies of such: see

@@ -283,10 +283,13 @@ func (w *world) want() map[string]string {
 			if strings.HasSuffix(p, ".html") {
 				for _, ref := range refs(body) {
 					u, frag, has := strings.Cut(ref, "#")
-					if to := w.leads(name, u); to != "" {
+					if to, part := w.leads(name, u); to != "" {
 						rel, _ := filepath.Rel(path.Dir("@@"+name+"/"+p), to)
 						rel = strings.ReplaceAll(rel, "%", "%25")
-						if has {
+						switch {
+						case part != "":
+							rel += "#" + part
+						case has:
 							rel += "#" + frag
 						}
 						body = strings.ReplaceAll(body, `"`+ref+`"`, `"`+rel+`"`)
@@ -299,33 +302,33 @@ func (w *world) want() map[string]string {
 	return out
 }
 
-// leads is where a link from a mirror leads; "" to the origin.
-func (w *world) leads(from, u string) (to string) {
+// leads is where a link from a mirror leads, and the fragment that a redirect names; "" to the origin.
+func (w *world) leads(from, u string) (to, part string) {
 	if !strings.HasPrefix(u, "http") {
-		return ""
+		return "", ""
 	}
 	narrow := -1
 	for _, name := range slices.Sorted(maps.Keys(w.sites)) {
 		if !w.members[name] {
 			continue
 		}
-		end := u
+		end, frag := u, ""
 		if r := w.redirects[name][u]; r != "" {
-			end = r
+			end, frag, _ = strings.Cut(r, "#")
 		}
 		for p := range w.sites[name].files {
 			if w.urlOf(name, p) != end {
 				continue
 			}
 			if name == from {
-				return ""
+				return "", ""
 			}
 			if n := narrowness(w.sites[name].places, u); n > narrow {
-				to, narrow = "@@"+name+"/"+p, n
+				to, part, narrow = "@@"+name+"/"+p, frag, n
 			}
 		}
 	}
-	return to
+	return to, part
 }
 
 // check compares the space with what it must have.
@@ -438,7 +441,7 @@ func walk(t *testing.T, seed uint64) {
 		case what == 1 && len(older) > 0 && w.sites[name] != nil: // back to some older state
 			w.publish(name, older[r.IntN(len(older))])
 		case what == 2 && w.sites[name] != nil:
-			end := []string{"a.html", "index.html"}[r.IntN(2)]
+			end := []string{"a.html", "index.html", "a.html#x", "index.html#y"}[r.IntN(4)]
 			w.redirects[name] = map[string]string{w.urlOf(name, "old"): w.urlOf(name, end)}
 			w.fresh = []string{name}
 		case what == 3 && w.sites[name] != nil:
