@@ -87,6 +87,7 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	if e, ok := errors.AsType[*Error](err); err != nil && (!ok || e.Field != FieldJobs) {
 		return nil, err
 	}
+	var unread []string // a directory, or what anybody may write: the status of the jobs says so
 	for _, path := range names {
 		name := strings.TrimSuffix(filepath.Base(path), scheduler.Suffix)
 		if !job.ValidName(name) {
@@ -94,7 +95,8 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 		}
 		t, err := ReadJobText(c.App, name)
 		if err != nil {
-			return nil, err
+			unread = append(unread, name)
+			continue
 		}
 		l.local[name], l.files[name] = t.Tag, t
 	}
@@ -123,6 +125,11 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", baseFile, err)
+	}
+	for _, name := range unread { // neither edited nor removed
+		if tag := l.base[name]; tag != "" && l.Cluster != nil {
+			l.local[name] = tag
+		}
 	}
 	var has JobSet
 	if l.Cluster != nil {

@@ -214,3 +214,51 @@ func TestClusterJobs(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 }
+
+// What cannot be read as a job file, such as a directory, is neither edited nor removed, and stops no other.
+func TestClusterJobsUnread(t *testing.T) {
+	shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	node := func(name string) *ClusterJobs {
+		x := testApp(t.TempDir())
+		x.Jobs = t.TempDir()
+		x.Log = slog.New(slog.DiscardHandler)
+		return &ClusterJobs{
+			App:    x,
+			Facts:  localFacts{store.SharedOf(shared)},
+			Node:   name,
+			Source: name == "a",
+		}
+	}
+	a, b := node("a"), node("b")
+	same := func(n *ClusterJobs, jobs string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			if now, _ := n.settle(t.Context()); now == nil || now.State != JobsSame || now.Error != "" {
+				t.Fatalf("%s: %+v", n.Node, now)
+			}
+		})
+		files, err := JobFiles(n.App.Jobs)
+		for i := range files {
+			files[i] = filepath.Base(files[i])
+		}
+		if got := strings.Join(files, " "); err != nil || got != jobs {
+			t.Errorf("%s: %s, %v, want %s", n.Node, got, err, jobs)
+		}
+	}
+	put(t, a.App.Jobs, "x.toml", "url = \"https://x.example/\"\n")
+	if err := os.Mkdir(filepath.Join(b.App.Jobs, "old.toml"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	same(a, "x.toml")
+	same(b, "old.toml x.toml")
+	if err := os.Chmod(filepath.Join(a.App.Jobs, "x.toml"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a.App.Jobs, "y.toml", "url = \"https://y.example/\"\n")
+	same(a, "x.toml y.toml")
+	same(b, "old.toml x.toml y.toml")
+}
