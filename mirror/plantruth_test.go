@@ -208,6 +208,22 @@ func planStates() []planState {
 	}
 }
 
+// The plan names the run that comes next, whatever is known of those before: a state of format 1 has no
+// observations.
+func TestPlanNamesTheNextRun(t *testing.T) {
+	f := newFolders(t, map[string]int{"old": 3})
+	m := mirrortest.New(t, f.w, job())
+	m.Run()
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		if err := s.Notes.CountRun(&store.Run{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if p := planOf(t, m); p.Run != 3 {
+		t.Errorf("run %d, want 3", p.Run)
+	}
+}
+
 // rollback publishes a version of a mirror again.
 func rollback(t *testing.T, m *mirrortest.Mirror, version int) {
 	t.Helper()

@@ -55,12 +55,24 @@ func (s *SiteNotes) CountRun(r *Run) error {
 
 // countRun gives a run the next number.
 func countRun(m *bucket, r *Run) error {
-	r.Number = 0
-	if v := m.Get(kRuns); len(v) == 8 {
-		r.Number = int(binary.BigEndian.Uint64(v))
-	}
-	r.Number++
+	r.Number = runsBegun(m) + 1
 	return m.Put(kRuns, seqKey(uint64(r.Number)))
+}
+
+func runsBegun(m *bucket) int {
+	if v := m.Get(kRuns); len(v) == 8 {
+		return int(binary.BigEndian.Uint64(v))
+	}
+	return 0
+}
+
+// Runs returns the number of the run that was begun last, 0 before the first.
+func (s *SiteNotes) Runs() (n int, err error) {
+	err = s.db.View(func(tx *transaction) error {
+		n = runsBegun(tx.Bucket(bMeta))
+		return nil
+	})
+	return n, err
 }
 
 // SetRun keeps what is known of the unfinished run; nil ends it.

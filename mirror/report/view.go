@@ -119,10 +119,9 @@ func (v *View) findRun() error {
 		v.run, v.begun = *state, true
 		return nil
 	}
-	return v.Site.Records.Observations(func(o *store.Observation) error {
-		v.run.Number = max(v.run.Number, o.Run+1)
-		return nil
-	})
+	n, err := v.Site.Notes.Runs()
+	v.run.Number = n + 1
+	return err
 }
 
 // load fills the table.

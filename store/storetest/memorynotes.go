@@ -58,6 +58,13 @@ func (m *MemoryNotes) CountRun(r *store.Run) error {
 	return nil
 }
 
+// Runs returns the number of the run that was begun last, 0 before the first.
+func (m *MemoryNotes) Runs() (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runs, nil
+}
+
 // SetRun keeps what is known of the unfinished run; nil ends it.
 func (m *MemoryNotes) SetRun(r *store.Run) error {
 	m.mu.Lock()

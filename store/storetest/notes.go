@@ -26,6 +26,7 @@ type unfinished interface {
 	Run() (*store.Run, error)
 	BeginRun(*store.Run) error
 	CountRun(*store.Run) error
+	Runs() (int, error)
 	SetRun(*store.Run) error
 	KeepRun(store.RunRecord) error
 	Rebuilt() (time.Time, error)
@@ -128,6 +129,9 @@ func notesRuns(t *testing.T, open openNotes) {
 	r := store.Run{Number: 99}
 	if err := n.CountRun(&r); err != nil || r.Number != 5 {
 		t.Errorf("run %d, %v; want 5", r.Number, err)
+	}
+	if got, err := again(t).Runs(); got != 5 || err != nil {
+		t.Errorf("%d runs were begun, %v; want 5", got, err)
 	}
 	if got, err := again(t).Run(); got != nil || err != nil {
 		t.Errorf("a run that was only counted: %+v, %v", got, err)
