@@ -47,6 +47,28 @@ func Statuses(a *App, now time.Time) ([]status.Job, error) {
 	return list, nil
 }
 
+// LeftMirrors are the mirrors on the disk that are none of some jobs, as when a job file was removed.
+func LeftMirrors(a *App, jobs []status.Job, now time.Time) ([]status.Job, error) {
+	st, ok, err := a.OpenState()
+	if err != nil || !ok {
+		return nil, err
+	}
+	defer st.Close()
+	list, err := statusOf(a, nil, st)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(left status.Job) bool {
+		return slices.ContainsFunc(jobs, func(j status.Job) bool { return j.Name == left.Name })
+	})
+	for i := range list {
+		if err := fill(&list[i], st, now); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 // statusOf says of each job file and each mirror what the records of runs know.
 func statusOf(a *App, files []scheduler.File, st *store.State) ([]status.Job, error) {
 	kept := scheduler.Store(noRecords{})

@@ -282,6 +282,8 @@ func TestDaemon(t *testing.T) {
 		"reload")
 	d.do(exitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "reload") // and again: it still is
 	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
+	d.do(exitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
+	d.do(exitOK, "there is no job file of this name", "status", "late")
 	d.do(exitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(exitOK, "complete", "run-now", "new") // without a word to the daemon

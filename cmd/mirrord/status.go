@@ -33,7 +33,7 @@ States: ok (also with known gaps); new (never ran); gaps (published, but some pa
 notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (its database or files of it are damaged); broken (the mirror cannot be read). What a job is doing stands beside it:
 running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 
-With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown; mirrors that have no job file are listed too.`,
+With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown. Mirrors that have no job file are listed too.`,
 		Example: `  mirrord status
   mirrord status samba --runs 20
   mirrord status --json | jq '.[] | select(.state != "ok")'`,
@@ -84,7 +84,15 @@ func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) (st
 		list, err := app.Statuses(a.app(), now)
 		return status.All{Jobs: list}, err
 	}
-	return all, clientError(err)
+	if err != nil {
+		return all, clientError(err)
+	}
+	left, err := app.LeftMirrors(a.app(), all.Jobs, now)
+	if err == nil { // otherwise this user may not read the state
+		all.Jobs = append(all.Jobs, left...)
+		slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all, nil
 }
 
 func jobStatus(
@@ -97,6 +105,11 @@ func jobStatus(
 	if errors.Is(err, app.ErrSilent) {
 		sayDisk(a)
 		return app.JobStatus(a.app(), name, now)
+	}
+	if errors.Is(err, control.ErrNotFound) {
+		if left, lerr := app.JobStatus(a.app(), name, now); lerr == nil && left.File == "" {
+			return left, nil
+		}
 	}
 	return j, clientError(err)
 }
