@@ -51,6 +51,12 @@ func testSite(state *atomic.Int32) http.Handler {
 // mirrored makes a mirror of a small site: two versions, and a run that is held back.
 func mirrored(t testing.TB) *app.App {
 	t.Helper()
+	return mirroredBy(t, status.VerdictComplete, status.VerdictComplete, status.VerdictSuspicious)
+}
+
+// mirroredBy makes a mirror by runs that end with these verdicts.
+func mirroredBy(t testing.TB, verdicts ...string) *app.App {
+	t.Helper()
 	var state atomic.Int32
 	srv := httptest.NewServer(testSite(&state))
 	t.Cleanup(srv.Close)
@@ -69,7 +75,7 @@ func mirrored(t testing.TB) *app.App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{status.VerdictComplete, status.VerdictComplete, status.VerdictSuspicious} {
+	for _, want := range verdicts {
 		state.Add(1)
 		sum, err := app.Run(t.Context(), a, j, app.RunOptions{})
 		if sum == nil || sum.Verdict.String() != want {
@@ -77,6 +83,18 @@ func mirrored(t testing.TB) *app.App {
 		}
 	}
 	return a
+}
+
+// Of one version nothing can have changed: the page does not ask since when.
+func TestOneVersion(t *testing.T) {
+	a := mirroredBy(t, status.VerdictComplete)
+	b := newBrowser(t, func(o *Options) { o.App = a })
+	b.daemon.jobs = []status.Job{{Name: "site", Version: 1}}
+	b.login(Read)
+	doc := parse(t, b.want(http.StatusOK, "1 version is kept", "/jobs/site/versions", nil))
+	if n := doc.Find("form[action$=diff]").Length(); n != 0 {
+		t.Errorf("%d forms for what changed", n)
+	}
 }
 
 // Versions, what differs between them, what is held back, why a URL is there, and the plan: as the commands
