@@ -74,19 +74,25 @@ func printImported(a *cli, name string, m *app.Imported) error {
 	a.printf("%s: %s, %d the same as before\n", count.Of(c.Records, "record"),
 		count.Of(c.Answers, "answer"), c.Revisit)
 	for _, x := range []struct {
-		n    int64
-		what string
+		n         int64
+		one, many string
 	}{
-		{int64(c.Other), "answers left out: to other requests than GET, or parts of bodies"},
-		{int64(c.Damaged), "damaged records left out"},
-		{int64(m.Unused), "URLs of the archive are outside of the job's scope, or unwanted by its rules"},
-		{int64(m.Lost), "answers left out, whose files are missing or have another size"},
-		{int64(m.Changed), "pages without an original (.orig): links that wget changed are taken back to the " +
-			"site's addresses by the names of the files, until the next run has the pages as they are"},
-		{m.Missing, "URLs that pages need or link to are not in the archive; the next run requests them"},
+		{int64(c.Other), "answer left out: to another request than GET, or a part of a body",
+			"answers left out: to other requests than GET, or parts of bodies"},
+		{int64(c.Damaged), "damaged record left out", "damaged records left out"},
+		{int64(m.Unused), "URL of the archive is outside of the job's scope, or unwanted by its rules",
+			"URLs of the archive are outside of the job's scope, or unwanted by its rules"},
+		{int64(m.Lost), "answer left out, whose file is missing or has another size",
+			"answers left out, whose files are missing or have another size"},
+		{int64(m.Changed), "page without an original (.orig): links that wget changed are taken back to the " +
+			"site's addresses by the names of the files, until the next run has the page as it is",
+			"pages without an original (.orig): links that wget changed are taken back to the site's " +
+				"addresses by the names of the files, until the next run has the pages as they are"},
+		{m.Missing, "URL that pages need or link to is not in the archive; the next run requests it",
+			"URLs that pages need or link to are not in the archive; the next run requests them"},
 	} {
 		if x.n > 0 {
-			a.printf("%d %s\n", x.n, x.what)
+			a.printf("%s\n", count.Of(x.n, x.one, x.many))
 		}
 	}
 	switch {

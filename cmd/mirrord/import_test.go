@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/app"
 	"mirrord/internal/demosite"
 	"mirrord/store"
 )
@@ -50,6 +51,24 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 			t.Errorf("version %s: %v", version, err)
 		}
 		os.RemoveAll(filepath.Join(state, "sites/copy"))
+	}
+}
+
+// What an import leaves out is said in the singular and in the plural.
+func TestImportCounts(t *testing.T) {
+	var out bytes.Buffer
+	a := &cli{env: env{stdout: &out}}
+	m := &app.Imported{Job: "x", Missing: 1, Unused: 2}
+	m.Counted.Damaged = 1
+	if err := printImported(a, "x.warc", m); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n1 damaged record left out\n", "\n2 URLs of the archive are", "\n1 URL that pages need or link to is not",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
 	}
 }
 
