@@ -64,10 +64,12 @@ type sums struct {
 }
 
 // sums returns them. That of a revisit's body is not one, nor that of a record in parts: the body is
-// elsewhere.
+// elsewhere. Revisits of wget name as that of their block the digest of nothing.
 func (r *Record) sums() (s sums) {
 	s.block, s.hasBlock = ParseSum(r.Header.Get("WARC-Block-Digest"))
-	if r.Type() != Revisit && !r.segment() {
+	if r.Type() == Revisit {
+		s.hasBlock = s.hasBlock && !s.block.isOf(nil)
+	} else if !r.segment() {
 		s.body, s.hasBody = ParseSum(r.Header.Get("WARC-Payload-Digest"))
 	}
 	return s

@@ -188,6 +188,9 @@ func TestForeignShapes(t *testing.T) {
 		foreign("WARC-Type: resource\r\nWARC-Target-URI: urn:x\r\nContent-Type: text/plain\r\n", "as it is"),
 		foreign("WARC-Type: revisit\r\nWARC-Target-URI: http://a.test/\r\n",
 			"HTTP/1.1 304 Not Modified\r\nETag: \"1\""),
+		// wget: the digest of the block is that of nothing
+		foreign("WARC-Type: revisit\r\nWARC-Target-URI: http://a.test/3\r\nWARC-Block-Digest: "+
+			"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n", page),
 		foreign("WARC-Type: revisit\r\nWARC-Target-URI: http://a.test/2\r\n", ""),
 		strings.Replace(foreign("WARC-Type: response\r\nWARC-Target-URI: http://d.test/\r\n", page+"x"), "WARC/1.0",
 			"WARC/0.18", 1),
@@ -227,6 +230,7 @@ func TestForeignShapes(t *testing.T) {
 			{kind: Response, url: "http://c.test/", head: chunkedHead, body: "body without chunks"},
 			{kind: Verbatim, url: "urn:x", body: "as it is"},
 			{kind: Revisit, url: "http://a.test/", head: "HTTP/1.1 304 Not Modified\r\nETag: \"1\""},
+			{kind: Revisit, url: "http://a.test/3", head: page},
 			{kind: Revisit, url: "http://a.test/2"},
 			{kind: Response, url: "http://d.test/", head: page, body: "x"},
 		} {
