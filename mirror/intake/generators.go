@@ -65,10 +65,30 @@ var loaders = []loader{
 		sign: "fetchJSON('index.json'",
 		also: []string{"index.json"},
 	},
-	{ // Doxygen before 1.9.2, see nextResults
+	{ // Doxygen up to 1.9.4, see nextResults
 		name: "search.js",
 		sign: `hexCode + '.html'`,
 		also: []string{"all_0.html", "nomatches.html"},
+	},
+	{ // the same, in its later versions
+		name: "search.js",
+		sign: `hexCode + this.extension`,
+		also: []string{"all_0.html", "nomatches.html"},
+	},
+	{ // the tree of contents of Doxygen
+		name:  "*navtree*.js",
+		sign:  ".png",
+		loads: regexp.MustCompile(`['"]((?:ftv2\w+|sync_o\w+)\.png)['"]`),
+	},
+	{ // what Doxygen unfolds in a page
+		name: "dynsections.js",
+		sign: "'open.png'",
+		also: []string{"open.png"},
+	},
+	{ // the menu of Erlang's documentation
+		name:  "flipmenu.js",
+		sign:  "flipImg_open",
+		loads: regexp.MustCompile(`= "(flip_\w+\.gif)"`),
 	},
 }
 
@@ -193,7 +213,7 @@ func pageLoads(b *Body) []string {
 
 var resultPage = regexp.MustCompile(`^([a-z]+)_([0-9a-f]{1,4})\.html$`)
 
-// nextResults returns the pages after a page of results of Doxygen before 1.9.2, which has one for each
+// nextResults returns the pages after a page of results of Doxygen before 1.9.5, which has one for each
 // letter of each section: that of the next letter, and after the first one of all the first ones of the
 // sections.
 func nextResults(name string) (refs []string) {
@@ -206,7 +226,7 @@ func nextResults(name string) (refs []string) {
 	if name == "all_0.html" {
 		for _, section := range []string{
 			"classes", "files", "functions", "variables", "typedefs", "enums", "enumvalues", "defines",
-			"groups", "pages", "namespaces",
+			"groups", "pages", "namespaces", "related",
 		} {
 			refs = append(refs, section+"_0.html")
 		}

@@ -81,6 +81,25 @@ var indexSectionLabels =
 			"search/all_0.html search/nomatches.html",
 		},
 		{
+			"the search of Doxygen 1.9.4", "search/search.js",
+			`function f() { resultsPage = this.resultsPath + '/' + n + '_' + hexCode + this.extension; }`,
+			"search/all_0.html search/nomatches.html",
+		},
+		{
+			"the images of Doxygen's tree", "eigen_navtree_hacks.js",
+			`function f() { n.html('<img src="'+relpath+'sync_on.png" title="'); src = node.relpath+"ftv2pnode.png" }`,
+			"ftv2pnode.png sync_on.png",
+		},
+		{
+			"what Doxygen unfolds", "dynsections.js", `function f() { $(img).attr('src',src.substring(0,8)+'open.png'); }`,
+			"open.png",
+		},
+		{
+			"the menu of Erlang", "js/flipmenu/flipmenu.js", `	flipImg_open   = "flip_open.gif";
+	flipImg_static = "flip_static.gif"; function f() {}`,
+			"js/flipmenu/flip_open.gif js/flipmenu/flip_static.gif",
+		},
+		{
 			"its results", "search/files_9.html", `<link rel=icon href=/i><meta name="generator" content="Doxygen 1.8.16"/><body class="SRPage">`,
 			"search/files_a.html",
 		},
