@@ -14,7 +14,7 @@ package relocate
 //	   UTF-16 with typography; data-bg, data-background, data-poster and their like
 //	6  style sheets and scripts without an encoding in that of the page; <base> in noscript, SVG and MathML;
 //	   pages that scripts of data name; loadIndex and loadScript; what documentation generators load
-//	7  data-* attributes that are not listed below
+//	7  data-* attributes that are not listed below; prefixes of import maps; more of documentation generators
 const ScanVersion = 7
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,

@@ -71,6 +71,7 @@ type scanner struct {
 
 	strings map[string]string // those of earlier documents
 
+	imports       importMap
 	outer, nested resolver
 
 	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
@@ -149,6 +150,7 @@ type htmlScan struct {
 	firstEdit int     // and edit
 	seen      attrSet // of the tag being read
 	inline    bool    // the script element being read holds a script
+	imports   bool    // it is an import map
 
 	base    []byte
 	baseSet bool
@@ -236,7 +238,7 @@ func (h *htmlScan) startTag(p int) int {
 	p = a.end
 	h.seen = seen
 	if tag == tagScript {
-		h.inline = h.inlineScript(mark)
+		h.inline, h.imports = h.inlineScript(mark)
 	}
 	if len(sc.attrs) > mark {
 		m := sc.mark()
@@ -318,7 +320,11 @@ func (h *htmlScan) content(tag tagID, p int) int {
 	case tag == tagTitle && h.top && sc.d.Title == "":
 		sc.title(h.v.sub(p, end), false)
 	case tag == tagScript && h.inline && h.foreign == 0 && h.ctx&(CtxXML|CtxCDATA) == 0:
-		scanScript(sc, sc.plainText(h.v.sub(p, end)), h.ctx|CtxJS, false)
+		text := sc.plainText(h.v.sub(p, end))
+		if h.imports {
+			sc.imports.read(text.s)
+		}
+		scanScript(sc, text, h.ctx|CtxJS, false)
 	}
 	sc.release(m, true)
 	return end

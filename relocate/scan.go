@@ -104,6 +104,7 @@ func (sc *scanner) run(raw []byte) {
 	sc.urlsBefore = 0
 	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again
 	sc.baseBytes = 0
+	sc.imports = sc.imports[:0]
 	sc.base, sc.baseSet, sc.sawEmpty, sc.lateFound = nil, false, false, false
 	sc.headEnd, sc.htmlEnd, sc.doctypeEnd, sc.metaAt = -1, -1, -1, -1
 

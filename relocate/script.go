@@ -301,12 +301,18 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 	if escaped {
 		v = textOfScript(j.sc, v)
 	}
-	if shape, ok := scriptURL(v.s); ok && j.stands(start-1, shape, isPage(v.s)) {
+	if shape, ok := scriptURL(v.s); ok {
+		base, rest := j.sc.imports.of(v.s)
 		kind := InScript
 		if j.external {
 			kind = Discovered
 		}
-		j.sc.url(v, kind, j.ctx|CtxJS, false)
+		switch stands, module := j.stands(start-1, shape, isPage(v.s)); {
+		case module && base != nil:
+			joinedLink(j.sc, v, base, rest, kind, j.ctx|CtxJS)
+		case stands:
+			j.sc.url(v, kind, j.ctx|CtxJS, false)
+		}
 	}
 	j.sc.release(m, true)
 }
@@ -314,31 +320,34 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 // inlineScript reports whether the script element whose attributes start at mark holds a script, or an import
 // map, which is nothing but strings and addresses (HTML standard, section 4.12.1.1, "prepare the script
 // element").
-func (h *htmlScan) inlineScript(mark int) bool {
+func (h *htmlScan) inlineScript(mark int) (inline, imports bool) {
 	if h.sc.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
-		return false
+		return false, false
 	}
 	var buf [foldMax]byte
 	if a := h.find(mark, attrType); a != nil {
 		name := fold(&buf, h.text(a))
 		if name == nil { // longer than any of these
-			return false
+			return false, false
 		}
 		switch string(name) {
-		case "", "text/javascript", "application/javascript", "module", "importmap", "application/x-javascript",
+		case "importmap":
+			return true, true
+		case "", "text/javascript", "application/javascript", "module", "application/x-javascript",
 			"text/x-javascript",
 			"application/ecmascript", "text/ecmascript", "application/x-ecmascript", "text/x-ecmascript",
 			"text/jscript", "text/livescript",
 			"text/javascript1.0", "text/javascript1.1", "text/javascript1.2", "text/javascript1.3",
 			"text/javascript1.4", "text/javascript1.5":
-			return true
+			return true, false
 		}
-		return false
+		return false, false
 	}
 	if a := h.find(mark, attrLanguage); a != nil {
 		name := fold(&buf, h.text(a))
-		return (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) ||
+		inline = (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) ||
 			string(name) == "jscript" || string(name) == "ecmascript"
+		return inline, false
 	}
-	return true
+	return true, false
 }

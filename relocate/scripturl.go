@@ -122,32 +122,31 @@ func hostLike(s []byte) bool {
 // against any page that loads it: only what is the same from all pages of the origin counts, and the modules
 // that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3). A script of
 // data lies where its site begins, as a rule, and lists pages from there: the menu of Doxygen, for example.
-// page says that the string is named like one.
-func (j *scriptScan) stands(quote int, shape refShape, page bool) bool {
+// page says that the string is named like one; module, that it names a module to import.
+func (j *scriptScan) stands(quote int, shape refShape, page bool) (ok, module bool) {
 	i := j.last(quote)
 	prev := j.at(i)
 	next := j.next()
 	follows := j.at(next)
 	switch follows {
 	case '+', '.', '[', '(', '`':
-		return false
+		return false, false
 	case '=', '!':
 		if j.at(next+1) == '=' {
-			return false
+			return false, false
 		}
 	case ':':
 		if prev == '{' || prev == ',' {
-			return false
+			return false, false
 		}
 	}
-	module := false // it names a module to import
-	loads := false  // something that loads a file is given it
+	loads := false // something that loads a file is given it
 	switch {
 	case prev == '+':
-		return false
+		return false, false
 	case prev == '=':
 		if b := j.at(i - 1); b == '=' || b == '!' || b == '+' {
-			return false
+			return false, false
 		}
 		switch string(j.word(j.last(i))) {
 		case "src", "href", "location", "poster", "data", "action":
@@ -164,7 +163,7 @@ func (j *scriptScan) stands(quote int, shape refShape, page bool) bool {
 		}
 	case prev == '[':
 		if k := j.last(i); k >= 0 && !j.operand(k) && follows == ']' { // a member: x["a.js"]
-			return false
+			return false, false
 		}
 	case prev == '(':
 		switch string(j.word(j.last(i))) {
@@ -172,10 +171,10 @@ func (j *scriptScan) stands(quote int, shape refShape, page bool) bool {
 			"replaceAll", "split", "search", "concat",
 			"require", "define", "Error", "log", "warn", "error", "alert",
 			"initNavTree": // of Doxygen: from the root of the site, to be looked up
-			return false
+			return false, false
 		case "register":
 			// a service worker would keep the files of one version and show them with those of the next
-			return false
+			return false, false
 		case "import":
 			module = true
 		case "fetch", "Worker", "SharedWorker", "importScripts", "addModule", "getJSON", "getScript", "get", "ajax",
@@ -188,18 +187,18 @@ func (j *scriptScan) stands(quote int, shape refShape, page bool) bool {
 		case "from", "import":
 			module = true
 		case "case":
-			return false
+			return false, false
 		}
 	}
 	switch {
 	case shape == shapeRooted, follows == ',' && j.importMeta(next+1):
-		return true
+		return true, module
 	case module:
-		return shape == shapeDotted
+		return shape == shapeDotted, true
 	case j.external:
-		return j.data && page
+		return j.data && page, false
 	}
-	return shape != shapeCode || loads
+	return shape != shapeCode || loads, false
 }
 
 // isPage reports whether the address of a file is that of a page, by its extension.
