@@ -99,7 +99,7 @@ func evolutionCommand(a *cli) *cobra.Command {
 		Long: `Show for every directory of a mirror, with all below it, how often and how much it changed from run to run:
   FOC    share of the runs in which it changed: estimated, and between which values with a chance of 90 %
   SEEN   runs of which it is known whether it changed
-  DOC    degree of change in these runs, mean and maximum
+  DOC    degree of change in the runs in which anything changed, mean and maximum
   EDITS  files and directories that came, went or changed
 
 What a run skipped is unobserved, not unchanged: what later runs find of it says when it may have changed. No site is

@@ -48,6 +48,7 @@ func (k KnownSite) foldedDirs(listings ledger.IDSet) (d *DirTable, live []bool) 
 	d = NewDirTable(k.Primary)
 	var files []uint32 // by number: of the mirror
 	var kept []bool    // by number: it holds something else, or something lies below it
+	var more []bool    // the same of all URLs, also of what is not in the mirror any more
 	urls := k.Table.Reader()
 	for id, s := range k.Table.All() {
 		if !s.Given() {
@@ -55,9 +56,11 @@ func (k KnownSite) foldedDirs(listings ledger.IDSet) (d *DirTable, live []bool) 
 		}
 		u := urls.URL(id)
 		n := d.Of(u)
-		if more := len(d.path) - len(files); more > 0 {
-			files, kept = append(files, make([]uint32, more)...), append(kept, make([]bool, more)...)
+		if add := len(d.path) - len(files); add > 0 {
+			files, kept = append(files, make([]uint32, add)...), append(kept, make([]bool, add)...)
+			more = append(more, make([]bool, add)...)
 		}
+		more[n] = more[n] || !isIndex(u)
 		if s.InSet() {
 			files[n]++
 			kept[n] = kept[n] || listings.Has(id) || !isIndex(u)
@@ -68,8 +71,10 @@ func (k KnownSite) foldedDirs(listings ledger.IDSet) (d *DirTable, live []bool) 
 		if live[n] = files[n] > 0 || kept[n]; live[n] {
 			kept[d.parent[n]] = true
 		}
+		more[d.parent[n]] = true
 		isHost := d.parent[n] == policy.Root && strings.HasPrefix(d.path[n], "@")
-		d.folded[n] = files[n] == 1 && !kept[n] && !isHost
+		only := files[n] == 1 || (files[n] == 0 && !more[n]) // a page that went was one before
+		d.folded[n] = only && !kept[n] && !isHost
 	}
 	return d, live
 }

@@ -59,12 +59,15 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 		home + "/docs/a/b/",
 		home + "/files/",
 		"https://cdn.example.org/",
+		home + "/posts/gone/", // not in the mirror any more
+		home + "/old/a.html",  // neither are these
+		home + "/old/",
 	}
 	want := []string{
 		"", "posts", "posts", "posts", "posts/two", "posts/three", "posts/three", "posts/four", "docs/a", "docs/a",
-		"files", "@cdn.example.org",
+		"files", "@cdn.example.org", "posts", "old", "old",
 	}
-	k, all := shelves(urls, map[string]bool{urls[4]: true})
+	k, all := shelves(urls, map[string]bool{urls[4]: true, urls[12]: true, urls[13]: true, urls[14]: true})
 	var listings ledger.IDSet
 	listings.Put(10, true)
 	d := k.ShownDirs(listings)
@@ -85,6 +88,9 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 	}
 	if _, ok := h.Dirs().Lookup("posts/one"); ok {
 		t.Error("a directory of one page is shown")
+	}
+	if _, ok := h.Dirs().Lookup("posts/gone"); ok {
+		t.Error("a page that went is shown as a directory")
 	}
 	if _, ok := h.Dirs().Lookup("posts/three"); !ok {
 		t.Error("a directory of two pages is not shown")
