@@ -237,3 +237,24 @@ func TestReuseWhileRulesAreLearned(t *testing.T) {
 		t.Errorf("%d reused, want 33\n%s", s.Reused, mirrortest.Text(s))
 	}
 }
+
+// A verification that was made while the clock was ahead by years does not hold for years.
+func TestReuseVerifiedByAWrongClock(t *testing.T) {
+	w, m, pages := reuseWorld(t, "full")
+	at := time.Now().AddDate(10, 0, 0)
+	m.Now = func() time.Time { return at }
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for i := range 30 {
+		p := fmt.Sprintf("/p%02d.html", i)
+		page := pages[p]
+		page.Body += "<!-- of the site -->"
+		w.Set(home+"/docs"+p, page)
+	}
+	at = at.AddDate(-10, 0, 0)
+	s := m.Run()
+	wantText(t, s, "was another file than the mirror of manual has")
+	if s.Reused != 0 {
+		t.Errorf("%d reused\n%s", s.Reused, mirrortest.Text(s))
+	}
+}

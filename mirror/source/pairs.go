@@ -51,7 +51,7 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 func KeepPair(st PairFacts, p store.PairRecord) error {
 	if !isDecided(&p) {
 		old, ok, err := st.LoadPair(p.Base1, p.Base2)
-		valid := ok && isDecided(&old) && p.Tested.Sub(old.Tested) <= hosts.TestedFor
+		valid := ok && isDecided(&old) && p.Tested.Sub(old.Tested).Abs() <= hosts.TestedFor
 		if err != nil || valid {
 			return err
 		}
@@ -64,7 +64,8 @@ func isDecided(p *store.PairRecord) bool {
 	return p.Mirrors || p.Level == hosts.Mismatch.String()
 }
 
-// isValid reports whether a test came to a decision and is not older than age.
+// isValid reports whether a test came to a decision and is not older than age, nor of a clock that was ahead
+// by more than that.
 func isValid(p *store.PairRecord, now time.Time, age time.Duration) bool {
-	return now.Sub(p.Tested) <= age && isDecided(p)
+	return now.Sub(p.Tested).Abs() <= age && isDecided(p)
 }

@@ -56,7 +56,7 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 		return last, err
 	}
 	there := last.Job == "" || slices.Contains(names, last.Job)
-	if there && f.Now().Sub(last.Searched) < findAgain {
+	if there && f.Now().Sub(last.Searched).Abs() < findAgain {
 		return last, f.Show()
 	}
 	found, err := f.find(ctx, names)
@@ -87,7 +87,7 @@ func (f *ReuseFinder) Show() error {
 	if err != nil {
 		return err
 	}
-	if old, ok := readFingerprints(had); ok && f.Now().Sub(old.made) < findAgain {
+	if old, ok := readFingerprints(had); ok && f.Now().Sub(old.made).Abs() < findAgain {
 		return nil
 	}
 	_, err = f.own()

@@ -39,7 +39,7 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 	if note := x.unusable(files, err, last, tooLong); note != "" {
 		return note, nil
 	}
-	if !known || x.o.Now().Sub(last.Verified) > reuseFor {
+	if !known || x.o.Now().Sub(last.Verified).Abs() > reuseFor { // a clock may have been wrong then
 		v, err := x.verify(ctx, files)
 		switch {
 		case err != nil: // the run ends
@@ -58,7 +58,7 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 		}
 		last = v.record
 	}
-	if now := x.o.Now(); last.Differs == "" && now.Sub(last.Used) >= 24*time.Hour {
+	if now := x.o.Now(); last.Differs == "" && now.Sub(last.Used).Abs() >= 24*time.Hour {
 		last.Used = now.UTC()
 	}
 	if err := keepReuse(x.o.Facts, last); err != nil {

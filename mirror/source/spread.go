@@ -78,7 +78,7 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 	now := s.x.o.Now()
 	for _, l := range s.all {
 		l.can = can
-		if b, ok := known[l.Base()]; ok && now.Before(b.Until) {
+		if b, ok := known[l.Base()]; ok && now.Before(b.Until) && b.Until.Sub(now) <= spreadBan {
 			l.leave(b.Why, true)
 		} else if p, ok, err := s.x.testOf(l.r); err != nil {
 			return "", nil, err
