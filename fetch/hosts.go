@@ -68,7 +68,7 @@ type Observation struct {
 	// until the end of the header: the body's time says more about its size than about the host's load
 	Duration   time.Duration
 	Status     int           // 0 when there was none
-	RetryAfter time.Duration // from the answer; 0 none
+	RetryAfter time.Duration // from an answer that says to come back later; 0 none
 	Err        error         // of Client.Do
 	Bytes      int64
 	Unused     bool // no request was made: the turn is given back
@@ -78,7 +78,10 @@ type Observation struct {
 func Observe(res *Result, err error) Observation {
 	o := Observation{Err: err}
 	if res != nil {
-		o.Duration, o.Status, o.RetryAfter, o.Bytes = res.ToHeader, res.Status, res.RetryAfter, res.Wire
+		o.Duration, o.Status, o.Bytes = res.ToHeader, res.Status, res.Wire
+		if TransientStatus(res.Status) { // beside a page, some servers say how long that is fresh
+			o.RetryAfter = res.RetryAfter
+		}
 	}
 	return o
 }

@@ -181,6 +181,19 @@ func TestPenaltyRests(t *testing.T) {
 	}
 }
 
+// A Retry-After binds the host when the answer says to come back later, not beside a page or a redirect.
+func TestRetryAfterOfPages(t *testing.T) {
+	for status, want := range map[int]time.Duration{
+		200: 0, 304: 0, 301: 0, 404: 0,
+		429: time.Hour, 503: time.Hour,
+	} {
+		res := &Result{Head: Head{Status: status}, RetryAfter: time.Hour, HasRetryAfter: true}
+		if got := Observe(res, nil).RetryAfter; got != want {
+			t.Errorf("status %d: %v, want %v", status, got, want)
+		}
+	}
+}
+
 func TestFailuresAtOnceAreOneSign(t *testing.T) {
 	var h Hosts
 	p := Politeness{Connections: 16}
