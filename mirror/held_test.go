@@ -81,6 +81,31 @@ func TestHeldBackAnswersOtherwise(t *testing.T) {
 	}
 }
 
+// Of a directory that moved, each page redirects to its new address, and nothing links to the old one.
+func TestHeldBackAfterAMove(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	var links strings.Builder
+	for i := range 20 {
+		from, to := fmt.Sprintf("%s/page%02d.html", home, i), fmt.Sprintf("/moved/%02d.html", i)
+		fmt.Fprintf(&links, "<a href=%q>%d</a>\n", to, i)
+		w.Set(home+to, w.Page(from))
+		w.Set(from, mirrortest.Page{Status: 301, Header: map[string]string{"Location": to}})
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	wantVerdict(t, m.Run(), mirror.Suspicious, false)
+	w.Requests()
+	s := m.Run()
+	wantVerdict(t, s, mirror.Suspicious, false)
+	if n := len(w.Requests()); n > 7 {
+		t.Errorf("%d requests\n%s", n, mirrortest.Text(s))
+	}
+	wantVerdict(t, m.Accept(), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
+
 // Accept publishes what was held back after looks as well, and then nothing is held back.
 func TestHeldBackAccepted(t *testing.T) {
 	w, m, later := heldBack(t)

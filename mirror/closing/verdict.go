@@ -258,7 +258,7 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 			}
 		}
 		for _, id := range x.Leave {
-			leaves[id] = cmp.Or(x.Why, "nothing in the mirror links to it any more")
+			leaves[id] = cmp.Or(x.Why, ledger.Unlinked)
 		}
 		for _, id := range x.Forget {
 			forget[id] = true

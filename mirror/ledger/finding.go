@@ -175,6 +175,9 @@ func (s *Counts) count(a Tally, n int64) {
 	}
 }
 
+// Unlinked is the reason of a resource, or redirect, that left the mirror because nothing leads to it.
+const Unlinked = "nothing in the mirror links to it any more"
+
 // Leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
 // changes. version is the one that the run works for. The body stays in the packs and in the history.
 func Leave(rec *store.Resource, version int) (room Room) {

@@ -9,6 +9,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/replica/text"
@@ -84,11 +85,11 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 }
 
 // leadsTo reports whether a redirect leads to where the record says. Of a target outside of the mirror only
-// that is known.
+// that is known; of a redirect to which nothing links any more, such as that of a page that moved, nothing.
 func (l *heldLook) leadsTo(rec *store.Resource, to site.URL) bool {
 	target, known, err := l.get(to)
 	if rec.Target == 0 {
-		return (err == nil) && (!known || !target.InSet)
+		return (err == nil) && (!known || !target.InSet || (rec.Reason == ledger.Unlinked))
 	}
 	return (err == nil) && known && (target.ID+1 == rec.Target)
 }
