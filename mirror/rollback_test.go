@@ -50,18 +50,20 @@ func (r *rolled) second() {
 	r.w.Remove(rolledOrigin + "/old.html")
 }
 
-func (r *rolled) back(number int) *mirror.Summary {
-	r.t.Helper()
-	var sum *mirror.Summary
-	withSite(r.t, r.m, func(st *store.State, s *store.Site) {
+func (r *rolled) back(number int) *mirror.Summary { return back(r.t, r.m, number) }
+
+// back rolls a mirror back.
+func back(t *testing.T, m *mirrortest.Mirror, number int) (sum *mirror.Summary) {
+	t.Helper()
+	withSite(t, m, func(st *store.State, s *store.Site) {
 		var err error
-		if sum, err = mirror.Rollback(r.t.Context(), mirror.Options{
-			Job:   r.m.Job,
+		if sum, err = mirror.Rollback(t.Context(), mirror.Options{
+			Job:   m.Job,
 			State: st,
 			Site:  s,
 			Hosts: newHosts(),
 		}, number); err != nil {
-			r.t.Fatal(err)
+			t.Fatal(err)
 		}
 	})
 	return sum

@@ -87,7 +87,7 @@ func Load(t testing.TB, file string) *Scenario {
 		case name == "":
 		case name == "job.toml":
 			s.jobs[version] = string(f.Data)
-		case strings.HasPrefix(name, "http://"):
+		case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 			if err := s.page(version, name, string(f.Data)); err != nil {
 				t.Fatalf("%s: section %q: %v", file, f.Name, err)
 			}

@@ -9,6 +9,7 @@
 package mirrortest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -134,10 +135,10 @@ func (w *Web) Asked() map[string]int {
 	return n
 }
 
-// hosts lists the hosts of the web.
-func (w *Web) has(host string) bool {
+// has reports whether an origin has pages.
+func (w *Web) has(origin string) bool {
 	for u := range w.pages {
-		if u == "*" || strings.HasPrefix(u, "http://"+host+"/") {
+		if u == "*" || strings.HasPrefix(u, origin+"/") {
 			return true
 		}
 	}
@@ -161,17 +162,17 @@ func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 // ServeHTTP answers with validators and conditional requests (RFC 9110 13). A host that the web does not have
 // is hung up on.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	url := "http://" + r.Host + r.URL.RequestURI()
-	if r.URL.Host != "" {
-		url = "http://" + r.URL.Host + r.URL.RequestURI()
-	}
-	host := strings.TrimPrefix(url[:strings.IndexByte(url[7:], '/')+7], "http://")
+	origin := "http://" + cmp.Or(r.URL.Host, r.Host)
 	w.mu.Lock()
+	if secure := "https" + origin[4:]; (r.TLS != nil) && w.has(secure) { // of a Fake
+		origin = secure
+	}
+	url := origin + r.URL.RequestURI()
 	page, ok := w.pages[url]
 	if !ok {
 		page, ok = w.pages["*"]
 	}
-	hook, known := w.hook, w.has(host)
+	hook, known := w.hook, w.has(origin)
 	w.mu.Unlock()
 	if hook != nil {
 		hook(r)

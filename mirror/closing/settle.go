@@ -5,7 +5,6 @@ package closing
 import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/publish"
-	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/spare"
 	"mirrord/store"
@@ -14,11 +13,15 @@ import (
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
 // decides what a complete run no longer reaches.
 func (c *Closing) settle(j *judge.Judgement) error {
-	c.Layout.Primary = render.Primary(c.Site.Trees, c.Live, c.Table.Settled(), c.Rules.Seeds)
+	again, err := findPrimary(c)
+	if err != nil {
+		return err
+	}
 	names, err := publish.AssignNames(c.naming())
 	if err != nil {
 		return err
 	}
+	names.Apart = append(names.Apart, again...)
 	c.shared = names.Shared
 	fold := c.folding()
 	if err := c.Site.Records.Fold(fold); err != nil {

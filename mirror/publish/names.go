@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"bytes"
 	"log/slog"
 
 	"mirrord/mirror/ledger"
@@ -53,12 +54,15 @@ func AssignNames(n Naming) (Names, error) {
 }
 
 // reserve reserves the mirror paths that are given, and returns the resources of the mirror that have none.
-// What has left comes last: it may have handed its path on.
+// What has left comes last: it may have handed its path on. So may what lies at the root although that is of
+// another origin now, see closing.findPrimary: it comes after the others, and has no claim once it has left.
 func (n *Naming) reserve(namer *phm.Namer) (fresh []uint32) {
 	t := n.Table
-	for _, inSet := range []bool{true, false} {
+	moved := n.moved()
+	for _, of := range [...]struct{ inSet, moved bool }{{true, false}, {true, true}, {false, false}} {
+		inSet := of.inSet
 		for id, s := range t.All() {
-			if s.InSet() != inSet {
+			if (s.InSet() != inSet) || (moved.Has(id) != of.moved) {
 				continue
 			}
 			if p := t.Path(id); p != "" {
@@ -77,4 +81,22 @@ func (n *Naming) reserve(namer *phm.Namer) (fresh []uint32) {
 		}
 	}
 	return fresh
+}
+
+// moved returns what lies at the root of the tree and is not of the origin whose files lie there.
+func (n *Naming) moved() (ids ledger.IDSet) {
+	var u []byte
+	root := []byte(n.Layout.Primary + "/")
+	for id, s := range n.Table.All() {
+		if !s.Given() || !s.HasPath() {
+			continue
+		}
+		if u = n.Table.AppendURL(u[:0], id); bytes.HasPrefix(u, root) {
+			continue
+		}
+		if p := n.Table.Path(id); (p != "") && (p[0] != '@') {
+			ids.Put(id, true)
+		}
+	}
+	return ids
 }
