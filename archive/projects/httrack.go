@@ -70,6 +70,9 @@ func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
 		if err != nil {
 			return t, fmt.Errorf("%s: entry %d, %.200q: %w", cacheName, i+1, entry.Name, err)
 		}
+		if strings.Contains(a.url, "#") && a.failed {
+			continue // HTTrack up to 3.49-4 requested it as it stands, and the site does not know it
+		}
 		if !ok {
 			t.Lost++
 			continue
@@ -130,6 +133,8 @@ type answer struct {
 	head []byte
 	body io.Reader
 	size int64
+
+	failed bool // with a status of 400 or more
 }
 
 func (a *answer) write(to *warc.Writer) error {
@@ -158,7 +163,12 @@ func readEntry(dir fs.FS, r io.ReaderAt, entry *zip.File) (a answer, ok bool, er
 		return a, false, err
 	}
 	m := warc.ParseMessage(append(raw, "\r\n"...))
-	a = answer{url: entry.Name, head: cleanHead(m), body: strings.NewReader("")}
+	a = answer{
+		url:    entry.Name,
+		head:   cleanHead(m),
+		body:   strings.NewReader(""),
+		failed: m.Status() >= 400,
+	}
 	if !strings.Contains(a.url, "://") {
 		a.url = "http://" + a.url
 	}

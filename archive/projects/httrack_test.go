@@ -45,6 +45,7 @@ func project(t *testing.T) fstest.MapFS {
 	const file = "HTTP/1.1 200 OK\nX-In-Cache: 0\n"
 	cached(t, z, "http://h.test/cut.png", file+"X-Size: 9\nX-Save: h.test/i.png\n", "")
 	cached(t, z, "http://h.test/evil", file+"X-Size: 4\nX-Save: ../../etc/passwd\n", "")
+	cached(t, z, "http://h.test/i.png#part", "HTTP/1.1 404 Not Found\nX-In-Cache: 1\nX-Size: 0\n", "")
 	cached(t, z, "http://h.test/old", "HTTP/1.1 301 Moved\nX-In-Cache: 0\nLocation: /\nX-Fil: /old\n", "")
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
