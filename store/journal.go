@@ -58,17 +58,6 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 			s.batch = nil
 		}
 	}()
-	buf = binary.AppendUvarint(buf, uint64(first))
-	buf = binary.AppendUvarint(buf, uint64(len(news)))
-	for i := range news {
-		n := &news[i]
-		if len(n.URL) > MaxURL {
-			return fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
-		}
-		buf = binread.AppendString(buf, n.URL)
-		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
-		buf = appendDepth(buf, n)
-	}
 	done, looked, err := s.looks.split(done)
 	if err != nil {
 		return err
@@ -76,34 +65,8 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	if err := s.gather.commit(done); err != nil {
 		return err
 	}
-	buf = binary.AppendUvarint(buf, uint64(len(done)))
-	var rec, targets []byte
-	for _, d := range done {
-		r, err := s.gather.committed(d)
-		if err != nil {
-			return err
-		}
-		buf = binread.AppendString(buf, d.URL.String())
-		rec = r.append(rec[:0])
-		buf = binary.AppendUvarint(buf, uint64(len(rec)))
-		buf = append(buf, rec...)
-		if !d.Linked {
-			buf = binary.AppendUvarint(buf, 0)
-			continue
-		}
-		targets = AppendTargets(targets[:0], d.Targets)
-		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
-		buf = append(buf, targets...)
-	}
-	bare := len(buf)
-	if !s.volatile {
-		buf = s.zip.append(buf, done)
-	}
-	if len(looked) > 0 && len(buf) == bare {
-		buf = append(buf, 0) // no heads
-	}
-	for i := range looked {
-		buf = looked[i].append(buf)
+	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
+		return err
 	}
 	num, size := s.packs.where()
 	if !s.volatile {
@@ -134,7 +97,57 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		return space(j, len(buf))
 	})
+	if err == nil && s.tail != nil {
+		s.tail.end = 0
+	}
 	return err
+}
+
+// appendBatch writes a batch, of results whose documents lie in the packs.
+func (s *Records) appendBatch(
+	buf []byte, first uint32, news []NewURL, done []*Done, looked []look,
+) ([]byte, error) {
+	buf = binary.AppendUvarint(buf, uint64(first))
+	buf = binary.AppendUvarint(buf, uint64(len(news)))
+	for i := range news {
+		n := &news[i]
+		if len(n.URL) > MaxURL {
+			return buf, fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
+		}
+		buf = binread.AppendString(buf, n.URL)
+		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
+		buf = appendDepth(buf, n)
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(done)))
+	var rec, targets []byte
+	for _, d := range done {
+		r, err := s.gather.committed(d)
+		if err != nil {
+			return buf, err
+		}
+		buf = binread.AppendString(buf, d.URL.String())
+		rec = r.append(rec[:0])
+		buf = binary.AppendUvarint(buf, uint64(len(rec)))
+		buf = append(buf, rec...)
+		if !d.Linked {
+			buf = binary.AppendUvarint(buf, 0)
+			continue
+		}
+		targets = AppendTargets(targets[:0], d.Targets)
+		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
+		buf = append(buf, targets...)
+	}
+	bare := len(buf)
+	if !s.volatile {
+		buf = s.zip.append(buf, done)
+	}
+	if len(looked) > 0 && len(buf) == bare {
+		buf = append(buf, 0) // no heads
+	}
+	for i := range looked {
+		buf = looked[i].append(buf)
+	}
+	return buf, nil
 }
 
 // space puts batches of nothing behind one of so many bytes. A leaf page of bbolt has two values at least and

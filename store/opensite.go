@@ -358,7 +358,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.syncFolder(); err != nil {
 		return err
 	}
-	if err := s.packs.begin(num, size); err != nil {
+	if err := s.Records.beginPacks(num, size); err != nil {
 		return err
 	}
 	if s.oneOff {

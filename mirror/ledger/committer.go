@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"net/http"
 	"time"
 
 	"mirrord/site"
@@ -10,20 +11,18 @@ import (
 )
 
 // A batch is committed when it is this old, its bodies have so many bytes, or it has so many results: what a
-// kill can cost, and the memory that results take.
+// loss of power can cost, and the memory that results take.
 const (
 	BatchItems = 2048
 	batchBytes = 8 << 20
 	batchAge   = 250 * time.Millisecond
 )
 
-// Where a commit takes a millisecond or less, a batch is only so many times as old as the commit before took,
-// and at most batchAge: a kill costs little more than what is under way, and commits a fiftieth of the time.
-// Where documents are packed it waits for a frame of them all the same: small frames take twice the room.
+// Between commits, results are noted when they are this old: a kill costs little more than what is under way.
+// Where documents are packed a note waits for a frame of them: small frames take twice the room.
 const (
-	agePerCommit = 50
-	leastAge     = 10 * time.Millisecond
-	batchFrame   = 256 << 10
+	noteAge   = 4 * time.Millisecond
+	noteFrame = 256 << 10
 )
 
 // waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk
@@ -37,6 +36,8 @@ type Journal interface {
 	Known() (uint32, error)
 	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer to.
 	Commit(first uint32, news []store.NewURL, done []*store.Done) error
+	// Note keeps results that come before a Commit in case that the process is killed.
+	Note(first uint32, news []store.NewURL, done []*store.Done) error
 }
 
 // CommitOptions say what a Committer works with. All fields but Large are needed.
@@ -44,10 +45,10 @@ type CommitOptions struct {
 	Table   *Table
 	Journal Journal
 	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
-	Large    int64
-	Unsynced bool         // Commit syncs nothing
-	Room     func() error // says why nothing more may be stored, four times a second and after each batch
-	Stop     func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+	Large  int64
+	Packed bool         // documents come in frames of many
+	Room   func() error // says why nothing more may be stored, four times a second and after each batch
+	Stop   func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
 }
 
 // Committer gathers results and makes them permanent in batches, in the order in which they come. After an
@@ -57,15 +58,17 @@ type Committer struct {
 	done  chan *store.Done
 	ended chan error
 
-	known  uint32 // numbers that the journal has; this and what follows is of the goroutine
-	batch  []*store.Done
-	bytes  int64 // of the bodies that came with it,
-	packed int64 // and of those that are documents
-	news   []store.NewURL
-	due    *time.Timer   // when the batch is as old as one may become
-	age    time.Duration // between two commits at least
-	last   time.Time     // when the last one began
-	err    error
+	known uint32 // numbers that the journal has; this and what follows is of the goroutine
+	batch []*store.Done
+	bytes int64 // of the bodies that came with it
+	news  []store.NewURL
+	due   *time.Timer // when the batch is as old as one may become
+	err   error
+
+	named  uint32        // numbers that are noted
+	fresh  []*store.Done // results of the batch that are not noted, of those that are worth it
+	packed int64         // bytes of their documents
+	note   *time.Timer   // when they are noted
 }
 
 // NewCommitter returns a committer that has yet to start.
@@ -93,9 +96,10 @@ func (c *Committer) Close() error {
 }
 
 func (c *Committer) work() error {
-	c.age = leastAge
-	c.due = time.NewTimer(0) // of an empty batch
+	c.named = c.known
+	c.due, c.note = time.NewTimer(0), time.NewTimer(0) // of an empty batch
 	defer c.due.Stop()
+	defer c.note.Stop()
 	look := time.NewTicker(batchAge) // one large body may fill the disk
 	defer look.Stop()
 	for {
@@ -105,57 +109,83 @@ func (c *Committer) work() error {
 				c.flush()
 				return c.err
 			}
-			frame := c.packed >= batchFrame
-			c.batch = append(c.batch, d)
-			if d.Outcome == site.Fetched {
-				c.bytes += d.Size
-				if d.Body == store.PackBody {
-					c.packed += d.Size
-				}
-			}
-			large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
-			switch {
-			case large || c.bytes >= batchBytes || len(c.batch) >= BatchItems:
-				c.flush()
-			case len(c.batch) == 1 || frame != (c.packed >= batchFrame):
-				c.due.Reset(c.wait())
-			}
+			c.take(d)
 		case <-c.due.C:
 			c.flush()
+		case <-c.note.C:
+			c.keep()
 		case <-look.C:
 			c.look()
 		}
 	}
 }
 
-// wait is how much older the batch may become, from its first result and from its first frame on.
-func (c *Committer) wait() time.Duration {
-	if !c.o.Unsynced && c.packed < batchFrame {
-		return batchAge
+// take adds a result to the batch.
+func (c *Committer) take(d *store.Done) {
+	if c.batch = append(c.batch, d); len(c.batch) == 1 {
+		c.due.Reset(batchAge)
 	}
-	if left := c.age - time.Since(c.last); left > 0 || len(c.batch) > 1 {
-		return max(left, 0)
+	if d.Outcome == site.Fetched {
+		c.bytes += d.Size
 	}
-	return leastAge // after a pause
+	large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
+	if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
+		c.flush()
+		return
+	}
+	if d.Outcome == site.Unchanged && d.Status != http.StatusOK { // it comes again without a body
+		return
+	}
+	waits := c.waits()
+	c.fresh = append(c.fresh, d)
+	if d.Outcome == site.Fetched && d.Body == store.PackBody {
+		c.packed += d.Size
+	}
+	if waits && !c.waits() {
+		c.note.Reset(noteAge)
+	}
+}
+
+// waits reports whether there is too little to note.
+func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.o.Packed && c.packed < noteFrame) }
+
+// keep notes what is fresh.
+func (c *Committer) keep() {
+	if c.err != nil || c.waits() {
+		return
+	}
+	c.news = c.o.Table.News(c.named, c.news[:0])
+	if c.err = c.o.Journal.Note(c.named, c.news, c.fresh); c.err != nil {
+		c.o.Stop(c.err)
+		return
+	}
+	c.named += uint32(len(c.news))
+	c.settled()
+}
+
+// settled forgets what was noted.
+func (c *Committer) settled() {
+	clear(c.fresh)
+	c.fresh, c.packed = c.fresh[:0], 0
 }
 
 // flush commits the batch.
 func (c *Committer) flush() {
-	c.bytes, c.packed = 0, 0
+	c.bytes = 0
+	c.settled()
 	if c.err != nil || len(c.batch) == 0 {
 		c.batch = c.batch[:0]
 		return
 	}
-	began := time.Now()
 	c.news = c.o.Table.News(c.known, c.news[:0])
 	if c.err = c.o.Journal.Commit(c.known, c.news, c.batch); c.err != nil {
 		c.o.Stop(c.err)
 		return
 	}
 	c.known += uint32(len(c.news))
+	c.named = c.known
 	clear(c.batch)
 	c.batch = c.batch[:0]
-	c.last, c.age = began, min(batchAge, max(leastAge, agePerCommit*time.Since(began)))
 	c.look()
 }
 

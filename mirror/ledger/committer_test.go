@@ -17,16 +17,22 @@ import (
 type journal struct {
 	known   uint32
 	batches []string
-	takes   time.Duration // each commit
+	notes   []string
 	err     error
 }
 
 func (j *journal) Known() (uint32, error) { return j.known, nil }
 
 func (j *journal) Commit(first uint32, news []store.NewURL, done []*store.Done) error {
-	time.Sleep(j.takes)
 	if j.err == nil {
 		j.batches = append(j.batches, fmt.Sprintf("%d+%d:%d", first, len(news), len(done)))
+	}
+	return j.err
+}
+
+func (j *journal) Note(first uint32, news []store.NewURL, done []*store.Done) error {
+	if j.err == nil {
+		j.notes = append(j.notes, fmt.Sprintf("%d+%d:%d", first, len(news), len(done)))
 	}
 	return j.err
 }
@@ -76,74 +82,51 @@ func TestCommitter(t *testing.T) {
 	})
 }
 
-// Where nothing is synced, a batch is as old as the commit before it allows, and no older than others are.
-func TestCommitterUnsynced(t *testing.T) {
+// What came between two commits is noted, once, with the URLs that are new: when it is a moment old, or where
+// documents are packed when a frame of them is full. What is as it was is not.
+func TestCommitterNotes(t *testing.T) {
 	for _, x := range []struct {
-		takes time.Duration
-		want  int // batches, of a result each millisecond for a second
+		packed  bool
+		size    int64 // of a document each 1.1 ms, for batchAge
+		outcome site.Outcome
+		want    string // the first notes
+		notes   int    // between two commits
 	}{
-		{0, 100},
-		{leastAge / agePerCommit, 100},
-		{time.Millisecond, 20},
+		{false, 100, site.Fetched, "[2+3:4 5+1:4 6+0:4]", 56},
+		{false, 0, site.Gone, "[2+3:4 5+1:4 6+0:4]", 56},
+		{false, 100, site.Unchanged, "[]", 0},
+		{true, noteFrame / 10, site.Fetched, "[2+3:14 5+1:14 6+0:14]", 16},
+		{true, 100, site.Fetched, "[]", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			j := &journal{takes: x.takes}
+			table := admitted(5)
+			j := &journal{known: 2}
 			c := NewCommitter(CommitOptions{
-				Table:    admitted(1),
-				Journal:  j,
-				Unsynced: true,
-				Room:     func() error { return nil },
-				Stop:     func(err error) { t.Error(err) },
-			})
-			c.Start()
-			for range 1000 {
-				time.Sleep(time.Millisecond)
-				c.Add(doneOf(0))
-			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-			if got := len(j.batches); got < x.want-2 || got > x.want+2 {
-				t.Errorf("%d batches when a commit takes %v, want some %d", got, x.takes, x.want)
-			}
-		})
-	}
-}
-
-// Where documents are packed a batch waits for a frame of them, and then it is as old as the commit before it
-// allows; with fewer documents it is as old as others are.
-func TestCommitterPacks(t *testing.T) {
-	for _, x := range []struct {
-		takes time.Duration
-		size  int64
-		want  int // batches, of a document each millisecond for a second
-	}{
-		{time.Millisecond, batchFrame / 8, 20},
-		{time.Millisecond, batchFrame / 100, 10},
-		{time.Millisecond, 100, 4},
-		{20 * time.Millisecond, batchFrame / 8, 4},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			j := &journal{takes: x.takes}
-			c := NewCommitter(CommitOptions{
-				Table:   admitted(1),
+				Table:   table,
 				Journal: j,
+				Packed:  x.packed,
 				Room:    func() error { return nil },
 				Stop:    func(err error) { t.Error(err) },
 			})
 			c.Start()
-			for range 1000 {
-				time.Sleep(time.Millisecond)
+			const every = 1100 * time.Microsecond // no two timers end at one instant
+			for n := time.Duration(0); n < batchAge; n += every {
 				d := doneOf(0)
-				d.Outcome, d.Body, d.Size = site.Fetched, store.PackBody, x.size
+				d.Outcome, d.Body, d.Size = x.outcome, store.PackBody, x.size
 				c.Add(d)
+				time.Sleep(every)
+				synctest.Wait()
+				if len(j.notes) == 1 && table.Len() == 5 {
+					table.Enter([]byte("http://h/new"), Named)
+				}
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
+			synctest.Wait()
+			if got := fmt.Sprint(j.notes[:min(3, len(j.notes))]); got != x.want || len(j.notes) != x.notes {
+				t.Errorf("packed %v, %d bytes, %v: %d notes, %s; want %d, %s", x.packed, x.size, x.outcome,
+					len(j.notes), got, x.notes, x.want)
 			}
-			if got := len(j.batches); got < x.want-2 || got > x.want+2 {
-				t.Errorf("%d batches of documents of %d bytes when a commit takes %v, want some %d", got, x.size,
-					x.takes, x.want)
+			if err := c.Close(); err != nil || len(j.batches) != 1 {
+				t.Errorf("batches %v, %v", j.batches, err)
 			}
 		})
 	}

@@ -172,12 +172,12 @@ func newAhead(r *Retrieval) *publish.Ahead {
 // newCommitter returns what writes findings to the disk. stop ends the run.
 func (r *Retrieval) newCommitter(stop func(error)) *ledger.Committer {
 	return ledger.NewCommitter(ledger.CommitOptions{
-		Table:    r.Table,
-		Journal:  r.Site.Records,
-		Large:    source.PartBytes,
-		Unsynced: r.Site.Volatile(),
-		Room:     r.room,
-		Stop:     stop,
+		Table:   r.Table,
+		Journal: r.Site.Records,
+		Large:   source.PartBytes,
+		Packed:  !r.Site.Volatile(),
+		Room:    r.room,
+		Stop:    stop,
 	})
 }
 
