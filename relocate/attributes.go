@@ -15,7 +15,8 @@ package relocate
 //	6  style sheets and scripts without an encoding in that of the page; <base> in noscript, SVG and MathML;
 //	   pages that scripts of data name; loadIndex and loadScript; what documentation generators load
 //	7  data-* attributes that are not listed below; prefixes of import maps; more of documentation generators
-const ScanVersion = 7
+//	8  what DocFX loads into its pages, more of documentation generators
+const ScanVersion = 8
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
 // raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.

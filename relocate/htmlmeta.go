@@ -11,7 +11,7 @@ import (
 // maxRobots bounds the robots metas that are kept.
 const maxRobots = 16
 
-// metaKinds are the names of metas whose content is a link.
+// metaKinds are the names and properties of metas whose content is a link.
 var metaKinds = map[string]Kind{
 	"og:image":                        Requisite,
 	"og:image:url":                    Requisite,
@@ -26,6 +26,8 @@ var metaKinds = map[string]Kind{
 	"msapplication-square150x150logo": Requisite,
 	"msapplication-square310x310logo": Requisite,
 	"msapplication-wide310x150logo":   Requisite,
+	"docfx:navrel":                    Frame, // tables of contents that DocFX loads into its pages
+	"docfx:tocrel":                    Frame,
 	"og:url":                          Reference,
 	"twitter:url":                     Reference,
 	"og:video":                        Reference,

@@ -174,6 +174,9 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 		`<script type=module>import a from "./a.js"; import("../b.js"); export * from '/c.mjs'; new URL("d.png", import.meta.url)</script>`, InScript, []string{"/dir/a.js", "/b.js", "/c.mjs", "/dir/d.png"}},
 	{"import map", HTML, `<script type=importmap>{"imports": {"lib/x.js": "./lib/x.js", "y": "/y.js"}}</script>`,
 		InScript, []string{"/dir/lib/x.js", "/y.js"}},
+	{"contents that DocFX loads", HTML,
+		`<meta property="docfx:navrel" content="../toc.html"><meta name="docfx:tocrel" content=toc><meta property="docfx:rel" content="../">`,
+		Frame, []string{"/toc.html", "/dir/toc"}},
 	{"prefixes of an import map", HTML,
 		`<script type=importmap>{"imports": {"t/": "/lib/", "t/a/": "./jsm/", "u/": "https://cdn.test/u/", "v": "/v/", "w/": null}}</script>` +
 			`<script type=module>import {A} from 't/a/c/O.js'; import("t/x.js"); import "u/y.mjs"; import "v/z.js"; import "w/z.js"; import "t/" + x; f("t/a.png")</script>`,

@@ -46,9 +46,9 @@ var loaders = []loader{
 		also: []string{"worker.js", "lunr.js", "search_index.json"},
 	},
 	{ // Dokka
-		name: "main.js",
-		sign: "scripts/pages.json",
-		also: []string{"pages.json"},
+		name:  "main.js",
+		sign:  "scripts/pages.json",
+		loads: regexp.MustCompile(`"scripts/((?:pages|navigation-pane)\.json)"`),
 	},
 	{ // Dokka, its table of contents
 		name: "navigation-loader.js",
@@ -74,6 +74,26 @@ var loaders = []loader{
 		name: "search.js",
 		sign: `hexCode + this.extension`,
 		also: []string{"all_0.html", "nomatches.html"},
+	},
+	{ // DocFX
+		name:  "docfx*.js",
+		sign:  "search-worker",
+		loads: regexp.MustCompile(`/(search-worker(?:\.min)?\.js)['"]`),
+	},
+	{ // its search
+		name:  "search-worker*.js",
+		sign:  "../index.json",
+		loads: regexp.MustCompile(`['"](\.\./[\w-]+\.json|lunr\.min\.js)['"]`),
+	},
+	{ // GitBook and HonKit, in the folder gitbook/gitbook-plugin-lunr
+		name: "search-lunr.js",
+		sign: "/search_index.json",
+		also: []string{"../../search_index.json"},
+	},
+	{ // bookdown, in the folder libs/gitbook-VERSION/js
+		name: "plugin-search.js",
+		sign: "/search_index.json",
+		also: []string{"../../../search_index.json"},
 	},
 	{ // the tree of contents of Doxygen
 		name:  "*navtree*.js",
@@ -191,24 +211,81 @@ const begins = 2048
 var (
 	dataAttribute = regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`)
 	configured    = regexp.MustCompile(`"(base|search)":\s*"([^"]*)"`)
+	quartoOffset  = regexp.MustCompile(`<meta name="?quarto:offset"? content="?([^">\s]*)`)
+	docfxContents = regexp.MustCompile(`<meta name="?docfx:(?:nav|toc)rel"? content="?([^">\s]*)\.html`)
+	mapped        = regexp.MustCompile(`\\"([^"\\]+)\.md\\":`)
+	leanPage      = regexp.MustCompile(`<link rel="?modulepreload"? href="?([^">\s]*\.md\.[\w-]+)\.lean\.js`)
 )
 
 // pageLoads returns what the scripts of a generator load on one of its pages, relative to the page.
 func pageLoads(b *Body) []string {
-	_, made, ok := bytes.Cut(b.Data[:min(len(b.Data), begins)], []byte(`name="generator"`))
-	if !ok {
-		return nil
-	}
-	made = made[:min(len(made), 100)]
+	made := generator(b.Data)
 	switch {
 	case bytes.Contains(made, []byte("rustdoc")):
 		return rustdocLoads(b.Data)
 	case bytes.Contains(made, []byte("mkdocs-material")):
 		return materialLoads(b.Data)
+	case bytes.Contains(made, []byte("quarto-")):
+		return within(b.Data, quartoOffset, "search.json")
+	case bytes.Contains(made, []byte("VitePress")):
+		return vitepressLoads(b.Data)
+	case bytes.Contains(b.Data[:min(len(b.Data), begins)], []byte("docfx:")):
+		return within(b.Data, docfxContents, ".json")
 	case bytes.Contains(made, []byte("Doxygen")) && path.Base(path.Dir(b.URL.Path())) == "search":
 		return nextResults(path.Base(b.URL.Path()))
 	}
 	return nil
+}
+
+// generator returns the begin of what names the generator of a page.
+func generator(page []byte) []byte {
+	page = page[:min(len(page), begins)]
+	_, made, ok := bytes.Cut(page, []byte(`name="generator"`))
+	if !ok { // some sites are minified
+		_, made, _ = bytes.Cut(page, []byte(`name=generator`))
+	}
+	return made[:min(len(made), 100)]
+}
+
+// within returns the first groups of the first matches in the head of a page, each with more behind it.
+func within(page []byte, re *regexp.Regexp, more string) (refs []string) {
+	const head = 64 << 10
+	for _, m := range re.FindAllSubmatch(page[:min(len(page), head)], 2) {
+		refs = append(refs, html.UnescapeString(string(m[1]))+more)
+	}
+	return refs
+}
+
+// vitepressLoads are the script of a page of VitePress that has its text, which is loaded when a link leads
+// there, and on the first page those of the other pages that the site has: some themes list them by scripts.
+// A map has their names in lower case with "_" for each slash. Without ".html" a guess would be no page.
+func vitepressLoads(page []byte) []string {
+	refs := within(page, leanPage, ".js")
+	if len(refs) == 0 || !strings.Contains(refs[0], "/index.md.") ||
+		bytes.Contains(page, []byte(`\"cleanUrls\":true`)) {
+		return refs
+	}
+	_, names, _ := bytes.Cut(page, []byte("__VP_HASH_MAP__=JSON.parse("))
+	names, _, _ = bytes.Cut(names, []byte("</script>"))
+	names, _, _ = bytes.Cut(names, []byte("}"))
+	escape := strings.NewReplacer("_", "/", "%", "%25", "#", "%23", "?", "%3F")
+	for _, m := range mapped.FindAllSubmatch(names, mostLoads) {
+		if name := "./" + escape.Replace(string(m[1])); path.Base(name) != "index" {
+			refs = append(refs, name+".html")
+		}
+	}
+	return refs
+}
+
+// bookStyle reports whether an address is that of a style which a page of GitBook or HonKit lists for all
+// formats of a book. The styles that the book has are links of the page.
+func bookStyle(u site.URL, page []byte) bool {
+	dir, name := path.Split(u.Path())
+	if path.Ext(name) != ".css" || path.Base(dir) != "styles" {
+		return false
+	}
+	made := generator(page)
+	return bytes.Contains(made, []byte("GitBook")) || bytes.Contains(made, []byte("HonKit"))
 }
 
 var resultPage = regexp.MustCompile(`^([a-z]+)_([0-9a-f]{1,4})\.html$`)
@@ -280,7 +357,7 @@ func rustdocLoads(page []byte) (refs []string) {
 func materialLoads(page []byte) (refs []string) {
 	_, config, ok := bytes.Cut(page, []byte(`id="__config"`))
 	if !ok {
-		return nil
+		_, config, _ = bytes.Cut(page, []byte(`id=__config `))
 	}
 	config, _, _ = bytes.Cut(config, []byte("</script>"))
 	for _, m := range configured.FindAllSubmatch(config, 2) {

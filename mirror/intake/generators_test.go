@@ -43,6 +43,11 @@ script.src = path_to_root + 'searchindex-89ef.js'; searchindex = null;`,
 			"search/worker.js search/lunr.js search/search_index.json",
 		},
 		{
+			"Dokka 1.4.32", "api/scripts/main.js",
+			`function(){fetch(xs("scripts/navigation-pane.json"))} function(){fetch(xs("scripts/pages.json"))}`,
+			"api/scripts/navigation-pane.json api/scripts/pages.json",
+		},
+		{
 			"Dokka", "scripts/navigation-loader.js", `fetch(pathToRoot + "navigation.html").then(r => r.text())`,
 			"navigation.html",
 		},
@@ -162,6 +167,75 @@ var SYNCONMSG = 'click';`,
 				`{"base": "x"}`,
 			"assets/w.min.js search/search_index.json",
 		},
+		{
+			"Quarto", "a/b.html",
+			`<meta name="generator" content="quarto-1.3.433"><link rel=icon href=/i><meta name="quarto:offset" content="../">`,
+			"search.json",
+		},
+		{
+			"VitePress", "guide/a.html",
+			`<meta name="generator" content="VitePress v1.5.0"><link rel=icon href=/i>` +
+				`<link rel="modulepreload" href="/assets/guide_a.md.BlA5-cEX.lean.js">`,
+			"assets/guide_a.md.BlA5-cEX.js",
+		},
+		{
+			"the first page of VitePress", "docs/index.html",
+			`<meta name="generator" content="VitePress v1.5.0"><link rel=icon href=/i>` +
+				`<link rel="modulepreload" href="/docs/assets/index.md.BlA5.lean.js"><script>` +
+				`window.__VP_HASH_MAP__=JSON.parse("{\"98. a#b.md\":\"D2\",\"guide_a.md\":\"f2\",\"index.md\":\"f3\",\"guide_index.md\":\"f4\"}");` +
+				`window.__VP_SITE_DATA__=JSON.parse("{\"x.md\":\"y\"}")</script>`,
+			"docs/98.%20a%23b.html docs/assets/index.md.BlA5.js docs/guide/a.html",
+		},
+		{
+			"VitePress without .html", "docs/index.html",
+			`<meta name="generator" content="VitePress v1.5.0"><link rel=icon href=/i>` +
+				`<link rel="modulepreload" href="/docs/assets/index.md.BlA5.lean.js"><script>` +
+				`window.__VP_HASH_MAP__=JSON.parse("{\"guide_a.md\":\"f2\"}");window.__VP_SITE_DATA__=JSON.parse("{\"cleanUrls\":true}")</script>`,
+			"docs/assets/index.md.BlA5.js",
+		},
+		{
+			"DocFX with contents in JSON", "api/a.html",
+			`<meta name="docfx:navrel" content="../toc.html"><meta name="docfx:tocrel" content="toc.html"><link rel=icon href=/i>`,
+			"toc.json api/toc.json",
+		},
+		{
+			"its search", "public/docfx.min.js", `function f(){new Worker(t+"public/search-worker.min.js",{type:"module"})}`,
+			"public/search-worker.min.js",
+		},
+		{
+			"the index of its search", "public/search-worker.min.js", `async function n(){let i=await fetch("../index.json")}`,
+			"index.json",
+		},
+		{
+			"an older one", "styles/search-worker.js", `(function () { importScripts('lunr.min.js');
+  stopWordsRequest.open('GET', '../search-stopwords.json'); searchDataRequest.open('GET', '../index.json');`,
+			"styles/lunr.min.js search-stopwords.json index.json",
+		},
+		{
+			"GitBook", "book/gitbook/gitbook-plugin-lunr/search-lunr.js",
+			`function f() { $.getJSON(gitbook.state.basePath+'/search_index.json') }`, "book/search_index.json",
+		},
+		{
+			"bookdown", "libs/gitbook-2.6.7/js/plugin-search.js",
+			`function f() { return $.getJSON(gitbook.state.basePath+"/search_index.json") }`, "search_index.json",
+		},
+		{
+			"styles of GitBook", "a/b.html",
+			`<meta name="generator" content="GitBook 3.2.3"><link rel=icon href=/i>` +
+				`<script>f({"styles":{"website":"styles/website.css","pdf":"styles/pdf.css"}, "x": "y/z.png"})</script>`,
+			"a/y/z.png",
+		},
+		{
+			"Material for MkDocs, minified", "guide/a/index.html",
+			`<meta name=generator content="mkdocs-1.6.1, mkdocs-material-9.7.0"><link rel=icon href=/i>` +
+				`<script id=__config type=application/json>{"base": "../..", "search": "../../assets/w.min.js"}</script>`,
+			"assets/w.min.js search/search_index.json",
+		},
+		{
+			"Quarto, minified", "a/b.html",
+			`<meta name=generator content=quarto-1.3.433><link rel=icon href=/i><meta name=quarto:offset content=../>`,
+			"search.json",
+		},
 		{"a page of Doxygen", "functions_b.html", `<link rel=icon href=/i><meta name="generator" content="Doxygen 1.9"/>`, ""},
 		{"a page about rustdoc", "a.html", `<p>rustdoc-vars</p><link rel=icon href=/i>`, ""},
 	} {
@@ -178,7 +252,7 @@ var SYNCONMSG = 'click';`,
 			want[i] = "guess " + kind + " https://e.org/" + ref
 		}
 		got := slices.DeleteFunc(found(NewReader(options(t, "")).Read(&b)),
-			func(s string) bool { return s == "requisite https://e.org/i" })
+			func(s string) bool { return !strings.Contains(s, "guess ") || strings.HasPrefix(s, "[") })
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(slices.Compact(got), slices.Compact(want)) {

@@ -37,6 +37,9 @@ func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) int {
 		c.URL = []byte(u.String())
 	}
 	switch {
+	case bookStyle(u, b.Data):
+		c.Follow = false
+		return n
 	case menu && rd.o.Rules.AllowGuess(u, b.URL) && !rd.o.Tired():
 		return n
 	case n == docGuesses:
