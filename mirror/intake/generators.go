@@ -137,7 +137,38 @@ func scriptLoads(b *Body) (refs []string) {
 	if name == "searchdata.js" {
 		refs = append(refs, sections(b.Data)...)
 	}
+	if ok, _ := path.Match("runtime~main*.js", name); ok {
+		refs = append(refs, chunks(b.Data)...)
+	}
 	return append(refs, branches(b.Data, name)...)
+}
+
+var (
+	// in a script by webpack: "assets/js/"+({1:"name"}[e]||e)+"."+{1:"digest",2:"digest"}[e]+".js"
+	chunkNames = regexp.MustCompile(
+		`"([\w./-]+/)"\+\(\{([^{}]*)\}\[\w+\]\|\|\w+\)\+"\."\+\{([^{}]*)\}\[\w+\]\+"(\.js)"`)
+	chunkName  = regexp.MustCompile(`(\w+):"([\w~.-]+)"`)
+	publicPath = regexp.MustCompile(`\.p="([^"]*/)"`)
+)
+
+// chunks returns the scripts of the pages of Docusaurus, each of which loads its own when it is opened.
+func chunks(runtime []byte) (refs []string) {
+	at, found := publicPath.FindSubmatch(runtime), chunkNames.FindSubmatch(runtime)
+	if at == nil || found == nil {
+		return nil
+	}
+	names := map[string]string{}
+	for _, m := range chunkName.FindAllSubmatch(found[2], mostLoads) {
+		names[string(m[1])] = string(m[2])
+	}
+	for _, m := range chunkName.FindAllSubmatch(found[3], mostLoads) {
+		name, ok := names[string(m[1])]
+		if !ok {
+			name = string(m[1])
+		}
+		refs = append(refs, string(at[1])+string(found[1])+name+"."+string(m[2])+string(found[4]))
+	}
+	return refs
 }
 
 var (

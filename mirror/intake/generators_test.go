@@ -194,6 +194,12 @@ var SYNCONMSG = 'click';`,
 			"docs/assets/index.md.BlA5.js",
 		},
 		{
+			"Docusaurus", "docs/assets/js/runtime~main.74786385.js",
+			`b.u=e=>"assets/js/"+({53:"935f2afb",6103:"ccc49370"}[e]||e)+"."+{53:"dc12c5b6",4972:"706c64a1",6103:"f7"}[e]+".js",` +
+				`b.miniCssF=e=>{},b.p="/docs/"`,
+			"docs/assets/js/935f2afb.dc12c5b6.js docs/assets/js/4972.706c64a1.js docs/assets/js/ccc49370.f7.js",
+		},
+		{
 			"DocFX with contents in JSON", "api/a.html",
 			`<meta name="docfx:navrel" content="../toc.html"><meta name="docfx:tocrel" content="toc.html"><link rel=icon href=/i>`,
 			"toc.json api/toc.json",
