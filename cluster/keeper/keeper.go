@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -50,14 +52,41 @@ func (t Certificates) block() string {
 	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, %stimeout: 5 }\n", t.Cert, t.Key, ca)
 }
 
-// Server is a keeper that runs.
-type Server struct{ srv *server.Server }
+// Server is a keeper that runs. It is safe for concurrent use.
+type Server struct {
+	o     Options
+	end   chan struct{} // closed by Close
+	ended chan struct{} // closed when nothing watches the server any more
+	once  sync.Once     // closes end
+
+	mu  sync.Mutex
+	srv *server.Server
+}
 
 // startWithin is how long the server may take to listen.
 const startWithin = 30 * time.Second
 
-// Start starts a keeper. What is acknowledged is on the disk: the server syncs each write.
+// lookEvery is how often the keeper looks whether its server still keeps.
+const lookEvery = 30 * time.Second
+
+// Start starts a keeper. What is acknowledged is on the disk: the server syncs each write. A server that
+// stopped to keep because the disk was full is started again when there is room.
 func Start(o Options) (*Server, error) {
+	srv, err := start(o)
+	if err != nil {
+		return nil, err
+	}
+	k := &Server{
+		o:     o,
+		end:   make(chan struct{}),
+		ended: make(chan struct{}),
+		srv:   srv,
+	}
+	go k.watch()
+	return k, nil
+}
+
+func start(o Options) (*server.Server, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("start keeper: %w", err)
 	}
@@ -73,12 +102,55 @@ func Start(o Options) (*Server, error) {
 	}
 	srv.SetLogger(serverLog{o.Log}, false, false)
 	srv.Start()
-	k := &Server{srv}
 	if !srv.ReadyForConnections(startWithin) {
-		k.Close()
+		stop(srv)
 		return nil, errors.New("start keeper: it does not listen; see the log")
 	}
-	return k, nil
+	return srv, nil
+}
+
+func stop(srv *server.Server) {
+	srv.Shutdown()
+	srv.WaitForShutdown()
+}
+
+// watch looks after the server until Close.
+func (k *Server) watch() {
+	defer close(k.ended)
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-k.end:
+			return
+		case <-t.C:
+			if err := k.revive(); err != nil {
+				k.o.Log.Error("the keeper has stopped; free some space on its disk", "err", err)
+			}
+		}
+	}
+}
+
+// revive starts a server again that does not keep any more, as soon as its disk takes what is written.
+func (k *Server) revive() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.srv.JetStreamEnabled() {
+		return nil
+	}
+	try := filepath.Join(k.o.Dir, "room")
+	err := os.WriteFile(try, make([]byte, 1<<20), 0o600)
+	if err = errors.Join(err, os.Remove(try)); err != nil {
+		return err
+	}
+	stop(k.srv)
+	srv, err := start(k.o)
+	if err != nil {
+		return err
+	}
+	k.srv = srv
+	k.o.Log.Warn("the keeper had stopped for lack of room on the disk, and was started again")
+	return nil
 }
 
 // config is the server's configuration file.
@@ -118,12 +190,20 @@ func config(o Options) string {
 }
 
 // Connect is how this process reaches its keeper.
-func (k *Server) Connect() nats.InProcessConnProvider { return k.srv }
+func (k *Server) Connect() nats.InProcessConnProvider { return k }
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (k *Server) InProcessConn() (net.Conn, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.srv.InProcessConn()
+}
 
 // Close ends the server. What it has acknowledged is kept.
 func (k *Server) Close() {
-	k.srv.Shutdown()
-	k.srv.WaitForShutdown()
+	k.once.Do(func() { close(k.end) })
+	<-k.ended
+	stop(k.srv)
 }
 
 // serverLog writes the server's messages into ours. What a keeper notices in the ordinary course is of no
