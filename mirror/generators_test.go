@@ -49,6 +49,48 @@ func TestMenuInScript(t *testing.T) {
 	}
 }
 
+// A site whose pages stand in a table of contents that a meta names, as DocFX makes it, comes whole, works at
+// another place, stays in runs that find it unchanged, and loses what the table loses.
+func TestContentsInMeta(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	head := `<meta property="docfx:navrel" content="%[1]stoc.html"><meta property="docfx:tocrel" content="/api/toc.html">` +
+		`<script src=%[1]sstyles/docfx.js></script>`
+	w.Set(home+"/", mirrortest.HTML("Home", fmt.Sprintf(head, "")))
+	w.Set(home+"/toc.html", mirrortest.HTML("", `<div id=toc><a href=api/>API</a></div>`))
+	w.Set(home+"/api/toc.html", mirrortest.HTML("", `<div id=toc><a href=a.html>A</a><a href=old.html>Old</a></div>`))
+	for _, name := range []string{"/api/", "/api/a.html", "/api/old.html"} {
+		w.Set(home+name, mirrortest.HTML(name, fmt.Sprintf(head, "../")+name))
+	}
+	w.Set(home+"/styles/docfx.js", mirrortest.Page{Body: `function f() { new Worker(rel + 'styles/search-worker.js') }`})
+	w.Set(home+"/styles/search-worker.js", mirrortest.Page{Body: `importScripts('lunr.min.js'); get('../index.json')`})
+	w.Set(home+"/styles/lunr.min.js", mirrortest.Page{Body: "var lunr"})
+	w.Set(home+"/index.json", mirrortest.Page{Body: "{}"})
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for run := 2; run <= 4; run++ {
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	}
+	tree := m.Tree()
+	for _, p := range []string{
+		"toc.html", "api/toc.html", "api/a.html", "api/old.html", "styles/lunr.min.js", "index.json",
+	} {
+		if tree[p] == "" {
+			t.Errorf("%s is not in the mirror", p)
+		}
+	}
+	if page := tree["api/a.html"]; !strings.Contains(page, `tocrel" content="toc.html"`) {
+		t.Errorf("api/a.html is %q", page)
+	}
+	w.Set(home+"/api/toc.html", mirrortest.HTML("", `<div id=toc><a href=a.html>A</a></div>`))
+	w.Set(home+"/api/old.html", mirrortest.Status(404))
+	m.Run()
+	m.Run()
+	if tree := m.Tree(); tree["api/old.html"] != "" || tree["api/a.html"] == "" {
+		t.Errorf("the mirror has %d files: old.html %q", len(tree), tree["api/old.html"])
+	}
+}
+
 // Scripts that name what is not there cost some requests, however much they name.
 func TestMenuThatLeadsNowhere(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,30 @@ func scriptLoads(b *Body) (refs []string) {
 	if ok, _ := path.Match("runtime~main*.js", name); ok {
 		refs = append(refs, chunks(b.Data)...)
 	}
+	refs = append(refs, styles(b)...)
 	return append(refs, branches(b.Data, name)...)
+}
+
+// viteStyle is a style sheet in the list of what the modules of a script by Vite need.
+var viteStyle = regexp.MustCompile(`["']([\w@+./~-]+\.css)["']`)
+
+// styles returns the style sheets that a script by Vite loads with its modules, which fail without. They are
+// relative to the script, or to the directory of the site above that of the script.
+func styles(b *Body) (refs []string) {
+	_, needs, ok := bytes.Cut(b.Data, []byte("__vite__mapDeps,d=(m.f||(m.f=["))
+	if !ok {
+		return nil
+	}
+	needs, _, _ = bytes.Cut(needs, []byte("]"))
+	for _, m := range viteStyle.FindAllSubmatch(needs, mostLoads) {
+		ref := string(m[1])
+		if dir, _, _ := strings.Cut(ref, "/"); !strings.HasPrefix(ref, ".") {
+			above, _, _ := strings.Cut(b.URL.Path(), "/"+dir+"/")
+			ref = above + "/" + ref
+		}
+		refs = append(refs, ref)
+	}
+	return refs
 }
 
 var (
@@ -260,6 +283,8 @@ func pageLoads(b *Body) []string {
 		return within(b.Data, quartoOffset, "search.json")
 	case bytes.Contains(made, []byte("VitePress")):
 		return vitepressLoads(b.Data)
+	case bytes.Contains(b.Data[:min(len(b.Data), 2*begins)], []byte(`"./sb-manager/`)): // Storybook
+		return []string{"iframe.html", "index.json"}
 	case bytes.Contains(b.Data[:min(len(b.Data), begins)], []byte("docfx:")):
 		return within(b.Data, docfxContents, ".json")
 	case bytes.Contains(made, []byte("Doxygen")) && path.Base(path.Dir(b.URL.Path())) == "search":

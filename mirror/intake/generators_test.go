@@ -200,6 +200,21 @@ var SYNCONMSG = 'click';`,
 			"docs/assets/js/935f2afb.dc12c5b6.js docs/assets/js/4972.706c64a1.js docs/assets/js/ccc49370.f7.js",
 		},
 		{
+			"Storybook", "ui/index.html",
+			`<link rel=icon href=/i><link href="./sb-manager/globals.js" rel="modulepreload"/>`,
+			"ui/iframe.html ui/index.json",
+		},
+		{
+			"Vite, relative", "ui/assets/a.js",
+			`const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./a.js","./b-1.css"])))=>i.map(i=>d[i]);f(["./c.css"])`,
+			"ui/assets/b-1.css",
+		},
+		{
+			"Vite", "ui/assets/chunks/a.js",
+			`const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/a.js","assets/b-1.css"])))=>i.map(i=>d[i]);`,
+			"ui/assets/b-1.css",
+		},
+		{
 			"DocFX with contents in JSON", "api/a.html",
 			`<meta name="docfx:navrel" content="../toc.html"><meta name="docfx:tocrel" content="toc.html"><link rel=icon href=/i>`,
 			"toc.json api/toc.json",
