@@ -206,6 +206,43 @@ func TestRetryAfterOfTheHost(t *testing.T) {
 	}
 }
 
+// A host that allows so many requests a minute, and says so without a Retry-After, gives all of its pages: no
+// URL fails because it met the end of a minute twice. A URL that always answers so is a failure.
+func TestRequestsAMinute(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		keys := job(`polite.delay = "250ms"`, `polite.max_delay = "1m"`)
+		inBubble(t, keys, func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+			hub(w, 99)
+			begin := time.Now()
+			in, last := 0.0, begin
+			fake.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				now := time.Now()
+				switch {
+				case status == http.StatusServiceUnavailable: // as limit_req of nginx: a bucket that leaks
+					in = max(0, in-now.Sub(last).Minutes()*20)
+					last = now
+				case now.Sub(last) > time.Minute:
+					in, last = 0, now
+				}
+				if in > 19 || r.URL.Path == "/page50.html" {
+					rw.WriteHeader(status)
+					return
+				}
+				in++
+				w.ServeHTTP(rw, r)
+			})
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.Failed != 1 || len(m.Paths()) != 99 {
+				t.Errorf("%d failed, %d files\n%s", s.Failed, len(m.Paths()), mirrortest.Text(s))
+			}
+			if d := time.Since(begin); d > 20*time.Minute {
+				t.Errorf("the run took %v", d)
+			}
+		})
+	}
+}
+
 func waitOfAHost(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, status int) {
 	m.Hosts = new(fetch.Hosts)
 	hub(w, 30)

@@ -258,13 +258,16 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	return res.RetryAfter
 }
 
-// WaitsAgain counts an answer to a URL that asks for a wait which the job accepts. It reports whether the URL
-// gets another turn beyond its second one: the host limits how fast it is requested, so that the answer says
-// nothing of the URL.
-func (t *Troubles) WaitsAgain(u site.URL) bool {
+// WaitsAgain counts an answer to a URL that asks for a wait which the job accepts, or for one of no length.
+// It reports whether the URL gets another turn beyond its second one: the host limits how fast it is
+// requested, so that the answer says nothing of the URL. status is that of an answer which names no wait,
+// else 0.
+func (t *Troubles) WaitsAgain(u site.URL, status int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of(u.Origin()).pace.again(u)
+	p := &t.of(u.Origin()).pace
+	p.limited = p.limited || p.limits(status)
+	return p.again(u)
 }
 
 // LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job

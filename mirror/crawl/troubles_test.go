@@ -105,7 +105,7 @@ func TestTroublesWaitsAgain(t *testing.T) {
 	tr, _ := newTroubles()
 	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/%d", i)) }
 	turns := func(u site.URL) (n int) {
-		for n < 20 && tr.WaitsAgain(u) {
+		for n < 20 && tr.WaitsAgain(u, 0) {
 			n++
 		}
 		return n
@@ -119,20 +119,20 @@ func TestTroublesWaitsAgain(t *testing.T) {
 	if n := turns(page(1)); n != 2 {
 		t.Errorf("%d turns of a URL that only waits", n)
 	}
-	tr.WaitsAgain(page(2))
+	tr.WaitsAgain(page(2), 0)
 	for i := range 5 {
 		other := page(100 + i)
-		tr.WaitsAgain(other)
+		tr.WaitsAgain(other, 0)
 		tr.Answered(other)
-		if !tr.WaitsAgain(page(2)) {
+		if !tr.WaitsAgain(page(2), 0) {
 			t.Errorf("no turn after %d waits that ended with an answer", i+1)
 		}
 	}
 	for i := range 20 {
-		tr.WaitsAgain(page(200 + i))
-		tr.WaitsAgain(page(200 + i))
+		tr.WaitsAgain(page(200+i), 0)
+		tr.WaitsAgain(page(200+i), 0)
 	}
-	if tr.WaitsAgain(page(300)); tr.WaitsAgain(page(300)) {
+	if tr.WaitsAgain(page(300), 0); tr.WaitsAgain(page(300), 0) {
 		t.Error("a turn although 20 waits ended with another one")
 	}
 }

@@ -3,6 +3,7 @@
 package crawl
 
 import (
+	"net/http"
 	"slices"
 
 	"mirrord/site"
@@ -71,6 +72,12 @@ func (p *pace) again(u site.URL) bool {
 	}
 	p.turns[u] = now
 	return p.limited && (now.n <= mostPaceTurns) && (now.vain <= 1) && (p.vain <= mostVain)
+}
+
+// limits reports whether an answer that names no wait is of a host that limits how fast it is requested: 429
+// is by its meaning (RFC 6585 §4), 503, the default of nginx, when other URLs that answered so came later.
+func (p *pace) limits(status int) bool {
+	return (status == http.StatusTooManyRequests) || (status == http.StatusServiceUnavailable && p.freed > 0)
 }
 
 // heard notes that a URL was answered.

@@ -96,6 +96,7 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		symptom:  crawl.SymptomOfStatus(res.Status),
 		counts:   true,
 		fallback: res.Status >= 500,
+		busy:     res.Status,
 	}
 	if res.RetryAfter <= 0 {
 		return x.originFails(ctx, rec, f)
@@ -117,7 +118,7 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 
 // hasTurn reports whether a URL that asked to wait gets another turn.
 func (x *Exchange) hasTurn(rec *store.Resource) bool {
-	again := x.motor.Troubles.WaitsAgain(rec.URL)
+	again := x.motor.Troubles.WaitsAgain(rec.URL, 0)
 	return again || !x.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
@@ -159,6 +160,7 @@ type failure struct {
 	fallback bool // replicas may give it
 	symptom  crawl.Symptom
 	counts   bool // symptom is one
+	busy     int  // the status that says to come back later; 0: none did
 }
 
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
@@ -206,7 +208,11 @@ func (x *Exchange) failsAgain(rec *store.Resource, f failure) bool {
 	if f.counts {
 		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	}
-	return f.passing && !x.motor.Troubles.IsDown(rec.URL) && !x.traits.Spent(rec.ID, ledger.AfterFailure)
+	if !f.passing || x.motor.Troubles.IsDown(rec.URL) {
+		return false
+	}
+	again := f.busy != 0 && x.motor.Troubles.WaitsAgain(rec.URL, f.busy)
+	return again || !x.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.
