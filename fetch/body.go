@@ -105,7 +105,8 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	if total < 0 {
 		total = t.total // a server may send less than was requested: without a length that cannot be known
 	}
-	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || last != total-1 ||
+	portion := (last < total-1) && (last-from+1 >= leastPortion) // of the rest, see Do; of less the whole is had
+	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || (last != total-1 && !portion) ||
 		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,
 			first(res.Header, "Content-Range"), t.at)
@@ -126,7 +127,7 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	if total > limit && !t.req.Cut {
 		return fmt.Errorf("%w: it declares %d bytes, %d are allowed", ErrTooLarge, total, limit)
 	}
-	t.total = total
+	t.total, t.portion = total, portion
 	t.resumed++
 	res.Resumed = t.resumed
 	if t.w == nil { // continues an earlier exchange

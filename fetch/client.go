@@ -286,6 +286,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	tries, restarted, blamed := 0, false, false
 	for {
 		start, at, conditional := time.Now(), t.at, t.conditional()
+		t.portion = false
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
 		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
@@ -303,6 +304,8 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		blamed = false
 		wait, again := time.Duration(0), false
 		switch {
+		case t.portion && errors.Is(err, ErrTruncated) && (t.at-at >= leastPortion):
+			wait, again = req.Gap, true // the rest comes in portions
 		case errors.Is(err, errRestart):
 			t.restart()
 			wait, again = req.Gap, !restarted
@@ -344,6 +347,10 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		}
 	}
 }
+
+// leastPortion is how much of the rest of a body, in bytes, an answer must have brought so that the next is
+// requested as often as it takes.
+const leastPortion = 1 << 20
 
 // again decides on a retry and how long to wait for it, the host's gap not included.
 func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) {

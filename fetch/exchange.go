@@ -32,6 +32,7 @@ type transfer struct {
 	// the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	validator string
 	total     int64 // length of the whole body, -1 unknown
+	portion   bool  // the last answer was a part of the rest (RFC 9110 §15.3.7)
 	resumed   int
 	attempts  []Attempt
 	sent      int // requests, those that net/http repeated by itself included

@@ -200,3 +200,39 @@ func TestUnusablePart(t *testing.T) {
 		}
 	}
 }
+
+// A server may answer a Range with a part of it (RFC 9110 §15.3.7): the rest is requested portion by portion,
+// as often as it takes, and only when the portions are worth a request.
+func TestRestInPortions(t *testing.T) {
+	file := bytes.Repeat(badserver.File(), 6)
+	for portion, want := range map[int]bool{leastPortion: true, leastPortion / 64: false} {
+		requests := 0
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			h := w.Header()
+			h.Set("Etag", `"v1"`)
+			from := 0
+			if fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); from > 0 {
+				to := min(len(file), from+portion)
+				h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(file)))
+				h.Set("Content-Length", strconv.Itoa(to-from))
+				w.WriteHeader(206)
+				w.Write(file[from:to])
+				return
+			}
+			h.Set("Content-Length", strconv.Itoa(len(file)))
+			w.Write(file[:500000])
+			panic(http.ErrAbortHandler)
+		}))
+		var m memory
+		c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: 2})
+		res, err := c.Do(context.Background(), Request{URL: mustURL(t, srv.URL+"/file")}, &m)
+		if got := (err == nil) && res.Kept && bytes.Equal(m.Bytes(), file); got != want {
+			t.Errorf("portions of %d: %v, %v", portion, got, err)
+		}
+		if !want && requests > 4 {
+			t.Errorf("portions of %d: %d requests", portion, requests)
+		}
+		srv.Close()
+	}
+}
