@@ -207,3 +207,24 @@ func TestARollbackHoldsWithNewRules(t *testing.T) {
 	r.w.Set(rolledOrigin+"/b.html", mirrortest.HTML("b", "something"))
 	r.run("other", 4, false)
 }
+
+// What a run finds changed only because a rollback had brought an older version back is no change of the
+// site.
+func TestARollbackIsNoChangeOfTheSite(t *testing.T) {
+	r := newRolled(t)
+	r.publishBoth()
+	r.w.Set(rolledOrigin+"/", mirrortest.HTML("site", `<a href="/a.html">a</a> <a href="/b.html">b</a> news`))
+	r.m.Run()
+	all := observations(t, r.m)
+	last := all[len(all)-1]
+	r.m.Site(func(s *store.Site) {
+		if err := s.Records.Resources(func(rec *store.Resource) error {
+			if want := rec.URL.Path() == "/"; last.Changed.Has(rec.ID) != want {
+				t.Errorf("%s changed: %v, want %v", rec.URL, !want, want)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

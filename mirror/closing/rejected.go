@@ -33,6 +33,33 @@ func rejectionFacts(s *session.Session) (f judge.RejectionFacts, err error) {
 	})
 }
 
+// leaveRestored takes out of what a run found changed, against a version that a rollback brought back, what
+// is as it was before the rollback: the site did not change that.
+func leaveRestored(s *session.Session, o *store.Observation) error {
+	if len(o.Changed) == 0 || s.Live == nil || s.Live.Restores == 0 {
+		return nil
+	}
+	list, err := rollbacksOf(s)
+	b := judge.HoldsAt(list, s.Live)
+	if err != nil || b == nil || len(b.Rejected) == 0 {
+		return err
+	}
+	before := b.Rejected[len(b.Rejected)-1].Contents
+	var changed store.IDs
+	t := s.Table.Settled()
+	for id := range o.Changed.All() {
+		rec, ok, err := s.Site.Records.Get(t.URL(id))
+		if err != nil {
+			return err
+		}
+		if was := before[id]; !ok || was == 0 || judge.ContentOf(&rec) != was {
+			changed.Add(id)
+		}
+	}
+	o.Changed = changed
+	return nil
+}
+
 // rollbacksOf reads the rollbacks of a site. A list that cannot be decoded is an empty one.
 func rollbacksOf(s *session.Session) ([]judge.Rollback, error) {
 	v, err := s.Site.Notes.Fact(judge.RejectedFact)

@@ -138,5 +138,8 @@ func (c *Closing) observations(j *judge.Judgement) error {
 	if !c.Table.Settled().Observed(&o) {
 		return nil
 	}
+	if err := leaveRestored(c.Session, &o); err != nil {
+		return err
+	}
 	return c.Site.Records.AddObservation(&o)
 }
