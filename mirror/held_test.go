@@ -11,6 +11,8 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/store"
 )
 
 // heldBack is a mirror of a hub of 20 pages whose last run was held back, because 10 of them are gone, and by
@@ -151,4 +153,27 @@ func TestHeldBackWithoutAnswer(t *testing.T) {
 	if n := len(w.Requests()); (n < 10) || strings.Contains(mirrortest.Text(s), "still held back") {
 		t.Errorf("%d requests, %s", n, mirrortest.Text(s))
 	}
+}
+
+// What somebody has accepted counts as a change of the site, and what went is not taken for unobserved.
+func TestWhatIsAcceptedIsAChange(t *testing.T) {
+	_, m, later := heldBack(t)
+	*later += 24 * time.Hour
+	wantVerdict(t, m.Run(), mirror.Suspicious, false) // it requests all again
+	wantVerdict(t, m.Accept(), mirror.Complete, true)
+	*later += 24 * time.Hour
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	m.Site(func(s *store.Site) {
+		v, err := report.Load(m.Job, s, m.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := v.Evolution(0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := e.Dirs[0]; e.Runs != 3 || d.Known != 3 || d.Changed != 1 || d.Edits != 10 || d.Files != 11 {
+			t.Errorf("%d runs, %+v; want 3, all known, 1 with a change of 10 files, and 11 files", e.Runs, d)
+		}
+	})
 }

@@ -80,7 +80,8 @@ func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 		return nil
 	}
 	if v.Rejection == nil {
-		err := errors.Join(c.calm(), c.repaired(), forgetRejected(c.Session, cmp.Or(c.published, c.Live)))
+		err := errors.Join(c.calm(), c.repaired(), believe(c),
+			forgetRejected(c.Session, cmp.Or(c.published, c.Live)))
 		if err != nil {
 			return v.Broke(err)
 		}

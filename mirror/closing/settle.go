@@ -3,6 +3,7 @@
 package closing
 
 import (
+	"errors"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
@@ -142,4 +143,28 @@ func (c *Closing) observations(j *judge.Judgement) error {
 		return err
 	}
 	return c.Site.Records.AddObservation(&o)
+}
+
+// believe takes what suspicious runs found for what the site is, when somebody has accepted it: else what
+// came and went in them never did for whoever counts changes.
+func believe(c *Closing) error {
+	if !c.Options.Accept || c.published == nil {
+		return nil
+	}
+	var held []store.Observation // since the last run that was not suspicious
+	err := c.Site.Records.Observations(func(o *store.Observation) error {
+		switch {
+		case o.Run == c.Run.Number: // this one
+		case o.Doubtful:
+			held = append(held, *o)
+		default:
+			held = held[:0]
+		}
+		return nil
+	})
+	for i := range held {
+		held[i].Doubtful = false
+		err = errors.Join(err, c.Site.Records.AddObservation(&held[i]))
+	}
+	return err
 }
