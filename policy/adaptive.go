@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -142,8 +143,15 @@ func (a *adaptive) late() {
 			}
 		}
 	}
-	slices.SortStableFunc(a.due, a.m.ByKey)
+	slices.SortFunc(a.due, longest(a.m))
+	slices.SortFunc(a.lists.due, longest(a.m))
 	slices.SortStableFunc(a.early, a.m.ByKey)
+}
+
+// longest orders units by when they were last observed, the oldest first: with a budget that is too small for
+// all that are due each has its turn.
+func longest(m *Model) func(u, v ID) int {
+	return func(u, v ID) int { return cmp.Or(cmp.Compare(m.last(u), m.last(v)), m.ByKey(u, v)) }
 }
 
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.

@@ -264,6 +264,23 @@ func TestOverdueComesFirst(t *testing.T) {
 	}
 }
 
+// With a budget that is too small for what comes due, 17 runs for all, each unit has its turn.
+func TestOverdueInTurn(t *testing.T) {
+	f := newsAndArchive(t)
+	f.o = Options{Policy: Adaptive, MaxSkip: 5, Budget: 30}
+	last := map[ID]int{}
+	for w := 1; w <= 60; w++ {
+		for _, a := range f.run(0) {
+			last[a.Unit] = w
+		}
+		for u := range ID(510) {
+			if w-last[u] > 5+17 {
+				t.Fatalf("run %d: unit %d was last asked in run %d", w, u, last[u])
+			}
+		}
+	}
+}
+
 // Each change that a run finds makes the next request dearer; without a price there is none to raise.
 func TestPriceRisesWithWhatIsFound(t *testing.T) {
 	f := newsAndArchive(t)

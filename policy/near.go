@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 )
@@ -70,7 +69,7 @@ func (n *near) audits() map[ID]bool {
 		return out
 	}
 	oldest := make([][]ID, len(n.o.Skips))
-	age := func(u, v ID) int { return cmp.Or(cmp.Compare(n.m.last(u), n.m.last(v)), n.m.ByKey(u, v)) }
+	age := longest(n.m)
 	for u := range ID(n.m.Units()) {
 		s := n.skip[n.m.dir[u]]
 		if s == 0 || !n.m.In(u) || n.m.kind(u) == Listing {
