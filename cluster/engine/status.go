@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"mirrord/cluster/lease"
@@ -194,4 +195,19 @@ func (e *Engine) Remove(ctx context.Context, node string) (homes int, err error)
 		err = errors.Join(err, e.kv.Delete(ctx, key))
 	}
 	return len(keys), errors.Join(err, e.kv.Delete(ctx, keyDrain+escape(node)))
+}
+
+// notAvailable is the code of the answer of a keeper that hears of no leader.
+const notAvailable = 10008
+
+// NoMajority reports whether an error says that a keeper answered, and that most are away or choose a leader.
+func NoMajority(err error) bool {
+	if errors.Is(err, nats.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return true
+	}
+	if e, ok := errors.AsType[*nats.APIError](err); ok { // of a watch
+		return e.ErrorCode == notAvailable
+	}
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && e.ErrorCode == notAvailable
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -111,7 +112,17 @@ func (f *clusterFlags) withCluster(
 		return err
 	}
 	defer e.Close()
-	return do(ctx, e)
+	return unheard(ctx, do(ctx, e))
+}
+
+// unheard says what it means that a question to the keepers had no answer while ctx lasted.
+func unheard(ctx context.Context, err error) error {
+	late := ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+	if !late && !engine.NoMajority(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the keepers do not answer: most of them are away, or they choose a leader; "+
+		"try again in half a minute", err)
 }
 
 func clusterStatusCommand(a *cli) *cobra.Command {
