@@ -16,7 +16,8 @@ package relocate
 //	   pages that scripts of data name; loadIndex and loadScript; what documentation generators load
 //	7  data-* attributes that are not listed below; prefixes of import maps; more of documentation generators
 //	8  what DocFX loads into its pages, more of documentation generators
-const ScanVersion = 8
+//	9  Storybook, style sheets of modules by Vite, the search of NexT
+const ScanVersion = 9
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
 // raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.

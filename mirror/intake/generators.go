@@ -267,6 +267,7 @@ var (
 	configured    = regexp.MustCompile(`"(base|search)":\s*"([^"]*)"`)
 	quartoOffset  = regexp.MustCompile(`<meta name="?quarto:offset"? content="?([^">\s]*)`)
 	docfxContents = regexp.MustCompile(`<meta name="?docfx:(?:nav|toc)rel"? content="?([^">\s]*)\.html`)
+	searchPath    = regexp.MustCompile(`"path":"(/[\w./-]*\.(?:xml|json))"`)
 	mapped        = regexp.MustCompile(`\\"([^"\\]+)\.md\\":`)
 	leanPage      = regexp.MustCompile(`<link rel="?modulepreload"? href="?([^">\s]*\.md\.[\w-]+)\.lean\.js`)
 )
@@ -281,6 +282,8 @@ func pageLoads(b *Body) []string {
 		return materialLoads(b.Data)
 	case bytes.Contains(made, []byte("quarto-")):
 		return within(b.Data, quartoOffset, "search.json")
+	case bytes.Contains(made, []byte("Hexo")): // its theme NexT
+		return within(b.Data, searchPath, "")
 	case bytes.Contains(made, []byte("VitePress")):
 		return vitepressLoads(b.Data)
 	case bytes.Contains(b.Data[:min(len(b.Data), 2*begins)], []byte(`"./sb-manager/`)): // Storybook

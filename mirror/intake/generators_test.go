@@ -215,6 +215,13 @@ var SYNCONMSG = 'click';`,
 			"ui/assets/b-1.css",
 		},
 		{
+			"NexT for Hexo", "blog/2024/index.html",
+			`<meta name="generator" content="Hexo 6.3.0"><link rel=icon href=/i>` +
+				`<script class="next-config" type="application/json">{"root":"/blog/","path":"/blog/search.xml"}</script>` +
+				`<script class="next-config" type="application/json">{"path":"a.html"}</script>`,
+			"blog/search.xml",
+		},
+		{
 			"DocFX with contents in JSON", "api/a.html",
 			`<meta name="docfx:navrel" content="../toc.html"><meta name="docfx:tocrel" content="toc.html"><link rel=icon href=/i>`,
 			"toc.json api/toc.json",
