@@ -27,7 +27,11 @@ func importAll(
 	asImported(&j)
 	o.Job, o.Accept, o.Confirm, o.Imports, o.Hosts = &j, true, -1, true, captured.Hosts{}
 	given = map[string]bool{}
-	for k := range a.Crawls {
+	first, err := firstCrawl(&j, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	for k := first; k < len(a.Crawls); k++ {
 		clock(a.Crawls[k].Last)
 		answers, err := captured.New(a, k, job.ProductToken(j.Polite.UserAgent))
 		if err != nil {
@@ -46,6 +50,23 @@ func importAll(
 		}
 	}
 	return last, given, a.CheckRest(ctx.Err)
+}
+
+// firstCrawl is the first crawl that has something of a job: those before it are of other sites. It is the
+// first one, too, when none has anything.
+func firstCrawl(j *job.Job, a *crawls.Recordings) (int, error) {
+	scope, err := j.ScopeRule()
+	if err != nil || len(j.Scope.Aliases) > 0 { // pages with another name of the host are the job's, too
+		return 0, err
+	}
+	for k := range a.Crawls {
+		found := a.Crawls[k].Version > 0 // an export of a mirror
+		a.URLs(k, func(u site.URL) { found = found || scope.Covers(u) })
+		if found {
+			return k, nil
+		}
+	}
+	return 0, nil
 }
 
 // importOne makes the run of one crawl. The error says why it brought no version.
