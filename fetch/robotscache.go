@@ -36,6 +36,8 @@ const (
 	robotsTTL   = 24 * time.Hour
 	robotsStale = 30 * 24 * time.Hour
 	robotsFail  = 10 * time.Minute
+	// of rules that forbid all of a site to be mirrored: often a mistake that somebody is mending
+	robotsClosed = time.Hour
 	// Retry-After that is waited for at once, and twice: without rules nothing else can be requested
 	robotsPatience  = 30 * time.Second
 	robotsRedirects = 5     // RFC 9309 §2.3.1.2
@@ -101,7 +103,7 @@ type Robots struct {
 }
 
 // RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time
-// per origin, at most five redirects, at most 500 KiB, for at most 24 hours.
+// per origin, at most five redirects, at most 500 KiB, for at most 24 hours, or one when they forbid "/".
 //
 // 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be requested
 // (§2.3.1.4) until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open
@@ -251,7 +253,19 @@ func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool)
 	}
 	known.took = 0 // of an earlier answer
 	now := r.c.o.Now()
-	return known, have, have && now.Sub(known.Fetched) < r.o.TTL && !known.Fetched.After(now)
+	fresh = have && !known.Fetched.After(now) && now.Sub(known.Fetched) < r.o.TTL
+	if fresh && now.Sub(known.Fetched) >= robotsClosed {
+		fresh = r.life(robots.FromStatus(known.Status, known.Body)) > robotsClosed
+	}
+	return known, have, fresh
+}
+
+// life is how long a copy serves.
+func (r *RobotsCache) life(f *robots.File) time.Duration {
+	if ok, _ := f.Agent(r.o.Agent).Allowed("/"); !ok {
+		return min(r.o.TTL, robotsClosed)
+	}
+	return r.o.TTL
 }
 
 func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
@@ -262,7 +276,7 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 		Origin:  u.Origin(),
 		Status:  rec.Status,
 		Fetched: rec.Fetched,
-		Expires: rec.Fetched.Add(r.o.TTL),
+		Expires: rec.Fetched.Add(r.life(f)),
 		Took:    rec.took,
 	}
 	if r.o.Hosts != nil {

@@ -257,6 +257,39 @@ func TestRobotsLife(t *testing.T) {
 	}
 }
 
+// Rules that forbid the root of a site are looked at again after an hour, also those that another process
+// has stored.
+func TestRobotsClosed(t *testing.T) {
+	s := newRobotsSite(t)
+	k := newClock()
+	store := robotsStore{}
+	u := mustURL(t, s.URL+"/x")
+	for _, c := range []struct {
+		body string
+		wait time.Duration
+		hits int
+		ok   bool
+	}{
+		{"User-agent: *\nDisallow: /\n", 0, 1, false},
+		{"", 59 * time.Minute, 1, false},
+		{"", 2 * time.Minute, 2, true},
+		{"User-agent: *\nDisallow: /\n", 23 * time.Hour, 2, true},
+		{"User-agent: other\nDisallow: /\n", 2 * time.Hour, 3, true},
+		{"", 2 * time.Hour, 3, true},
+	} {
+		k.add(c.wait)
+		s.set(200, c.body)
+		r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: store})
+		for range 2 {
+			got := must(r.Rules(context.Background(), u))
+			if ok, _ := got.Allowed("/x"); ok != c.ok || s.Hits("/robots.txt") != c.hits {
+				t.Errorf("%q: allowed %v after %d requests, want %v after %d", c.body, ok, s.Hits("/robots.txt"),
+					c.ok, c.hits)
+			}
+		}
+	}
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

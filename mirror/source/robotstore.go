@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
@@ -18,10 +19,18 @@ type HostFacts interface {
 	SaveHost(origin string, f store.HostFact) error
 }
 
+// freshRobots is how old a copy of a robots.txt may be in a run that requests everything, whatever is known.
+const freshRobots = time.Minute
+
 // NewRobots makes the robots cache of a job.
 func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
+	life := time.Duration(0) // the longest
+	if j.All {
+		life = freshRobots
+	}
 	return fetch.NewRobotsCache(c, fetch.RobotsOptions{
 		Agent:      job.ProductToken(j.Polite.UserAgent),
+		TTL:        life,
 		Store:      s,
 		Politeness: Politeness(j),
 	})
