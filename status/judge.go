@@ -115,11 +115,6 @@ func NeedsEntry(reasons []string) bool {
 	return slices.ContainsFunc(reasons, func(s string) bool { return strings.HasPrefix(s, noEntry) })
 }
 
-// EntryHint is what to do about a run that accept cannot publish.
-func EntryHint(name string) string {
-	return AgainHint(name, noEntry)
-}
-
 // RebuildHint is what to do about a database that cannot be used.
 func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
 

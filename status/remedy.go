@@ -73,8 +73,9 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 		{"disallowed", Trouble{
-			What:    "its robots.txt forbids that",
-			Do:      "its robots.txt forbids that: ask its owner, or change url or scope in the job's file",
+			What: "its robots.txt forbids that",
+			Do: "its robots.txt forbids that: ask its owner (mirrord run-now JOB --full reads it again), or " +
+				"change url or scope in the job's file",
 			Get:     "ask its owner, or get a part that it allows",
 			Lasting: true,
 		}},

@@ -60,8 +60,13 @@ is so, --accept publishes what was held back. Exit code 6: the mirror is there, 
 func getHints() hints {
 	return hints{
 		accept: "look at the site; if it really is so: the same command with --accept",
-		entry:  "look at the site; if it has moved, get the URL that it has now",
 		full:   "the same command with --full",
+		entry: func(why string) string {
+			if t, ok := status.TroubleOf(why); ok && t.Get != "" {
+				return t.Get
+			}
+			return "look at the site; if it has moved, get the URL that it has now"
+		},
 	}
 }
 

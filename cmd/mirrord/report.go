@@ -16,11 +16,11 @@ type hints struct {
 	accept string // when the run was held back as suspicious, or as the first one
 	gaps   string // when it found new gaps
 	held   string // when a rollback held it back
-	entry  string // when it was, and accept cannot publish it either
 	full   string // to have everything requested, when the run did not
 	look   string // to see the first version
 	// when it was partial, by its reasons
 	again func(why string) string
+	entry func(why string) string // when it was suspicious, and accept cannot publish it either
 }
 
 // jobHints are the hints for a job of the jobs directory.
@@ -29,10 +29,10 @@ func jobHints(name string) hints {
 		accept: status.AcceptHint(name),
 		gaps:   status.GapsHint(name),
 		held:   status.HeldHint(name),
-		entry:  status.EntryHint(name),
 		full:   "mirrord run-now " + name + " --full",
 		look:   "mirrord serve " + name,
 		again:  func(why string) string { return status.AgainHint(name, why) },
+		entry:  func(why string) string { return status.AgainHint(name, why) },
 	}
 }
 
@@ -45,8 +45,8 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 		return err
 	}
 	switch {
-	case sum.Verdict == mirror.Suspicious && h.entry != "" && status.NeedsEntry(sum.Reasons):
-		a.printf("  what to do: %s\n", h.entry)
+	case sum.Verdict == mirror.Suspicious && h.entry != nil && status.NeedsEntry(sum.Reasons):
+		a.printf("  what to do: %s\n", h.entry(strings.Join(sum.Reasons, "\n")))
 	case sum.Held != nil && h.held != "":
 		a.printf("  what to do: %s\n", h.held)
 	case sum.Verdict == mirror.Gaps && h.gaps != "":

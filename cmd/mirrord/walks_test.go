@@ -149,7 +149,6 @@ func hintWalks() map[string]func(t *testing.T, cause string) {
 		"AllowHint":                    walkForgotten,
 		"ForgetHint":                   walkForgottenElsewhere,
 		"HeldHint":                     walkRolledBack,
-		"EntryHint":                    func(t *testing.T, _ string) { walkNoEntry(t, "no entry point") },
 		"free some space (mirrord gc)": walkNoRoom,
 		"mirrord check":                walkInvalid,
 		"mirrord resume":               walkPaused,
@@ -271,7 +270,7 @@ func walkNoEntry(t *testing.T, cause string) {
 	gone.Store(true)
 	w.until(status.Suspicious)
 	fix := w.shown("if it has moved, change url in the job's file")
-	if hint := status.EntryHint(w.name); fix != hint {
+	if hint := status.AgainHint(w.name, "no entry point"); fix != hint {
 		t.Errorf("%q in status, %q in the report", fix, hint)
 	}
 	w.job(w.site.URL + "/new")
