@@ -49,11 +49,15 @@ func TestViewsBesideCommits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var committed atomic.Uint32
+	const most = 40000 // URLs: a database that grows without end takes its readers ever longer
+	n := 0
 	commitNext := func() {
-		n := int(committed.Load())
-		commit(t, s, uint32(n), newURLs(n, n+20), document(t, s, n, fmt.Sprintf("body %d", n), uint32(n)+1))
-		committed.Store(uint32(n + 20))
-		if n%400 == 0 {
+		known, end := int(committed.Load()), min(n+20, most)
+		at := n % most
+		commit(t, s, uint32(known), newURLs(known, max(known, end)),
+			document(t, s, at, fmt.Sprintf("body %d", n), uint32(at/20*20)))
+		committed.Store(uint32(max(known, end)))
+		if n += 20; n%400 == 20 {
 			foldAll(t, s, 1)
 		}
 	}
