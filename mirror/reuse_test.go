@@ -175,6 +175,16 @@ func testReuse(t *testing.T, policy string) {
 	}
 }
 
+// changeAll makes each page of the site another file than the collection has.
+func changeAll(w *mirrortest.Web, pages map[string]mirrortest.Page) {
+	for i := range 30 {
+		p := fmt.Sprintf("/p%02d.html", i)
+		page := pages[p]
+		page.Body += "<!-- of the site -->"
+		w.Set(home+"/docs"+p, page)
+	}
+}
+
 // A collection of which one file differs is not reused: what was taken is asked of the site.
 func TestReuseOfWhatDiffers(t *testing.T) {
 	w, m, pages := reuseWorld(t, "full")
@@ -182,12 +192,7 @@ func TestReuseOfWhatDiffers(t *testing.T) {
 	m.Now = func() time.Time { return at }
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	for i := range 30 {
-		p := fmt.Sprintf("/p%02d.html", i)
-		page := pages[p]
-		page.Body += "<!-- of the site -->"
-		w.Set(home+"/docs"+p, page)
-	}
+	changeAll(w, pages)
 	s := m.Run()
 	if s.Reused == 0 || s.Published {
 		t.Fatalf("the verification holds for a week\n%s", mirrortest.Text(s))

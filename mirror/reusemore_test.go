@@ -245,12 +245,7 @@ func TestReuseVerifiedByAWrongClock(t *testing.T) {
 	m.Now = func() time.Time { return at }
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	for i := range 30 {
-		p := fmt.Sprintf("/p%02d.html", i)
-		page := pages[p]
-		page.Body += "<!-- of the site -->"
-		w.Set(home+"/docs"+p, page)
-	}
+	changeAll(w, pages)
 	at = at.AddDate(-10, 0, 0)
 	s := m.Run()
 	wantText(t, s, "was another file than the mirror of manual has")

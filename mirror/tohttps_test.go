@@ -60,6 +60,16 @@ func (s *movingSite) serve(origin string) {
 	s.w.Set(origin+"/", mirrortest.HTML("Hub", links.String()))
 }
 
+// moveHalf moves the site, of which half is missing then, so that the run is held back.
+func (s *movingSite) moveHalf() {
+	s.t.Helper()
+	s.move()
+	for i := range 20 {
+		s.w.Remove(fmt.Sprintf("%s/d%d/page%02d.html", secure, i/10, i))
+	}
+	wantVerdict(s.t, s.run(), mirror.Suspicious, false)
+}
+
 // move lets each page redirect to https.
 func (s *movingSite) move() {
 	s.w.Clear()
@@ -181,11 +191,7 @@ func TestMoveToHTTPSMeets(t *testing.T) {
 			s.wantRoot("another site", secure, 41)
 		},
 		"held back and accepted": func(s *movingSite) {
-			s.move()
-			for i := range 20 {
-				s.w.Remove(fmt.Sprintf("%s/d%d/page%02d.html", secure, i/10, i))
-			}
-			wantVerdict(s.t, s.run(), mirror.Suspicious, false)
+			s.moveHalf()
 			s.wantRoot("held back", home, 41)
 			wantVerdict(s.t, s.m.Accept(), mirror.Complete, true)
 			s.wantRoot("accepted", secure, 21)
@@ -193,11 +199,7 @@ func TestMoveToHTTPSMeets(t *testing.T) {
 			s.wantRoot("afterwards", secure, 21)
 		},
 		"held back, and the site moves back": func(s *movingSite) {
-			s.move()
-			for i := range 20 {
-				s.w.Remove(fmt.Sprintf("%s/d%d/page%02d.html", secure, i/10, i))
-			}
-			wantVerdict(s.t, s.run(), mirror.Suspicious, false)
+			s.moveHalf()
 			s.w.Clear()
 			s.serve(home)
 			wantVerdict(s.t, s.run(), mirror.Complete, false)

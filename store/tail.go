@@ -13,7 +13,7 @@ import (
 )
 
 // The tail of the journal is a file with the results that no batch has yet. Records.Note appends to it and
-// syncs nothing, which is a hundredth of the work of a commit: what was noted outlives the process, and may
+// syncs nothing, which is a small part of the work of a commit: what was noted outlives the process, and may
 // not outlive the machine. A commit has all that was noted before it, so the file begins again behind each
 // one. Opening the site makes batches of what is in it.
 //
@@ -43,8 +43,8 @@ const (
 	maxTail    = 256 << 20 // bytes of an entry that are believed
 )
 
-// base returns the base of entries that follow what is committed.
-func (s *Records) base() (base [8]byte, err error) {
+// tailBase returns the base of entries that follow what is committed.
+func (s *Records) tailBase() (base [8]byte, err error) {
 	err = s.db.View(func(tx *transaction) error {
 		b := seqKey(tx.Bucket(bJournal).Sequence())
 		for _, k := range [][]byte{kPack, kKnown, kRuns} {
@@ -71,7 +71,7 @@ func (s *Records) Note(first uint32, news []NewURL, done []*Done) (err error) {
 		return nil
 	}
 	if t.end == 0 {
-		if t.base, err = s.base(); err != nil {
+		if t.base, err = s.tailBase(); err != nil {
 			return err
 		}
 		t.sum = 0
@@ -137,7 +137,7 @@ func (s *Records) noted() (n noted, err error) {
 	if t == nil {
 		return n, nil
 	}
-	base, err := s.base()
+	base, err := s.tailBase()
 	if err != nil {
 		return n, err
 	}
@@ -232,7 +232,10 @@ func (s *Records) beginPacks(num uint32, size int64) error {
 		err = s.takeNoted(n)
 	}
 	if isFull(err) {
-		err = errors.Join(s.packs.w.Close(), s.packs.begin(num, size))
+		if s.packs.w != nil {
+			s.packs.w.Close() // nothing was written to it
+		}
+		err = s.packs.begin(num, size)
 	}
 	return err
 }

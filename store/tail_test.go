@@ -184,7 +184,10 @@ func TestNotesOnFullDisk(t *testing.T) {
 	if err := s.Records.Note(2, newURLs(2, 3), []*Done{document(t, s, 1, "page one")}); err != nil {
 		t.Fatal(err)
 	}
-	killed := copyState(t, dir)
+	killed, crowded := copyState(t, dir), filepath.Join(dir, "crowded")
+	if err := os.CopyFS(crowded, os.DirFS(killed)); err != nil {
+		t.Fatal(err)
+	}
 	full := filepath.Join(dir, "full")
 	f, err := os.Create(full)
 	if err != nil {
@@ -199,6 +202,11 @@ func TestNotesOnFullDisk(t *testing.T) {
 	if err := s.Records.Note(3, newURLs(3, 2000), []*Done{documentRecord(2, "", nil)}); err != nil {
 		t.Error(err)
 	}
+	stf, sf := openTest(t, crowded, Options{}) // what was noted is taken, or left; both open
+	if got := journalOf(t, sf); !slices.Equal(got[:3], afterNotes[0]) {
+		t.Errorf("on the full disk %q", got)
+	}
+	closeTest(t, stf, sf)
 	closeTest(t, st, s)
 	if err := os.Truncate(full, 0); err != nil {
 		t.Fatal(err)
@@ -218,7 +226,7 @@ func FuzzTail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		st, s := openTest(t, dir, Options{Volatile: true})
-		base, err := s.Records.base()
+		base, err := s.Records.tailBase()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ package closing
 
 import (
 	"errors"
+
 	"mirrord/mirror/judge"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
