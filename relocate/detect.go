@@ -49,10 +49,13 @@ func binaryBody(head []byte) bool {
 	}
 	controls, nul := 0, [2]int{}
 	for i, c := range head {
+		if c >= ' ' {
+			continue
+		}
 		if c == 0 {
 			nul[i&1]++
 		}
-		if c < 9 || c == 0xb || (0xe <= c && c <= 0x1a) || (0x1c <= c && c <= 0x1f) {
+		if c < 9 || c == 0xb || (0xe <= c && c <= 0x1a) || c >= 0x1c {
 			controls++
 		}
 	}
