@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneJob(a, args); err != nil {
+				return err
+			}
 			c, err := a.app().Commander(cmd.Context())
 			if err != nil {
 				return err
@@ -85,6 +89,18 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	cmd.Flags().BoolVar(&now, "now", false, "also outside of the job's window")
 	return cmd
+}
+
+// oneJob refuses the names of jobs among the URLs and paths that follow the name of one.
+func oneJob(a *cli, args []string) error {
+	jobs, _ := a.completeJob(nil, nil, "")
+	for _, path := range args[1:] {
+		if slices.Contains(jobs, strings.TrimSuffix(path, scheduler.Suffix)) {
+			const two = "%s is a job of its own: run-now runs one job; for the page of that name give /%s"
+			return app.Usagef(two, path, path)
+		}
+	}
+	return nil
 }
 
 // asksNow asks whoever sits at the terminal whether a run is to wait for its window. Without a terminal, and
