@@ -165,6 +165,15 @@ func TransientStatus(status int) bool {
 	return false
 }
 
+// RefusingStatus reports whether a status is one by which crawlers are refused.
+func RefusingStatus(status int) bool {
+	switch status {
+	case 401, 403, 406, 418, 451:
+		return true
+	}
+	return false
+}
+
 // classify turns what net/http, a decoder or a limit said into an Error. inBody tells an early end of the
 // body, which is a truncation, from an early end of the header, which is a broken connection.
 func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool) *Error {

@@ -42,6 +42,17 @@ func (h *Head) Refresh() string { return first(h.Header, "Refresh") }
 // Links returns the Link fields (RFC 8288), unparsed.
 func (h *Head) Links() []string { return h.Header["Link"] }
 
+// Challenged reports whether a firewall answered in the place of the site and asks for a browser that solves
+// a puzzle: those of Cloudflare and of AWS say so, the latter with the status 202 or 405.
+func (h *Head) Challenged() bool {
+	action := first(h.Header, "X-Amzn-Waf-Action")
+	return first(h.Header, "Cf-Mitigated") == "challenge" || action == "challenge" || action == "captcha"
+}
+
+// Refuses reports whether an answer refuses its URL to this crawler: it may be one of the site or of a
+// firewall before it.
+func (h *Head) Refuses() bool { return RefusingStatus(h.Status) || h.Challenged() }
+
 // ModifiedAt reads Last-Modified, in Unix seconds; 0 is none. A time in the future is none either: it would
 // hide later changes from whoever compares times.
 func (h *Head) ModifiedAt(now time.Time) int64 {

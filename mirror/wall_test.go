@@ -159,3 +159,83 @@ func TestWithdrawnPagesAreHonest(t *testing.T) {
 	section(w, "/notes/", 6, func(int) mirrortest.Page { return withdrawn })
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 }
+
+// A wall in front of a whole site is found by a few requests and costs nothing; the site is mirrored again
+// when it is gone.
+func TestWallBeforeTheSite(t *testing.T) {
+	challenge := mirrortest.Page{Status: 202, Header: map[string]string{"X-Amzn-Waf-Action": "challenge"}}
+	for name, wall := range map[string]mirrortest.Page{
+		"status 403": mirrortest.Status(403),
+		"status 418": mirrortest.Status(418),
+		"status 202, a challenge of its firewall": challenge,
+	} {
+		for _, only := range []string{"", "the entry page is refused at last"} {
+			w := mirrortest.Start(t)
+			hub(w, 80)
+			m := mirrortest.New(t, w, job())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			m.SetJob(w, job("polite.connections = 2\n"))
+			for i := range 80 {
+				w.Set(fmt.Sprintf("%s/page%02d.html", home, i), wall)
+			}
+			if only == "" {
+				w.Set(home+"/", wall)
+			} else {
+				closeAfter(w, home+"/", 1, wall)
+			}
+			for range 2 {
+				s := m.Run()
+				wantVerdict(t, s, mirror.Partial, false)
+				if s.Requests > 13 {
+					t.Errorf("%s: %d requests", name, s.Requests)
+				}
+				wantText(t, s, home+" was left for the next run: it refuses also what it gave before ("+name+")",
+					"ask its owner")
+			}
+			if len(m.Paths()) != 81 {
+				t.Errorf("%s: %d files", name, len(m.Paths()))
+			}
+			hub(w, 80)
+			w.Set(home+"/page79.html", mirrortest.HTML("Last", "another edition"))
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if len(m.Paths()) != 81 || s.Changed != 1 {
+				t.Errorf("%s: %d files\n%s", name, len(m.Paths()), mirrortest.Text(s))
+			}
+		}
+	}
+}
+
+// closeAfter lets a URL answer as it does n times more.
+func closeAfter(w *mirrortest.Web, url string, n int64, wall mirrortest.Page) {
+	var requests atomic.Int64
+	open := w.Page(url)
+	w.Set(url, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		for k, v := range wall.Header {
+			rw.Header().Set(k, v)
+		}
+		if requests.Add(1) > n {
+			rw.WriteHeader(wall.Status)
+			return
+		}
+		fmt.Fprint(rw, open.Body)
+	}})
+}
+
+// A part of a site that becomes private costs that part alone, and hardly a request more.
+func TestPrivatePart(t *testing.T) {
+	w := mirrortest.Start(t)
+	good := func(i int) mirrortest.Page { return note("Note", shortMenu, letters(i, 30)) }
+	w.Set(home+"/about.html", mirrortest.HTML("About", "about this site"))
+	w.Set(home+"/", mirrortest.HTML("Notes", section(w, "/notes/", 30, good)+section(w, "/members/", 60, good)))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	section(w, "/members/", 60, func(int) mirrortest.Page { return mirrortest.Status(403) })
+	w.Set(home+"/notes/note29.html", mirrortest.HTML("Last", "another edition"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Gaps, true)
+	if len(m.Paths()) != 92 || s.Changed != 1 || s.Requests > 92+5 {
+		t.Errorf("%d files, %d changed, %d requests", len(m.Paths()), s.Changed, s.Requests)
+	}
+}

@@ -110,6 +110,11 @@ func Troubles(why string) []KnownTrouble {
 			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
 			Lasting: true,
 		}},
+		{"it refuses also what it gave before", Trouble{
+			Do: "nothing at first, it is tried again; if it stays so, ask the site's owner, or set polite.delay " +
+				"and [auth] in the job's file as it wants them",
+			Again: true,
+		}},
 		{"status 403", Trouble{
 			What:    "the site refuses that (status 403)",
 			Do:      "the site refuses that: ask its owner, or whether it wants a login ([auth] in the job's file)",

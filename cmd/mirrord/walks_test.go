@@ -103,14 +103,15 @@ func hintsOf(t *testing.T) (hints []string) {
 // causeWalks are the walks from each cause.
 func causeWalks() map[string]func(t *testing.T, cause string) {
 	return map[string]func(t *testing.T, cause string){
-		"address not allowed: ":             walkForbiddenAddress,
-		"disallowed":                        walkRobots,
-		"read secret: ":                     walkSecret,
-		"tls.ca_file: |auth.cookies_file: ": walkFile,
-		"status 401":                        walkLogin,
-		"status 403":                        walkRefused,
-		"no such host":                      walkNoHost,
-		"x509: ":                            walkCertificate,
+		"address not allowed: ":               walkForbiddenAddress,
+		"disallowed":                          walkRobots,
+		"read secret: ":                       walkSecret,
+		"tls.ca_file: |auth.cookies_file: ":   walkFile,
+		"status 401":                          walkLogin,
+		"status 403":                          walkRefused,
+		"it refuses also what it gave before": walkWall,
+		"no such host":                        walkNoHost,
+		"x509: ":                              walkCertificate,
 		"x509: certificate has expired or is not yet valid":                walkExpiredCertificate,
 		"tls handshake or certificate":                                     walkHandshake,
 		"HTTP response to HTTPS client|does not look like a TLS handshake": walkNoHTTPS,
@@ -398,6 +399,29 @@ func walkLeft(t *testing.T, cause string) {
 		t.Errorf("next run: %s", w.was.Why)
 	}
 	w.answers(page)
+	w.gone()
+}
+
+func walkWall(t *testing.T, cause string) {
+	w := newWalk(t, cause)
+	w.answers(noRobots(func(rw http.ResponseWriter, r *http.Request) {
+		if page(rw, r); r.URL.Path != "/" {
+			return
+		}
+		for i := range 20 {
+			fmt.Fprintf(rw, "<a href=p%d.html>%d</a> ", i, i)
+		}
+	}))
+	w.job(w.site.URL + "/")
+	w.run(exitOK)
+	open := *w.serve.Load()
+	w.answers(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) })
+	w.run(exitPartial)
+	w.shown("it is tried again; if it stays so, ask the site's owner", "at once: mirrord run-now walked")
+	if w.was.Why != "retry" {
+		t.Errorf("next run: %s", w.was.Why)
+	}
+	w.answers(open)
 	w.gone()
 }
 

@@ -133,7 +133,7 @@ func (t *Troubles) giveWay(u site.URL, heard int) (witness site.URL, ok bool) {
 		if k.answers == 0 { // it may be slow: another request goes on
 			slow = len(k.flying) < 2
 		}
-		if slow || !t.findWitness(u, k) {
+		if slow || !t.findWitness(u, k, Silent) {
 			return
 		}
 		k.failures++

@@ -144,6 +144,11 @@ func (m *Motor) stale(u site.URL, rules *fetch.Robots) {
 	}
 }
 
+// Gave notes that an origin gave what the mirror has of it. It may be called by several goroutines.
+func (m *Motor) Gave(u site.URL) {
+	m.Troubles.on(u, func(k *trouble) { k.gave = u })
+}
+
 // mostLooks is how many URLs are looked at to find one that is known to answer, and mostChoice how many more
 // to find one of another directory.
 const (

@@ -35,11 +35,16 @@ const (
 	Refused                    // refused, unreachable, no such name, no TLS or no good certificate
 	Unreachable                // no connection in time
 	Busy                       // 429: it answers, and has too many requests
+	Refusal                    // 403 and the like of what the mirror has, or a firewall's challenge
 )
 
 // mostBusy is how many 429 in a row show that the host takes no more requests for now, although the gap
 // between them has grown to a minute.
 const mostBusy = 8
+
+// mostRefusals is how many refusals in a row show that an origin refuses all requests, when a URL that it
+// gave is refused too. A part that is refused asks for that after twice as many each time.
+const mostRefusals = 8
 
 // SymptomOfStatus returns the symptom of an answer with a transient status.
 func SymptomOfStatus(status int) Symptom {
@@ -87,6 +92,9 @@ type outage struct {
 	calm     int  // up to so many answers, silence of one URL is taken for its own
 	sure     bool // the failures are not those of single URLs
 	crowded  bool // the same of the answers 429
+	refusals int  // since the last other answer
+	partly   int  // most of these that another answer ended
+	barred   bool // no URL is known that may show that they concern a part only
 	doubt    bool // a URL that is known to answer is to be requested next
 	probing  bool // it is requested
 }
@@ -101,7 +109,12 @@ func (o *outage) heard() {
 	if o.probing {
 		o.calm = o.answers + calmAnswers
 	}
-	*o = outage{before: o.before, answers: o.answers, calm: o.calm}
+	*o = outage{
+		before:  o.before,
+		answers: o.answers,
+		calm:    o.calm,
+		partly:  max(o.partly, o.refusals),
+	}
 }
 
 // isCalm reports whether the URL that had to confirm an outage has answered of late.
@@ -131,11 +144,29 @@ func (o *outage) isBusy(isWitness bool, witness func() bool) (down bool) {
 	return (o.busy >= mostBusy) && (o.crowded || isWitness)
 }
 
+// refuses counts a refusal. Sites make parts of them private: a URL that they gave decides, if there is one.
+// isWitness says that this is its answer.
+func (o *outage) refuses(isWitness bool, witness func() bool) (down bool) {
+	limit := max(mostRefusals, 2*o.partly)
+	o.weight, o.failures, o.busy = 0, 0, 0 // it answers
+	o.refusals++
+	if isWitness {
+		o.probing = false
+	} else if (o.refusals >= limit-1) && !o.barred && !o.doubt && !o.probing {
+		o.doubt = witness()
+		o.barred = !o.doubt
+	}
+	return (o.refusals >= limit) && (o.barred || isWitness)
+}
+
 // fail counts a failure. sure says that it is not that of a single URL. witness is called when another URL
 // has to confirm an outage, and says whether there is one that is known to answer.
 func (o *outage) fail(s Symptom, sure bool, witness func() bool) (down bool) {
-	if s == Busy {
+	switch s {
+	case Busy:
 		return o.isBusy(sure, witness)
+	case Refusal:
+		return o.refuses(sure, witness)
 	}
 	o.failures++
 	o.weight += s.weight()

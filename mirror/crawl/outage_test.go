@@ -109,6 +109,46 @@ func TestOutageBusy(t *testing.T) {
 	}
 }
 
+// Refusals are those of a part while a URL that the origin gave comes. Each time that is so twice as many are
+// needed to ask again.
+func TestOutageRefusals(t *testing.T) {
+	page, home := site.Canonical("http://h/a"), site.Canonical("http://h/")
+	tr, _ := newTroubles()
+	tr.AddEntry(home)
+	tr.o.Known = func(string, []site.URL) (site.URL, bool) { return home, true }
+	tr.Answered(site.Canonical("http://h/other")) // which the mirror may not have
+	refuse := func() (n int) {
+		for n = 1; n < 100; n++ {
+			tr.Failed(page, "status 403", Refusal)
+			if w, ok := tr.Witness(page); ok {
+				if w != home || tr.IsDown(page) {
+					t.Fatalf("the witness is %v; down: %v", w, tr.IsDown(page))
+				}
+				break
+			}
+		}
+		return n
+	}
+	for _, want := range []int{7, 13, 25} {
+		if n := refuse(); n != want {
+			t.Errorf("a URL that is known to answer is requested after %d refusals, want %d", n, want)
+		}
+		tr.Answered(home)
+	}
+	refuse()
+	tr.WitnessFailed(home, "status 403", Refusal)
+	if !tr.IsDown(page) || !tr.IsSlow(page) || len(tr.DownEntries()) > 0 || len(tr.LeftEntries()) != 1 {
+		t.Errorf("down %v, slow %v, %v", tr.IsDown(page), tr.IsSlow(page), tr.LeftEntries())
+	}
+	tr, _ = newTroubles() // nothing is known to answer
+	for range mostRefusals {
+		tr.Failed(page, "status 403", Refusal)
+	}
+	if !tr.IsSlow(page) {
+		t.Error("an origin that gives nothing is not left")
+	}
+}
+
 // An origin of which every second request fails, in a regular way or by chance, is not down.
 func TestOutageFlaky(t *testing.T) {
 	wrong := 0

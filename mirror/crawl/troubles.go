@@ -41,6 +41,7 @@ type Troubles struct {
 type trouble struct {
 	outage
 	witness  site.URL // that is known to answer
+	gave     site.URL // what the mirror has that it gave last, in this run
 	probe    probe
 	failed   int64    // URLs that failed, as limits.max_failures counts them
 	troubled bool     // it did not answer, or badly; not only that we may not connect to it
@@ -52,7 +53,7 @@ type trouble struct {
 	slowest  time.Duration    // until the header of an answer
 	reason   string
 	down     bool      // it is left for the next run
-	slow     bool      // because it asks for longer waits than the job allows: no replica is needed
+	slow     bool      // because it refuses, or asks for longer waits than the job allows: no replica is needed
 	until    time.Time // when a host that asks for a longer wait may be requested; zero: not known
 }
 
@@ -111,7 +112,8 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 		return
 	}
 	k.reason, k.troubled = reason, true
-	down := k.fail(s, sure, func() bool { return t.findWitness(u, k) })
+	down := k.fail(s, sure, func() bool { return t.findWitness(u, k, s) })
+	k.slow = down && (s == Refusal)
 	k.down = (down && (s != Busy)) || k.probe.isOpen()
 	left, gone := t.left(origin, k), k.down
 	var held []uint32
@@ -128,10 +130,14 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 	}
 }
 
-// findWitness looks for a URL that is known to answer, of the origin of one that does not. The caller holds
-// t.mu.
-func (t *Troubles) findWitness(u site.URL, k *trouble) (ok bool) {
-	if k.answers == 0 && t.entries[u.Origin()] {
+// findWitness looks for a URL that is known to answer, of the origin of one that does not. Against refusals
+// counts only what the origin gave. The caller holds t.mu.
+func (t *Troubles) findWitness(u site.URL, k *trouble, s Symptom) (ok bool) {
+	if (s == Refusal) && !k.gave.IsZero() {
+		k.witness = k.gave
+		return true
+	}
+	if (k.answers == 0 || s == Refusal) && t.entries[u.Origin()] {
 		but := append(slices.Collect(maps.Keys(k.flying)), u)
 		k.witness, ok = t.o.Known(u.Origin(), but)
 		return ok
@@ -251,7 +257,7 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, long := t.of(u.Origin()), res.RetryAfter > t.o.MaxWait
-	if !k.waited(id, long, func() bool { return t.findWitness(u, k) }) {
+	if !k.waited(id, long, func() bool { return t.findWitness(u, k, Busy) }) {
 		return 0
 	}
 	k.pace.limited = k.pace.limited || !long
@@ -390,13 +396,13 @@ func (t *Troubles) IsLeft(u site.URL) bool {
 	return k != nil && k.down
 }
 
-// IsSlow reports whether the host of a URL is left for the next run although it is well, because it asks for
-// longer waits than the job accepts.
+// IsSlow reports whether the host or origin of a URL is left for the next run although it is well, because it
+// refuses what it is asked for, or asks for longer waits than the job accepts.
 func (t *Troubles) IsSlow(u site.URL) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.keys[u.Hostname()]
-	return k != nil && k.slow
+	host, origin := t.keys[u.Hostname()], t.keys[u.Origin()]
+	return (host != nil && host.slow) || (origin != nil && origin.slow)
 }
 
 // AddEntry makes the origin and the host of a URL those of an entry point.
@@ -417,7 +423,7 @@ func (t *Troubles) IsEntry(u site.URL) bool {
 type Left struct {
 	Name   string // origin or host
 	Reason string
-	Slow   bool      // it is well, but asks for longer waits than the job accepts
+	Slow   bool      // it is well, but refuses, or asks for longer waits than the job accepts
 	Until  time.Time // when it may be requested again; zero: not known
 }
 

@@ -38,7 +38,15 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 	if fetch.TransientStatus(s) && !unwantedGuess {
 		return x.busy(ctx, rec, res)
 	}
-	x.motor.Troubles.Answered(rec.URL)
+	barred := res.Refuses() && (rec.InSet || res.Challenged()) && !unwantedGuess
+	if barred && x.motor.Troubles.IsEntry(rec.URL) {
+		x.motor.Troubles.Failed(rec.URL, fmt.Sprintf(refusesAll, howRefused(res)), crawl.Refusal)
+	} else {
+		x.motor.Troubles.Answered(rec.URL)
+	}
+	if rec.InSet && (res.NotModified || a.Content != nil) {
+		x.motor.Gave(rec.URL)
+	}
 	x.waits.Forget(rec.ID)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
@@ -67,7 +75,19 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 	case s == 404 || s == 410 || unwantedGuess:
 		return x.goneFor(ctx, rec, nil, a.second)
 	}
-	return outcome(x.failed(rec, fmt.Sprintf("status %d", s), false))
+	return outcome(x.failed(rec, howRefused(res), false))
+}
+
+// refusesAll is why an origin is left that refuses everything.
+const refusesAll = "it refuses also what it gave before (%s), and may take this crawler for an attack: ask " +
+	"its owner, or set polite.delay and [auth] as it wants them"
+
+// howRefused says how an answer refuses.
+func howRefused(res *fetch.Result) string {
+	if res.Challenged() {
+		return fmt.Sprintf("status %d, a challenge of its firewall", res.Status)
+	}
+	return fmt.Sprintf("status %d", res.Status)
 }
 
 // isOnlyEntry reports whether a URL is the only entry point. What it came to decides about the run, see

@@ -227,6 +227,8 @@ func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetc
 			return
 		}
 		x.motor.Troubles.WitnessFailed(w, reason, crawl.SymptomOfStatus(res.Status))
+	case res.Refuses():
+		x.motor.Troubles.WitnessFailed(w, fmt.Sprintf(refusesAll, howRefused(res)), crawl.Refusal)
 	case (res.Status == 0) && failed:
 		x.motor.Troubles.WitnessFailed(w, err.Error(), symptom)
 	default:

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"mirrord/fetch"
 	"mirrord/internal/count"
 	"mirrord/site"
 )
@@ -35,7 +36,7 @@ func barred(c *Case) (r Ruling, _ error) {
 		if err != nil {
 			return r, err
 		}
-		if ok && isWall(rec.Status) && c.Parts.Covers(rec.URL) {
+		if ok && fetch.RefusingStatus(rec.Status) && c.Parts.Covers(rec.URL) {
 			if refused++; refused == 1 {
 				such, status = rec.URL, rec.Status
 			}
@@ -45,13 +46,4 @@ func barred(c *Case) (r Ruling, _ error) {
 		r.gaps(wall, count.Of(refused, "URL"), such, status, count.Of(given, "file"))
 	}
 	return r, nil
-}
-
-// isWall reports whether a status is one by which crawlers are refused.
-func isWall(status int) bool {
-	switch status {
-	case 401, 403, 406, 418, 451:
-		return true
-	}
-	return false
 }
