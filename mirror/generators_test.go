@@ -132,3 +132,50 @@ func TestWall(t *testing.T) {
 	wantText(t, s, "the site refuses 14 URLs", "gives 11 files")
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
+
+// The parts of an index of Pagefind come, stay in runs that find them unchanged, and change with it.
+func TestPagefind(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", `<script src=pagefind/pagefind-ui.js></script>`))
+	part := func(name, body string) {
+		page := mirrortest.Page{Body: body}
+		if !strings.HasSuffix(name, ".js") {
+			page.Header = map[string]string{"Content-Type": "application/octet-stream"}
+		}
+		w.Set(home+"/pagefind/"+name, page)
+	}
+	meta := func(fragment string) string {
+		return "pagefind_dcd\x85e1.3.0\x81\x82d" + fragment + "\x05\x81\x83aaazden_3\x80\x80"
+	}
+	part("pagefind-ui.js", "import(`${path}pagefind.js`)")
+	part("pagefind.js", "fetch(`${path}pagefind-entry.json`)")
+	part("pagefind-entry.json", `{"languages":{"en":{"hash":"en_0","wasm":"en"}}}`)
+	part("wasm.en.pagefind", "wasm")
+	part("pagefind.en_0.pf_meta", meta("en_1"))
+	part("index/en_3.pf_index", "words")
+	part("fragment/en_1.pf_fragment", "one")
+	part("fragment/en_2.pf_fragment", "two")
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	want := func(present string, absent ...string) {
+		tree := m.Tree()
+		for _, p := range []string{"wasm.en.pagefind", "index/en_3.pf_index", present} {
+			if tree["pagefind/"+p] == "" {
+				t.Errorf("%s is not in the mirror", p)
+			}
+		}
+		for _, p := range absent {
+			if tree["pagefind/"+p] != "" {
+				t.Errorf("%s is in the mirror", p)
+			}
+		}
+	}
+	want("fragment/en_1.pf_fragment", "fragment/en_2.pf_fragment")
+	part("pagefind.en_0.pf_meta", meta("en_2"))
+	w.Set(home+"/pagefind/fragment/en_1.pf_fragment", mirrortest.Status(404))
+	m.Run()
+	m.Run()
+	want("fragment/en_2.pf_fragment", "fragment/en_1.pf_fragment")
+}

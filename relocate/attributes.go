@@ -17,7 +17,8 @@ package relocate
 //	7  data-* attributes that are not listed below; prefixes of import maps; more of documentation generators
 //	8  what DocFX loads into its pages, more of documentation generators
 //	9  Storybook, style sheets of modules by Vite, the search of NexT
-const ScanVersion = 9
+//	10 Pagefind, the columns of the search index of rustdoc
+const ScanVersion = 10
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
 // raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.

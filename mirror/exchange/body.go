@@ -159,8 +159,9 @@ func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (bod
 	if size > int64(r.job.Limits.MaxDocument) {
 		return nil, nil
 	}
-	format := relocate.Detect(now.MIME, now.URL, sink.File().Head(1024))
-	if format == relocate.Unknown && !r.traits.Sitemap(now.ID) {
+	head := sink.File().Head(1024)
+	linked := relocate.Detect(now.MIME, now.URL, head) != relocate.Unknown
+	if !linked && !r.traits.Sitemap(now.ID) && !intake.MayName(now, head) {
 		return nil, nil
 	}
 	r.large.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
@@ -109,5 +110,5 @@ func (r *reading) storedScript(rec *store.Resource) ([]byte, bool) {
 	}
 	defer f.Close()
 	body, err := io.ReadAll(f)
-	return body, err == nil && relocate.Detect(rec.MIME, rec.URL, body) == relocate.Script
+	return body, err == nil && intake.MayName(rec, body)
 }

@@ -105,6 +105,16 @@ var loaders = []loader{
 		sign: "'open.png'",
 		also: []string{"open.png"},
 	},
+	{ // Pagefind, its user interface
+		name: "pagefind*ui.js",
+		sign: "pagefind.js`",
+		also: []string{"pagefind.js"},
+	},
+	{ // Pagefind; later versions work in a worker
+		name:  "pagefind*.js",
+		sign:  pagefindEntry,
+		loads: regexp.MustCompile(`\b(pagefind-(?:worker\.js|entry\.json))\b`),
+	},
 	{ // the menu of Erlang's documentation
 		name:  "flipmenu.js",
 		sign:  "flipImg_open",
@@ -140,7 +150,11 @@ func scriptLoads(b *Body) (refs []string) {
 	if ok, _ := path.Match("runtime~main*.js", name); ok {
 		refs = append(refs, chunks(b.Data)...)
 	}
+	if ok, _ := path.Match("root*.js", name); ok {
+		refs = append(refs, columns(b.Data)...)
+	}
 	refs = append(refs, styles(b)...)
+	refs = append(refs, pagefindBundle(b.Data)...)
 	return append(refs, branches(b.Data, name)...)
 }
 
@@ -366,47 +380,6 @@ func nextResults(name string) (refs []string) {
 		} {
 			refs = append(refs, section+"_0.html")
 		}
-	}
-	return refs
-}
-
-// rustdocLoads are the search of rustdoc and its index. An element of the page has the directories, and names
-// or addresses with digests; before 2022 the names followed from the version.
-func rustdocLoads(page []byte) (refs []string) {
-	i := bytes.Index(page, []byte(`="rustdoc-vars"`))
-	if i < 0 {
-		return nil
-	}
-	from := bytes.LastIndexByte(page[:i], '<')
-	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
-	attrs := dataAttribute.FindAllSubmatch(element, -1)
-	vars := map[string]string{}
-	for _, m := range attrs {
-		vars[string(m[1])] = html.UnescapeString(string(m[2]))
-	}
-	root, suffix := vars["root-path"], vars["resource-suffix"]
-	static := root
-	if s, ok := vars["static-root-path"]; ok {
-		static = s
-	}
-	for _, m := range attrs { // in their order, so that each run finds the same
-		name := string(m[1])
-		switch v := vars[name]; {
-		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
-		case strings.Contains(v, "/"):
-			refs = append(refs, v)
-		default:
-			refs = append(refs, static+v)
-		}
-	}
-	if vars["search-js"] == "" {
-		refs = append(refs, root+"search"+suffix+".js")
-	}
-	switch {
-	case vars["stringdex-js"] != "":
-		refs = append(refs, root+"search.index/root"+suffix+".js")
-	case vars["search-index-js"] == "":
-		refs = append(refs, root+"search-index"+suffix+".js")
 	}
 	return refs
 }

@@ -3,6 +3,8 @@
 package intake
 
 import (
+	"bytes"
+	"compress/gzip"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +163,30 @@ var SYNCONMSG = 'click';`,
 			"search-index.js static.files/search-2b6c.js",
 		},
 		{
+			"the index of rustdoc 1.90", "doc/search.index/root1.90.0.js",
+			`rr_('{"name":{"I":"AAAA","N":"Bbc","E":"OjAAAAAAAAA=","H":"AQIDBAUGoKGio6Sl"},"desc":{"N":"","H":""},` +
+				`"type":{"N":"c","H":"AQIDBAX/"}}')`,
+			"doc/search.index/name/010203040506.js doc/search.index/name/a0a1a2a3a4a5.js " +
+				"doc/search.index/type/0102030405ff.js",
+		},
+		{"another root.js", "doc/root.js", `rr_('{"../x":{"N":"c","H":"AQIDBAUG"},"y":{"N":"ccccc","H":"AQ=="}}')`, ""},
+		{
+			"Starlight", "docs/_astro/ui-core.js",
+			"function f(){} x({bundlePath:\"/docs/\".replace(/\\/$/,\"\")+\"/pagefind/\"}); " +
+				"await import(`${l}pagefind.js`)",
+			"docs/pagefind/pagefind.js",
+		},
+		{"Pagefind in a script", "js/a.js", `function f(){} new PagefindUI({ bundlePath: '/find' })`, "find/pagefind.js"},
+		{
+			"the interface of Pagefind", "pagefind/pagefind-ui.js", "function f(){} await import(`${a}pagefind.js`)",
+			"pagefind/pagefind.js",
+		},
+		{
+			"Pagefind", "pagefind/pagefind.js",
+			"function f(){fetch(`${this.basePath}pagefind-entry.json?ts=${n}`);new Worker(`${p}pagefind-worker.js`)}",
+			"pagefind/pagefind-entry.json pagefind/pagefind-worker.js",
+		},
+		{
 			"Material for MkDocs", "guide/a/index.html",
 			`<meta name="generator" content="mkdocs-1.5.3, mkdocs-material-9.4.6"><link rel=icon href=/i>` +
 				`<script id="__config" type="application/json">{"base": "../..", "search": "../../assets/w.min.js"}</script>` +
@@ -292,6 +318,40 @@ var SYNCONMSG = 'click';`,
 			return strings.HasPrefix(s, "guess")
 		}) {
 			t.Errorf("%s, with scripts = false: %q", c.name, got)
+		}
+	}
+}
+
+// The parts of an index of Pagefind name one another; damaged ones name nothing.
+func TestPagefind(t *testing.T) {
+	meta := "pagefind_dcd\x85e1.3.0\x82\x82den_1\x18\xd9\x82den_2\x19\x01\x00" +
+		"\x81\x83c001azden_3" + "\x81\x82ctagden_4" + "\x81\x82ddate\x82\x00\x01"
+	var packed bytes.Buffer
+	zw := gzip.NewWriter(&packed)
+	zw.Write([]byte(meta))
+	zw.Close()
+	const files = "fragment/en_1.pf_fragment fragment/en_2.pf_fragment index/en_3.pf_index filter/en_4.pf_filter"
+	for _, c := range []struct{ name, at, data, want string }{
+		{
+			"entry", "pagefind-entry.json",
+			`{"version":"1.3.0","languages":{"pt-br":{"hash":"pt_1","wasm":null},"en":{"hash":"en_1","wasm":"en"}}}`,
+			"pagefind.en_1.pf_meta wasm.en.pagefind pagefind.pt_1.pf_meta wasm.unknown.pagefind",
+		},
+		{"meta", "pagefind.en_1.pf_meta", packed.String(), files},
+		{"unpacked", "pagefind.en_1.pf_meta", meta, files},
+		{"another entry", "pagefind-entry.json", "[]", ""},
+		{"damaged", "pagefind.en_1.pf_meta", packed.String()[:20], ""},
+		{"huge", "pagefind.en_1.pf_meta", "pagefind_dcd\x9b\xff\xff\xff\xff\xff\xff\xff\xff", ""},
+		{"deep", "pagefind.en_1.pf_meta", "pagefind_dcd" + strings.Repeat("\x81", 1000), ""},
+		{"another", "pagefind.en_1.pf_meta", "<html><a href=x>", ""},
+	} {
+		b := Body{URL: parse(t, "https://e.org/find/"+c.at), Data: []byte(c.data), MIME: "application/octet-stream"}
+		var want []string
+		for ref := range strings.FieldsSeq(c.want) {
+			want = append(want, "guess requisite https://e.org/find/"+ref)
+		}
+		if got := found(NewReader(options(t, "")).Read(&b)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.name, got, want)
 		}
 	}
 }

@@ -100,8 +100,14 @@ func mayBeIcon(mime string) bool {
 	return strings.HasPrefix(mime, "image/")
 }
 
-// IsScript reports whether a stored body is a script that may name something.
+// IsScript reports whether a stored body is a script, or a part of a search index, that may name something.
 func IsScript(rec *store.Resource) bool {
 	plain := rec.Body == store.BlobBody && !ledger.IsSitemap(rec)
-	return plain && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
+	return plain && MayName(rec, nil)
+}
+
+// MayName reports whether a body that is kept byte for byte may name something.
+func MayName(rec *store.Resource, head []byte) bool {
+	format := relocate.Detect(rec.MIME, rec.URL, head)
+	return format == relocate.Script || (format == relocate.Unknown && namesFiles(rec.URL))
 }

@@ -109,6 +109,8 @@ func (rd *Reader) Read(b *Body) *Extract {
 		}
 	case format != relocate.Unknown:
 		rd.document(b, format)
+	case rd.o.Scripts && namesFiles(b.URL):
+		rd.loads(b, indexLoads(b))
 	}
 	x.IDs = slices.Grow(x.IDs, len(x.Candidates))[:len(x.Candidates)]
 	return x

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// rustdocLoads are the search of rustdoc and its index. An element of the page has the directories, and names
+// or addresses with digests; before 2022 the names followed from the version.
+func rustdocLoads(page []byte) (refs []string) {
+	i := bytes.Index(page, []byte(`="rustdoc-vars"`))
+	if i < 0 {
+		return nil
+	}
+	from := bytes.LastIndexByte(page[:i], '<')
+	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
+	attrs := dataAttribute.FindAllSubmatch(element, -1)
+	vars := map[string]string{}
+	for _, m := range attrs {
+		vars[string(m[1])] = html.UnescapeString(string(m[2]))
+	}
+	root, suffix := vars["root-path"], vars["resource-suffix"]
+	static := root
+	if s, ok := vars["static-root-path"]; ok {
+		static = s
+	}
+	for _, m := range attrs { // in their order, so that each run finds the same
+		name := string(m[1])
+		switch v := vars[name]; {
+		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
+		case strings.Contains(v, "/"):
+			refs = append(refs, v)
+		default:
+			refs = append(refs, static+v)
+		}
+	}
+	if vars["search-js"] == "" {
+		refs = append(refs, root+"search"+suffix+".js")
+	}
+	switch {
+	case vars["stringdex-js"] != "":
+		refs = append(refs, root+"search.index/root"+suffix+".js")
+	case vars["search-index-js"] == "":
+		refs = append(refs, root+"search-index"+suffix+".js")
+	}
+	return refs
+}
+
+// columns returns the files of the columns of the search index of rustdoc 1.90 and later. The argument of rr_
+// is an object of columns: H are the digests of the files of one, N counts their entries. The files of its
+// search trees are named by digests inside of the trees only, whose format differs between versions.
+func columns(root []byte) (refs []string) {
+	_, data, ok := bytes.Cut(root, []byte("rr_('"))
+	end := bytes.LastIndexByte(data, '\'')
+	if !ok || end < 0 {
+		return nil
+	}
+	var index map[string]struct {
+		N string
+		H []byte
+	}
+	if json.Unmarshal(data[:end], &index) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(index)) {
+		c, files := index[name], 0
+		for i := range len(c.N) {
+			if c.N[i] >= '`' { // the last digit of a count
+				files++
+			}
+		}
+		if files == 0 || files > mostLoads || len(c.H)%files != 0 || !columnName.MatchString(name) {
+			continue
+		}
+		for digest := range slices.Chunk(c.H, max(len(c.H)/files, 1)) {
+			refs = append(refs, fmt.Sprintf("%s/%x.js", name, digest))
+		}
+	}
+	return refs
+}
+
+var columnName = regexp.MustCompile(`^\w+$`)
