@@ -154,6 +154,7 @@ func scriptLoads(b *Body) (refs []string) {
 		refs = append(refs, columns(b.Data)...)
 	}
 	refs = append(refs, styles(b)...)
+	refs = append(refs, contents(b)...)
 	refs = append(refs, pagefindBundle(b.Data)...)
 	return append(refs, branches(b.Data, name)...)
 }
@@ -282,8 +283,6 @@ var (
 	quartoOffset  = regexp.MustCompile(`<meta name="?quarto:offset"? content="?([^">\s]*)`)
 	docfxContents = regexp.MustCompile(`<meta name="?docfx:(?:nav|toc)rel"? content="?([^">\s]*)\.html`)
 	searchPath    = regexp.MustCompile(`"path":"(/[\w./-]*\.(?:xml|json))"`)
-	mapped        = regexp.MustCompile(`\\"([^"\\]+)\.md\\":`)
-	leanPage      = regexp.MustCompile(`<link rel="?modulepreload"? href="?([^">\s]*\.md\.[\w-]+)\.lean\.js`)
 )
 
 // pageLoads returns what the scripts of a generator load on one of its pages, relative to the page.
@@ -325,27 +324,6 @@ func within(page []byte, re *regexp.Regexp, more string) (refs []string) {
 	const head = 64 << 10
 	for _, m := range re.FindAllSubmatch(page[:min(len(page), head)], 2) {
 		refs = append(refs, html.UnescapeString(string(m[1]))+more)
-	}
-	return refs
-}
-
-// vitepressLoads are the script of a page of VitePress that has its text, which is loaded when a link leads
-// there, and on the first page those of the other pages that the site has: some themes list them by scripts.
-// A map has their names in lower case with "_" for each slash. Without ".html" a guess would be no page.
-func vitepressLoads(page []byte) []string {
-	refs := within(page, leanPage, ".js")
-	if len(refs) == 0 || !strings.Contains(refs[0], "/index.md.") ||
-		bytes.Contains(page, []byte(`\"cleanUrls\":true`)) {
-		return refs
-	}
-	_, names, _ := bytes.Cut(page, []byte("__VP_HASH_MAP__=JSON.parse("))
-	names, _, _ = bytes.Cut(names, []byte("</script>"))
-	names, _, _ = bytes.Cut(names, []byte("}"))
-	escape := strings.NewReplacer("_", "/", "%", "%25", "#", "%23", "?", "%3F")
-	for _, m := range mapped.FindAllSubmatch(names, mostLoads) {
-		if name := "./" + escape.Replace(string(m[1])); path.Base(name) != "index" {
-			refs = append(refs, name+".html")
-		}
 	}
 	return refs
 }

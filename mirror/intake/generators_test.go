@@ -201,8 +201,8 @@ var SYNCONMSG = 'click';`,
 		{
 			"VitePress", "guide/a.html",
 			`<meta name="generator" content="VitePress v1.5.0"><link rel=icon href=/i>` +
-				`<link rel="modulepreload" href="/assets/guide_a.md.BlA5-cEX.lean.js">`,
-			"assets/guide_a.md.BlA5-cEX.js",
+				`<link rel="modulepreload" href="/assets/1. guide_a.md.BlA5-cEX.lean.js">`,
+			"assets/1.%20guide_a.md.BlA5-cEX.js",
 		},
 		{
 			"the first page of VitePress", "docs/index.html",
@@ -211,6 +211,19 @@ var SYNCONMSG = 'click';`,
 				`window.__VP_HASH_MAP__=JSON.parse("{\"98. a#b.md\":\"D2\",\"guide_a.md\":\"f2\",\"index.md\":\"f3\",\"guide_index.md\":\"f4\"}");` +
 				`window.__VP_SITE_DATA__=JSON.parse("{\"x.md\":\"y\"}")</script>`,
 			"docs/98.%20a%23b.html docs/assets/index.md.BlA5.js docs/guide/a.html",
+		},
+		{
+			"menus of VitePress", "docs/index.html",
+			`<meta name="generator" content="VitePress v1.6.4"><link rel=icon href=/i>` +
+				`<link rel="modulepreload" href="/docs/assets/index.md.BlA5.lean.js"><script>` +
+				`window.__VP_HASH_MAP__=JSON.parse("{\"en_new_debug.md\":\"D2\",\"en_faq.md\":\"f2\",\"a_b.md\":\"f3\"}");` +
+				`window.__VP_SITE_DATA__=JSON.parse("{\"link\":\"/en/new_debug\",\"link\":\"/en/FAQ.html\",\"link\":\"/x\"}")</script>`,
+			"docs/assets/index.md.BlA5.js docs/en/new_debug.html docs/en/FAQ.html docs/a/b.html",
+		},
+		{
+			"a blog of VitePress", "docs/assets/chunks/theme.CSE9.js",
+			`function f(){} JSON.parse('[{"frontmatter":{"url":"/x.html"},"excerpt":"","url":"/9. K a_b.html"}]')`,
+			"docs/9.%20K%20a_b.html",
 		},
 		{
 			"VitePress without .html", "docs/index.html",
