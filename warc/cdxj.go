@@ -152,7 +152,7 @@ func ParseEntry(line string) (e Entry, err error) {
 	e = Entry{
 		Key:    key,
 		Time:   stamp,
-		URL:    v.URL,
+		URL:    WithScheme(v.URL),
 		MIME:   v.MIME,
 		Status: string(v.Status),
 		Digest: v.Digest,

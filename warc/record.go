@@ -105,13 +105,22 @@ type Record struct {
 func (r *Record) Type() string { return strings.ToLower(r.Header.Get("WARC-Type")) }
 
 // URL returns the target of the record, without the angle brackets in which some programs write it; "" when
-// it has none.
+// it has none. The scheme of a page of the web is in lower case.
 func (r *Record) URL() string {
 	u := r.Header.Get("WARC-Target-URI")
 	if strings.HasPrefix(u, "<") && strings.HasSuffix(u, ">") {
 		u = u[1 : len(u)-1]
 	}
-	return u
+	return WithScheme(u)
+}
+
+// WithScheme returns an address whose scheme, if it is one of the web, is in lower case.
+func WithScheme(address string) string {
+	scheme, _, ok := strings.Cut(address, ":")
+	if lower := strings.ToLower(scheme); ok && lower != scheme && (lower == "http" || lower == "https") {
+		return lower + address[len(scheme):]
+	}
+	return address
 }
 
 // Date returns when the record was captured; the zero time when it does not say.

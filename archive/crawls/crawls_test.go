@@ -254,7 +254,7 @@ func TestCrawls(t *testing.T) {
 }
 
 // What Heritrix and Browsertrix write: revisits of both profiles, chunks, requests of other methods, records
-// of what is no answer, resources, parts of bodies.
+// of what is no answer, resources, parts of bodies; some programs write the scheme in capitals.
 func TestShapes(t *testing.T) {
 	const sum = "WARC-Payload-Digest: sha1:K7KRQ6VQLHXXOXJ3YRLXUQ3JM37SX3NC\r\n" // of no body here
 	post := page("https://h.test/search", day1, "found")
@@ -272,7 +272,7 @@ func TestShapes(t *testing.T) {
 		of("request", "https://h.test/search", day1, "WARC-Concurrent-To: <urn:uuid:1>\r\n",
 			"POST /search HTTP/1.1\r\nHost: h.test\r\n\r\nq=1"),
 		of("metadata", "https://h.test/", day1, "Content-Type: application/warc-fields\r\n", "via: x\r\n"),
-		of("resource", "https://h.test/frame", day1, "Content-Type: text/html\r\n", "a frame"),
+		of("resource", "HTTPS://h.test/frame", day1, "Content-Type: text/html\r\n", "a frame"),
 		of("response", "https://h.test/movie", day1, "",
 			"HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-1/9\r\n\r\nmo"),
 		of("revisit", "https://h.test/", day2, sum+

@@ -33,8 +33,8 @@ const original = ".orig"
 // Wget writes the files of a folder as records, as answers of the host of a URL: those below the folder that
 // has the host's name, or all of them when there is none. Names may be of any bytes; dir should take them.
 func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
-	root := "."
-	for _, name := range []string{base.Host(), base.Hostname()} {
+	root, plus := ".", strings.Replace(base.Host(), ":", "+", 1)
+	for _, name := range []string{base.Host(), plus, base.Hostname()} {
 		if fi, err := fs.Stat(dir, name); err == nil && fi.IsDir() {
 			root = name
 			break
@@ -53,6 +53,8 @@ func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 		base: base,
 		date: now,
 		to:   to,
+
+		windows: root == plus && plus != base.Host(),
 	}
 	if err := fs.WalkDir(dir, root, func(name string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, original) {
@@ -112,6 +114,7 @@ type wgetFolder struct {
 	to   *warc.Writer
 	kept bool // there are originals: what has none was not changed
 
+	windows bool     // names are such as Windows takes
 	asked   []string // files of -E whose addresses have a query
 	changed bool     // links lead to such files by their names
 }
@@ -123,7 +126,7 @@ const looked = 64 << 10
 func (b *wgetFolder) file(name string, t *Taken) error {
 	from, called := b.sent(name)
 	rest := strings.TrimPrefix(strings.TrimPrefix(called, b.root), "/")
-	u := address(b.base, rest)
+	u := b.address(rest)
 	f, err := b.dir.Open(from)
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 	if from == name && !b.kept && strings.HasPrefix(kind, "text/html") {
 		t.Guessed++                  // without a validator, so that the next run gets the page
 		text, _ := body.Peek(looked) // of a shorter page as much as there is
-		b.changed = b.changed || bytes.Contains(text, []byte("%3F"))
+		b.changed = b.changed || b.windows || bytes.Contains(text, []byte("%3F"))
 	} else {
 		head += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n"
 	}
@@ -162,7 +165,7 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 			err = a.write(b.to)
 		}
 	}
-	if strings.Contains(rest, "?") && path.Ext(rest) == ".html" {
+	if strings.Contains(b.unixName(rest), "?") && path.Ext(rest) == ".html" {
 		b.asked = append(b.asked, rest)
 	}
 	if err != nil {
@@ -183,7 +186,7 @@ func (b *wgetFolder) redirect(rest string) error {
 	a := answer{
 		url:  b.base.Origin() + escaped(&url.URL{Path: "/" + rest}),
 		date: b.date,
-		head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + address(b.base, rest) + "\r\n\r\n"),
+		head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + b.address(rest) + "\r\n\r\n"),
 		body: strings.NewReader(""),
 	}
 	return a.write(b.to)
@@ -220,10 +223,21 @@ func typeIn(b *bufio.Reader, address string) string {
 	return ""
 }
 
+// unixName is the name that a file has without --restrict-file-names=windows, which writes "@" for the
+// question mark, and escapes what Windows takes in no name. It is known of a host with a port only.
+func (b *wgetFolder) unixName(rest string) string {
+	if !b.windows {
+		return rest
+	}
+	dir, last := path.Split(rest)
+	return strings.NewReplacer("%5C", `\`, "%7C", "|", "%3A", ":", "%3F", "?", "%22", `"`, "%2A", "*", "%3C",
+		"<", "%3E", ">").Replace(dir + strings.Replace(last, "@", "?", 1))
+}
+
 // address is the URL that a file was fetched from.
-func address(base site.URL, rest string) string {
-	p, query, has := strings.Cut(rest, "?")
-	full := base.Origin() + escaped(&url.URL{Path: "/" + p})
+func (b *wgetFolder) address(rest string) string {
+	p, query, has := strings.Cut(b.unixName(rest), "?")
+	full := b.base.Origin() + escaped(&url.URL{Path: "/" + p})
 	if has {
 		q := escaped(&url.URL{Path: query})
 		full += "?" + strings.NewReplacer("%3F", "?", "%5B", "[", "%5D", "]").Replace(q)
@@ -232,7 +246,7 @@ func address(base site.URL, rest string) string {
 }
 
 // escaped writes a path as it stands in an address. wget names a file without the escapes, but for those of
-// slashes and of what it takes for control characters.
+// slashes and of what it takes for control characters. What stands without an escape in most links has none.
 func escaped(u *url.URL) string {
 	parts := strings.Split(u.EscapedPath(), "%25")
 	for i := 1; i < len(parts); i++ {
@@ -242,5 +256,6 @@ func escaped(u *url.URL) string {
 			parts[i] = "%25" + parts[i][1:]
 		}
 	}
-	return strings.Join(parts, "")
+	return strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(
+		strings.Join(parts, ""))
 }

@@ -27,9 +27,15 @@ func (f anyNames) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(na
 // taken returns what is read of a folder of files of h.test: addresses with the first line and the type.
 func taken(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
+	return takenOf(t, "http://h.test/", "h.test", files)
+}
+
+// takenOf is taken of the files of another address, in a folder of that name.
+func takenOf(t *testing.T, address, folder string, files map[string]string) map[string]string {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		name = filepath.Join(dir, "h.test", name)
+		name = filepath.Join(dir, folder, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +52,7 @@ func taken(t *testing.T, files map[string]string) map[string]string {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	base, _, err := site.Parse("http://h.test/")
+	base, _, err := site.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +106,8 @@ func TestWgetNames(t *testing.T) {
 		"a%2Fb.html.orig": html, "a%2Fb.html": "changed",
 		"\xe2%80%99.txt": "t", // of an old wget
 		"100%.txt":       "t", "100%41.txt": "t",
-		"x.php": html, "y.cgi?q=\xe9%#&r=[]/?": " \n<!DOCTYPE html>", "z.php": "{}",
+		"Foo_(a)*!'.txt": "t",
+		"x.php":          html, "y.cgi?q=\xe9%#&r=[]/?": " \n<!DOCTYPE html>", "z.php": "{}",
 		"w.php": xhtml,
 		// -E
 		"e.php.html": "changed", "e.php.orig": html, "s.php.css": "a{}", "s.php.orig": "b{}",
@@ -111,6 +118,7 @@ func TestWgetNames(t *testing.T) {
 		"http://h.test/%E2%80%99.txt":            "200 OK text/plain  t valid",
 		"http://h.test/100%25.txt":               "200 OK text/plain  t valid",
 		"http://h.test/100%2541.txt":             "200 OK text/plain  t valid",
+		"http://h.test/Foo_(a)*!'.txt":           "200 OK text/plain  t valid",
 		"http://h.test/x.php":                    "200 OK text/html  " + html + " valid",
 		"http://h.test/y.cgi?q=%E9%25%23&r=[]/?": "200 OK text/html   \n<!DOCTYPE html> valid",
 		"http://h.test/z.php":                    "200 OK   {} valid",
@@ -149,5 +157,29 @@ func TestWgetChanged(t *testing.T) {
 	files["index.html"] = html
 	if got := taken(t, files); len(got) != 4 {
 		t.Errorf("a redirect that nothing leads to: %q", got)
+	}
+}
+
+// With --restrict-file-names=windows the folder of a host with a port has a plus, and queries begin with "@".
+func TestWgetWindows(t *testing.T) {
+	got := takenOf(t, "http://h.test:8080/", "h.test+8080", map[string]string{
+		"index.html": html + `<a href="q.php@a=1.html">`, "q.php@a=1.html": html, // -k -E
+		"@user/p@q=%2Fz%3F@": "t", "st%2Ar%22%.txt": "t",
+	})
+	for url, want := range map[string]string{
+		"http://h.test:8080/":                 "200 OK text/html  " + html + `<a href="q.php@a=1.html">`,
+		"http://h.test:8080/index.html":       "200 OK text/html  " + html + `<a href="q.php@a=1.html">`,
+		"http://h.test:8080/q.php?a=1.html":   "200 OK text/html  " + html,
+		"http://h.test:8080/q.php@a=1.html":   "301 Moved Permanently  http://h.test:8080/q.php?a=1.html",
+		"http://h.test:8080/@user/p?q=%2Fz?@": "200 OK   t valid",
+		"http://h.test:8080/st*r%22%25.txt":   "200 OK text/plain  t valid",
+	} {
+		if got[url] != want {
+			t.Errorf("%s: %q, want %q", url, got[url], want)
+		}
+		delete(got, url)
+	}
+	if len(got) > 0 {
+		t.Errorf("more: %q", got)
 	}
 }
