@@ -151,16 +151,9 @@ func versionField(name string, v *store.Version) warc.HeaderField {
 	return warc.HeaderField{Name: name, Value: fmt.Sprintf("%d %s", v.Number, date)}
 }
 
-// room refuses an export that cannot fit: what is compressed stays as large as it is, and text hardly becomes
-// less than a tenth.
+// room returns an error when an export cannot fit where it is to lie, however well it is packed.
 func (x *captureExport) room() error {
-	need := x.counts.Packed + (x.counts.Bytes-x.counts.Packed)/10
-	free, err := store.FreeBytes(filepath.Dir(x.o.Out))
-	if err != nil || free >= need {
-		return nil // where it cannot be known, writing shows it
-	}
-	return fmt.Errorf("export to %s: it needs at least %s, and %s are free there; choose another place with -o",
-		x.o.Out, mirror.Bytes(need), mirror.Bytes(free))
+	return roomFor(x.o.Out, x.counts.Packed+(x.counts.Bytes-x.counts.Packed)/mostShrunk)
 }
 
 // toFile writes the file aside, reads it back and puts it in its place.

@@ -65,8 +65,8 @@ func (f *countedFile) Read(p []byte) (int, error) {
 }
 
 // mostShrunk is what text is packed to at the least, a share of its size: pages of real sites come to between
-// a third and a tenth.
-const mostShrunk = 12
+// a third and a twelfth, tables and lists to a fortieth, and less where files are packed together.
+const mostShrunk = 60
 
 // room returns an error when an export cannot fit where it is to lie, however well it is packed.
 func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) error {

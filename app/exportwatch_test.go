@@ -16,6 +16,7 @@ import (
 
 	"mirrord/internal/phmtest"
 	"mirrord/phm"
+	"mirrord/store"
 )
 
 // An export ends when it is interrupted after the last file was read, too: while a ZIM file is read for its
@@ -77,6 +78,25 @@ func TestExportNeedsRoom(t *testing.T) {
 		}
 		if err := roomForDelta(out, tree, tree); err != nil {
 			t.Errorf("%d bytes that the base has: %v", size, err)
+		}
+	}
+}
+
+// Web archives are refused only where they cannot fit: text may come to a fortieth.
+func TestCaptureRoom(t *testing.T) {
+	dir := t.TempDir()
+	free, err := store.FreeBytes(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := captureExport{o: ExportRequest{Out: filepath.Join(dir, "x.warc.gz")}}
+	for _, c := range []struct {
+		text, packed int64
+		fits         bool
+	}{{free * 40, 0, true}, {free * 80, 0, false}, {0, free * 2, false}, {free * 20, free / 4, true}} {
+		x.counts = captureCounts{Bytes: c.text + c.packed, Packed: c.packed}
+		if err := x.room(); (err == nil) != c.fits {
+			t.Errorf("%+v of %d: %v", c, free, err)
 		}
 	}
 }
