@@ -145,6 +145,12 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	return l, err
 }
 
+// jobsShared reports whether the job files of this machine were once those of a cluster.
+func jobsShared(a *App) bool {
+	state, err := a.State()
+	return err == nil && exists(filepath.Join(state, baseFile))
+}
+
 // note writes down which files were last the same.
 func (c *ClusterJobs) note(base JobSet) error {
 	st, err := c.App.MakeState()

@@ -141,6 +141,11 @@ func (a *App) hold(d *jobOnDisk) (*store.State, *store.HeldSite, error) {
 	if err = readsWhatIsWritten(st.Dir); err == nil {
 		held, err = store.HoldSite(st, d.name)
 	}
+	if err == nil {
+		if err = held.Movable(); err != nil {
+			err = errors.Join(err, held.Close())
+		}
+	}
 	switch {
 	case errors.Is(err, store.ErrNoSite):
 		return st, nil, nil

@@ -30,6 +30,7 @@ type Removal struct {
 
 	// Depots: some depot had the mirror. The daemon of a node removes it from that of its cluster.
 	Depots bool `json:"depots,omitempty"`
+	Shared bool `json:"shared,omitempty"` // the file is one of those that a cluster shares
 }
 
 // PlanRemoval returns what Remove would delete. It changes nothing. With now, what spaces keep of a mirror
@@ -52,6 +53,7 @@ func PlanRemoval(a *App, name string, now bool) (*Removal, error) {
 		Link:   d.link(),
 		Now:    now,
 		Depots: inDepots(d.mirror),
+		Shared: d.file != "" && jobsShared(a),
 	}
 	if d.mirror == "" {
 		r.Mirror = d.half

@@ -3,10 +3,12 @@
 package app
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mirrord/space"
@@ -65,5 +67,56 @@ func TestRemoveNow(t *testing.T) {
 	}
 	if _, err := PlanRemoval(w.app, "b", true); err == nil {
 		t.Error("nothing of it is left")
+	}
+}
+
+// A mirror whose folder is a mount point is neither renamed nor removed, and nothing is changed before that
+// is said. Job files that a cluster shares are changed on this machine only.
+func TestMirrorOnMount(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("b")
+	site, file := filepath.Join(mustState(t, w.app), "sites", "b"), filepath.Join(w.app.Jobs, "b.toml")
+	if err := syscall.Mount(site, site, "", syscall.MS_BIND, ""); err != nil {
+		t.Skip(err)
+	}
+	mounted := true
+	unmount := func() {
+		if mounted {
+			mounted = false
+			if err := syscall.Unmount(site, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(unmount)
+	remove := func() (*Removal, error) {
+		r, err := PlanRemoval(w.app, "b", false)
+		if err == nil {
+			err = Remove(t.Context(), w.app, r)
+		}
+		return r, err
+	}
+	_, err := Rename(t.Context(), w.app, "b", "c")
+	_, rerr := remove()
+	for _, err := range []error{err, rerr} {
+		if err == nil || !strings.Contains(err.Error(), "umount "+site) {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, path := range []string{file, filepath.Join(site, "current", "index.html")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	unmount()
+	r, err := Rename(t.Context(), w.app, "b", "c")
+	if err != nil || r.Shared {
+		t.Errorf("%+v, %v", r, err)
+	}
+	put(t, mustState(t, w.app), baseFile, "{}")
+	r, err = Rename(t.Context(), w.app, "c", "b")
+	gone, rerr := remove()
+	if err := errors.Join(err, rerr); err != nil || !r.Shared || !gone.Shared {
+		t.Errorf("%+v, %+v, %v", r, gone, err)
 	}
 }

@@ -27,6 +27,7 @@ type Renamed struct {
 	// Depots: some depot had the mirror under its old name. The daemon of a node removes it from that of its
 	// cluster, once the mirror is there under its new name.
 	Depots bool `json:"depots,omitempty"`
+	Shared bool `json:"shared,omitempty"` // the file was changed here, and is one of those that a cluster shares
 }
 
 // Rename gives a job another name: its file, its mirror, and what is noted of its runs. It is an error while
@@ -52,6 +53,9 @@ func Rename(ctx context.Context, a *App, from, to string) (*Renamed, error) {
 		defer held.Close()
 	}
 	out, err := r.make(ctx, c, st, held)
+	if out != nil {
+		out.Shared = out.File != "" && jobsShared(a)
+	}
 	if (err == nil) && (st != nil) && hasSpaces(st) {
 		if held != nil {
 			err = held.Close() // its space reads it under the new name

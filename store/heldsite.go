@@ -38,6 +38,17 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 	return h, nil
 }
 
+// Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor
+// removed. Where the system does not tell, it is none.
+func (h *HeldSite) Movable() error {
+	dir := filepath.Join(h.state.Dir, "sites", h.name)
+	if !isMountPoint(dir) {
+		return nil
+	}
+	return fmt.Errorf("%s is a mount point, which can be neither renamed nor removed, and nothing was changed: "+
+		"unmount it (umount %s) and give the command again; what lies on the other disk stays there", dir, dir)
+}
+
 // Remove deletes everything of the site but the blobs, which other sites may share. A crash leaves the whole
 // site, or a remainder that is no site any more.
 func (h *HeldSite) Remove() error {

@@ -135,6 +135,13 @@ func FreeBytes(dir string) (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil
 }
 
+// isMountPoint reports whether another file system, or another folder of this one, is mounted there.
+func isMountPoint(path string) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
+	return (err == nil) && (st.Attributes&st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0)
+}
+
 // flock locks a file, alone or shared. ok is false when others hold it and wait is false.
 func flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	how := unix.LOCK_SH

@@ -51,6 +51,9 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 			if r.Depots {
 				sayInDepots(a, r.Job)
 			}
+			if r.Shared {
+				sayShared(a)
+			}
 			if r.Kept > 0 {
 				a.printf("  %s in its space, because pages lead there that are damaged: mirrord "+
 					"space says which; the next run of their job mends them, and the rest goes\n"+
@@ -68,6 +71,12 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 func sayInDepots(a *cli, name string) {
 	a.printf("  a depot has it: a daemon that is a node removes it from that of its cluster; from any other: "+
 		"mirrord cluster depot --remove %s\n", name)
+}
+
+// sayShared says how the other nodes of a cluster learn that a job file was changed here.
+func sayShared(a *cli) {
+	a.printf("  the other nodes of its cluster have the job file as it was: mirrord cluster jobs push changes " +
+		"it there; a node with --jobs-source does so by itself\n")
 }
 
 // confirmRemoval shows what would be deleted and asks.
@@ -129,6 +138,9 @@ of the job begins, and status and check name it.`,
 			}
 			if r.Depots {
 				sayInDepots(a, r.Was)
+			}
+			if r.Shared {
+				sayShared(a)
 			}
 			return nil
 		},
