@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -310,14 +312,26 @@ func (b *Blobs) Sync() error {
 	if len(fresh) == 0 || failed != nil {
 		return failed
 	}
-	err := diskErr("sync blobs", b.syncAll(fresh, newDirs))
-	if err != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.failed = err
+	cause := b.syncAll(fresh, newDirs)
+	err := diskErr("sync blobs", cause)
+	if err == nil {
+		return nil
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !errors.Is(cause, errNotOpened) {
+		b.failed = err
+		return err
+	}
+	if b.newDirs = b.newDirs || newDirs; b.fresh == nil { // nothing is lost: for the next call
+		b.fresh = map[string]struct{}{}
+	}
+	maps.Copy(b.fresh, fresh)
 	return err
 }
+
+// errNotOpened says that a blob could not be opened, as when the process has too many files open.
+var errNotOpened = errors.New("not synced yet")
 
 func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 	if len(fresh) > manyFresh {
@@ -332,10 +346,13 @@ func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 	}
 	for name := range names {
 		f, err := b.dir.root.Open(name)
-		if err == nil {
-			err = errors.Join(f.Sync(), f.Close())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted meanwhile
 		}
 		if err != nil {
+			return fmt.Errorf("%w: %w", errNotOpened, err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			return err
 		}
 	}

@@ -111,6 +111,43 @@ func TestBlobs(t *testing.T) {
 	closeTest(t, st, s)
 }
 
+// A blob that cannot be opened for a moment is synced by the next call, and one that was deleted meanwhile by
+// none; a sync that failed holds for good.
+func TestBlobNotOpened(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	defer closeTest(t, st, s)
+	body := random(1000, 1)
+	digest := sha256.Sum256(body)
+	if err := st.Blobs.Put(digest, body, at(1)); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(st.Dir, "blobs", blobName(digest)[:2])
+	if err := errors.Join(os.Rename(folder, folder+"-aside"), os.Symlink("/", folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Blobs.Sync(); !errors.Is(err, errNotOpened) {
+		t.Errorf("got %v", err)
+	}
+	if err := errors.Join(os.Remove(folder), os.Rename(folder+"-aside", folder)); err != nil {
+		t.Fatal(err)
+	}
+	if _, waits := st.Blobs.fresh[blobName(digest)]; !waits {
+		t.Error("the next sync does not have it")
+	}
+	if err := st.Blobs.Sync(); err != nil {
+		t.Error(err)
+	}
+	if err := st.Blobs.Put([32]byte{2}, []byte("y"), at(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(st.Dir, "blobs", blobName([32]byte{2})[:2])); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Blobs.Sync(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBlobsConcurrentPuts(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})

@@ -56,6 +56,8 @@ func (e *DiskError) Error() string {
 		hint = " (free some space and run again; nothing is lost)"
 	case isLoss(e.Err):
 		hint = " (the disk failed: check it with smartctl -a; what was committed before is kept)"
+	case errors.Is(e.Err, syscall.EMFILE):
+		hint = " (the process may not open more: raise LimitNOFILE= of its unit, or ulimit -n)"
 	case errors.Is(e.Err, syscall.EROFS):
 		hint = " (the state directory is on a read-only file system: see dmesg, and mount it writable)"
 	}
