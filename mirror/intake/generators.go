@@ -147,9 +147,7 @@ func scriptLoads(b *Body) (refs []string) {
 	if name == "searchdata.js" {
 		refs = append(refs, sections(b.Data)...)
 	}
-	if ok, _ := path.Match("runtime~main*.js", name); ok {
-		refs = append(refs, chunks(b.Data)...)
-	}
+	refs = append(refs, chunks(b.Data)...)
 	if ok, _ := path.Match("root*.js", name); ok {
 		refs = append(refs, columns(b.Data)...)
 	}
@@ -157,56 +155,6 @@ func scriptLoads(b *Body) (refs []string) {
 	refs = append(refs, contents(b)...)
 	refs = append(refs, pagefindBundle(b.Data)...)
 	return append(refs, branches(b.Data, name)...)
-}
-
-// viteStyle is a style sheet in the list of what the modules of a script by Vite need.
-var viteStyle = regexp.MustCompile(`["']([\w@+./~-]+\.css)["']`)
-
-// styles returns the style sheets that a script by Vite loads with its modules, which fail without. They are
-// relative to the script, or to the directory of the site above that of the script.
-func styles(b *Body) (refs []string) {
-	_, needs, ok := bytes.Cut(b.Data, []byte("__vite__mapDeps,d=(m.f||(m.f=["))
-	if !ok {
-		return nil
-	}
-	needs, _, _ = bytes.Cut(needs, []byte("]"))
-	for _, m := range viteStyle.FindAllSubmatch(needs, mostLoads) {
-		ref := string(m[1])
-		if dir, _, _ := strings.Cut(ref, "/"); !strings.HasPrefix(ref, ".") {
-			above, _, _ := strings.Cut(b.URL.Path(), "/"+dir+"/")
-			ref = above + "/" + ref
-		}
-		refs = append(refs, ref)
-	}
-	return refs
-}
-
-var (
-	// in a script by webpack: "assets/js/"+({1:"name"}[e]||e)+"."+{1:"digest",2:"digest"}[e]+".js"
-	chunkNames = regexp.MustCompile(
-		`"([\w./-]+/)"\+\(\{([^{}]*)\}\[\w+\]\|\|\w+\)\+"\."\+\{([^{}]*)\}\[\w+\]\+"(\.js)"`)
-	chunkName  = regexp.MustCompile(`(\w+):"([\w~.-]+)"`)
-	publicPath = regexp.MustCompile(`\.p="([^"]*/)"`)
-)
-
-// chunks returns the scripts of the pages of Docusaurus, each of which loads its own when it is opened.
-func chunks(runtime []byte) (refs []string) {
-	at, found := publicPath.FindSubmatch(runtime), chunkNames.FindSubmatch(runtime)
-	if at == nil || found == nil {
-		return nil
-	}
-	names := map[string]string{}
-	for _, m := range chunkName.FindAllSubmatch(found[2], mostLoads) {
-		names[string(m[1])] = string(m[2])
-	}
-	for _, m := range chunkName.FindAllSubmatch(found[3], mostLoads) {
-		name, ok := names[string(m[1])]
-		if !ok {
-			name = string(m[1])
-		}
-		refs = append(refs, string(at[1])+string(found[1])+name+"."+string(m[2])+string(found[4]))
-	}
-	return refs
 }
 
 var (

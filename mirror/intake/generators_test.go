@@ -239,6 +239,16 @@ var SYNCONMSG = 'click';`,
 			"docs/assets/js/935f2afb.dc12c5b6.js docs/assets/js/4972.706c64a1.js docs/assets/js/ccc49370.f7.js",
 		},
 		{
+			"webpack", "app/webpack-runtime-eabb.js",
+			`c.u=function(e){return({532:"styles"}[e]||e)+"-"+{175:"3ca3",532:"0d06"}[e]+".js"},c.p="/app/"`,
+			"app/175-3ca3.js app/styles-0d06.js",
+		},
+		{
+			"webpack without names", "static/js/main.1.js",
+			`r.u=e=>"static/js/"+e+"."+{787:"28cb"}[e]+".chunk.js",r.p="/"`, "static/js/787.28cb.chunk.js",
+		},
+		{"a sum of strings", "a.js", `a.p="/x/"; f(n+"."+{a:"b"}[e]+".txt")`, ""},
+		{
 			"Storybook", "ui/index.html",
 			`<link rel=icon href=/i><link href="./sb-manager/globals.js" rel="modulepreload"/>`,
 			"ui/iframe.html ui/index.json",
@@ -247,6 +257,11 @@ var SYNCONMSG = 'click';`,
 			"Vite, relative", "ui/assets/a.js",
 			`const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./a.js","./b-1.css"])))=>i.map(i=>d[i]);f(["./c.css"])`,
 			"ui/assets/b-1.css",
+		},
+		{
+			"Vite before 5.1", "_app/entry/app.js",
+			`const n=[()=>i(()=>import("../nodes/0.js"),["../nodes/0.js","../assets/0.css"],import.meta.url),f("../x.css"])]`,
+			"_app/nodes/0.js _app/assets/0.css",
 		},
 		{
 			"Vite", "ui/assets/chunks/a.js",
