@@ -245,7 +245,7 @@ func pageLoads(b *Body) []string {
 		return within(b.Data, quartoOffset, "search.json")
 	case bytes.Contains(made, []byte("Hexo")): // its theme NexT
 		return within(b.Data, searchPath, "")
-	case bytes.Contains(made, []byte("VitePress")):
+	case bytes.Contains(b.Data[:min(len(b.Data), headBytes)], []byte(".lean.js")): // VitePress
 		return vitepressLoads(b.Data)
 	case bytes.Contains(b.Data[:min(len(b.Data), 2*begins)], []byte(`"./sb-manager/`)): // Storybook
 		return []string{"iframe.html", "index.json"}
@@ -267,10 +267,12 @@ func generator(page []byte) []byte {
 	return made[:min(len(made), 100)]
 }
 
+// headBytes is how much of a page is looked at for what stands in its head.
+const headBytes = 64 << 10
+
 // within returns the first groups of the first matches in the head of a page, each with more behind it.
 func within(page []byte, re *regexp.Regexp, more string) (refs []string) {
-	const head = 64 << 10
-	for _, m := range re.FindAllSubmatch(page[:min(len(page), head)], 2) {
+	for _, m := range re.FindAllSubmatch(page[:min(len(page), headBytes)], 2) {
 		refs = append(refs, html.UnescapeString(string(m[1]))+more)
 	}
 	return refs

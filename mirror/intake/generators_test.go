@@ -213,10 +213,9 @@ var SYNCONMSG = 'click';`,
 			"docs/98.%20a%23b.html docs/assets/index.md.BlA5.js docs/guide/a.html",
 		},
 		{
-			"menus of VitePress", "docs/index.html",
-			`<meta name="generator" content="VitePress v1.6.4"><link rel=icon href=/i>` +
-				`<link rel="modulepreload" href="/docs/assets/index.md.BlA5.lean.js"><script>` +
-				`window.__VP_HASH_MAP__=JSON.parse("{\"en_new_debug.md\":\"D2\",\"en_faq.md\":\"f2\",\"a_b.md\":\"f3\"}");` +
+			"menus of VitePress, which was silent before 1.0", "docs/index.html",
+			`<link rel=icon href=/i><link rel="modulepreload" href="/docs/assets/index.md.BlA5.lean.js"><script>` +
+				`window.__VP_HASH_MAP__ = JSON.parse("{\"en_new_debug.md\":\"D2\",\"en_faq.md\":\"f2\",\"a_b.md\":\"f3\"}");` +
 				`window.__VP_SITE_DATA__=JSON.parse("{\"link\":\"/en/new_debug\",\"link\":\"/en/FAQ.html\",\"link\":\"/x\"}")</script>`,
 			"docs/assets/index.md.BlA5.js docs/en/new_debug.html docs/en/FAQ.html docs/a/b.html",
 		},

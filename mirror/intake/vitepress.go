@@ -28,8 +28,8 @@ func vitepressLoads(page []byte) []string {
 		bytes.Contains(page, []byte(`\"cleanUrls\":true`)) {
 		return refs
 	}
-	_, names, _ := bytes.Cut(page, []byte("__VP_HASH_MAP__=JSON.parse("))
-	names, settings, _ := bytes.Cut(names, []byte("__VP_SITE_DATA__=JSON.parse("))
+	_, names, _ := bytes.Cut(page, []byte("__VP_HASH_MAP__"))
+	names, settings, _ := bytes.Cut(names, []byte("__VP_SITE_DATA__"))
 	names, _, _ = bytes.Cut(names, []byte("}"))
 	settings, _, _ = bytes.Cut(settings, []byte("</script>"))
 	exact := map[string]string{}
