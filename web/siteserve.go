@@ -177,7 +177,9 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		}
 	}
 	switch {
-	case !ok: // only a URL, or nothing
+	case !ok && !f.ok:
+		return v.unbusted(u)
+	case !ok: // only a URL
 		if f.ok && f.r.Path != "" && !v.snap.atHome(f.r, u) {
 			f.to = v.snap.place(f.r.Path)
 		}
@@ -197,6 +199,36 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		f.to = v.snap.place(f.r.Path)
 	}
 	return f, nil
+}
+
+// unbusted finds the file that a URL means whose query only keeps caches from answering, as scripts make it:
+// pagefind-entry.json?ts=1795470961021. Servers of files ignore it. A page may be another one by its query.
+func (v *view) unbusted(u site.URL) (f found, err error) {
+	query, has := u.Query()
+	name, value, pair := strings.Cut(query, "=")
+	if !has || !busts(name, value, pair) {
+		return found{}, nil
+	}
+	f.r, f.ok, err = v.snap.Table.Find(site.Canonical(u.Origin() + u.Path()))
+	if err != nil || !f.isFile() || f.r.MIME == "text/html" || f.r.MIME == "" || !v.snap.atHome(f.r, u) {
+		return found{}, err
+	}
+	return f, nil
+}
+
+// busts reports whether a query of one parameter, or of a number alone, only keeps caches from answering.
+func busts(name, value string, pair bool) bool {
+	if strings.ContainsAny(value, "&;=") {
+		return false
+	}
+	if !pair {
+		return name != "" && strings.Trim(name, "0123456789") == ""
+	}
+	switch name {
+	case "_", "ts", "t", "v", "ver", "version", "cb", "nocache":
+		return true
+	}
+	return false
 }
 
 // inside reports whether the request comes from a page of this origin.
