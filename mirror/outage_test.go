@@ -303,6 +303,44 @@ func TestOneSectionBroken(t *testing.T) {
 	}
 }
 
+// What failed in three runs is requested once in each run, until it comes.
+func TestBrokenForGood(t *testing.T) {
+	for name, broken := range map[string]mirrortest.Page{
+		"500":   mirrortest.Status(500),
+		"reset": {Handle: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
+				hub(w, 40)
+				m.Run()
+				for i := range 3 {
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, 10*i), broken)
+				}
+				for n := range 5 {
+					w.Requests()
+					m.Run()
+					asked := map[string]int{}
+					for _, r := range w.Requests() {
+						asked[r.URL]++
+					}
+					for i := range 3 {
+						got := asked[fmt.Sprintf("%s/page%02d.html", home, 10*i)]
+						if (got == 1) != (n >= 3) {
+							t.Errorf("run %d: %d requests of a broken page", n, got)
+						}
+					}
+				}
+				hub(w, 40)
+				s := m.Run()
+				wantVerdict(t, s, mirror.Complete, s.Published)
+				if s.Gaps.Count != 0 {
+					t.Error(mirrortest.Text(s))
+				}
+			})
+		})
+	}
+}
+
 // An origin of which every second request fails is not down.
 func TestFlakyOrigin(t *testing.T) {
 	inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {

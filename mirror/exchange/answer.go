@@ -203,7 +203,7 @@ func (x *Exchange) noAnswer(ctx context.Context, rec *store.Resource, a exchange
 	}
 	broken := f
 	broken.passing = true
-	if a.Result.Sent < 2 && x.failsAgain(rec, broken) {
+	if a.Result.Sent < 2 && !x.traits.Broken(rec.ID) && x.failsAgain(rec, broken) {
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
 	if f.counts {
@@ -223,7 +223,8 @@ func (x *Exchange) originFails(ctx context.Context, rec *store.Resource, f failu
 	return x.givenUp(ctx, rec, f)
 }
 
-// failsAgain counts a failure and reports whether the URL gets another turn in this run.
+// failsAgain counts a failure and reports whether the URL gets another turn in this run. What failed in so
+// many runs that it is taken for broken gets one only because its host limits how fast it is requested.
 func (x *Exchange) failsAgain(rec *store.Resource, f failure) bool {
 	if f.counts {
 		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
@@ -232,7 +233,7 @@ func (x *Exchange) failsAgain(rec *store.Resource, f failure) bool {
 		return false
 	}
 	again := f.busy != 0 && x.motor.Troubles.WaitsAgain(rec.URL, f.busy)
-	return again || !x.traits.Spent(rec.ID, ledger.AfterFailure)
+	return again || !(x.traits.Spent(rec.ID, ledger.AfterFailure) || x.traits.Broken(rec.ID))
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.

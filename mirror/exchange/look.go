@@ -194,9 +194,10 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 
 // mayRetry returns what decides whether an exchange repeats a request within its turn of the host. What broke
 // off goes on at once. Of what brought nothing only the last turn of a URL is repeated, and only while its
-// origin answers: that several URLs fail must show soon, whatever each of them would do.
+// origin answers: that several URLs fail must show soon, whatever each of them would do. What is taken for
+// broken is not repeated.
 func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
-	last := x.traits.Spent(rec.ID, ledger.AfterFailure)
+	last := x.traits.Spent(rec.ID, ledger.AfterFailure) && !x.traits.Broken(rec.ID)
 	return func(res *fetch.Result, err error) bool {
 		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough
 			return fetch.Continues(err)
