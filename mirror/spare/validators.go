@@ -21,7 +21,8 @@ import (
 
 // Validators that stay the same while the content changes are unreliable. Then they are not sent any more. An
 // answer 304 cannot be checked, so every run requests a few of the resources that answered so without
-// validators; when one of these hid a change, none are sent in its directory for some runs.
+// validators; when one of these hid a change, none are sent in its directory for some runs, and for twice as
+// many when that is found again soon after.
 
 // Audits of validators in a run.
 const (
@@ -30,7 +31,9 @@ const (
 	validatorShare  = 500       // one of so many
 	plannedShare    = 16        // of what a plan hands out: one of so many, and more of the first ones
 	maxAudited      = 256 << 10 // bytes of a resource that may be transferred once more
-	distrustedRuns  = 4         // after the one that found out
+	distrustedRuns  = 4         // after the one that found out for the first time
+	mostDistrusted  = 64        // runs
+	rememberedFor   = 4         // times the runs of the last distrust, after its end
 	maxUnreliable   = 1000      // directories that are remembered
 )
 
@@ -48,7 +51,7 @@ type Validators struct {
 	candidates ledger.IDSet // answered 304 when they were last requested
 
 	mu      sync.Mutex
-	without map[string]int      // origin and directory -> the run before which none are sent
+	without map[string]distrust // by origin and directory
 	found   map[string]site.URL // by audits of this run
 	audited map[uint32]bool     // requested without validators
 	planned uint64              // how many candidates the plan handed out
@@ -58,10 +61,45 @@ type Validators struct {
 func NewValidators(run int) *Validators {
 	return &Validators{
 		run:     run,
-		without: map[string]int{},
+		without: map[string]distrust{},
 		found:   map[string]site.URL{},
 		audited: map[uint32]bool{},
 	}
+}
+
+// distrust is how long no validators are sent.
+type distrust struct {
+	until int // the run before which none are sent
+	runs  int // how many runs that were
+}
+
+// MarshalJSON makes it a list of two numbers.
+func (d distrust) MarshalJSON() ([]byte, error) { return json.Marshal([2]int{d.until, d.runs}) }
+
+// UnmarshalJSON reads the list. A number was written by the first releases, which knew one length.
+func (d *distrust) UnmarshalJSON(b []byte) error {
+	d.runs = distrustedRuns
+	if json.Unmarshal(b, &d.until) == nil {
+		return nil
+	}
+	var stored [2]int
+	err := json.Unmarshal(b, &stored)
+	d.until, d.runs = stored[0], stored[1]
+	return err
+}
+
+// distrusted returns how long no validators are sent in a directory in which this run found unreliable ones.
+// The caller holds v.mu.
+func (v *Validators) distrusted(dir string) distrust {
+	was, before := v.without[dir]
+	if before && (was.until == v.run+was.runs+1) {
+		return was // this run has noted it
+	}
+	runs := distrustedRuns
+	if before {
+		runs = min(2*was.runs, mostDistrusted)
+	}
+	return distrust{until: v.run + runs + 1, runs: runs}
 }
 
 // Read takes what Distrust of earlier runs returned. After an error nothing is known.
@@ -72,7 +110,7 @@ func (v *Validators) Read(fact []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := json.Unmarshal(fact, &v.without); err != nil || v.without == nil {
-		v.without = map[string]int{}
+		v.without = map[string]distrust{}
 		return err
 	}
 	return nil
@@ -101,9 +139,9 @@ func (v *Validators) Until(u site.URL) (run int, ok bool) {
 	defer v.mu.Unlock()
 	dir := directory(u)
 	if _, found := v.found[dir]; found {
-		return v.run + distrustedRuns + 1, true
+		return v.distrusted(dir).until, true
 	}
-	run = v.without[dir]
+	run = v.without[dir].until
 	return run, v.run < run
 }
 
@@ -140,24 +178,26 @@ func (v *Validators) NoteStale(id uint32, u site.URL) {
 }
 
 // Distrust adds the directories that audits have found to those that are remembered, and drops those whose
-// time is over. It returns what to store as ValidatorsFact, nil when nothing was found.
+// time was over long ago. It returns what to store as ValidatorsFact, nil when nothing was found.
 func (v *Validators) Distrust(notes *ledger.Notes) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.found) == 0 {
 		return nil, nil
 	}
-	maps.DeleteFunc(v.without, func(_ string, n int) bool { return n <= v.run })
-	until := v.run + distrustedRuns + 1
+	maps.DeleteFunc(v.without, func(_ string, d distrust) bool {
+		return d.until+rememberedFor*d.runs <= v.run
+	})
 	for dir, u := range v.found {
-		if v.without[dir] == until {
+		was, now := v.without[dir], v.distrusted(dir)
+		if was == now {
 			continue // an earlier call has said so
 		}
-		if len(v.without) >= maxUnreliable {
+		if (was == distrust{}) && len(v.without) >= maxUnreliable {
 			break
 		}
-		v.without[dir] = until
-		notes.Add(fmt.Sprintf(unreliableNote, until), u)
+		v.without[dir] = now
+		notes.Add(fmt.Sprintf(unreliableNote, now.until), u)
 	}
 	return json.Marshal(v.without)
 }

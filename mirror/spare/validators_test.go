@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,6 +87,46 @@ func TestUnreliableValidators(t *testing.T) {
 	}
 	if err := v.Read([]byte("null")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A directory that is found again has no validators for twice as long, unless that was long ago.
+func TestUnreliableAgain(t *testing.T) {
+	var fact []byte
+	var notes ledger.Notes
+	u := answered304(1).URL
+	find := func(run int) (until int) {
+		v := NewValidators(run)
+		if err := v.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		v.audited[1] = true
+		v.NoteStale(1, u)
+		v.NoteStale(1, u)
+		for range 2 {
+			until, _ = v.Until(u)
+			var err error
+			if fact, err = v.Distrust(&notes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := NewValidators(run + 1)
+		if err := next.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := next.Until(u); got != until || !ok {
+			t.Errorf("run %d: until %d, stored %d", run, until, got)
+		}
+		return until - run - 1
+	}
+	for _, step := range []struct{ run, runs int }{{10, 4}, {15, 8}, {30, 16}, {60, 32}, {1000, 4}} {
+		if got := find(step.run); got != step.runs {
+			t.Errorf("run %d: distrusted for %d runs, want %d", step.run, got, step.runs)
+		}
+	}
+	fact = fmt.Appendf(nil, `{%q: 12}`, directory(u)) // of an earlier release
+	if got := find(12); got != 8 {
+		t.Errorf("distrusted for %d runs after an older fact", got)
 	}
 }
 
