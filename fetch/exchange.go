@@ -64,7 +64,7 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	defer resp.Body.Close()
 	if c.jar != nil && c.o.Cookies && !slices.Contains(c.o.NoCookies, u.Hostname()) {
 		if rc := resp.Cookies(); len(rc) > 0 {
-			c.jar.SetCookies(cookieURL(u), rc)
+			c.keepCookies(u, rc)
 			res.SetsCookie = true
 		}
 	}
