@@ -273,7 +273,7 @@ func (t *Troubles) WaitsAgain(u site.URL, status int) bool {
 	defer t.mu.Unlock()
 	p := &t.of(u.Origin()).pace
 	p.limited = p.limited || p.limits(status)
-	return p.again(u)
+	return later(status) && p.again(u)
 }
 
 // LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job

@@ -119,6 +119,9 @@ func TestTroublesWaitsAgain(t *testing.T) {
 	if n := turns(page(1)); n != 2 {
 		t.Errorf("%d turns of a URL that only waits", n)
 	}
+	if tr.WaitsAgain(page(3), 500) {
+		t.Error("a turn of a URL that fails beside those that wait")
+	}
 	tr.WaitsAgain(page(2), 0)
 	for i := range 5 {
 		other := page(100 + i)

@@ -74,6 +74,16 @@ func (p *pace) again(u site.URL) bool {
 	return p.limited && (now.n <= mostPaceTurns) && (now.vain <= 1) && (p.vain <= mostVain)
 }
 
+// later reports whether an answer says to come back, 0 being one that names a wait: other errors are those of
+// their URLs, whether the host limits its requests or not.
+func later(status int) bool {
+	switch status {
+	case 0, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
 // limits reports whether an answer that names no wait is of a host that limits how fast it is requested: 429
 // is by its meaning (RFC 6585 §4), 503, the default of nginx, when other URLs that answered so came later.
 func (p *pace) limits(status int) bool {
