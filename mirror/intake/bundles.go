@@ -14,24 +14,25 @@ import (
 var (
 	// a style sheet in the list of what the modules of a script by Vite need
 	viteStyle = regexp.MustCompile(`["']([\w@+./~-]+\.css)["']`)
-	// such a list before Vite 5.1: import("./a.js"),["./a.js","./a.css"],import.meta.url)
+	// such a list of a script, as versions of Vite since 5.0 begin it
+	viteList = regexp.MustCompile(
+		`(?:__vite__mapDeps\.viteFileDeps|__vite__fileDeps|\bm\.f\|\|\(m\.f) ?= ?\[([^\]]*)\]`)
+	// before 5.0 each import has one: import("./a.js"),["./a.js","./a.css"],import.meta.url)
 	viteNeeds = regexp.MustCompile(`\),\[((?:"[\w@+./~-]+",?)+)\](?:,import\.meta\.url)?\)`)
 )
 
 // styles returns the style sheets that a script by Vite loads with its modules, which fail without. They are
 // relative to the script, or to the directory of the site above that of the script.
 func styles(b *Body) (refs []string) {
-	var lists [][]byte
-	if _, needs, ok := bytes.Cut(b.Data, []byte("__vite__mapDeps,d=(m.f||(m.f=[")); ok {
-		needs, _, _ = bytes.Cut(needs, []byte("]"))
-		lists = append(lists, needs)
-	} else if bytes.Contains(b.Data, []byte("import(")) && bytes.Contains(b.Data, []byte(`.css"`)) {
-		for _, m := range viteNeeds.FindAllSubmatch(b.Data, mostLoads) {
-			lists = append(lists, m[1])
-		}
+	var lists [][][]byte
+	switch {
+	case bytes.Contains(b.Data, []byte("__vite__mapDeps")):
+		lists = viteList.FindAllSubmatch(b.Data, 1)
+	case bytes.Contains(b.Data, []byte("import(")) && bytes.Contains(b.Data, []byte(`.css"`)):
+		lists = viteNeeds.FindAllSubmatch(b.Data, mostLoads)
 	}
 	for _, needs := range lists {
-		for _, m := range viteStyle.FindAllSubmatch(needs, mostLoads) {
+		for _, m := range viteStyle.FindAllSubmatch(needs[1], mostLoads) {
 			ref := string(m[1])
 			if dir, _, _ := strings.Cut(ref, "/"); !strings.HasPrefix(ref, ".") {
 				above, _, _ := strings.Cut(b.URL.Path(), "/"+dir+"/")

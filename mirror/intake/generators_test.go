@@ -258,7 +258,16 @@ var SYNCONMSG = 'click';`,
 			"ui/assets/b-1.css",
 		},
 		{
-			"Vite before 5.1", "_app/entry/app.js",
+			"Vite 5.1", "_nuxt/a.js",
+			`const __vite__fileDeps=["./b.js","./Icon.css"],__vite__mapDeps=i=>i.map(i=>__vite__fileDeps[i]);`, "_nuxt/Icon.css",
+		},
+		{
+			"Vite 5.0", "_app/entry/app.js",
+			`function __vite__mapDeps(indexes) { if (!__vite__mapDeps.viteFileDeps) {
+  __vite__mapDeps.viteFileDeps = ["../nodes/0.js","../assets/0.css"] } }`, "_app/assets/0.css",
+		},
+		{
+			"Vite 4", "_app/entry/app.js",
 			`const n=[()=>i(()=>import("../nodes/0.js"),["../nodes/0.js","../assets/0.css"],import.meta.url),f("../x.css"])]`,
 			"_app/nodes/0.js _app/assets/0.css",
 		},
