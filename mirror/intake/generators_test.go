@@ -378,6 +378,7 @@ func TestPagefind(t *testing.T) {
 		{"another entry", "pagefind-entry.json", "[]", ""},
 		{"damaged", "pagefind.en_1.pf_meta", packed.String()[:20], ""},
 		{"huge", "pagefind.en_1.pf_meta", "pagefind_dcd\x9b\xff\xff\xff\xff\xff\xff\xff\xff", ""},
+		{"many", "pagefind.en_1.pf_meta", "pagefind_dcd\x9a\x00\x20\x00\x00" + strings.Repeat("\x80", 2<<20), ""},
 		{"deep", "pagefind.en_1.pf_meta", "pagefind_dcd" + strings.Repeat("\x81", 1000), ""},
 		{"another", "pagefind.en_1.pf_meta", "<html><a href=x>", ""},
 	} {

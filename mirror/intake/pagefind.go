@@ -85,8 +85,11 @@ func entryLoads(data []byte) (refs []string) {
 	return refs
 }
 
-// mostMeta bounds the unpacked size of a pf_meta file that is read, in bytes.
-const mostMeta = 16 << 20
+// What is read of a pf_meta file at most: bytes, unpacked, and items of CBOR, of which each page has three.
+const (
+	mostMeta  = 16 << 20
+	mostItems = 1 << 20
+)
 
 // metaLoads reads [version, [[fragment, words], …], [[from, to, index], …], [[name, filter], …], …].
 func metaLoads(data []byte) (refs []string) {
@@ -97,7 +100,7 @@ func metaLoads(data []byte) (refs []string) {
 	if !ok {
 		return nil
 	}
-	d := cborReader{data}
+	d := cborReader{data: data, left: mostItems}
 	top, err := d.item(0)
 	list, _ := top.([]any)
 	if err != nil || len(list) < 4 {
@@ -126,7 +129,10 @@ func metaLoads(data []byte) (refs []string) {
 }
 
 // cborReader decodes what pf_meta files consist of: arrays, texts and integers. An integer is read as nil.
-type cborReader struct{ data []byte }
+type cborReader struct {
+	data []byte
+	left int // items that may come
+}
 
 var errCBOR = errors.New("not the CBOR of a search index")
 
@@ -159,9 +165,10 @@ func (d *cborReader) item(depth int) (any, error) {
 		d.data = d.data[n:]
 		return s, nil
 	case 4:
-		if n > uint64(len(d.data)) { // each item has a byte at least
+		if n > uint64(len(d.data)) || n > uint64(d.left) { // each item has a byte at least
 			return nil, errCBOR
 		}
+		d.left -= int(n)
 		list := make([]any, n)
 		for i := range list {
 			var err error

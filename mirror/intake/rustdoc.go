@@ -4,6 +4,7 @@ package intake
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -80,7 +81,11 @@ func columns(root []byte) (refs []string) {
 		if files == 0 || files > mostLoads || len(c.H)%files != 0 || !columnName.MatchString(name) {
 			continue
 		}
-		for digest := range slices.Chunk(c.H, max(len(c.H)/files, 1)) {
+		width := len(c.H) / files
+		if width == 0 || width > sha256.Size {
+			continue
+		}
+		for digest := range slices.Chunk(c.H, width) {
 			refs = append(refs, fmt.Sprintf("%s/%x.js", name, digest))
 		}
 	}
