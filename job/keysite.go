@@ -188,7 +188,7 @@ func topKeys() []Key {
 			Doc: "Follow strings in scripts, and values of data-* attributes, that are plainly addresses of " +
 				"files, pages that menus in scripts list, and what the search of known generators of " +
 				"documentation loads (Doxygen, javadoc, rustdoc, mdBook, MkDocs, Dokka, DocFX, gi-docgen, " +
-				"Haddock, Sphinx, Quarto, GitBook, bookdown). In pages such an address is replaced when its " +
+				"Haddock, Sphinx, Quarto, GitBook, bookdown, Pagefind). In pages such an address is replaced when its " +
 				"target is in the mirror; script files stay byte for byte.",
 			Risk: "true costs requests for strings that lead nowhere: at most 50 more than twice those " +
 				"that lead somewhere. A script that uses such a string for something else may break.",
