@@ -148,7 +148,10 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	return p.shownOtherwise(past)
 }
 
-func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }
+// isCaptured reports whether an answer of the site brought what the mirror shows of a URL.
+func isCaptured(rec *store.Resource) bool {
+	return rec.InSet && (rec.Body != store.NoBody) && rec.Fetched > 0
+}
 
 func isRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
 

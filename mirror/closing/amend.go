@@ -69,5 +69,8 @@ func (c *Closing) calm() error {
 	}); err != nil {
 		return err
 	}
-	return c.Site.Records.Fold(c.folding())
+	if err := c.Site.Records.Fold(c.folding()); err != nil {
+		return err
+	}
+	return c.Site.Versions.Join(c.Live.Number + 1)
 }

@@ -119,7 +119,7 @@ func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
 func (r *reading) sameKind(now, old *store.Resource) bool {
-	stored := old.InSet && old.Body != store.NoBody
+	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
 	return !r.rescan && stored && sameType && old.NoFollow == now.NoFollow
 }

@@ -158,7 +158,7 @@ func (r *reading) linkedDocument(
 	add := r.admit(now.ID, now.Depth, x, &as)
 	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
-	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
+	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}

@@ -125,7 +125,7 @@ func (r *reading) notGiven(rec *store.Resource, reason string, as ledger.Account
 // the old one. only says that the body differs in nothing but what may change by itself; now knows what that
 // is then.
 func observe(now, old *store.Resource, only bool, as *ledger.Account) {
-	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} {
+	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
 		return
 	}
 	changed := old.Digest != now.Digest

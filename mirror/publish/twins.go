@@ -22,8 +22,9 @@ type twins struct {
 
 // twin is what decides whether two resources are one file.
 type twin struct {
-	body   twinBody
-	shared bool // it shared a file before this run
+	body     twinBody
+	shared   bool // it shared a file before this run
+	imported bool // its body is the imported file, which both shared
 }
 
 // twinBody is what two resources of one file have in common.
@@ -46,7 +47,11 @@ func (n *Naming) findTwins(fresh []uint32) (*twins, error) {
 		return w, nil
 	}
 	take := func(rec *store.Resource, shared bool) {
-		w.rec[rec.ID] = twin{twinBody{rec.Digest, rec.MIME, rec.Charset, rec.Source}, shared}
+		w.rec[rec.ID] = twin{
+			body:     twinBody{rec.Digest, rec.MIME, rec.Charset, rec.Source},
+			shared:   shared,
+			imported: rec.InSet && (rec.Fetched == 0) && rec.Path == "",
+		}
 	}
 	for id := range w.rec {
 		rec, ok, err := n.Records.Get(n.Table.URL(id))
@@ -88,7 +93,7 @@ func (n *Naming) share(w *twins, id uint32) bool {
 		w.apart, w.bare = append(w.apart, id), append(w.bare, other)
 		return true
 	case a.body == b.body:
-	case a.shared && !looked:
+	case (a.shared || a.imported || b.imported) && !looked:
 		// One of the two was not looked at, so that nobody knows whether they differ.
 	default:
 		return false

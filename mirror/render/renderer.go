@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -98,7 +99,7 @@ func ModTime(rec *store.Resource) time.Time {
 	if rec.Modified > 0 {
 		return time.Unix(rec.Modified, 0)
 	}
-	return time.Unix(rec.Fetched, 0)
+	return time.Unix(cmp.Or(rec.Fetched, rec.Checked), 0)
 }
 
 // Line returns the line of a file in the file table; of a document it has the size and digest of the body

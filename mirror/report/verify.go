@@ -146,10 +146,10 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 			}
 		}
 	}
-	records := 0
+	own := false               // a run made the published version, or found it as it was imported
 	ahead := map[string]bool{} // URLs that a later run changed
 	err = s.Records.Resources(func(r *store.Resource) error {
-		records++
+		own = own || (r.InSet && (r.Changed > 0) && r.Changed <= live)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 		}
 		return nil
 	})
-	if err != nil || records == 0 { // a site that was imported has no records before its first run
+	if err != nil || !own { // what was imported has no records before its first run has ended
 		return err
 	}
 	for p, f := range table {

@@ -32,6 +32,7 @@ func (r *Retrieval) load() error {
 func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)
 	r.Provenance.Note(rec)
+	r.ran = r.ran || ((r.Live != nil) && rec.InSet && (rec.Changed > 0) && rec.Changed <= r.Live.Number)
 	if answered && r.Resumed {
 		r.lent.recall(rec, r.Run.Number, r.chain.Spread)
 	}

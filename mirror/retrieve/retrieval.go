@@ -46,6 +46,7 @@ type Retrieval struct {
 	lasting lasting
 	needed  *needed
 	keeper  *keep.Keeper
+	ran     bool         // the published version is of a run, and was not imported
 	found   string       // a collection that another job mirrors too
 	lost    error        // see session.Retrieved
 	bodies  atomic.Int64 // bytes of new bodies that are no documents

@@ -73,6 +73,8 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
 	check(r.held.begin(r))
+	check(openImported(r))
+	defer func() { r.chain.Imported.Files.Close() }()
 	r.exchange = r.newExchange()
 	check(r.lent.spread(ctx, r, workers))
 	s.hear = r.exchange.HearStored
@@ -248,7 +250,11 @@ func (r *Retrieval) ask(
 		r.conclude(id, rec.URL, exchange.Found{Finding: &ledger.Finding{Done: store.Done{Resource: rec}, As: as}})
 		return false, nil
 	}
+	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == store.NoBody)
 	f, used, err := r.exchange.Look(ctx, &rec, release)
+	if (err == nil) && unknown {
+		f, err = exchange.KeepImported(r.exchange, f)
+	}
 	switch {
 	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
 		return used, nil

@@ -4,6 +4,7 @@ package retrieve
 
 import (
 	"encoding/json"
+	"errors"
 
 	"mirrord/job"
 	"mirrord/mirror/crawl"
@@ -11,6 +12,7 @@ import (
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
@@ -127,6 +129,25 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 		Advice:     r.advice,
 		Shapes:     &r.shapes,
 	})
+}
+
+// openImported opens what is published when no run made it: a mirror that was imported without what the site
+// sent, or whose database was rebuilt.
+func openImported(r *Retrieval) error {
+	if (r.Live == nil) || r.ran {
+		return nil
+	}
+	tree, err := r.Site.Trees.Current()
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
+		return nil // the run makes it again
+	}
+	if err == nil {
+		r.chain.Imported = source.ImportedBefore{
+			Files: render.NewImportedFiles(tree),
+			Blobs: r.Options.State.Spool,
+		}
+	}
+	return err
 }
 
 // newKeeper returns what stores the bodies of the run. A one-off mirror knows no digests.

@@ -2,7 +2,11 @@
 
 package source
 
-import "context"
+import (
+	"context"
+
+	"mirrord/mirror/render"
+)
 
 // Chain are the sources of a run. It is safe for concurrent use.
 type Chain struct {
@@ -12,6 +16,14 @@ type Chain struct {
 	Origin   *Origin
 	Replicas *ReplicaSource
 	Spread   *Spread // nil: replicas are only a fallback
+	Imported ImportedBefore
+}
+
+// ImportedBefore is what was published before the first run. It is no source: it says what stays where the
+// others fail. The zero value has nothing.
+type ImportedBefore struct {
+	Files *render.ImportedFiles
+	Blobs BlobMaker // takes those that are no documents
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// keptImported is a kind of note.
+const keptImported = "not given by the site, and kept as they were imported"
+
+// KeepImported makes a failure, or a first 404, of a URL that no run had yet one of what was imported.
+func KeepImported(x *Exchange, f Found) (Found, error) {
+	if (f.Finding == nil) || x.chain.Imported.Files == nil {
+		return f, nil
+	}
+	d := f.Finding
+	isGone := d.Outcome == site.Gone
+	if (!isGone && d.Outcome != site.Failed) || (isGone && x.traits.Spent(d.ID, ledger.AfterGone)) {
+		return f, nil
+	}
+	line := x.chain.Imported.Files.Find(d.URL)
+	if line == nil {
+		return f, nil
+	}
+	if isGone && x.least < 0 {
+		return Found{Turn: ledger.Turn{Why: ledger.AfterGone}}, nil
+	}
+	kept, err := adopt(x, &d.Resource, line, d.As)
+	if kept == nil || err != nil {
+		return f, err
+	}
+	if (line.URL == d.URL.String()) && len(line.Also()) == 0 {
+		kept.Path = line.Path
+	}
+	kept.As.Tally = d.As.Tally
+	kept.As.Notes = append(kept.As.Notes, keptImported)
+	if f.Finding = kept; !isGone {
+		return f, nil
+	}
+	kept.As.Tally &^= ledger.AsGone
+	first, err := x.firstGone(&kept.Resource, kept.As)
+	if first.Finding != nil { // it has no links
+		first.Finding.Targets, first.Finding.Linked = kept.Targets, kept.Linked
+	}
+	return first, err
+}
+
+// adopt makes a URL one of the mirror, with the imported file as its body, and follows its links. rec says
+// what became of its request. No answer of the site brought the body: Fetched is 0, there are no validators,
+// and whatever comes takes its place. nil when the file is damaged.
+func adopt(
+	x *Exchange, rec *store.Resource, f *phm.File, as ledger.Account,
+) (*ledger.Finding, error) {
+	files, r := x.chain.Imported.Files, x.read
+	now := *rec
+	now.InSet, now.MIME, now.Size = true, f.Type, f.Size
+	if !f.Modified.IsZero() {
+		now.Modified = f.Modified.Unix()
+	}
+	if v, ok := f.Extra[phm.SourceField]; ok && json.Unmarshal(v, &now.Source) != nil {
+		now.Source = f.URL
+	}
+	as.Tally = ledger.AsRefused // nothing came
+	if !files.IsDocument(f) || (f.Size > int64(r.job.Limits.MaxDocument)) {
+		return adoptBlob(x, &now, rec, f, as)
+	}
+	body, err := files.Document(f)
+	if err != nil {
+		return nil, nil
+	}
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
+	b := r.toRead(&now, body)
+	b.Sitemap = false
+	return r.document(&now, rec, b, p, as)
+}
+
+// adoptBlob is adopt for a file without links to others.
+func adoptBlob(
+	x *Exchange, now, rec *store.Resource, f *phm.File, as ledger.Account,
+) (*ledger.Finding, error) {
+	src, err := x.chain.Imported.Files.Open(f)
+	if err != nil {
+		return nil, nil
+	}
+	defer src.Close()
+	w, err := x.chain.Imported.Blobs.Create()
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(w, src)
+	now.Body, now.Digest = store.BlobBody, w.Digest()
+	if (err != nil) || hex.EncodeToString(now.Digest[:]) != f.SHA256 {
+		w.Abort()
+		if _, full := errors.AsType[*store.DiskError](err); full {
+			return nil, err
+		}
+		return nil, nil
+	}
+	if _, _, err := w.Commit(render.ModTime(now)); err != nil {
+		return nil, err
+	}
+	if full := x.read.reserve(now, rec, &as); full != nil {
+		return full, nil
+	}
+	return x.read.keep(now, rec, nil, as), nil
+}

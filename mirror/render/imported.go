@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// ImportedFiles is a published version without stored bodies: it was imported, or the database was rebuilt
+// from it. Its files are all that there is of a URL until a run has got that. The file table is read when the
+// first file is looked for; some 40 bytes of memory for each file follow. Safe for concurrent use.
+type ImportedFiles struct {
+	tree *os.Root
+
+	once  sync.Once
+	err   error
+	table *os.File
+	seed  maphash.Seed
+	at    map[uint64]int64 // offset of the line in the table, by URL and by mirror path
+}
+
+// NewImportedFiles returns the version whose files lie in tree, which Close closes.
+func NewImportedFiles(tree *os.Root) *ImportedFiles {
+	return &ImportedFiles{tree: tree, seed: maphash.MakeSeed()}
+}
+
+// Close lets go of the tree. It may be called on nil.
+func (m *ImportedFiles) Close() {
+	if m == nil {
+		return
+	}
+	if m.table != nil {
+		m.table.Close()
+	}
+	m.tree.Close()
+}
+
+// Find returns the line of the file of a URL; nil when there is none. It may be called on nil. A table that
+// cannot be read has no lines: the run reports that otherwise.
+func (m *ImportedFiles) Find(u site.URL) *phm.File {
+	if m == nil {
+		return nil
+	}
+	if m.once.Do(m.index); m.err != nil {
+		return nil
+	}
+	raw := u.String()
+	f := m.line(raw)
+	if (f == nil) || (f.URL == raw) {
+		return f
+	}
+	for _, also := range f.Also() {
+		if also == raw {
+			return f
+		}
+	}
+	return nil
+}
+
+// index reads the table.
+func (m *ImportedFiles) index() {
+	if m.table, m.err = m.tree.Open(phm.FilesName); m.err != nil {
+		return
+	}
+	m.at = map[uint64]int64{}
+	br, at := bufio.NewReaderSize(m.table, 64<<10), int64(0)
+	for {
+		raw, err := br.ReadBytes('\n')
+		for f, lerr := range phm.Files(bytes.NewReader(raw)) {
+			if lerr != nil {
+				break // one bad line costs its file alone
+			}
+			for _, name := range append(f.Also(), f.URL, f.Path) {
+				m.at[maphash.String(m.seed, name)] = at
+			}
+		}
+		if at += int64(len(raw)); err != nil {
+			if err != io.EOF {
+				m.err = err
+			}
+			return
+		}
+	}
+}
+
+// line returns the line that has a URL or a mirror path; nil when there is none, or it cannot be read.
+func (m *ImportedFiles) line(name string) *phm.File {
+	at, ok := m.at[maphash.String(m.seed, name)]
+	if !ok {
+		return nil
+	}
+	for f, err := range phm.Files(io.NewSectionReader(m.table, at, 1<<40)) {
+		if err != nil {
+			return nil
+		}
+		return f
+	}
+	return nil
+}
+
+// IsDocument reports whether the links of a file lead to other files.
+func (m *ImportedFiles) IsDocument(f *phm.File) bool {
+	_, unscanned := f.Extra[phm.UnscannedField]
+	return !unscanned && relocate.MaySplice(f.Type, site.Canonical(f.URL), f.Path)
+}
+
+// Open opens a file. The caller closes it.
+func (m *ImportedFiles) Open(f *phm.File) (fs.File, error) {
+	return phm.OpenRegular(m.tree.FS(), f.Path)
+}
+
+// Document returns a document as if the site had sent it: what leads to other files leads to their URLs. A
+// reference that does so by itself is left as it is. Bytes that are not those of the line are
+// store.ErrDamaged.
+func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
+	file, err := m.Open(f)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, f.Size+1))
+	if err != nil {
+		return nil, err
+	}
+	if d := sha256.Sum256(raw); hex.EncodeToString(d[:]) != f.SHA256 {
+		return nil, fmt.Errorf("%s: %w: it is not what %s says", f.Path, store.ErrDamaged, phm.FilesName)
+	}
+	u := site.Canonical(f.URL)
+	in := relocate.Input{
+		URL:      insideURL(f.Path),
+		Format:   relocate.Detect(f.Type, u, raw[:min(len(raw), 1024)]),
+		MaxLinks: 1 << 24,
+	}
+	if !in.Format.Spliced() {
+		return raw, nil
+	}
+	var here, there relocate.Doc // as it lies in the mirror, and as it would read on the site
+	err = here.Scan(raw, in)
+	if in.URL = u; err == nil {
+		err = there.Scan(raw, in)
+	}
+	if err != nil {
+		return raw, nil // it was published with its links as they were
+	}
+	out, _ := relocate.Splice(nil, raw, here.Charset, here.Links, nil, func(i int) ([]byte, bool, bool) {
+		l := &here.Links[i]
+		if (l.URL == nil) || l.Absolute || (l.Kind == relocate.InScript) {
+			return nil, false, false
+		}
+		path, _ := insidePath(l.URL)
+		to := m.line(path)
+		if (to == nil) || (to.Path != path) {
+			return nil, false, false
+		}
+		if (i < len(there.Links)) && string(there.Links[i].URL) == to.URL {
+			return nil, true, false
+		}
+		return []byte(to.URL), true, true
+	})
+	return out, nil
+}

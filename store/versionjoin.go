@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Join makes what is in the mirror now, and was not by the records before the version next, part of the
+// version before: the caller knows that its files are those of the records. So it is of a version that was
+// imported, once a run has found the same. It may be called again.
+func (s *SiteVersions) Join(next int) error {
+	prefix := seqKey(uint64(next))
+	for at := prefix; at != nil; {
+		err := s.update("join version", func(tx *transaction) error {
+			res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
+			var joined [][]byte
+			c := hist.Cursor()
+			k, v := c.Seek(at)
+			for n := 0; (n < s.records.foldItems) && bytes.HasPrefix(k, prefix); n++ {
+				was, err := isInSet(k[8:], v)
+				if err != nil {
+					return err
+				}
+				is, err := isInSet(k[8:], res.Get(k[8:]))
+				if err != nil {
+					return err
+				}
+				if is && !was {
+					joined = append(joined, slices.Clone(k))
+				}
+				k, v = c.Next()
+			}
+			if at = nil; bytes.HasPrefix(k, prefix) {
+				at = slices.Clone(k)
+			}
+			for _, k := range joined {
+				if err := hist.Delete(k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isInSet reports whether a stored record, which may be none, says that its URL is in the mirror.
+func isInSet(key, value []byte) (bool, error) {
+	if len(value) == 0 {
+		return false, nil
+	}
+	u, err := urlOfKey(key)
+	if err != nil {
+		return false, err
+	}
+	var r Resource
+	err = r.decode(u, value)
+	return r.InSet, err
+}
