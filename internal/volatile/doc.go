@@ -84,6 +84,15 @@ func (r Rule) Same() Rule {
 	return r
 }
 
+// Still returns the rule after an answer that was the same as the last one. When that was taken for unchanged
+// although it differed, there is no rule any more: the next answer is stored.
+func (r Rule) Still() Rule {
+	if r.Held > 0 {
+		return Rule{}
+	}
+	return r.Same()
+}
+
 // Broken returns the rule after a change in more than what may change by itself. What always changes still
 // does.
 func (r Rule) Broken() Rule { return r.Same() }

@@ -50,7 +50,10 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 	x.waits.Forget(rec.ID)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
-		rec.Volatile = rec.Volatile.Same()
+		if rec.Volatile.Held > 0 { // the validators are of a newer body than the one that stayed: it stops changing
+			rec.ETag, rec.LastModified = "", ""
+		}
+		rec.Volatile = rec.Volatile.Still()
 		rec.Expires = spare.Expires(x.job.Evidence, res.Header, x.now())
 		return outcome(x.read.unchanged(rec, ledger.Account{}))
 	case a.Refused != "":
