@@ -177,3 +177,18 @@ func TestWhatIsAcceptedIsAChange(t *testing.T) {
 		}
 	})
 }
+
+// What robots.txt forbids was looked at without a request, and the report counts none.
+func TestHeldBackByRobotsRequestsNothing(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 3)
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /"})
+	wantVerdict(t, m.Run(), mirror.Suspicious, false)
+	s := m.Run()
+	wantText(t, s, "still held back", "(0 were requested;")
+	if s.Asked != 0 {
+		t.Errorf("%d requests", s.Asked)
+	}
+}

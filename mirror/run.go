@@ -97,11 +97,11 @@ func conduct(
 	if err := second.MendTree(ctx); err != nil {
 		return nil, err
 	}
-	switch held, ok, err := stillHeld(ctx, s, first); {
+	switch held, asked, ok, err := stillHeld(ctx, s, first); {
 	case err != nil:
 		return nil, err
 	case ok:
-		return second.HeldBack(&held), nil
+		return second.HeldBack(&held, asked), nil
 	}
 	if err := s.Begin(); err != nil {
 		return nil, err
@@ -150,12 +150,12 @@ func conduct(
 // stillHeld reports whether the run before was held back, and a look at a few pages found nothing else.
 func stillHeld(
 	ctx context.Context, s *session.Session, first *retrieve.Retrieval,
-) (h session.Held, ok bool, err error) {
+) (h session.Held, asked int, ok bool, err error) {
 	if h, ok, err = s.Held(); (err != nil) || !ok {
-		return h, false, err
+		return h, 0, false, err
 	}
-	ok, err = retrieve.StillHeld(ctx, first, &h)
-	return h, ok, err
+	ok, asked, err = retrieve.StillHeld(ctx, first, &h)
+	return h, asked, ok, err
 }
 
 // retrieved is phase one, unless what it found is stored already.

@@ -65,15 +65,15 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 
 // HeldBack is the report of a run that looked at some pages only, because the run before was held back and
 // nothing is different.
-func (c *Closing) HeldBack(h *session.Held) *result.Summary {
+func (c *Closing) HeldBack(h *session.Held, asked int) *result.Summary {
 	since := time.Unix(h.Since, 0).UTC().Format("2006-01-02 15:04 MST")
-	why := fmt.Sprintf(stillHeld, since, count.Of(len(h.URLs), "was", "were"))
+	why := fmt.Sprintf(stillHeld, since, count.Of(asked, "was", "were"))
 	sum := c.Summary(&judge.Judgement{
 		Verdict: result.Suspicious,
 		Reasons: append([]string{why}, h.Reasons...),
 	})
 	sum.Run, sum.HeldSince = h.Run, h.Since
-	sum.Asked, sum.Known = int64(len(h.URLs)), h.Known
+	sum.Asked, sum.Known = int64(asked), h.Known
 	return sum
 }
 

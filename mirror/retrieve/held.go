@@ -21,8 +21,9 @@ import (
 const mostHeld = 8 << 20
 
 // StillHeld looks at the pages of a run that was held back. same says that all of them answer as that run saw
-// them. An answer that cannot be had, or compared, is another one. The only error is that of a stored record.
-func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, err error) {
+// them, and asked how many were requested: robots.txt may forbid it. An answer that cannot be had, or
+// compared, is another one. The only error is that of a stored record.
+func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, asked int, err error) {
 	making := sourcingOf(r)
 	defer r.motor.WatchTail(r.Now)()
 	greet(ctx, r)
@@ -35,18 +36,18 @@ func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, e
 	for i, raw := range h.URLs {
 		u, _, err := site.Parse(raw)
 		if err != nil {
-			return false, nil
+			return false, 0, nil
 		}
 		rec, ok, err := r.Site.Records.Get(u)
 		if (err != nil) || !ok {
-			return false, err
+			return false, 0, err
 		}
 		if !l.asBefore(ctx, &rec, i < h.Entries) {
 			r.Log.Info("held back, and answers otherwise", "url", raw)
-			return false, nil
+			return false, 0, nil
 		}
 	}
-	return true, nil
+	return true, l.asked, nil
 }
 
 // heldLook compares answers with records.
@@ -55,6 +56,7 @@ type heldLook struct {
 	body  func(*store.Resource) ([]byte, error)
 	get   func(site.URL) (store.Resource, bool, error)
 	links int // limits.max_links
+	asked int // requests that were made
 }
 
 // asBefore requests a URL and reports whether the answer is as its record says. Of an entry point the links
@@ -67,6 +69,7 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 	if !may.OK {
 		return rec.Outcome == site.Disallowed
 	}
+	l.asked++
 	var sink source.PageSink
 	res, err := l.asker.Exchange(ctx, fetch.Request{URL: rec.URL, MaxBody: mostHeld}, &sink)
 	switch {
