@@ -114,6 +114,14 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 
 func isDir(f *zip.File) bool { return f.Name != "" && f.Name[len(f.Name)-1] == '/' }
 
+// madeOnUnix reports whether names are as the file system has them: Info-ZIP marks none there, and CheckPath
+// refuses what is not UTF-8.
+func madeOnUnix(f *zip.File) bool {
+	const unix, darwin = 3, 19
+	host := f.CreatorVersion >> 8
+	return host == unix || host == darwin
+}
+
 func checkEntry(f *zip.File, l Limits) error {
 	refuse := func(reason string) error {
 		return fmt.Errorf("%q: %w: %s", abbreviate(f.Name), ErrUnsafe, reason)
@@ -128,9 +136,9 @@ func checkEntry(f *zip.File, l Limits) error {
 		}
 	}
 	switch mode := f.Mode(); {
-	case f.Flags&zipUTF8 == 0 && !isASCII(f.Name):
+	case f.Flags&zipUTF8 == 0 && !isASCII(f.Name) && !madeOnUnix(f):
 		// pure ASCII needs no mark, though archive/zip wants one for "~"
-		return refuse("its name is not ASCII and not marked as UTF-8")
+		return refuse("its name is not ASCII and not marked as UTF-8; unpack it and use the folder")
 	case isDir(f) && (f.UncompressedSize64 != 0 || !mode.IsDir()):
 		return refuse("a directory with a body")
 	case !isDir(f) && !mode.IsRegular():

@@ -89,7 +89,7 @@ func patch32(name string, offset int, value uint32) func([]byte) []byte {
 }
 
 const (
-	cdFlags, cdMethod, cdCompressed, cdSize, cdOffset = 8, 10, 20, 24, 42
+	cdCreator, cdFlags, cdMethod, cdCompressed, cdSize, cdOffset = 4, 8, 10, 20, 24, 42
 )
 
 // hostile are archives that must be refused before anything is written.
