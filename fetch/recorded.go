@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"mirrord/heads"
 )
@@ -89,7 +91,7 @@ func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink 
 }
 
 // decodedBefore reports whether a body that is labelled as coded was decoded by whoever recorded it: gzip and
-// zstd show in its first bytes.
+// zstd show in its first bytes, and of the others that they are no text.
 func decodedBefore(body io.Reader, list []string) (_ io.Reader, plain bool) {
 	magic := ""
 	switch coding := strings.ToLower(strings.TrimSpace(list[len(list)-1])); coding {
@@ -97,11 +99,38 @@ func decodedBefore(body io.Reader, list []string) (_ io.Reader, plain bool) {
 		magic = "\x1f\x8b"
 	case "zstd":
 		magic = "\x28\xb5\x2f\xfd"
+	case "br", "deflate":
 	default:
 		return body, false
 	}
-	head := make([]byte, len(magic))
+	head := make([]byte, cmp.Or(len(magic), mostShown))
 	n, _ := io.ReadFull(body, head) // an error comes again
 	head = head[:n]
-	return io.MultiReader(bytes.NewReader(head), body), string(head) != magic
+	plain = string(head) != magic
+	if magic == "" {
+		plain = isText(head)
+	}
+	return io.MultiReader(bytes.NewReader(head), body), plain
+}
+
+// What shows of a coding without a magic number, in bytes.
+const (
+	leastShown = 16
+	mostShown  = 256
+)
+
+// isText reports whether bytes are the beginning of a text in UTF-8 or ASCII, without control characters.
+func isText(b []byte) bool {
+	if len(b) < leastShown {
+		return false
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		cut := len(b) < utf8.UTFMax && !utf8.FullRune(b)
+		if (r == utf8.RuneError && n == 1 && !cut) || (r < ' ' && !strings.ContainsRune("\t\n\f\r", r)) {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
 }
