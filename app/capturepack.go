@@ -82,6 +82,9 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 		Size:   c.Size,
 		Digest: c.Digest,
 	}
+	if len(c.Head) == 0 {
+		out.Head, out.MIME = nil, c.MIME
+	}
 	c.annotate(out)
 	if c.Again > 0 {
 		out.Again = time.Unix(c.Again, 0)

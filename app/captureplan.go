@@ -81,6 +81,7 @@ type seenCapture struct {
 	size   int64
 	made   []byte // the head, when it is none that is stored
 	page   bool   // people read it
+	unsent bool   // no answer brought it
 }
 
 // until is when it was last known to be so, for a record that is written once the version of a date is read:
@@ -148,10 +149,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	return p.shownOtherwise(past)
 }
 
-// isCaptured reports whether an answer of the site brought what the mirror shows of a URL.
-func isCaptured(rec *store.Resource) bool {
-	return rec.InSet && (rec.Body != store.NoBody) && rec.Fetched > 0
-}
+func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }
 
 func isRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
 
@@ -216,9 +214,14 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 		// in the second in which the version before was complete, or earlier; a reader takes it for that version's
 		c.Kept, c.Date = c.Date, p.before+1
 	}
+	unsent := !isRedirect(rec) && (rec.Fetched == 0) // it is as it was imported
 	if p.history {
 		old := &p.now[rec.ID]
 		if old.state == state && old.upTo == p.before {
+			if old.unsent {
+				old.upTo = p.date
+				return nil
+			}
 			return p.again(rec, old)
 		}
 		if err := p.revisit(rec, old, old.until(p.date), 0); err != nil {
@@ -238,10 +241,13 @@ func (p *capturePlanner) record(rec *store.Resource) error {
 			digest: c.Digest,
 			size:   c.Size,
 			page:   isPage(c.MIME),
+			unsent: unsent,
 		}
 	}
-	if err := p.head(&c, rec, head, c.Size); err != nil {
-		return err
+	if !unsent {
+		if err := p.head(&c, rec, head, c.Size); err != nil {
+			return err
+		}
 	}
 	if p.history && c.Made {
 		p.now[rec.ID].made = c.Head
@@ -286,7 +292,7 @@ func (p *capturePlanner) again(rec *store.Resource, c *seenCapture) error {
 
 // revisit plans the record that says that a URL was as it was at a time; listed is its date among the pages.
 func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed int64) error {
-	if c.state == [32]byte{} || at <= max(c.date, c.shown) {
+	if c.state == [32]byte{} || c.unsent || at <= max(c.date, c.shown) {
 		return nil
 	}
 	if c.shown = at; p.quiet {

@@ -158,8 +158,26 @@ func TestImportedStaysWhileItFails(t *testing.T) {
 		t.Errorf("what a page leads to that failed was not requested: %v", site.asked)
 	}
 	records := recordsOf(t, a)
-	if strings.Contains(records, "of=birds\r\n") || !strings.Contains(records, "deep.html?x=1\r\n") {
-		t.Errorf("records of what the site did not send:\n%s", records)
+	if n := strings.Count(records, "\nWARC-Type: resource\r\n"); n != 4 ||
+		!strings.Contains(records, "WARC-Type: resource\r\n") || !strings.Contains(records, "of=birds\r\n") {
+		t.Errorf("%d records of what the site did not send:\n%s", n, records)
+	}
+	again, file := maps.Clone(want), filepath.Join(t.TempDir(), "all.phm")
+	if _, err := Export(t.Context(), a, ExportRequest{Job: "copy", Out: file, AllVersions: true}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a.Jobs, "again.toml", readFile(t, filepath.Join(a.Jobs, "copy.toml")))
+	if _, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{file}, As: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range treeOf(t, a, "again") { // "/sub/" and its index have other bodies, and two files
+		if was, ok := want[name]; ok && (text != was) && name != "index.html" {
+			t.Errorf("%s with its history:\n%s\nnot\n%s", name, text, was)
+		}
+		delete(again, name)
+	}
+	if len(again) > 0 {
+		t.Errorf("its history does not have %q", again)
 	}
 
 	site.set(map[string]int{"/gone.html": 404})

@@ -23,7 +23,8 @@ import (
 type Capture struct {
 	URL    string
 	Date   time.Time // when it came
-	Head   []byte    // status line and fields, with the empty line
+	Head   []byte    // status line and fields, with the empty line; nil: no answer brought the body
+	MIME   string    // of a body that no answer brought
 	Fields []warc.HeaderField
 	Size   int64     // bytes of the body
 	Digest [32]byte  // SHA-256 of the body
@@ -62,7 +63,10 @@ const MemberSize = 4 << 20
 // one that came again. A body of more than MemberSize bytes is read by Add.
 func PackCapture(p *warc.Packer, c *Capture, body io.Reader) (*PackedCapture, error) {
 	out := &PackedCapture{capture: c, draft: draftOf(c, body)}
-	status, mime := statusAndType(c.Head)
+	status, mime := "200", c.MIME
+	if c.Head != nil {
+		status, mime = statusAndType(c.Head)
+	}
 	out.entry = warc.Entry{
 		Key:    warc.SURT(c.URL),
 		Time:   warc.Stamp(c.Date),
@@ -108,8 +112,11 @@ func draftOf(c *Capture, body io.Reader) warc.RecordDraft {
 			warc.HeaderField{Name: "WARC-Refers-To-Target-URI", Value: c.URL},
 			warc.HeaderField{Name: "WARC-Refers-To-Date", Value: c.Again.UTC().Format(time.RFC3339)})
 	}
-	d.Fields = append(append(d.Fields, c.Fields...),
-		warc.HeaderField{Name: "Content-Type", Value: "application/http; msgtype=response"})
+	mime := "application/http; msgtype=response"
+	if c.Head == nil {
+		d.Type, mime = warc.Verbatim, c.MIME
+	}
+	d.Fields = append(append(d.Fields, c.Fields...), warc.HeaderField{Name: "Content-Type", Value: mime})
 	return d
 }
 
