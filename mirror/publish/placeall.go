@@ -102,11 +102,13 @@ func (w *window) begin(ctx context.Context, work chan<- *chunk) bool {
 	return true
 }
 
-// wait waits for the workers.
+// wait waits for the workers. Of errors that are no damage it returns one: a full disk meets all of them.
 func (w *window) wait() (err error) {
 	for _, c := range w.chunks {
 		<-c.done
-		err = errors.Join(err, c.err)
+		if err == nil || isDamage(err) || isDamage(c.err) {
+			err = errors.Join(err, c.err)
+		}
 	}
 	return err
 }

@@ -5,6 +5,8 @@ package publish
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"mirrord/phm"
@@ -60,6 +62,21 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 		b, err := d.tree.Root.ReadFile(f.Path)
 		if want := fmt.Sprint("page ", n-1-i); err != nil || string(b) != want || f.Size != int64(len(want)) {
 			t.Errorf("%s: %q, %d bytes, %v; want %q", f.Path, b, f.Size, err, want)
+		}
+	}
+}
+
+// What is damaged is named each; a full disk, which all workers meet, once.
+func TestWindowErrors(t *testing.T) {
+	for cause, times := range map[error]int{store.ErrDamaged: 3, syscall.ENOSPC: 1} {
+		w := new(window)
+		for i := range 3 {
+			c := &chunk{err: fmt.Errorf("file %d: %w", i, cause), done: make(chan struct{})}
+			close(c.done)
+			w.chunks = append(w.chunks, c)
+		}
+		if err := w.wait(); strings.Count(fmt.Sprint(err), cause.Error()) != times {
+			t.Errorf("%v", err)
 		}
 	}
 }
