@@ -90,15 +90,24 @@ func badFormat(format, why string) error {
 
 // spillBeside makes room for what an export gathers: beside its file, or where temporary files lie.
 func spillBeside(out string) (*fileSpill, error) {
-	dir := os.TempDir()
-	if out != "-" {
-		dir = filepath.Dir(out)
+	if out == "-" {
+		root, err := openTemporary()
+		return &fileSpill{root: root}, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(filepath.Dir(out))
 	if err != nil {
 		return nil, err
 	}
 	return &fileSpill{root: root}, nil
+}
+
+// openTemporary opens the directory for temporary files.
+func openTemporary() (*os.Root, error) {
+	root, err := os.OpenRoot(os.TempDir())
+	if err != nil {
+		return nil, fmt.Errorf("temporary files: %w; set TMPDIR to a directory that exists", err)
+	}
+	return root, nil
 }
 
 // prepare plans the export from one view of the site.

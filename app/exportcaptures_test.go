@@ -261,6 +261,10 @@ func TestExportWACZ(t *testing.T) {
 	if _, err := Export(t.Context(), s.App, o); err != nil || !bytes.Equal(stream.Bytes(), file) {
 		t.Errorf("to a stream: %d bytes, not %d, %v", stream.Len(), len(file), err)
 	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	if _, err := Export(t.Context(), s.App, o); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
+		t.Errorf("without a place for temporary files: %v", err)
+	}
 }
 
 // What cannot be exported is said, and nothing is left of it.

@@ -128,7 +128,7 @@ type importInputs struct {
 func (r *ImportRequest) openInputs() (in *importInputs, err error) {
 	names := r.Files
 	in = &importInputs{spill: &fileSpill{}}
-	if in.spill.root, err = os.OpenRoot(os.TempDir()); err != nil {
+	if in.spill.root, err = openTemporary(); err != nil {
 		return in, err
 	}
 	defer func() {
