@@ -9,16 +9,21 @@ import (
 	"time"
 )
 
+// mostTag is how many bytes a tag or comment has at most; what is longer counts as text. So many "<" without
+// an end do not take the square of the time.
+const mostTag = 32 << 10
+
 // cut returns the length and the kind of the first segment of b, which is not empty.
 func cut(b []byte) (int, kind) {
 	if b[0] == '<' && len(b) > 1 {
+		near := b[:min(len(b), mostTag)]
 		switch {
 		case bytes.HasPrefix(b, []byte("<!--")):
-			if end := bytes.Index(b[4:], []byte("-->")); end >= 0 {
+			if end := bytes.Index(near[4:], []byte("-->")); end >= 0 {
 				return 4 + end + 3, comment
 			}
 		case letter(b[1]) || b[1] == '/' || b[1] == '!' || b[1] == '?':
-			if end := bytes.IndexByte(b, '>'); end >= 0 {
+			if end := bytes.IndexByte(near, '>'); end >= 0 {
 				return end + 1, tag
 			}
 		}

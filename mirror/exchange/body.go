@@ -136,7 +136,10 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	if err != nil {
 		return false, false
 	}
-	return intake.Compare(now, old, body, fr.Body)
+	if only, kept = intake.Compare(now, old, body, fr.Body, r.advice.Places.Known()); !only {
+		r.advice.Places.Changed(old, body)
+	}
+	return only, kept
 }
 
 // emptied reports whether a page of the mirror came without a byte: so do programs fail that hide their

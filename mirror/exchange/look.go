@@ -101,6 +101,13 @@ func (x *Exchange) Look(
 		}
 		return f, true, nil
 	}
+	if q, ok := x.advice.Places.Question(u.Origin()); ok {
+		compareTwo(ctx, x, q, release)
+		if ctx.Err() == nil {
+			x.motor.Front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // the other request took this turn
+		}
+		return f, true, nil
+	}
 	f, err = x.request(ctx, rec, release)
 	return f, true, err
 }

@@ -5,11 +5,14 @@ package exchange
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"mirrord/fetch"
+	"mirrord/internal/volatile"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -29,6 +32,22 @@ func (x *Exchange) requestTwice(ctx context.Context, q crawl.SecondRequest, rele
 		return
 	}
 	x.Second(q, res, body)
+}
+
+const learnedPlaces = "parts of its pages are other ones in each answer: a page that differs only there " +
+	"counts as unchanged; mirrord explain names them"
+
+// compareTwo requests a page once more, to see where two answers differ that have the same to say.
+func compareTwo(ctx context.Context, x *Exchange, q *spare.Twice, release func(fetch.Observation)) {
+	x.counts.Requests.Add(1)
+	gap := x.motor.Gate.Gap(q.URL.Hostname())
+	res, body, err := x.chain.Origin.Again(ctx, q.URL, gap, volatile.MaxBody)
+	release(fetch.Observe(res, err))
+	x.counts.Wire.Add(res.Wire)
+	if (err == nil) && (res.Status == http.StatusOK) && x.advice.Places.Answered(q, body) {
+		x.log.Info("places learned at which answers differ", "url", q.URL.String())
+		x.notes.Add(learnedPlaces, q.URL)
+	}
 }
 
 // Second takes the answer to a question of session ids.

@@ -20,6 +20,14 @@ const unsent = "it once stayed the same when the content changed, or the server 
 
 // history says what was learned of a resource.
 func (e *explainer) history(rec *store.Resource) {
+	if places := e.v.advice.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
+		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+			if _, _, tags := volatile.Beside(fr.Body, fr.Body, places); len(tags) > 0 {
+				e.say("places: each answer differs at %s: a change of this alone does not count",
+					volatile.Examples(tags))
+			}
+		}
+	}
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
 		what := "its stored body cannot be read"
 		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {

@@ -3,6 +3,8 @@
 package retrieve
 
 import (
+	"bytes"
+
 	"mirrord/mirror/render"
 	"mirrord/mirror/spare"
 )
@@ -28,6 +30,19 @@ func (r *Retrieval) endAdvice() error {
 		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
 	}
 	return err
+}
+
+// keepPlaces stores at which places answers differ, for the next run.
+func keepPlaces(r *Retrieval) error {
+	v, err := r.advice.Places.Fact()
+	if err != nil {
+		return err
+	}
+	before, err := r.Site.Notes.Fact(spare.PlacesFact)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return r.Site.Notes.SetFact(spare.PlacesFact, v)
 }
 
 // makePlan plans the run.

@@ -82,7 +82,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	err = r.commits.Close()
 	r.lost = err
 	if err == nil {
-		err = errors.Join(r.keepChains(), keepSessions(r))
+		err = errors.Join(r.keepChains(), keepSessions(r), keepPlaces(r))
 	}
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)

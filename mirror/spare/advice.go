@@ -38,6 +38,7 @@ type AdviceOptions struct {
 type Advice struct {
 	Sources    *Sources
 	Validators *Validators
+	Places     *Places
 	Evidence   *Evidence
 	Plan       *Planner // nil: everything is requested
 
@@ -47,7 +48,12 @@ type Advice struct {
 
 // NewAdvice returns the advice of a run of which nothing is loaded.
 func NewAdvice(o AdviceOptions) *Advice {
-	a := &Advice{Sources: new(Sources), Validators: NewValidators(o.Run), o: o}
+	a := &Advice{
+		Sources:    new(Sources),
+		Validators: NewValidators(o.Run),
+		Places:     NewPlaces(o.Run),
+		o:          o,
+	}
 	a.Evidence, _ = NewEvidence(EvidenceOptions{
 		Job:     o.Job.Evidence,
 		Run:     o.Run,
@@ -79,11 +85,18 @@ func (a *Advice) Recall() (damaged, err error) {
 	if err != nil {
 		return nil, err
 	}
+	places, err := a.o.Facts.Fact(PlacesFact)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.Evidence.trust.read(trust); err != nil {
 		damaged = fmt.Errorf("kinds of evidence: %w", err)
 	}
 	if err := a.Validators.Read(without); err != nil {
 		damaged = errors.Join(damaged, fmt.Errorf("directories with unreliable validators: %w", err))
+	}
+	if err := a.Places.Read(places); err != nil {
+		damaged = errors.Join(damaged, fmt.Errorf("places at which answers differ: %w", err))
 	}
 	return damaged, nil
 }

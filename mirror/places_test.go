@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// lots is a site of which each answer has another quote in its margin.
+type lots struct {
+	w       *mirrortest.Web
+	answers atomic.Int64
+	texts   []string
+}
+
+func newLots(t *testing.T, pages int) *lots {
+	l := &lots{w: mirrortest.Start(t), texts: make([]string, pages)}
+	var links strings.Builder
+	for i := range pages {
+		l.texts[i] = fmt.Sprintf("Article %d is about something.", i)
+		l.w.Set(fmt.Sprintf("%s/page%02d.html", home, i), l.page(&l.texts[i]))
+		fmt.Fprintf(&links, "<a href=page%02d.html>page</a> ", i)
+	}
+	l.w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	return l
+}
+
+// page is a page of the site with a text.
+func (l *lots) page(text *string) mirrortest.Page {
+	const body = "<!DOCTYPE html><title>Lots</title><h1>Lots</h1><div id=text><p>%s</div>" +
+		"<div class=margin><p class=quote>Quote %s</p></div><hr>foot\n"
+	return mirrortest.Page{Handle: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(rw, body, *text, strings.Repeat("x", 1+int(l.answers.Add(1)%90)))
+	}}
+}
+
+// requests returns how many requests a run made, but for those of robots.txt.
+func requests(w *mirrortest.Web, run func()) (n int) {
+	w.Requests()
+	run()
+	for _, q := range w.Requests() {
+		if !strings.HasSuffix(q.URL, "/robots.txt") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestPartsDrawnByLotAreNoChange(t *testing.T) {
+	l := newLots(t, 8)
+	m := mirrortest.New(t, l.w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for range 2 {
+		if s := m.Run(); s.Changed != 8 {
+			t.Fatalf("%d changed, want 8", s.Changed)
+		}
+	}
+	n := requests(l.w, func() { // the third change in a row: two answers show where they differ
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+	})
+	if n < 9+2 || n > 9+4 {
+		t.Errorf("%d requests, want up to 4 more than 9", n)
+	}
+	before := m.Stamps()
+	for range 3 {
+		n := requests(l.w, func() {
+			s := m.Run()
+			if wantVerdict(t, s, mirror.Complete, false); s.Fetched != 0 {
+				t.Errorf("%d fetched", s.Fetched)
+			}
+		})
+		if n != 9 {
+			t.Errorf("%d requests, want 9", n)
+		}
+	}
+	if after := m.Stamps(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("the tree was touched")
+	}
+	if got := explain(t, m, home+"/page01.html"); !strings.Contains(got,
+		`differs only where each answer differs: "<p class=quote>"`) ||
+		!strings.Contains(got, `places: each answer differs at "<p class=quote>"`) {
+		t.Errorf("explain does not say why:\n%s", got)
+	}
+	l.texts[1] = "Article 1 is about something else."
+	if s := m.Run(); s.Changed != 1 || !strings.Contains(m.Tree()["page01.html"], l.texts[1]) {
+		t.Errorf("%d changed: the change of a text is hidden", s.Changed)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
+
+// What changes from run to run, and is the same in two answers of one run, is news.
+func TestNewsIsNotDrawnByLot(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 8)
+	news := ""
+	for i := range 4 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+			Handle: func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+				fmt.Fprintf(rw, "<!DOCTYPE html><title>News</title><div id=news><p>%s</div><p>%s", news,
+					strings.Repeat("and so on ", 20))
+			}})
+	}
+	m := mirrortest.New(t, w, job())
+	more := 0
+	for run := range 12 {
+		news = "News of the day: " + strings.Repeat("n", run+1)
+		more -= 9
+		more += requests(w, func() { wantVerdict(t, m.Run(), mirror.Complete, true) })
+		if !strings.Contains(m.Tree()["page02.html"], news) {
+			t.Fatalf("run %d: the news are hidden", run+1)
+		}
+	}
+	if more == 0 || more > 3*4 { // in runs 4, 6 and 10
+		t.Errorf("%d requests more than without", more)
+	}
+}
