@@ -71,7 +71,8 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 			Known: func(origin string, but []site.URL) (site.URL, bool) {
 				return knownAt(o.Table, origin, but, o.Now())
 			},
-			Down: o.Down,
+			Entry: func(origin string) (site.URL, bool) { return entryAt(o.Table, o.Seeds, origin) },
+			Down:  o.Down,
 		}),
 		Origins: NewOrigins(o.Job.ObeyRobots),
 		Tail:    new(Tail),
@@ -168,8 +169,7 @@ func knownAt(t *ledger.Table, origin string, but []site.URL, now time.Time) (fou
 	left := min(n, mostLooks)
 	for i := uint32(0); i < left; i++ {
 		u, s := t.Get((first + i) % n)
-		well := s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
-		if !well || u.Origin() != origin || slices.Contains(but, u) {
+		if !isWell(s) || u.Origin() != origin || slices.Contains(but, u) {
 			continue
 		}
 		if !slices.ContainsFunc(but, func(b site.URL) bool { return b.Dir() == u.Dir() }) {
@@ -181,4 +181,24 @@ func knownAt(t *ledger.Table, origin string, but []site.URL, now time.Time) (fou
 		}
 	}
 	return found, ok
+}
+
+// isWell reports whether the mirror has a URL that did not fail when it was last requested.
+func isWell(s ledger.State) bool {
+	return s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
+}
+
+// entryAt returns the first entry point of an origin, or what it leads to, that did not fail.
+func entryAt(t *ledger.Table, seeds []site.URL, origin string) (site.URL, bool) {
+	for _, seed := range seeds {
+		id, ok := t.Find([]byte(seed.String()))
+		if !ok {
+			continue
+		}
+		final, s, _ := t.Leads(id)
+		if u := t.URL(final); isWell(s) && u.Origin() == origin {
+			return u, true
+		}
+	}
+	return site.URL{}, false
 }

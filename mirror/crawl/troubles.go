@@ -23,6 +23,9 @@ type TroublesOptions struct {
 	// Known returns a URL of an origin that answered in an earlier run, and is none of some; if it can, one of
 	// another directory.
 	Known func(origin string, but []site.URL) (site.URL, bool)
+	// Entry returns an entry point of an origin, or where it leads, that answered when it was last requested;
+	// nil: none is known.
+	Entry func(origin string) (site.URL, bool)
 	// Down is called once for each origin or host that is left for the next run, as soon as that is known.
 	Down func(Left)
 }
@@ -133,9 +136,15 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 // findWitness looks for a URL that is known to answer, of the origin of one that does not. Against refusals
 // counts only what the origin gave. The caller holds t.mu.
 func (t *Troubles) findWitness(u site.URL, k *trouble, s Symptom) (ok bool) {
-	if (s == Refusal) && !k.gave.IsZero() {
-		k.witness = k.gave
-		return true
+	if s == Refusal {
+		if k.witness = k.gave; !k.gave.IsZero() {
+			return true
+		}
+		if t.o.Entry != nil { // it may be under way
+			if k.witness, ok = t.o.Entry(u.Origin()); ok {
+				return true
+			}
+		}
 	}
 	if (k.answers == 0 || s == Refusal) && t.entries[u.Origin()] {
 		but := append(slices.Collect(maps.Keys(k.flying)), u)
