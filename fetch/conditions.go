@@ -70,7 +70,8 @@ func (c *conditions) answered(origin string) {
 }
 
 // mayBeOfCondition reports whether a status is an error that a condition may cause. 503 and 504 are those of
-// a server with too much to do.
+// a server with too much to do, larger ones than 510 those of a network before it.
 func mayBeOfCondition(status int) bool {
-	return status >= 500 && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
+	return status >= 500 && status <= 510 &&
+		status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
 }

@@ -156,13 +156,17 @@ func noteProgress(err error, progress bool) {
 	}
 }
 
-// TransientStatus reports whether a status says that the same request may succeed later.
+// TransientStatus reports whether a status says that the same request may succeed later. What it does not
+// know of the class 5xx counts as 500 (RFC 9110 §15): 520 to 530 are those of Cloudflare for a site that
+// cannot be reached.
 func TransientStatus(status int) bool {
 	switch status {
-	case 408, 425, 429, 500, 502, 503, 504:
+	case 408, 425, 429:
 		return true
+	case 501, 505, 506, 507, 508, 510: // for good, as far as the request is concerned
+		return false
 	}
-	return false
+	return status >= 500 && status < 600
 }
 
 // RefusingStatus reports whether a status is one by which crawlers are refused.

@@ -131,6 +131,9 @@ func TestOutageFoundFast(t *testing.T) {
 		"503": {
 			fails: func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) },
 		},
+		"522 of a CDN": {
+			fails: func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(522) },
+		},
 		"silent": {
 			fails: func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		},
