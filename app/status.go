@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"mirrord/job"
@@ -39,12 +40,7 @@ func Statuses(a *App, now time.Time) ([]status.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		if err := fill(&list[i], st, now); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return list, fillAll(list, st, now)
 }
 
 // LeftMirrors are the mirrors on the disk that are none of some jobs, as when a job file was removed.
@@ -61,12 +57,7 @@ func LeftMirrors(a *App, jobs []status.Job, now time.Time) ([]status.Job, error)
 	list = slices.DeleteFunc(list, func(left status.Job) bool {
 		return slices.ContainsFunc(jobs, func(j status.Job) bool { return j.Name == left.Name })
 	})
-	for i := range list {
-		if err := fill(&list[i], st, now); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return list, fillAll(list, st, now)
 }
 
 // statusOf says of each job file and each mirror what the records of runs know.
@@ -110,6 +101,20 @@ type noRecords struct{}
 
 func (noRecords) LoadRecords() (map[string]scheduler.Record, error) { return nil, nil }
 func (noRecords) SaveRecords(map[string]*scheduler.Record) error    { return nil }
+
+// fillAll adds what the sites know. No run mends a mirror whose job file was removed.
+func fillAll(list []status.Job, st *store.State, now time.Time) error {
+	for i := range list {
+		j := &list[i]
+		if err := fill(j, st, now); err != nil {
+			return err
+		}
+		if j.File == "" && strings.Contains(j.Fix, "mirrord run-now") {
+			j.Fix = "put its job file back; or mirrord remove " + j.Name + ", which deletes the mirror"
+		}
+	}
+	return nil
+}
 
 // fill adds what the site itself knows.
 func fill(s *status.Job, st *store.State, now time.Time) error {

@@ -4,9 +4,13 @@ package app
 
 import (
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"mirrord/mirror"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -42,5 +46,26 @@ func TestStatusWhileWritten(t *testing.T) {
 	running := one()
 	if running.Activity != status.Running || running.Version != 1 || running.Files != idle.Files {
 		t.Errorf("%+v\nbefore: %+v", running, idle)
+	}
+}
+
+// What is to be done about a mirror whose job file was removed is no run: there is no job to run.
+func TestStatusWithoutFile(t *testing.T) {
+	a, _, srv, _ := mirrorGrowing(t, 1)
+	srv.Close()
+	a.Now = time.Now // a run waits between two tries
+	sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"})
+	if err == nil && sum.Verdict == mirror.Complete {
+		t.Fatalf("%+v", sum)
+	}
+	for _, want := range []string{
+		"mirrord run-now site",
+		"put its job file back; or mirrord remove site, which deletes the mirror",
+	} {
+		list, err := Statuses(a, a.now())
+		if err != nil || len(list) != 1 || !strings.HasSuffix(list[0].Fix, want) {
+			t.Errorf("%+v, %v, want %q", list, err, want)
+		}
+		os.Remove(filepath.Join(a.Jobs, "site.toml"))
 	}
 }
