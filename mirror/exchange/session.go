@@ -44,7 +44,14 @@ func compareTwo(ctx context.Context, x *Exchange, q *spare.Twice, release func(f
 	res, body, err := x.chain.Origin.Again(ctx, q.URL, gap, volatile.MaxBody)
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)
-	if (err == nil) && (res.Status == http.StatusOK) && x.advice.Places.Answered(q, body) {
+	if err == nil {
+		TwoAnswers(x, q, res, body)
+	}
+}
+
+// TwoAnswers takes the second answer to a page that was requested twice.
+func TwoAnswers(x *Exchange, q *spare.Twice, res *fetch.Result, body []byte) {
+	if (res.Status == http.StatusOK) && x.advice.Places.Answered(q, body) {
 		x.log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.notes.Add(learnedPlaces, q.URL)
 	}

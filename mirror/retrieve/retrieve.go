@@ -197,6 +197,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	check(err)
 	check(r.openCircles(s.stage))
 	check(foldSessions(ctx, r, s.stage))
+	compareLast(ctx, r)
 	if !r.stopped() {
 		check(r.held.drop(r))
 	}

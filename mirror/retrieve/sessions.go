@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"mirrord/fetch"
+	"mirrord/internal/volatile"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/exchange"
 	"mirrord/mirror/ledger"
@@ -100,4 +101,20 @@ func foldSessions(ctx context.Context, r *Retrieval, stage func()) error {
 	}
 	stage()
 	return nil
+}
+
+// compareLast requests the pages once more, when nothing else is left to request, that are to be requested
+// twice.
+func compareLast(ctx context.Context, r *Retrieval) {
+	for q, ok := r.advice.Places.Question(""); ok && !r.stopped(); q, ok = r.advice.Places.Question("") {
+		if !mayRequest(r, q.URL) {
+			continue
+		}
+		var body source.PageSink
+		req := fetch.Request{URL: q.URL, MaxBody: volatile.MaxBody, NoRetry: true}
+		res, err := newAsker(r).Exchange(ctx, req, &body)
+		if (err == nil) && (res != nil) {
+			exchange.TwoAnswers(r.exchange, q, res, body.Bytes())
+		}
+	}
 }

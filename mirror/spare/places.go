@@ -21,7 +21,7 @@ import (
 
 // Learning of places.
 const (
-	mostTwice   = 4   // pages of a run that are requested twice
+	mostTwice   = 2   // pages of a run that are requested twice
 	surePages   = 2   // times that two answers differed at a place until it is known
 	placeRuns   = 64  // runs after which a place is forgotten, and learned again
 	mostPlaces  = 256 // that are remembered
@@ -56,7 +56,7 @@ type Places struct {
 	fact    placesFact
 	asked   int // pages
 	saw     bool
-	waiting *Twice
+	waiting []*Twice
 }
 
 // Twice is a page that is to be requested once more.
@@ -114,26 +114,28 @@ func (p *Places) Changed(rec *store.Resource, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	early := p.run < p.fact.Tried+1<<min(p.fact.Idle, mostIdle)
-	if (p.waiting != nil) || (p.asked == mostTwice) || early {
+	if (p.asked+len(p.waiting) == mostTwice) || early {
 		return
 	}
-	p.waiting = &Twice{URL: rec.URL, body: bytes.Clone(body)}
+	p.waiting = append(p.waiting, &Twice{URL: rec.URL, body: bytes.Clone(body)})
 	p.ripe.Store(true)
 }
 
-// Question returns a page of an origin that is to be requested once more, now.
+// Question returns a page of an origin that is to be requested once more, now; of any origin when it is "".
 func (p *Places) Question(origin string) (q *Twice, ok bool) {
 	if !p.ripe.Load() {
 		return nil, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if (p.waiting == nil) || p.waiting.URL.Origin() != origin {
+	i := slices.IndexFunc(p.waiting, func(q *Twice) bool { return origin == "" || q.URL.Origin() == origin })
+	if i < 0 {
 		return nil, false
 	}
-	q, p.waiting = p.waiting, nil
+	q = p.waiting[i]
+	p.waiting = slices.Delete(p.waiting, i, i+1)
 	p.asked++
-	p.ripe.Store(false)
+	p.ripe.Store(len(p.waiting) > 0)
 	return q, true
 }
 
