@@ -143,9 +143,11 @@ func TestOwnHistoryCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 6 in the first run, one more in each later one.
-	if got := int64(r.Total.Requests) + 6; len(r.Steps) != 3 || got != requests.Load() || got != 6+7+8+9 {
-		t.Errorf("%d steps, %d requests, the server saw %d", len(r.Steps), got, requests.Load())
+	// 6 in the first run, one more in each later one. In the fourth the entry page, which changed for the third
+	// time in a row, is requested once more to see whether two answers differ.
+	saw := requests.Load() - 1
+	if got := int64(r.Total.Requests) + 6; len(r.Steps) != 3 || got != saw || got != 6+7+8+9 {
+		t.Errorf("%d steps, %d requests, the server saw %d and one", len(r.Steps), got, saw)
 	}
 	if r, err = replay.Run(h, replay.Options{Train: 1, Price: -1}); err != nil || *r.Total.CR != 1 {
 		t.Errorf("new pages are found by links: %+v, %v", r.Total, err)
