@@ -99,6 +99,20 @@ const (
 	xhtml = "<?xml version='1.0'?>\n<html xmlns='http://www.w3.org/1999/xhtml'>"
 )
 
+// wantTaken compares what was taken, by URL.
+func wantTaken(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for url, text := range want {
+		if got[url] != text {
+			t.Errorf("%s: %q, want %q", url, got[url], text)
+		}
+		delete(got, url)
+	}
+	if len(got) > 0 {
+		t.Errorf("more: %q", got)
+	}
+}
+
 // Names of files are taken back to addresses, whatever bytes they have; pages without an ending are pages.
 func TestWgetNames(t *testing.T) {
 	got := taken(t, map[string]string{
@@ -112,7 +126,7 @@ func TestWgetNames(t *testing.T) {
 		// -E
 		"e.php.html": "changed", "e.php.orig": html, "s.php.css": "a{}", "s.php.orig": "b{}",
 	})
-	for url, want := range map[string]string{
+	wantTaken(t, got, map[string]string{
 		"http://h.test/%E9t%E9.html":             "200 OK text/html  " + html + " valid",
 		"http://h.test/a%2Fb.html":               "200 OK text/html  " + html + " valid",
 		"http://h.test/%E2%80%99.txt":            "200 OK text/plain  t valid",
@@ -125,15 +139,7 @@ func TestWgetNames(t *testing.T) {
 		"http://h.test/w.php":                    "200 OK text/html  " + xhtml + " valid",
 		"http://h.test/e.php":                    "200 OK text/html  " + html + " valid",
 		"http://h.test/s.php":                    "200 OK text/css  b{} valid",
-	} {
-		if got[url] != want {
-			t.Errorf("%s: %q, want %q", url, got[url], want)
-		}
-		delete(got, url)
-	}
-	if len(got) > 0 {
-		t.Errorf("more: %q", got)
-	}
+	})
 }
 
 // Pages whose links wget changed lead to addresses with a query by the names of the files (-E), and have no
@@ -166,20 +172,12 @@ func TestWgetWindows(t *testing.T) {
 		"index.html": html + `<a href="q.php@a=1.html">`, "q.php@a=1.html": html, // -k -E
 		"@user/p@q=%2Fz%3F@": "t", "st%2Ar%22%.txt": "t",
 	})
-	for url, want := range map[string]string{
+	wantTaken(t, got, map[string]string{
 		"http://h.test:8080/":                 "200 OK text/html  " + html + `<a href="q.php@a=1.html">`,
 		"http://h.test:8080/index.html":       "200 OK text/html  " + html + `<a href="q.php@a=1.html">`,
 		"http://h.test:8080/q.php?a=1.html":   "200 OK text/html  " + html,
 		"http://h.test:8080/q.php@a=1.html":   "301 Moved Permanently  http://h.test:8080/q.php?a=1.html",
 		"http://h.test:8080/@user/p?q=%2Fz?@": "200 OK   t valid",
 		"http://h.test:8080/st*r%22%25.txt":   "200 OK text/plain  t valid",
-	} {
-		if got[url] != want {
-			t.Errorf("%s: %q, want %q", url, got[url], want)
-		}
-		delete(got, url)
-	}
-	if len(got) > 0 {
-		t.Errorf("more: %q", got)
-	}
+	})
 }

@@ -22,11 +22,7 @@ const learnedSession = "each answer has a new session id in its links (%s): URLs
 
 // requestTwice requests a document once more, to see whether its links have another token then.
 func (x *Exchange) requestTwice(ctx context.Context, q crawl.SecondRequest, release func(fetch.Observation)) {
-	x.counts.Requests.Add(1)
-	gap := x.motor.Gate.Gap(q.URL.Hostname())
-	res, body, err := x.chain.Origin.Again(ctx, q.URL, gap, int64(x.job.Limits.MaxDocument))
-	release(fetch.Observe(res, err))
-	x.counts.Wire.Add(res.Wire)
+	res, body, err := again(ctx, x, q.URL, int64(x.job.Limits.MaxDocument), release)
 	if err != nil {
 		x.admission.SessionAnswered(q, new(crawl.Second))
 		return
@@ -39,14 +35,21 @@ const learnedPlaces = "parts of its pages are other ones in each answer: a page 
 
 // compareTwo requests a page once more, to see where two answers differ that have the same to say.
 func compareTwo(ctx context.Context, x *Exchange, q *spare.Twice, release func(fetch.Observation)) {
-	x.counts.Requests.Add(1)
-	gap := x.motor.Gate.Gap(q.URL.Hostname())
-	res, body, err := x.chain.Origin.Again(ctx, q.URL, gap, volatile.MaxBody)
-	release(fetch.Observe(res, err))
-	x.counts.Wire.Add(res.Wire)
+	res, body, err := again(ctx, x, q.URL, volatile.MaxBody, release)
 	if err == nil {
 		TwoAnswers(x, q, res, body)
 	}
+}
+
+// again requests a document of at most so many bytes once more, in the turn that another URL has.
+func again(
+	ctx context.Context, x *Exchange, u site.URL, most int64, release func(fetch.Observation),
+) (*fetch.Result, []byte, error) {
+	x.counts.Requests.Add(1)
+	res, body, err := x.chain.Origin.Again(ctx, u, x.motor.Gate.Gap(u.Hostname()), most)
+	release(fetch.Observe(res, err))
+	x.counts.Wire.Add(res.Wire)
+	return res, body, err
 }
 
 // TwoAnswers takes the second answer to a page that was requested twice.
@@ -59,17 +62,17 @@ func TwoAnswers(x *Exchange, q *spare.Twice, res *fetch.Result, body []byte) {
 
 // Second takes the answer to a question of session ids.
 func (x *Exchange) Second(q crawl.SecondRequest, res *fetch.Result, body []byte) {
-	again := new(crawl.Second)
+	second := new(crawl.Second)
 	switch {
 	case res.Status == 200:
 		p := <-x.read.procs
 		defer func() { x.read.procs <- p }()
-		again = secondOf(x.read, p, q.URL, res, body)
+		second = secondOf(x.read, p, q.URL, res, body)
 		defer p.forget()
 	case (res.Status >= 300) && !res.Location.IsZero():
-		again.URLs = []site.URL{x.rules.Main(res.Location)}
+		second.URLs = []site.URL{x.rules.Main(res.Location)}
 	}
-	kind, learned := x.admission.SessionAnswered(q, again)
+	kind, learned := x.admission.SessionAnswered(q, second)
 	if learned != nil {
 		x.log.Info("session id learned", "kind", kind, "url", q.URL.String())
 		x.notes.Cap(fmt.Sprintf(learnedSession, kind))
