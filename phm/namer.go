@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"mirrord/internal/hashset"
 	"mirrord/site"
 )
 
@@ -31,14 +32,14 @@ var ErrTaken = errors.New("path is taken")
 type Namer struct {
 	Layout Layout
 
-	owned   hashSet // of folded paths; the lowest bit says directory
+	owned   hashset.Hashes // of folded paths; the lowest bit says directory
 	buf     []byte
 	lastDir []byte // folded directory of the last claim: its parents are known to be directories
 }
 
 // NewNamer returns a Namer with room for n URLs.
 func NewNamer(l Layout, n int) *Namer {
-	return &Namer{Layout: l, owned: newHashSet(n)}
+	return &Namer{Layout: l, owned: hashset.New(n)}
 }
 
 // Reserve claims a path that a URL owns since an earlier version. It fails with ErrPath or ErrTaken.
@@ -119,18 +120,18 @@ func (n *Namer) claim(path string) bool {
 			}
 			for i, c := range key[:slash+1] {
 				if c == '/' {
-					n.owned.add(keyHash(key[:i], 1))
+					n.owned.Add(keyHash(key[:i], 1))
 				}
 			}
 			n.lastDir = append(n.lastDir[:0], key[:slash]...)
 		}
 	}
-	n.owned.add(keyHash(key, 0))
+	n.owned.Add(keyHash(key, 0))
 	return true
 }
 
 func (n *Namer) has(key []byte, kind uint64) bool {
-	return n.owned.has(keyHash(key, kind))
+	return n.owned.Has(keyHash(key, kind))
 }
 
 func keyHash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^3 | 2 | kind }

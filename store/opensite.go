@@ -342,7 +342,7 @@ func (s *Site) start(f *siteFolder) error {
 		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
 			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
 		}
-		return nil
+		return s.packs.loadMoved(tx)
 	})
 	if err != nil {
 		return err
@@ -369,7 +369,10 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.finishPublish(); err != nil {
 		return err
 	}
-	return s.Trees.tidy()
+	if err := s.Trees.tidy(); err != nil {
+		return err
+	}
+	return s.Rests().Recover()
 }
 
 // letGo gives the site's folder and database back, with its lease.

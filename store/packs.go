@@ -23,6 +23,9 @@ type packs struct {
 	tree     func() (*os.Root, error) // the published one, of which rests are
 	volatile bool                     // nothing is synced
 
+	unfinished atomic.Pointer[os.Root]         // the tree of documents that were written through; nil for none
+	moved      atomic.Pointer[map[Place]Place] // see ThroughRests; nil for nothing
+
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
 
@@ -243,6 +246,7 @@ func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
 
 // raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
 func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
+	at = p.now(at)
 	f, err := p.open(at)
 	if err != nil {
 		return nil, err
@@ -322,21 +326,6 @@ func (p *packs) finish() error {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()
 	return p.roll()
-}
-
-// adopt makes a file of frames in the folder of the packs the last pack, in place of an empty one, and
-// returns its number.
-func (p *packs) adopt(name string, size int64) (num uint32, err error) {
-	p.wmu.Lock()
-	defer p.wmu.Unlock()
-	if err := p.root.Rename(name, packName(p.num)); err != nil {
-		return 0, diskErr("begin pack", err)
-	}
-	empty := p.w
-	if err := p.begin(p.num, size); err != nil {
-		return 0, err
-	}
-	return p.num, diskErr("close pack", empty.Close())
 }
 
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.

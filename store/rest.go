@@ -103,14 +103,17 @@ func (p *packs) rest(raw []byte) ([]byte, error) {
 
 // published reads a file of the published tree.
 func (p *packs) published(path string) ([]byte, error) {
-	if p.tree == nil {
-		return nil, ErrNoVersion
+	tree := p.unfinished.Load()
+	if tree == nil {
+		if p.tree == nil {
+			return nil, ErrNoVersion
+		}
+		var err error
+		if tree, err = p.tree(); err != nil {
+			return nil, err
+		}
+		defer tree.Close()
 	}
-	tree, err := p.tree()
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
 	f, err := tree.Open(path)
 	if err != nil {
 		return nil, err
@@ -185,4 +188,33 @@ func (p *packs) separate(plain bool) error {
 		return err
 	}
 	return p.finish()
+}
+
+// now returns where a document lies that was first written through.
+func (p *packs) now(at Place) Place {
+	if m := p.moved.Load(); m != nil {
+		if to, ok := (*m)[at]; ok {
+			return to
+		}
+	}
+	return at
+}
+
+// loadMoved reads where documents went that were first written through.
+func (p *packs) loadMoved(tx *transaction) error {
+	v := tx.Bucket(bMeta).Get(kMoved)
+	if v == nil {
+		return nil
+	}
+	d := binread.Reader{Rest: v}
+	moved := map[Place]Place{}
+	for len(d.Rest) > 0 {
+		from := readPlace(&d)
+		moved[from] = readPlace(&d)
+	}
+	if d.Bad {
+		return fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
+	}
+	p.moved.Store(&moved)
+	return nil
 }

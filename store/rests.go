@@ -25,7 +25,6 @@ type Rests struct {
 	mu    sync.Mutex
 	came  map[uint32]bool // packs of documents as they came; nil until Add
 	moved []movedFrame
-	early *earlyRests // nil: there are none
 }
 
 type movedFrame struct{ from, to Place }
@@ -53,17 +52,6 @@ func (r *Rests) Add(
 	return nil
 }
 
-// KeepEarly makes the rest that AddEarly wrote of the document at from the one of the next version.
-func (r *Rests) KeepEarly(from Place, at EarlyRest) error {
-	if _, err := r.begin(); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.moved = append(r.moved, movedFrame{from, Place{Pack: r.early.pack, Off: at.off, Len: at.len}})
-	return nil
-}
-
 // begin lists the packs that go away, and begins one for rests.
 func (r *Rests) begin() (map[uint32]bool, error) {
 	r.mu.Lock()
@@ -74,9 +62,6 @@ func (r *Rests) begin() (map[uint32]bool, error) {
 	came, err := r.packs.asTheyCame()
 	if err == nil {
 		err = r.packs.separate(false)
-	}
-	if err == nil {
-		err = r.takeEarly()
 	}
 	if err == nil {
 		r.came = came
@@ -174,7 +159,13 @@ func (r *Rests) Settle() error {
 		}
 		r.at("pack removed")
 	}
-	return r.update("settle rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kRests) })
+	err = r.update("settle rests", func(tx *transaction) error {
+		return errors.Join(tx.Bucket(bMeta).Delete(kRests), tx.Bucket(bMeta).Delete(kMoved))
+	})
+	if err == nil {
+		r.packs.moved.Store(nil)
+	}
+	return err
 }
 
 // settler knows where documents go.
@@ -191,7 +182,7 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	if to, ok := s.moved[at]; ok {
 		return to, true, nil
 	}
-	if !s.came[at.Pack] {
+	if now := s.packs.now(at); !s.came[now.Pack] {
 		return at, false, nil
 	}
 	defer s.frames.Release()

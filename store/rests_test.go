@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -256,89 +255,4 @@ func FuzzRest(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// Rests that were written before it was known which files stay count as far as they are kept, also after a
-// killed run has left some.
-func TestEarlyRests(t *testing.T) {
-	dir := t.TempDir()
-	h := newOneOff(t, dir)
-	left := filepath.Join(h.s.Dir(), "packs", earlyName)
-	if err := os.WriteFile(left, []byte("of a killed run"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	foldAll(t, h.s, 1)
-	rests, w, r := h.s.Rests(), new(FrameWriter), NewFrameReader()
-	write := func(add func(rec *Resource, f *Frame, path string, spans []relocate.Span) error) {
-		t.Helper()
-		for _, rec := range resources(t, h.s) {
-			f, err := h.s.Frames.ReadFrame(r, rec.At)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := fmt.Sprintf("dir/%d.html", rec.ID)
-			made, spans := spliceTest(string(f.Body), "../v1")
-			h.files[path] = made
-			if err := add(&rec, &f, path, spans); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	h.files = map[string]string{}
-	early := map[uint32]EarlyRest{}
-	write(func(rec *Resource, f *Frame, path string, spans []relocate.Span) error {
-		if rec.ID == 2 {
-			return nil
-		}
-		var err error
-		early[rec.ID], err = rests.AddEarly(w, f, path, spans)
-		return err
-	})
-	write(func(rec *Resource, f *Frame, path string, spans []relocate.Span) error {
-		if rec.ID == 0 || rec.ID == 4 {
-			return rests.KeepEarly(rec.At, early[rec.ID])
-		}
-		return rests.Add(w, rec.At, f, path, spans, false)
-	})
-	if err := rests.Note(1); err != nil {
-		t.Fatal(err)
-	}
-	publishTest(t, h.s, 1, h.files)
-	if err := h.s.Rests().Settle(); err != nil {
-		t.Fatal(err)
-	}
-	if h.check() != 0 {
-		t.Error("documents are still kept as they came")
-	}
-	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s: %v", earlyName, err)
-	}
-	h.s.Close()
-	_, h.s = openTest(t, dir, oneOff)
-	h.check()
-}
-
-// Early rests of a version that does not come about leave nothing behind.
-func TestEarlyRestsDropped(t *testing.T) {
-	h := newOneOff(t, t.TempDir())
-	foldAll(t, h.s, 1)
-	rests := h.s.Rests()
-	if err := rests.DropEarly(); err != nil {
-		t.Fatal(err)
-	}
-	rec := resources(t, h.s)[testURL(1).String()]
-	f, err := h.s.Frames.ReadFrame(NewFrameReader(), rec.At)
-	if err == nil {
-		_, err = rests.AddEarly(new(FrameWriter), &f, "dir/1.html", nil)
-	}
-	if err = errors.Join(err, rests.DropEarly()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(h.s.Dir(), "packs", earlyName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	h.publish(1, notThird)
-	if err := h.s.Rests().Settle(); err != nil || h.check() != 0 {
-		t.Error(err)
-	}
 }

@@ -39,8 +39,11 @@ var (
 	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
 	kFolding = []byte("folding") // of a chunk: number of its last batch, then the key up to which it is folded
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
-	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
-	kToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
+	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
+	kThrough = []byte("through")
+	kMoved   = []byte("moved") // where documents lay and where they lie; see ThroughRests
+	kRules   = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
+	kToken   = []byte("token") // of the last lease; absent when only older versions have opened the site
 )
 
 // siteDB is the database of a site.

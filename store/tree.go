@@ -262,7 +262,7 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 				return err
 			}
 		}
-		return m.Delete(kBuild)
+		return errors.Join(m.Delete(kBuild), m.Delete(kThrough))
 	})
 	if err != nil {
 		return err

@@ -70,6 +70,25 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 	return diskErr("publish "+path, f.finish(mtime, write(f)))
 }
 
+// WriteNew is Write for a path at which nothing stands; what does is fs.ErrExist. A file that could not be
+// written whole is removed.
+func (w *TreeWriter) WriteNew(path string, data []byte, mtime time.Time) error {
+	w.t.changes.file(path)
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	f, err := createNew(d, name)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	_, err = f.Write(data)
+	if err = f.finish(mtime, err); err != nil {
+		return diskErr("publish "+path, errors.Join(err, d.root.Remove(name)))
+	}
+	return nil
+}
+
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
 // links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {

@@ -28,14 +28,15 @@ const (
 // records lists structs of more than mostFields that only carry data, with what they are.
 func records() map[string]string {
 	return map[string]string{
-		"app/orders.Ordered":    "what is kept of an order, by JSON name",
-		"fetch.Options":         "the settings of a client",
-		"job.Job":               "what a job file says, by key",
-		"mirror/result.Summary": "the report of a run, by JSON name",
-		"phm.Meta":              "phm.json, by JSON name",
-		"status.Job":            "a job on a status page, by JSON name",
-		"status.Run":            "how a run ended, by JSON name",
-		"store.Resource":        "the record of a URL, by field of its format",
+		"mirror/exchange.Options": "what the exchanges of a run are made with",
+		"app/orders.Ordered":      "what is kept of an order, by JSON name",
+		"fetch.Options":           "the settings of a client",
+		"job.Job":                 "what a job file says, by key",
+		"mirror/result.Summary":   "the report of a run, by JSON name",
+		"phm.Meta":                "phm.json, by JSON name",
+		"status.Job":              "a job on a status page, by JSON name",
+		"status.Run":              "how a run ended, by JSON name",
+		"store.Resource":          "the record of a URL, by field of its format",
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *Closing) means() publish.Means {
 		Renderer: c.renderer(),
 		Counts:   &c.Counts,
 		Rests:    c.Site.Rests(),
-		Ahead:    c.Ahead,
+		Through:  c.Through,
 		Links:    c.Site.Records.Links,
 		Now:      c.Now,
 		Log:      c.Log,

@@ -175,6 +175,12 @@ func (r *reading) linkedDocument(
 	of := x.Spread()
 	x.DropSessions(r.rules)
 	p.links = render.AppendLinks(p.links[:0], x.Doc, of)
+	if at, ok, err := p.through.Write(now, p.links, body); err != nil {
+		return nil, err
+	} else if ok {
+		now.Body, now.At = store.PackBody, at
+		return r.keep(now, old, x.Targets(r.rules), as), nil
+	}
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
 	like, err := r.keeper.Document(p.w, page)

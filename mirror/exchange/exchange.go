@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
@@ -19,7 +20,8 @@ import (
 	"mirrord/store"
 )
 
-// Options are what exchanges of one run are made with. All fields are needed. The plan is made.
+// Options are what exchanges of one run are made with. All fields but Through are needed. The plan is
+// made.
 type Options struct {
 	Job    *job.Job
 	Rules  *admit.URLRules
@@ -38,6 +40,7 @@ type Options struct {
 	Frames  *store.Frames
 	Bodies  store.Bodies
 	Keeper  *keep.Keeper
+	Through *publish.Through // nil: documents are stored as they come
 
 	Table      *ledger.Table
 	Traits     *ledger.Traits

@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
 	"mirrord/site"
@@ -81,6 +82,8 @@ type processor struct {
 	w     *store.FrameWriter
 	r     *store.FrameReader
 	links []byte
+
+	through *publish.ThroughWriter // nil: documents are stored as they come
 }
 
 // newProcessors returns as many processors as there are CPUs.
@@ -100,6 +103,8 @@ func newProcessors(o *Options) chan *processor {
 			read: intake.NewReader(how),
 			w:    o.Frames.NewFrameWriter(),
 			r:    store.NewFrameReader(),
+
+			through: o.Through.Writer(),
 		}
 	}
 	return procs

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"mirrord/internal/texts"
 	"mirrord/site"
 )
 
@@ -26,17 +27,17 @@ func (t Settled) Reader() *Reader { return &Reader{urls: t.urls} }
 // one goroutine, as long as nobody writes.
 type Reader struct {
 	urls *urls
-	text textReader
+	text texts.Reader
 }
 
 // URL returns the URL of a number.
 func (r *Reader) URL(id uint32) site.URL {
-	return site.Canonical(string(r.text.read(&r.urls.texts, r.urls.at(id).url)))
+	return site.Canonical(string(r.text.Read(&r.urls.texts, r.urls.at(id).url)))
 }
 
 // AppendURL appends the URL of a number.
 func (t Settled) AppendURL(dst []byte, id uint32) []byte {
-	return t.urls.texts.append(dst, t.urls.at(id).url)
+	return t.urls.texts.Append(dst, t.urls.at(id).url)
 }
 
 // State returns what is known of a number.

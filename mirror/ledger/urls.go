@@ -8,6 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -16,7 +17,7 @@ import (
 // moment. It costs about 24 bytes a URL beyond the URL itself, its path and its place in the index. It has no
 // lock: Table and Settled are the ways to it.
 type urls struct {
-	texts   texts // URLs and mirror paths
+	texts   texts.List // URLs and mirror paths
 	chunks  [][]entry
 	n       uint32
 	mimes   []string
@@ -82,7 +83,7 @@ const usual = 256
 // urlOf returns the URL of a number.
 func (t *urls) urlOf(id uint32) site.URL {
 	var room [usual]byte
-	return site.Canonical(string(t.texts.append(room[:0], t.at(id).url)))
+	return site.Canonical(string(t.texts.Append(room[:0], t.at(id).url)))
 }
 
 // find returns the number of a URL.
@@ -97,7 +98,7 @@ func (t *urls) findHash(h uint64, u []byte) (uint32, bool) {
 			return 0, false
 		}
 		e := t.at(v - 1)
-		if e.hash == upper(h) && bytes.Equal(t.texts.append(room[:0], e.url), u) {
+		if e.hash == upper(h) && bytes.Equal(t.texts.Append(room[:0], e.url), u) {
 			return v - 1, true
 		}
 	}
@@ -148,7 +149,7 @@ func (t *urls) add(u []byte) uint32 {
 func (t *urls) give(id uint32, u []byte) {
 	h := xxh3.Hash(u)
 	e := t.at(id)
-	e.url, e.hash = t.texts.add(u), upper(h)
+	e.url, e.hash = t.texts.Add(u), upper(h)
 	t.put(h, id)
 }
 
@@ -177,7 +178,7 @@ func (t *urls) grow() {
 	var u []byte
 	for id := uint32(0); id < t.n; id++ {
 		if n := t.at(id).url; n > 0 {
-			u = t.texts.append(u[:0], n)
+			u = t.texts.Append(u[:0], n)
 			t.put(xxh3.Hash(u), id)
 		}
 	}
@@ -195,7 +196,7 @@ func (t *urls) setPath(id uint32, p string) {
 		e.flags |= fIdentity
 		return
 	}
-	target, text := e.to, t.texts.add([]byte(p))
+	target, text := e.to, t.texts.Add([]byte(p))
 	e.to, e.more = text, mPath
 	t.setTarget(id, target)
 }
@@ -237,7 +238,7 @@ func (t *urls) setFragment(rec *store.Resource) {
 	delete(t.frags, rec.ID)
 	leads := rec.Target > 0 && !rec.InSet
 	if leads && rec.Fragment != "" && len(rec.Fragment) <= MaxFragment {
-		t.frags[rec.ID] = t.texts.add([]byte(rec.Fragment))
+		t.frags[rec.ID] = t.texts.Add([]byte(rec.Fragment))
 	}
 }
 
@@ -254,7 +255,7 @@ func (t *urls) fragment(id uint32) (fragment string) {
 			break
 		}
 		if n := t.frags[id]; n > 0 {
-			fragment = string(t.texts.append(nil, n))
+			fragment = string(t.texts.Append(nil, n))
 		}
 		id = to - 1
 	}
@@ -275,15 +276,15 @@ func (t *urls) path(id uint32) string {
 	e := t.at(id)
 	if e.flags&fIdentity != 0 {
 		// What follows the first slash after "http://" and at least one byte of host; there is no query.
-		b := t.texts.append(room[:0], e.url)
+		b := t.texts.Append(room[:0], e.url)
 		b = b[len("http://")+1:]
 		return string(b[bytes.IndexByte(b, '/')+1:])
 	}
 	switch e.more {
 	case mPath:
-		return string(t.texts.append(room[:0], e.to))
+		return string(t.texts.Append(room[:0], e.to))
 	case mPath | mPathAside:
-		return string(t.texts.append(room[:0], t.aside[id]))
+		return string(t.texts.Append(room[:0], t.aside[id]))
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func TestTableMemory(t *testing.T) {
 		table.add(fmt.Appendf(nil, "https://www.example.org/some/folder/of/the/site/%d/page-%d.html", i/500, i))
 	}
 	entries := len(table.chunks) * entryChunk * int(unsafe.Sizeof(entry{}))
-	texts := len(table.texts.chunks)*textChunk + 4*cap(table.texts.blocks)
+	texts := table.texts.Size()
 	got := (entries + texts + 4*len(table.index)) / n
 	t.Logf("%d bytes a URL", got)
 	if got > 50 {

@@ -32,7 +32,7 @@ type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
-// Means is what a version is made with. All fields but Rules, Rests, Ahead and Links are needed.
+// Means is what a version is made with. All fields but Rules, Rests, Through and Links are needed.
 type Means struct {
 	Trees    Trees
 	Rules    store.TreeRules
@@ -40,8 +40,8 @@ type Means struct {
 	Renderer *render.Renderer
 	Counts   *ledger.Counts
 	Rests    *store.Rests // nil: documents stay as they are stored
-	Ahead    *Ahead       // has placed files already; nil: none were
-	// the stored lists of targets of documents, for Ahead
+	Through  *Through     // has made files already; nil: none were made
+	// the stored lists of targets of documents, for Through
 	Links func(f func(id uint32, targets []byte) error) error
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -63,10 +63,13 @@ type Draft struct {
 // emptied.
 func Open(p *Plan, by Means) (*Draft, error) {
 	d := &Draft{plan: p, by: by}
-	if ok, err := d.takeAhead(); ok || (err != nil) {
+	if ok, err := d.takeThrough(); ok || (err != nil) {
 		return d, err
 	}
-	var err error
+	err := by.Rests.Recover() // before the tree is made again
+	if err != nil {
+		return nil, err
+	}
 	if p.lost {
 		d.tree, err = by.Trees.BuildEmpty()
 		return d, err
@@ -85,15 +88,15 @@ func Open(p *Plan, by Means) (*Draft, error) {
 	return d, nil
 }
 
-// takeAhead begins with the files that were placed ahead, if there are any. It is known now which links are
-// repaired, and the files are made without that.
-func (d *Draft) takeAhead() (ok bool, err error) {
-	a := d.by.Ahead
-	if d.by.Ahead = nil; len(d.by.Renderer.Cures) > 0 {
-		return false, a.Discard()
+// takeThrough begins with the files that were written through, if there are any. It is known now which links
+// are repaired, and the files are made without that.
+func (d *Draft) takeThrough() (ok bool, err error) {
+	t := d.by.Through
+	if d.by.Through = nil; len(d.by.Renderer.Cures) > 0 {
+		return false, nil
 	}
-	if d.tree, ok, err = a.take(d.plan.Table, d.by.Links); ok {
-		d.by.Ahead, d.by.Rests = a, a.o.Rests
+	if d.tree, ok, err = t.take(d.plan.Table, d.by.Links); ok {
+		d.by.Through = t
 	}
 	return ok, err
 }

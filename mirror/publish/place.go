@@ -103,9 +103,9 @@ func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm
 func (p *Placer) document(
 	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
 ) (phm.File, error) {
-	if ready, err := p.d.by.Ahead.line(rec, &f); ready || (err != nil) {
+	if p.d.by.Through.line(rec, &f) {
 		p.d.by.Counts.Relocated.Add(1)
-		return f, err
+		return f, nil
 	}
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {

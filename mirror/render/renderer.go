@@ -60,9 +60,10 @@ type Renderer struct {
 	large *store.FrameReader
 }
 
-// smallFrame is the largest frame, in bytes, whose document is rendered in memory. Larger ones are rendered
-// one at a time, as a stream, and twice: once to know the digest, once more if the file is not there yet.
-const smallFrame = 1 << 20
+// SmallDocument is the largest frame, in bytes, whose document is rendered in memory. Larger ones are
+// rendered one at a time, as a stream, and twice: once to know the digest, once more if the file is not there
+// yet.
+const SmallDocument = 1 << 20
 
 // hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
 // collection of its own.
@@ -151,23 +152,48 @@ func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) 
 }
 
 // InMemory reports whether a stored document is small enough to be rendered in memory.
-func InMemory(rec *store.Resource) bool { return rec.At.Len <= smallFrame && rec.Size <= smallFrame }
-
-// DocumentIf is Document for one that is rendered in memory, and of which known says of each link that it is
-// known where that leads; ok is false when it is not.
-func (s *Splicer) DocumentIf(rec *store.Resource, f *phm.File, known func(*StoredTarget) bool) (
-	doc *Rendered, ok bool, err error) {
-	if doc, err = s.read(s.frames, rec.At, f.Path, s.Table.Identity(rec.ID)); err != nil {
-		return nil, false, err
-	}
-	for i := range s.links.Targets {
-		if !known(&s.links.Targets[i]) {
-			return nil, false, nil
-		}
-	}
-	doc.free = func() {}
-	return doc, true, doc.complete(rec, f)
+func InMemory(rec *store.Resource) bool {
+	return rec.At.Len <= SmallDocument && rec.Size <= SmallDocument
 }
+
+// Links decodes links as AppendLinks has them, for Fresh. The caller may change what they lead to.
+func (s *Splicer) Links(links []byte) ([]StoredTarget, error) {
+	err := s.links.Decode(links)
+	return s.links.Targets, err
+}
+
+// Fresh is Document for one that has just come and is rendered in memory, with the links that Links decoded
+// last. identity says whether its path is its URL's.
+func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) (*Rendered, error) {
+	doc := &Rendered{
+		s:        s,
+		body:     body,
+		path:     f.Path,
+		identity: identity,
+		free:     func() {},
+	}
+	return doc, doc.complete(rec, f)
+}
+
+// Trim gives up memory that a large document has left.
+func (s *Splicer) Trim() {
+	if cap(s.out) > keptOut {
+		s.out = nil
+	}
+	if cap(s.links.Links) > keptLinks {
+		s.links.forget()
+		s.spans = nil
+	}
+}
+
+// What Trim leaves: bytes, and links.
+const (
+	keptOut   = 256 << 10
+	keptLinks = 2 << 10
+)
+
+// Spans are those of what was replaced in the last document.
+func (s *Splicer) Spans() []relocate.Span { return s.spans }
 
 // Names reports whether a stored document links to a URL without a number that is one of some.
 func (s *Splicer) Names(at store.Place, is func(u []byte) bool) (bool, error) {
@@ -238,13 +264,18 @@ type FileWriter interface {
 
 // WriteFile makes the document's file.
 func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
-	if len(d.body) <= smallFrame {
+	if len(d.body) <= SmallDocument {
 		return w.Write(d.path, d.s.out, mtime)
 	}
 	return w.Stream(d.path, mtime, func(to io.Writer) error {
 		_, err := d.stream(to)
 		return err
 	})
+}
+
+// WriteNew makes the file of a document that is in memory, where none is yet.
+func (d *Rendered) WriteNew(w *store.TreeWriter, mtime time.Time) error {
+	return w.WriteNew(d.path, d.s.out, mtime)
 }
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
@@ -254,11 +285,6 @@ func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, st
 		return nil
 	}
 	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
-}
-
-// RestEarly is Rest for a small document of a file that may come to stay as it is.
-func (d *Rendered) RestEarly(r *store.Rests, w *store.FrameWriter) (store.EarlyRest, error) {
-	return r.AddEarly(w, &d.frame, d.path, d.s.spans)
 }
 
 // complete renders the document once, for the size, digest and declared edits of its line. The bytes of a
@@ -271,7 +297,7 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 	var edits []relocate.Edit
 	var err error
 	digest := rec.Digest
-	if len(d.body) <= smallFrame {
+	if len(d.body) <= SmallDocument {
 		s.out, edits = d.splice(s.out[:0])
 		f.Size = int64(len(s.out))
 		if d.changed || len(edits) > 0 {

@@ -127,7 +127,7 @@ func TestRender(t *testing.T) {
 // A large document is streamed, and comes out as a small one does.
 func TestRenderLarge(t *testing.T) {
 	_, small := renderBody(t, linkedBody)
-	filler := strings.Repeat("<p>filler</p>\n", smallFrame/14+1)
+	filler := strings.Repeat("<p>filler</p>\n", SmallDocument/14+1)
 	_, large := renderBody(t, linkedBody+filler)
 	if !large.streamed || string(large.data) != string(small.data)+filler {
 		t.Errorf("%d bytes, streamed %v", len(large.data), large.streamed)

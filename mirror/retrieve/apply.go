@@ -52,7 +52,7 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
-	r.Ahead.Came(&d.Resource, d.Targets)
+	r.Through.Came(&d.Resource)
 	if d.Outcome == site.Fetched {
 		r.motor.Front.Credit(d.ID, d.Targets)
 	}

@@ -44,8 +44,8 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	}
 	r.commits = r.newCommitter(stop)
 	r.commits.Start()
-	r.Ahead = newAhead(r)
-	defer r.Ahead.Stop()
+	r.Through = newThrough(r)
+	defer r.Through.Stop()
 	r.needed = &needed{Session: r.Session, commits: r.commits, front: r.motor.Front}
 	check := func(err error) {
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	if err == nil {
 		err = r.lasting.save(r.Session, r.motor.Troubles, context.Cause(ctx) == nil)
 	}
-	r.Ahead.Stop()
+	r.Through.Stop()
 	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)

@@ -117,6 +117,7 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 		Frames:     r.Site.Frames,
 		Bodies:     r.Options.State.Bodies,
 		Keeper:     r.keeper,
+		Through:    r.Through,
 		Table:      r.Table,
 		Traits:     &r.Traits,
 		Provenance: &r.Provenance,
@@ -172,15 +173,14 @@ func (r *Retrieval) newKeeper() *keep.Keeper {
 	return keep.New(o)
 }
 
-// newAhead returns what places documents while the run waits for others; nil where nothing does. A mirror
-// that is kept has its documents in frames of many, which are not read one by one. What an earlier process of
-// the run retrieved would be missing.
-func newAhead(r *Retrieval) *publish.Ahead {
+// newThrough returns what writes documents through; nil where nothing does. A mirror that is kept has its
+// documents in frames of many. What an earlier process of the run retrieved would be missing.
+func newThrough(r *Retrieval) *publish.Through {
 	rests := r.Site.Rests()
 	if (rests == nil) || r.Live != nil || r.Resumed {
 		return nil
 	}
-	return publish.NewAhead(publish.AheadOptions{
+	return publish.NewThrough(publish.ThroughOptions{
 		Table:  r.Table,
 		Seeds:  r.Rules.Seeds,
 		Frames: r.Site.Frames,

@@ -50,7 +50,7 @@ type Session struct {
 	Counts     ledger.Counts
 	Notes      ledger.Notes
 
-	Ahead *publish.Ahead // places documents while the run retrieves; nil: nobody does
+	Through *publish.Through // writes documents through while the run retrieves; nil: nobody does
 }
 
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
@@ -147,14 +147,14 @@ func (s *Session) Begin() error {
 	return s.Site.Notes.BeginRun(s.Run)
 }
 
-// Attend reports where the run stands until end is called, which also removes what was placed ahead and not
-// published.
+// Attend reports where the run stands until end is called, which also lets go of the tree of what was
+// written through.
 func (s *Session) Attend(progress func() status.Progress) (end func()) {
 	told := crawl.Report(s.Options.Progress, progress)
 	return func() {
 		told()
-		if err := s.Ahead.Discard(); err != nil {
-			s.Log.Warn("files that were placed ahead are not removed", "err", err)
+		if err := s.Through.Discard(); err != nil {
+			s.Log.Warn("documents that were written through are not let go of", "err", err)
 		}
 	}
 }

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ledger
+// Package texts keeps many strings that are like their neighbours.
+package texts
 
 import "encoding/binary"
 
-// texts keeps strings in little memory: each is what it does not share with the beginning of the one that was
+// List keeps strings in little memory: each is what it does not share with the beginning of the one that was
 // added before it. The links of a page, and the URLs of a site in the order of their keys, have most of their
 // bytes in common with their neighbours. The first of each block is whole, so that reading one decodes at
-// most a block.
-type texts struct {
+// most a block. The zero value is empty. It is safe for concurrent use as long as nobody adds.
+type List struct {
 	chunks [][]byte // of textChunk bytes; no block goes over into another one
 	blocks []uint32 // where they begin: chunk << 16 | offset
 	in     uint32   // so many are in the last block
 	last   []byte
 }
 
+// Size is how many bytes of memory the list takes.
+func (t *List) Size() int { return len(t.chunks)*textChunk + 4*cap(t.blocks) }
+
 const (
 	textChunk = 64 << 10
 	textBlock = 16
 )
 
-// add keeps a copy of a text, which is shorter than a chunk, and returns its number, which is not 0.
-func (t *texts) add(b []byte) uint32 {
+// Add keeps a copy of a text, which is shorter than a chunk, and returns its number, which is not 0.
+func (t *List) Add(b []byte) uint32 {
 	shared := 0
 	for shared < min(len(b), len(t.last)) && b[shared] == t.last[shared] {
 		shared++
@@ -48,8 +52,8 @@ func (t *texts) add(b []byte) uint32 {
 	return uint32(len(t.blocks)-1)*textBlock + t.in
 }
 
-// append appends a text to dst; that of number 0 is empty.
-func (t *texts) append(dst []byte, number uint32) []byte {
+// Append appends a text to dst; that of number 0 is empty.
+func (t *List) Append(dst []byte, number uint32) []byte {
 	if number == 0 {
 		return dst
 	}
@@ -62,7 +66,7 @@ func (t *texts) append(dst []byte, number uint32) []byte {
 }
 
 // block is where a block begins.
-func (t *texts) block(n uint32) []byte {
+func (t *List) block(n uint32) []byte {
 	at := t.blocks[n]
 	return t.chunks[at>>16][at&(textChunk-1):]
 }
@@ -80,15 +84,15 @@ func nextText(dst []byte, start int, b []byte) (text, rest []byte) {
 	return append(dst[:start+shared], b[:n]...), b[n:]
 }
 
-// textReader reads texts. One that follows another in its block is decoded from there.
-type textReader struct {
+// Reader reads texts. One that follows another in its block is decoded from there.
+type Reader struct {
 	last uint32 // number of the last text; 0: none
 	text []byte
 	rest []byte // of its block
 }
 
-// read returns a text, which is valid until the next one is read.
-func (r *textReader) read(t *texts, number uint32) []byte {
+// Read returns a text, which is valid until the next one is read.
+func (r *Reader) Read(t *List, number uint32) []byte {
 	if number == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,8 +18,8 @@ import (
 	"mirrord/job"
 )
 
-// aheadSite is a site of pages that lead to all kinds of things. cut is called when most are answered.
-func aheadSite(t *testing.T, cut func()) *httptest.Server {
+// linkedSite is a site of pages that lead to all kinds of things. cut is called when most are answered.
+func linkedSite(t *testing.T, cut func()) *httptest.Server {
 	const pages = 60
 	var answered atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,21 +50,21 @@ func aheadSite(t *testing.T, cut func()) *httptest.Server {
 	return srv
 }
 
-func aheadJob(url string) *job.Job {
+func linkedJob(url string) *job.Job {
 	j := getJob(url)
 	j.Limits.MaxStale = 0
 	return j
 }
 
-// What is placed ahead makes the mirror that a kept one is, in which nothing is.
-func TestGetPlacesAhead(t *testing.T) {
-	url := aheadSite(t, func() {}).URL + "/"
+// What is written through makes the mirror that a kept one is, in which nothing is.
+func TestGetWritesThrough(t *testing.T) {
+	url := linkedSite(t, func() {}).URL + "/"
 	dir := t.TempDir()
 	once, kept := filepath.Join(dir, "once"), filepath.Join(dir, "kept")
-	if _, err := Get(t.Context(), testApp(""), GetRequest{Job: aheadJob(url), Out: once}); err != nil {
+	if _, err := Get(t.Context(), testApp(""), GetRequest{Job: linkedJob(url), Out: once}); err != nil {
 		t.Fatal(err)
 	}
-	r := GetRequest{Job: aheadJob(url), Out: kept, Keep: true}
+	r := GetRequest{Job: linkedJob(url), Out: kept, Keep: true}
 	if _, err := Get(t.Context(), testApp(filepath.Join(dir, "state")), r); err != nil {
 		t.Fatal(err)
 	}
@@ -78,27 +79,44 @@ func TestGetPlacesAhead(t *testing.T) {
 	}
 }
 
-// A run that is interrupted leaves no files that were placed ahead, and the next one makes the mirror.
-func TestGetCutWhilePlacingAhead(t *testing.T) {
+// A run that is interrupted while it writes documents through is resumed: nothing that came is requested
+// again, the mirror is that of an undisturbed run, and no unfinished tree is left.
+func TestGetCutWhileWritingThrough(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	srv := aheadSite(t, cancel)
-	out := filepath.Join(t.TempDir(), "out")
-	r := GetRequest{Job: aheadJob(srv.URL + "/"), Out: out}
-	if _, err := Get(ctx, testApp(""), r); err == nil {
+	srv := linkedSite(t, cancel)
+	dir := t.TempDir()
+	out, whole := filepath.Join(dir, "out"), filepath.Join(dir, "whole")
+	r := GetRequest{Job: linkedJob(srv.URL + "/"), Out: out}
+	cut, err := Get(ctx, testApp(""), r)
+	if err == nil {
 		t.Fatal("it was not interrupted")
 	}
-	err := filepath.WalkDir(workOf(out), func(p string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(p, "/next") || strings.HasSuffix(p, ".rests") {
+	tree := filepath.Join(workOf(out), "sites", r.Job.Name, "trees", "next")
+	if _, err := os.Stat(tree); err != nil {
+		t.Errorf("nothing was written through: %v", err)
+	}
+	sum, err := Get(t.Context(), testApp(""), r)
+	if err != nil || !sum.Resumed || sum.Files < 60 {
+		t.Errorf("%v: %+v", err, sum)
+	}
+	if cut != nil && int(sum.Fetched+cut.Fetched) > sum.Files+5 {
+		t.Errorf("%d and %d requests for %d files", cut.Fetched, sum.Fetched, sum.Files)
+	}
+	r = GetRequest{Job: linkedJob(srv.URL + "/"), Out: whole}
+	if _, err := Get(t.Context(), testApp(""), r); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := mirrorAt(t, out), mirrorAt(t, whole); !maps.Equal(got, want) {
+		t.Errorf("%d files, want %d, or they differ", len(got), len(want))
+	}
+	err = filepath.WalkDir(workOf(out), func(p string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(p, "/next") {
 			t.Errorf("%s is left", p)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	sum, err := Get(t.Context(), testApp(""), r)
-	if err != nil || !sum.Resumed || sum.Files < 60 {
-		t.Errorf("%v: %+v", err, sum)
 	}
 }
