@@ -24,3 +24,6 @@ type Frames struct {
 
 // ReadFrame decodes a document of the packs.
 func (s *Frames) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.packs.read(r, at) }
+
+// OneOff reports whether the documents are those of a one-off mirror.
+func (s *Frames) OneOff() bool { return s.plain }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -259,7 +258,7 @@ func (w *healer) frame(r *Resource) (Frame, error) {
 	}
 	m, err := f.ParseMeta()
 	same := (err == nil) && m.URL == r.URL.String() && m.ID == r.ID
-	if !same || sha256.Sum256(f.Body) != wantedDigest(r.Digest, &m) {
+	if !same || !IsDigestOf(wantedDigest(r.Digest, &m), f.Body) {
 		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
 	}
 	return f, nil
@@ -379,7 +378,7 @@ func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
 			return
 		}
 		for c := range w.copies(r) {
-			if sha256.Sum256(c.Body) == r.Digest && !yield(c) {
+			if IsDigestOf(r.Digest, c.Body) && !yield(c) {
 				return
 			}
 		}

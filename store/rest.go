@@ -3,7 +3,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -95,7 +94,9 @@ func (p *packs) rest(raw []byte) ([]byte, error) {
 		pos = to
 	}
 	out = append(out, file[pos:]...)
-	if sum := sha256.Sum256(out[begin:]); d.Bad || hex.EncodeToString(sum[:]) != m.Digest {
+	var want [32]byte
+	n, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
+	if d.Bad || (err != nil) || n < len(want) || !IsDigestOf(want, out[begin:]) {
 		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
 	}
 	return out, nil

@@ -3,6 +3,7 @@
 package exchange
 
 import (
+	"crypto/sha256"
 	"iter"
 	"slices"
 
@@ -132,6 +133,9 @@ func (r *reading) document(
 	}
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
+	}
+	if store.IsQuick(now.Digest) {
+		now.Digest = sha256.Sum256(b.Data)
 	}
 	like, err := r.keeper.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
 	if err != nil {

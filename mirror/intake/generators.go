@@ -8,10 +8,12 @@ import (
 	"html"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"mirrord/mirror/admit"
+	"mirrord/relocate"
 	"mirrord/site"
 )
 
@@ -234,7 +236,7 @@ var (
 )
 
 // pageLoads returns what the scripts of a generator load on one of its pages, relative to the page.
-func pageLoads(b *Body) []string {
+func pageLoads(b *Body, links []relocate.Link) []string {
 	made := generator(b.Data)
 	switch {
 	case bytes.Contains(made, []byte("rustdoc")):
@@ -245,7 +247,7 @@ func pageLoads(b *Body) []string {
 		return within(b.Data, quartoOffset, "search.json")
 	case bytes.Contains(made, []byte("Hexo")): // its theme NexT
 		return within(b.Data, searchPath, "")
-	case bytes.Contains(b.Data[:min(len(b.Data), headBytes)], []byte(".lean.js")): // VitePress
+	case slices.ContainsFunc(links, isLean): // VitePress
 		return vitepressLoads(b.Data)
 	case bytes.Contains(b.Data[:min(len(b.Data), 2*begins)], []byte(`"./sb-manager/`)): // Storybook
 		return []string{"iframe.html", "index.json"}
@@ -256,6 +258,9 @@ func pageLoads(b *Body) []string {
 	}
 	return nil
 }
+
+// isLean reports whether a link leads to the script of a page without its text.
+func isLean(l relocate.Link) bool { return bytes.HasSuffix(l.URL, []byte(".lean.js")) }
 
 // generator returns the begin of what names the generator of a page.
 func generator(page []byte) []byte {

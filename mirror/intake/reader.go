@@ -155,7 +155,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	rd.links(b)
 	rd.header(b)
 	if format == relocate.HTML && rd.o.Scripts {
-		rd.loads(b, pageLoads(b))
+		rd.loads(b, pageLoads(b, rd.doc.Links))
 	}
 	x.Candidates = append(x.Candidates, b.Also...)
 }

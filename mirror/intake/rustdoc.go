@@ -17,7 +17,7 @@ import (
 // rustdocLoads are the search of rustdoc and its index. An element of the page has the directories, and names
 // or addresses with digests; before 2022 the names followed from the version.
 func rustdocLoads(page []byte) (refs []string) {
-	i := bytes.Index(page, []byte(`="rustdoc-vars"`))
+	i := varsAt(page)
 	if i < 0 {
 		return nil
 	}
@@ -53,6 +53,19 @@ func rustdocLoads(page []byte) (refs []string) {
 		refs = append(refs, root+"search-index"+suffix+".js")
 	}
 	return refs
+}
+
+// varsAt returns where the variables of a page are named, -1 for nowhere: in its head, or, before rustdoc
+// 1.72, at its end.
+func varsAt(page []byte) int {
+	name := []byte(`="rustdoc-vars"`)
+	if i := bytes.Index(page[:min(len(page), 2*begins)], name); i >= 0 {
+		return i
+	}
+	if end := max(0, len(page)-2*begins); bytes.Contains(page[end:], name) {
+		return end + bytes.Index(page[end:], name)
+	}
+	return bytes.Index(page, name)
 }
 
 // columns returns the files of the columns of the search index of rustdoc 1.90 and later. The argument of rr_

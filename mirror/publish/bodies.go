@@ -3,7 +3,6 @@
 package publish
 
 import (
-	"crypto/sha256"
 	"errors"
 
 	"mirrord/mirror/render"
@@ -56,7 +55,7 @@ func (b *SiteBodies) damaged(rec *store.Resource) (bool, error) {
 	if errors.Is(err, store.ErrAway) {
 		return false, err
 	}
-	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
+	return err != nil || !store.IsDigestOf(rec.Digest, f.Body), nil
 }
 
 // Returned says what became of the requests for URLs whose bodies were damaged: came are those whose bodies

@@ -300,7 +300,7 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 	if len(d.body) <= SmallDocument {
 		s.out, edits = d.splice(s.out[:0])
 		f.Size = int64(len(s.out))
-		if d.changed || len(edits) > 0 {
+		if d.changed || len(edits) > 0 || store.IsQuick(digest) {
 			digest = sha256.Sum256(s.out)
 		}
 	} else {

@@ -4,7 +4,6 @@ package retrieve
 
 import (
 	"context"
-	"crypto/sha256"
 
 	"mirrord/fetch"
 	"mirrord/mirror/intake"
@@ -81,7 +80,7 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 		return res.Status == rec.Status
 	case (rec.Outcome != site.Fetched) && (rec.Outcome != site.Unchanged), rec.Body == store.NoBody, !res.Kept:
 		return false
-	case sha256.Sum256(sink.Bytes()) == rec.Digest:
+	case store.IsDigestOf(rec.Digest, sink.Bytes()):
 		return true
 	}
 	return l.saysSame(rec, res, sink.Bytes(), entry)

@@ -85,12 +85,15 @@ type BodySink struct {
 	err     error     // of the disk
 }
 
+// SmallDocument is up to which size a document is always held in memory, in bytes.
+const SmallDocument = 256 << 10
+
 // Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
 // back into memory when it is its turn to be scanned; one at a time, so that many of them on their way cost
 // no memory. A few at a time need no file up to largeDoc, as long as they come fast.
 const (
 	smallBody = 128 << 10 // of something that is no document
-	smallDoc  = 256 << 10
+	smallDoc  = SmallDocument
 	largeDoc  = 1 << 20
 	mostLarge = 3
 )

@@ -5,7 +5,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,7 +179,7 @@ func (s *Spread) Check(
 		mime = want.mime // that of the origin may be what its bytes say, and these are the same
 	}
 	switch {
-	case sha256.Sum256(body.Bytes()) != want.digest:
+	case !store.IsDigestOf(want.digest, body.Bytes()):
 		how = "has other bytes than the origin's"
 	case mime != want.mime || res.Charset != want.charset:
 		is, was := typeName(res.MIME, res.Charset), typeName(want.mime, want.charset)
