@@ -48,7 +48,7 @@ type openFolder struct {
 
 // maxFolders is how many folders are kept open, with two descriptors each: work in the order in which pages
 // were found goes back and forth between some.
-const maxFolders = 32
+const maxFolders = 96
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.

@@ -72,6 +72,7 @@ type FrameWriter struct {
 	full  *fullEncoder
 	quick bool // full frames are in S2
 	plain bool // full frames are plain
+	meta  []byte
 	buf   []byte
 	out   []byte
 
@@ -158,10 +159,11 @@ func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 
 // begin puts the beginning of a payload, up to a body of some bytes, into buf, with room for more behind it.
 func (w *FrameWriter) begin(m FrameMeta, links []byte, body, room int) error {
-	meta, err := json.Marshal(m)
+	meta, err := m.encode(w.meta[:0])
 	if err != nil {
 		return fmt.Errorf("frame of %s: %w", m.URL, err)
 	}
+	w.meta = meta
 	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
 	if n+body > maxFrame {
 		return fmt.Errorf("frame of %s: %w", m.URL, errLarge)

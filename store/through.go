@@ -4,7 +4,6 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,10 +56,12 @@ func (r *Rests) Through(t *Tree) (*ThroughRests, error) {
 func (t *ThroughRests) Add(
 	w *FrameWriter, rec *Resource, links, body []byte, path string, spans []relocate.Span,
 ) (Place, error) {
-	meta, err := json.Marshal(FrameMetaOf(rec))
+	m := FrameMetaOf(rec)
+	meta, err := m.encode(w.meta[:0])
 	if err != nil {
 		return Place{}, fmt.Errorf("rest of %s: %w", rec.URL, err)
 	}
+	w.meta = meta
 	raw := w.rest(path, &Frame{Meta: meta, Links: links, Body: body}, spans)
 	n := int64(len(raw))
 	at := Place{Pack: t.num, Off: t.size.Add(n) - n, Len: uint32(n)}

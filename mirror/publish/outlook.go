@@ -314,7 +314,7 @@ func (o *outlook) holds(id uint32, f *foreseen, t ledger.Settled) bool {
 type said struct {
 	table *ledger.Table
 	of    []saidLink
-	paths [512]knownPath // of the last documents: most of what a page links to is on the page before
+	paths [2048]knownPath // of the last documents: most of what a page links to is on the page before
 }
 
 type knownPath struct {

@@ -181,7 +181,9 @@ func (s *Splicer) Trim() {
 		s.out = nil
 	}
 	if cap(s.links.Links) > keptLinks {
-		s.links.forget()
+		s.links = StoredLinks{Charset: s.links.Charset}
+	}
+	if cap(s.spans) > keptLinks {
 		s.spans = nil
 	}
 }
@@ -189,7 +191,7 @@ func (s *Splicer) Trim() {
 // What Trim leaves: bytes, and links.
 const (
 	keptOut   = 256 << 10
-	keptLinks = 2 << 10
+	keptLinks = 4 << 10
 )
 
 // Spans are those of what was replaced in the last document.
