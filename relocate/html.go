@@ -214,6 +214,7 @@ func (h *htmlScan) startTag(p int) int {
 	var a rawAttr
 	var seen attrSet
 	for {
+		p = skipClass(s, p)
 		p = nextAttr(s, p, &a)
 		if p < 0 {
 			break

@@ -56,6 +56,12 @@ func (r *resolver) init(base site.URL) {
 // whoever follows the reference through directories, as a browser does under file://, leaves the copy.
 func (r *resolver) climbs(ref []byte) bool {
 	depth := r.depth
+	for len(ref) >= 3 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
+		if depth--; depth < 0 {
+			return true
+		}
+		ref = ref[3:]
+	}
 	for parents := bytes.Contains(ref, []byte("..")); parents; {
 		i := bytes.IndexByte(ref, '/')
 		parents = i >= 0

@@ -5,6 +5,7 @@ package relocate
 import (
 	"bytes"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -43,6 +44,9 @@ func SpliceNoting(
 	target func(i int) (ref []byte, inside, replace bool),
 	spans []Span,
 ) (out []byte, edited []Edit, noted []Span) {
+	if cap(dst)-len(dst) < len(raw) {
+		dst = slices.Grow(dst, len(raw)+len(raw)/8) // most grow by less
+	}
 	sp := splicer{
 		raw:    raw,
 		links:  links,

@@ -161,11 +161,10 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 // adopt makes a body of the spool a blob by a rename.
 func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	err := w.end()
-	err = errors.Join(err, w.f.Close())
-	if err == nil {
-		err = w.dir.root.Chtimes(w.name, mtime, mtime)
+	if err == nil && !mtime.IsZero() {
+		err = setTimes(int(w.f.Fd()), mtime)
 	}
-	if err == nil {
+	if err = errors.Join(err, w.f.Close()); err == nil {
 		err = b.mkdir(d)
 	}
 	if err == nil {

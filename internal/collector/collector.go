@@ -96,7 +96,7 @@ func (b *bound) adjust() {
 }
 
 // spare is how many bytes the limit is above what the percentage allows, so that it does not make cycles.
-const spare = 4 << 20
+const spare = 2 << 20
 
 // The lowest and the highest percentage that are set. Above Slack.Percent there are steps, so that it is not
 // set after each cycle.

@@ -187,9 +187,9 @@ func (e *edition) finish(d *Draft, was map[uint32]*phm.File) map[uint32]*phm.Fil
 		task := Placing{ID: id, Was: was[id]}
 		f, stays, err := p.stay(e.t.Context(), &task)
 		if (err == nil) && !stays {
-			var rec store.Resource
-			if rec, err = p.record(id); err == nil {
-				f, err = p.make(e.t.Context(), &task, &rec)
+			p.stored = []stored{{i: 0}}
+			if err = p.read(&chunk{window: &window{tasks: []Placing{task}}}); err == nil {
+				f, err = p.make(e.t.Context(), &task, &p.stored[0].rec)
 			}
 		}
 		if err != nil {

@@ -32,11 +32,17 @@ type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
+// ManyRecords reads what is recorded of many URLs at once; *store.Records does. Safe for concurrent use.
+type ManyRecords interface {
+	// Some calls f for each of the URLs that has a record, with its place in the list.
+	Some(urls []site.URL, f func(n int, rec *store.Resource) error) error
+}
+
 // Means is what a version is made with. All fields but Rules, Rests, Through and Links are needed.
 type Means struct {
 	Trees    Trees
 	Rules    store.TreeRules
-	Records  Records
+	Records  ManyRecords
 	Renderer *render.Renderer
 	Counts   *ledger.Counts
 	Rests    *store.Rests // nil: documents stay as they are stored

@@ -18,6 +18,17 @@ import (
 // recordList holds records by URL.
 type recordList map[string]store.Resource
 
+func (l recordList) Some(urls []site.URL, f func(int, *store.Resource) error) error {
+	for n, u := range urls {
+		if rec, ok := l[u.String()]; ok {
+			if err := f(n, &rec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (l recordList) Get(u site.URL) (store.Resource, bool, error) {
 	rec, ok := l[u.String()]
 	return rec, ok, nil

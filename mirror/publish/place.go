@@ -20,6 +20,7 @@ type Placer struct {
 	splice *render.Splicer
 	rests  *store.FrameWriter
 	stored []stored // of the chunk
+	urls   []site.URL
 }
 
 // Placer returns a new Placer. The caller closes it, before the draft.
@@ -61,14 +62,23 @@ func (p *Placer) stay(ctx context.Context, t *Placing) (f phm.File, stays bool, 
 	return f, false, nil
 }
 
-// record returns the record of a resource that has a body.
-func (p *Placer) record(id uint32) (store.Resource, error) {
-	u := p.d.plan.Table.URL(id)
-	rec, ok, err := p.d.by.Records.Get(u)
-	if (err == nil) && (!ok || rec.Body == store.NoBody) {
-		err = fmt.Errorf("publish %s: %w: it has no body", u, store.ErrDamaged)
+// read reads the records of the files of a chunk that are to be made. What has no body is damaged.
+func (p *Placer) read(c *chunk) error {
+	t := p.d.plan.Table
+	p.urls = p.urls[:0]
+	for k := range p.stored {
+		p.urls = append(p.urls, t.URL(c.tasks[p.stored[k].i].ID))
 	}
-	return rec, err
+	err := p.d.by.Records.Some(p.urls, func(n int, rec *store.Resource) error {
+		p.stored[n].rec = *rec
+		return nil
+	})
+	for k := range p.stored {
+		if p.stored[k].rec.Body == store.NoBody {
+			p.stored[k].err = fmt.Errorf("publish %s: %w: it has no body", p.urls[k], store.ErrDamaged)
+		}
+	}
+	return err
 }
 
 // make makes the file of a resource at its mirror path from its stored body, and returns its line of the file

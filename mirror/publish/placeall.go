@@ -38,6 +38,7 @@ type chunk struct {
 type stored struct {
 	i   int // its index
 	rec store.Resource
+	err error // why there is none
 }
 
 // chunkFiles is how many files a chunk of a window has: enough that few frames have documents of two chunks,
@@ -173,20 +174,23 @@ func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	for _, i := range c.these {
 		f, stays, err := p.stay(ctx, &c.tasks[i])
 		if (err == nil) && !stays {
-			var rec store.Resource
-			if rec, err = p.record(c.tasks[i].ID); err == nil {
-				p.stored = append(p.stored, stored{i, rec})
-				continue
-			}
+			p.stored = append(p.stored, stored{i: i})
+			continue
 		}
 		if !c.take(ctx, p.d, i, f, err) {
 			return
 		}
 	}
+	if c.err = p.read(c); c.err != nil {
+		return
+	}
 	slices.SortStableFunc(p.stored, func(a, b stored) int { return a.rec.At.Compare(b.rec.At) })
 	for k := range p.stored {
 		s := &p.stored[k]
-		f, err := p.make(ctx, &c.tasks[s.i], &s.rec)
+		f, err := phm.File{}, s.err
+		if err == nil {
+			f, err = p.make(ctx, &c.tasks[s.i], &s.rec)
+		}
 		if !c.take(ctx, p.d, s.i, f, err) {
 			return
 		}

@@ -323,9 +323,15 @@ func (t *Through) take(now ledger.Settled, links func(f func(id uint32, targets 
 		}
 	}
 	if some {
+		retracted := make([]uint32, now.Len()) // a million links look at it
+		for id, when := range t.outlook.retracted {
+			retracted[id] = when
+		}
 		err = links(func(id uint32, targets []byte) error {
 			f := t.placed.of(id)
-			if f != nil && leadsToAny(targets, func(to uint32) bool { return f.when < t.outlook.retracted[to] }) {
+			if f != nil && leadsToAny(targets, func(to uint32) bool {
+				return to < uint32(len(retracted)) && f.when < retracted[to]
+			}) {
 				wrong = append(wrong, id)
 			}
 			return nil

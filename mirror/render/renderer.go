@@ -183,15 +183,16 @@ func (s *Splicer) Trim() {
 	if cap(s.links.Links) > keptLinks {
 		s.links = StoredLinks{Charset: s.links.Charset}
 	}
-	if cap(s.spans) > keptLinks {
+	if cap(s.spans) > keptSpans {
 		s.spans = nil
 	}
 }
 
-// What Trim leaves: bytes, and links.
+// What Trim leaves: bytes, links, and spans of what was replaced.
 const (
-	keptOut   = 256 << 10
+	keptOut   = 384 << 10
 	keptLinks = 4 << 10
+	keptSpans = 8 << 10
 )
 
 // Spans are those of what was replaced in the last document.
