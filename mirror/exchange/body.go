@@ -44,7 +44,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 		}
 		defer free()
 	}
-	now.Size, now.Digest = int64(len(body)), r.digest(&now, rec, sink, body)
+	now.Size, now.Digest = int64(len(body)), digestOf(body, &now, rec, sink, r.frames.OneOff())
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
@@ -75,12 +75,12 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	return f, err
 }
 
-// digest returns the digest of a body in memory, by which it is compared with that of the record. Of a page
+// digestOf returns the digest of a body in memory, by which it is compared with that of the record. Of a page
 // of a one-off mirror that is a quick one.
-func (r *reading) digest(now, old *store.Resource, sink *source.BodySink, body []byte) [32]byte {
+func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneOff bool) [32]byte {
 	quick := store.IsQuick(old.Digest)
 	if old.Digest == [32]byte{} {
-		quick = r.frames.OneOff() && now.MIME == "text/html" && len(body) <= source.SmallDocument
+		quick = oneOff && now.MIME == "text/html" && len(body) <= source.SmallDocument
 	}
 	if quick {
 		return store.QuickDigest(body)
