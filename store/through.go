@@ -65,7 +65,7 @@ func (t *ThroughRests) Add(
 	raw := w.rest(path, &Frame{Meta: meta, Links: links, Body: body}, spans)
 	n := int64(len(raw))
 	at := Place{Pack: t.num, Off: t.size.Add(n) - n, Len: uint32(n)}
-	t.packs.grown.Add(n)
+	t.packs.grown.Add(n + int64(len(body))) // with its file
 	_, err = t.file.WriteAt(raw, at.Off)
 	return at, diskErr("write pack", err)
 }
