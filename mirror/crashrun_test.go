@@ -72,6 +72,9 @@ func TestCrashRun(t *testing.T) {
 
 const crashJob = "crash"
 
+// oneOff is the variable that makes the run of a process that of a one-off mirror.
+const oneOff = "MIRRORD_CRASH_ONE_OFF"
+
 // crashProcessDoes makes a run, or rolls back to the version that the environment names.
 func crashProcessDoes(ctx context.Context, dir, url string) (*mirror.Summary, error) {
 	number, err := strconv.Atoi(os.Getenv("MIRRORD_CRASH_ROLLBACK"))
@@ -90,7 +93,8 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 	for _, f := range edit {
 		f(j)
 	}
-	st, err := store.OpenState(dir, store.Options{Wait: 10 * time.Second})
+	once := os.Getenv(oneOff) != ""
+	st, err := store.OpenState(dir, store.Options{Wait: 10 * time.Second, Volatile: once, OneOff: once})
 	if err != nil {
 		return nil, err
 	}

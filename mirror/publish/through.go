@@ -34,8 +34,8 @@ type ThroughOptions struct {
 
 // Through writes documents of the first version of a one-off mirror through: when one comes, its links are
 // relocated at once on the guess that what is in scope will be there, and it is stored as its published file
-// and a rest (store.Through). Names are given, and the verdict falls, after the last answer; the Draft then
-// takes over the files that are right, and the others are made again. Nobody sees the tree before that is
+// and a rest (store.ThroughRests). Names are given, and the verdict falls, after the last answer; the Draft
+// then takes over the files that are right, and the others are made again. Nobody sees the tree before that is
 // published. A nil Through writes nothing.
 //
 // Came and ThroughWriters may be used at once. Stop must follow; then a Draft uses the Through, and Discard
@@ -126,8 +126,8 @@ func (d documents) all() iter.Seq2[uint32, *written] {
 	}
 }
 
-// mostEarlyEdits is how many declared edits a file has at most that is written through.
-const mostEarlyEdits = 100
+// mostWrittenEdits is how many declared edits a file has at most that is written through.
+const mostWrittenEdits = 100
 
 // NewThrough returns a Through.
 func NewThrough(o ThroughOptions) *Through {
@@ -208,7 +208,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 		return at, false, err
 	}
 	doc, err := w.splice.Fresh(rec, body, &f, w.identity)
-	if err != nil || len(f.Edits) > mostEarlyEdits {
+	if err != nil || len(f.Edits) > mostWrittenEdits {
 		return at, false, err
 	}
 	if doc.WriteNew(w.w, render.ModTime(rec)) != nil {

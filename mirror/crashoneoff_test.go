@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func startOneOff(t *testing.T, dir string, s *crashSite) *crashProcess {
+	return startCrash(t, dir, s.srv.URL+"/", "env", oneOff+"=1")
+}
+
+// A one-off mirror that is killed at any moment, while documents are written through, recovered or made again,
+// ends in the tree of an undisturbed run that is kept. What is requested twice is what was under way.
+func TestCrashOneOff(t *testing.T) {
+	t.Parallel()
+	rnd := crashRand(t)
+	s, most := newCrashSite(t, sized(300, 600)), sized(8, 60)
+	want := undisturbed(t, s)
+	p := startOneOff(t, t.TempDir(), s)
+	if code := p.wait(t); code != exitComplete {
+		t.Fatalf("exit %d\n%s", code, p.out)
+	}
+	once := len(s.asked())
+	s.set(1, 6*time.Millisecond)
+	for kills := 0; kills < most && !t.Failed(); {
+		dir := t.TempDir()
+		total, here := 0, 0
+		for {
+			p := startOneOff(t, dir, s)
+			code, killed := -1, false
+			if kills < most {
+				code, killed = p.killAfter(t, s, rnd.IntN(200), time.Duration(rnd.IntN(200))*time.Millisecond,
+					syscall.SIGKILL)
+			} else {
+				code = p.wait(t)
+			}
+			total += len(s.asked())
+			if !killed {
+				if code != exitComplete {
+					t.Fatalf("exit %d\n%s", code, p.out)
+				}
+				break
+			}
+			kills++
+			here++
+		}
+		sameTree(t, publishedTree(t, dir), want)
+		if most := once + 20*here; total > most {
+			t.Errorf("%d requests with %d kills, want at most %d", total, here, most)
+		}
+		t.Logf("%d kills, %d requests for %d", here, total, once)
+	}
+}
+
+// The disk is full while documents are written through, and again while they are recovered: each run says what
+// to do, and the last one ends in the tree of an undisturbed run.
+func TestCrashOneOffDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
+		t.Logf("mounting is not permitted here (%v): the store's own test of full disks must do", err)
+		return
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	s := newCrashSite(t, 500)
+	want := undisturbed(t, s)
+	for i, size := range []string{"", "1300k", "2600k", "40m"} {
+		if size != "" {
+			if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := startOneOff(t, dir, s)
+		code, said := p.wait(t), p.out.String()
+		t.Logf("with %s: exit %d, %d asked", size, code, len(s.asked()))
+		switch {
+		case i == 3 && code != exitComplete:
+			t.Errorf("exit %d\n%s", code, said)
+		case i < 3 && (code == exitComplete || !strings.Contains(said, "no space left on device")):
+			t.Errorf("with %s: exit %d\n%s", size, code, said)
+		}
+	}
+	sameTree(t, publishedTree(t, dir), want)
+}
