@@ -35,8 +35,8 @@ type ThroughOptions struct {
 // Through writes documents of the first version of a one-off mirror through: when one comes, its links are
 // relocated at once on the guess that what is in scope will be there, and it is stored as its published file
 // and a rest (store.ThroughRests). Names are given, and the verdict falls, after the last answer; the Draft
-// then takes over the files that are right, and the others are made again. Nobody sees the tree before that is
-// published. A nil Through writes nothing.
+// then takes over the files that are right, and the others are made again. Nobody sees the tree before that
+// is published. A nil Through writes nothing.
 //
 // Came and ThroughWriters may be used at once. Stop must follow; then a Draft uses the Through, and Discard
 // comes last.
