@@ -25,10 +25,10 @@ type oddSite struct {
 	failed map[string]bool
 }
 
-var oddNames = []string{"/", "/index.html", "/a.html", "/A.html", "/b", "/b/", "/b/index.html", "/b/c.html", "/c?d=1",
-	"/c?d=2", "/list.php", "/page.png", "/text.txt", "/style.css", "/d/e/f.html", "/d/e/", "/g.html", "/g", "/moved",
-	"/moved/on", "/circle", "/outside", "/nowhere", "/late.html", "/h.html", "/i.html", "/j.html", "/k/l.html", "/k",
-	"/big.html", "/latin.html", "/base.html", "/x.js", "/only%20space.html", "/frag"}
+var oddNames = strings.Fields(`/ /index.html /a.html /A.html /b /b/ /b/index.html /b/c.html /c?d=1 /c?d=2
+	/list.php /page.png /text.txt /style.css /d/e/f.html /d/e/ /g.html /g /moved /moved/on /circle /outside
+	/nowhere /late.html /h.html /i.html /j.html /k/l.html /k /big.html /latin.html /base.html /x.js
+	/only%20space.html /frag`)
 
 // ServeHTTP answers a URL as chance has it, always in the same way but for the first time.
 func (s *oddSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ func startOneOff(t *testing.T, dir string, s *crashSite) *crashProcess {
 	return startCrash(t, dir, s.srv.URL+"/", "env", oneOff+"=1")
 }
 
-// A one-off mirror that is killed at any moment, while documents are written through, recovered or made again,
-// ends in the tree of an undisturbed run that is kept. What is requested twice is what was under way.
+// A one-off mirror that is killed at any moment, while documents are written through, recovered or made
+// again, ends in the tree of an undisturbed run that is kept. What is requested twice is what was under way.
 func TestCrashOneOff(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
@@ -58,8 +58,8 @@ func TestCrashOneOff(t *testing.T) {
 	}
 }
 
-// The disk is full while documents are written through, and again while they are recovered: each run says what
-// to do, and the last one ends in the tree of an undisturbed run.
+// The disk is full while documents are written through, and again while they are recovered: each run says
+// what to do, and the last one ends in the tree of an undisturbed run.
 func TestCrashOneOffDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
