@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,10 +41,15 @@ func (c *Call) Is(names ...string) bool {
 var callLine = regexp.MustCompile(`^(\w+)\((.*)\)\s+= (-?\d+)`)
 
 // Read reads the output of strace. Calls that failed, and what is no call, are left out. A call of one thread
-// that another one interrupts counts when it ends, but close when it begins: its number is free then.
+// that another one interrupts counts when it ends, but close when it begins, since its number is free then,
+// and so does mkdirat, since another thread may open the folder before strace says that it was made.
 func Read(r io.Reader) (calls []Call, err error) {
 	lines := bufio.NewReaderSize(r, 1<<20)
-	begun := map[string]string{} // by thread
+	type part struct {
+		head string
+		at   int // calls before it
+	}
+	begun := map[string]part{} // by thread
 	for {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
@@ -60,12 +66,12 @@ func Read(r io.Reader) (calls []Call, err error) {
 		case unfinished && strings.HasPrefix(head, "close("):
 			text = strings.TrimSpace(head) + ") = 0"
 		case unfinished:
-			begun[pid] = head
+			begun[pid] = part{head, len(calls)}
 			continue
 		case resumed && strings.HasPrefix(text, "<... close"):
 			continue
 		case resumed && strings.HasPrefix(text, "<... "):
-			text = begun[pid] + rest
+			text = begun[pid].head + rest
 		}
 		m := callLine.FindStringSubmatch(text)
 		if m == nil {
@@ -75,9 +81,14 @@ func Read(r io.Reader) (calls []Call, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%.80s: %w", text, err)
 		}
-		if ret >= 0 {
-			calls = append(calls, Call{Name: m[1], args: split(m[2]), ret: ret})
+		if ret < 0 {
+			continue
 		}
+		at := len(calls)
+		if resumed && m[1] == "mkdirat" {
+			at = begun[pid].at
+		}
+		calls = slices.Insert(calls, at, Call{Name: m[1], args: split(m[2]), ret: ret})
 	}
 }
 
