@@ -263,7 +263,7 @@ func (w *ThroughWriter) foresee(rec *store.Resource, targets []render.StoredTarg
 	if !ok {
 		return f, nil, nil
 	}
-	made.when = t.outlook.clock // not before: what was found to be stale is said anew
+	made.when = t.outlook.clock // not before: what is stale is retracted and said again
 	if literal {
 		made.is |= namesLiteral
 	}
