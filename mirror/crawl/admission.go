@@ -62,9 +62,11 @@ type Admitted struct {
 	Reopened  []uint32
 }
 
-// Admit gives numbers to the URLs that a document names: ids has the number of each candidate, or -1 for one
-// that the job does not admit.
-func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out Admitted) {
+// Admit gives numbers to the URLs that a document names, with the help of a Finder: ids has the number of each
+// candidate, or -1 for one that the job does not admit.
+func (a *Admission) Admit(
+	find *ledger.Finder, ids []int64, doc Document, cs []admit.Candidate,
+) (out Admitted) {
 	first := a.o.First()
 	hasPlan := first || a.o.Planned()
 	types := a.types()
@@ -100,7 +102,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 		return m
 	}
 	var unknown []int
-	a.o.Table.MarkNamed(urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
+	find.MarkNamed(a.o.Table, urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		if (a.o.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
 			if ok, _ := a.o.Rules.Allow(u, cs[i].Purpose); !ok {
 				ids[i] = -1

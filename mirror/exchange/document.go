@@ -19,8 +19,10 @@ import (
 )
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
-func (r *reading) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
-	in := r.admission.Admit(x.IDs, crawl.Document{
+func (r *reading) admit(
+	id uint32, depth int, x *intake.Extract, find *ledger.Finder, as *ledger.Account,
+) []crawl.Queued {
+	in := r.admission.Admit(find, x.IDs, crawl.Document{
 		ID:     id,
 		Depth:  depth,
 		Before: r.deadBefore(id),
@@ -123,9 +125,9 @@ func (r *reading) document(
 	switch {
 	case x.Sitemap != nil:
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
-		targets, err = r.sitemap(now, x, &as)
+		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, &as)...)
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.find, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -159,7 +161,7 @@ func (r *reading) linkedDocument(
 	if old.InSet {
 		r.admission.Recall(old)
 	}
-	add := r.admit(now.ID, now.Depth, x, &as)
+	add := r.admit(now.ID, now.Depth, x, p.find, &as)
 	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
@@ -241,7 +243,7 @@ func (r *reading) forbidden(rec *store.Resource, reason string, as ledger.Accoun
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
 func (r *reading) sitemap(
-	now *store.Resource, x *intake.Extract, as *ledger.Account,
+	now *store.Resource, x *intake.Extract, p *processor, as *ledger.Account,
 ) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range intake.Locations(now.URL, *x.Sitemap) {
@@ -252,7 +254,7 @@ func (r *reading) sitemap(
 		slices.Sort(targets)
 		return slices.Compact(targets), nil
 	}
-	add := r.admit(now.ID, 0, x, as)
+	add := r.admit(now.ID, 0, x, p.find, as)
 	// Before anybody asks for what it names.
 	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err

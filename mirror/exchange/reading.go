@@ -81,6 +81,7 @@ type processor struct {
 	read  *intake.Reader
 	w     *store.FrameWriter
 	r     *store.FrameReader
+	find  *ledger.Finder
 	links []byte
 
 	through *publish.ThroughWriter // nil: documents are stored as they come
@@ -103,6 +104,7 @@ func newProcessors(o *Options) chan *processor {
 			read: intake.NewReader(how),
 			w:    o.Frames.NewFrameWriter(),
 			r:    store.NewFrameReader(),
+			find: ledger.NewFinder(),
 
 			through: o.Through.Writer(),
 		}

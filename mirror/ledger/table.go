@@ -224,24 +224,6 @@ func (t *Table) unqueued(id uint32, e *entry) site.URL {
 	return t.urls.urlOf(id)
 }
 
-// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list. One
-// that has no number is left to unknown.
-func (t *Table) MarkNamed(
-	list iter.Seq2[int, []byte], decide func(i int, id uint32, s State, u site.URL) Mark, unknown func(i int),
-) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, b := range list {
-		id, ok := t.urls.findAgain(b)
-		if !ok {
-			unknown(i)
-			continue
-		}
-		e := t.urls.at(id)
-		e.mark(decide(i, id, State{*e}, t.unqueued(id, e)))
-	}
-}
-
 // Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide
 // says of it. It returns the number, and what is known of it now.
 func (t *Table) Admit(

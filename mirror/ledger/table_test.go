@@ -75,7 +75,7 @@ func TestMarkInOrder(t *testing.T) {
 	}
 	var unknown []int
 	names := [][]byte{[]byte("http://h/9"), []byte("http://h/2"), []byte("http://h/8")}
-	table.MarkNamed(slices.All(names), func(i int, id uint32, s State, u site.URL) Mark {
+	new(Finder).MarkNamed(table, slices.All(names), func(i int, id uint32, s State, u site.URL) Mark {
 		if i != 1 || id != 2 || u.String() != "http://h/2" {
 			t.Error(i, id, u)
 		}

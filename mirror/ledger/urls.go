@@ -23,7 +23,6 @@ type urls struct {
 	mimes   []string
 	mimeNum map[string]uint16
 	index   []uint32          // open addressing: number + 1
-	recent  []recent          // by the hash of the URL
 	aside   map[uint32]uint32 // of entries with mPathAside: the number in texts of the mirror path
 	frags   map[uint32]uint32 // of redirects that name a fragment: its number in texts
 }
@@ -66,7 +65,6 @@ const entryChunk = 4096
 func newURLs() urls {
 	return urls{
 		index:   make([]uint32, 1024),
-		recent:  make([]recent, recently),
 		mimes:   []string{""},
 		mimeNum: map[string]uint16{"": 0},
 		aside:   map[uint32]uint32{},
@@ -103,30 +101,6 @@ func (t *urls) findHash(h uint64, u []byte) (uint32, bool) {
 		}
 	}
 }
-
-// findAgain is find that remembers what it found last: the pages of a site have many links in common.
-func (t *urls) findAgain(u []byte) (uint32, bool) {
-	h := xxh3.Hash(u)
-	r := &t.recent[h%recently]
-	if r.hash == h && bytes.Equal(r.url, u) {
-		return r.id, true
-	}
-	id, ok := t.findHash(h, u)
-	if ok && len(u) <= usual {
-		r.hash, r.id, r.url = h, id, append(r.url[:0], u...)
-	}
-	return id, ok
-}
-
-// recent is a URL that was found not long ago.
-type recent struct {
-	hash uint64
-	id   uint32
-	url  []byte
-}
-
-// recently is how many of them are remembered: what most pages of a site have in common.
-const recently = 2048
 
 // upper is what an entry has of a hash, of which the index uses the lower bits.
 func upper(h uint64) uint16 { return uint16(h >> 48) }

@@ -4,12 +4,14 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
 
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -42,22 +44,32 @@ func TestTableFindsWhatWasAdded(t *testing.T) {
 
 // What is remembered of the last searches changes no answer.
 func TestTableFindsAgain(t *testing.T) {
-	table := newURLs()
+	table, find := New(), NewFinder()
 	name := func(i int) []byte {
 		return fmt.Appendf(nil, "http://h.example/%s%d", strings.Repeat("p", i%300), i)
+	}
+	numbersOf := func(which ...int) (ids []int) {
+		var list [][]byte
+		for _, i := range which {
+			list, ids = append(list, name(i)), append(ids, -1)
+		}
+		find.MarkNamed(table, slices.All(list), func(i int, id uint32, _ State, _ site.URL) Mark {
+			ids[i] = int(id)
+			return Mark{}
+		}, func(i int) { ids[i] = -2 })
+		return ids
 	}
 	const n = 3 * recently
 	for i := range n {
 		for range 2 { // what is not there is not remembered
-			if _, ok := table.findAgain(name(i)); ok {
-				t.Fatalf("%d is there before it was added", i)
+			if got := numbersOf(i); got[0] != -2 {
+				t.Fatalf("%d is there before it was added: %d", i, got)
 			}
 		}
-		table.add(name(i))
-		for _, k := range []int{i, i, i / 2, i - i%7} {
-			if id, ok := table.findAgain(name(k)); !ok || id != uint32(k) {
-				t.Fatalf("%s: %d, %v", name(k), id, ok)
-			}
+		table.Enter(name(i), 0)
+		which := []int{i, i, i / 2, i - i%7}
+		if got := numbersOf(which...); !slices.Equal(got, which) {
+			t.Fatalf("%d, want %d", got, which)
 		}
 	}
 }

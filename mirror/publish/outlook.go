@@ -324,7 +324,7 @@ type knownPath struct {
 }
 
 type saidLink struct {
-	id             uint32
+	id, final      uint32
 	in, identity   bool
 	moved          bool // by redirects
 	path, fragment string
@@ -333,7 +333,8 @@ type saidLink struct {
 var _ render.Names = (*said)(nil)
 
 // take has an outlook say what becomes of links, and numbers them by their places. ok is false when it cannot
-// say something; literal says that a document has only the URL of some link.
+// say something; literal says that a document has only the URL of some link. complete must follow, for which
+// nobody needs to wait.
 func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool) {
 	s.table, s.of = o.table, s.of[:0]
 	for i := range targets {
@@ -359,7 +360,10 @@ func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool
 			id:       id,
 			in:       f.in,
 			identity: f.identity,
-			path:     s.path(o, f),
+			final:    f.final,
+		}
+		if f.in && !f.identity {
+			link.path = s.path(o, f)
 		}
 		if f.final != id {
 			link.moved, link.fragment = true, o.fragments[id]
@@ -370,11 +374,17 @@ func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool
 	return literal, true
 }
 
+// complete finds the paths that are those of URLs, which the table has.
+func (s *said) complete(o *outlook) {
+	for i := range s.of {
+		if l := &s.of[i]; l.in && l.identity {
+			l.path = s.path(o, foreseen{final: l.final, identity: true})
+		}
+	}
+}
+
 // path is outlook.path.
 func (s *said) path(o *outlook, f foreseen) string {
-	if !f.in {
-		return ""
-	}
 	k := &s.paths[f.final%uint32(len(s.paths))]
 	if k.path == "" || k.final != f.final || k.number != f.path || k.identity != f.identity {
 		*k = knownPath{

@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"mirrord/internal/texts"
 	"mirrord/mirror/ledger"
@@ -42,6 +43,8 @@ type ThroughOptions struct {
 // comes last.
 type Through struct {
 	o ThroughOptions
+
+	room atomic.Pointer[[]byte] // in which the last large document was made
 
 	mu      sync.Mutex // guards what follows
 	outlook outlook
@@ -198,7 +201,16 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if w == nil || len(body) > render.SmallDocument {
 		return at, false, nil
 	}
-	defer w.splice.Trim()
+	if len(body) > render.KeptRoom {
+		if room := w.t.room.Swap(nil); room != nil {
+			w.splice.Lend(*room)
+		}
+	}
+	defer func() {
+		if room := w.splice.Trim(); room != nil {
+			w.t.room.Store(&room)
+		}
+	}()
 	targets, err := w.splice.Links(links)
 	if err != nil {
 		return at, false, err
@@ -207,6 +219,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if (err != nil) || made == nil {
 		return at, false, err
 	}
+	w.names.complete(&w.t.outlook)
 	doc, err := w.splice.Fresh(rec, body, &f, w.identity)
 	if err != nil || len(f.Edits) > mostWrittenEdits {
 		return at, false, err

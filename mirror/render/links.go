@@ -5,6 +5,7 @@ package render
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"mirrord/relocate"
 )
@@ -165,6 +166,9 @@ func (r *linkReader) one() byte {
 	return 0
 }
 
+// leastLink is how many bytes a stored link takes at least.
+const leastLink = 5
+
 // Decode reads what AppendLinks wrote. Literals alias b.
 func (d *StoredLinks) Decode(b []byte) error {
 	r := linkReader{b: b}
@@ -176,7 +180,10 @@ func (d *StoredLinks) Decode(b []byte) error {
 		d.Charset = string(cs)
 	}
 	prev := int32(0)
-	for n := r.num(); n > 0 && !r.bad; n-- {
+	links := r.num()
+	room := int(min(links, uint64(len(b)/leastLink)))
+	d.Links, d.Targets = slices.Grow(d.Links, room), slices.Grow(d.Targets, room)
+	for n := links; n > 0 && !r.bad; n-- {
 		var l relocate.Link
 		l.Start = prev + int32(r.num())
 		l.End = l.Start + int32(r.num())

@@ -83,6 +83,7 @@ type Splicer struct {
 	frames   *store.FrameReader
 	links    StoredLinks
 	out      []byte
+	kept     []byte          // that out was before room was lent
 	spans    []relocate.Span // of what was replaced in out
 	ref, url []byte
 	was      map[int32]Cure // repaired links of a published version, by their starts; nil: Cures says which are
@@ -175,22 +176,28 @@ func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity 
 	return doc, doc.complete(rec, f)
 }
 
-// Trim gives up memory that a large document has left.
-func (s *Splicer) Trim() {
-	if cap(s.out) > keptOut {
-		s.out = nil
+// Lend lends room for the next document, when that is a large one: its size is above KeptRoom.
+func (s *Splicer) Lend(room []byte) { s.kept, s.out = s.out, room[:0] }
+
+// Trim gives up memory that a large document has left. It returns the room that it was made in, which may be
+// lent to the next one of any Splicer; nil when there is none.
+func (s *Splicer) Trim() (room []byte) {
+	if cap(s.out) > KeptRoom {
+		room, s.out = s.out, s.kept
 	}
+	s.kept = nil
 	if cap(s.links.Links) > keptLinks {
 		s.links = StoredLinks{Charset: s.links.Charset}
 	}
 	if cap(s.spans) > keptSpans {
 		s.spans = nil
 	}
+	return room
 }
 
 // What Trim leaves: bytes, links, and spans of what was replaced.
 const (
-	keptOut   = 384 << 10
+	KeptRoom  = 384 << 10
 	keptLinks = 4 << 10
 	keptSpans = 8 << 10
 )
