@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
+	"sync"
 
 	"mirrord/internal/binread"
 	"mirrord/site"
@@ -146,6 +149,7 @@ type foldPart struct {
 	add  func(tx *transaction, f *fold) error
 	key  []byte // the last one
 	last bool   // no other follows
+	recs *fold  // what add has added
 }
 
 // parts returns how to get the parts of a chunk in memory, and how many there are: one at least. All items of
@@ -175,6 +179,48 @@ func (c *foldChunk) parts() (next func() (foldPart, error), n int) {
 	}, n
 }
 
+// readPart reads what a part folds.
+func (c *foldChunk) readPart(p *foldPart) error {
+	p.recs = &fold{Folding: c.Folding, recs: map[string]*folded{}}
+	err := c.site.db.View(func(tx *transaction) error { return p.add(tx, p.recs) })
+	p.recs.keys = slices.Sorted(maps.Keys(p.recs.recs))
+	return err
+}
+
+// ahead calls next until that says that what it returned is the last one, each time while the caller is busy
+// with what came before.
+func ahead[T any](next func() (v T, last bool, err error)) iter.Seq2[T, error] {
+	type result struct {
+		v    T
+		last bool
+		err  error
+	}
+	return func(yield func(T, error) bool) {
+		results, stop := make(chan result), make(chan struct{})
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer close(stop)
+		wg.Go(func() {
+			for last := false; !last; {
+				var r result
+				r.v, r.last, r.err = next()
+				last = r.last || (r.err != nil)
+				select {
+				case results <- r:
+				case <-stop:
+					return
+				}
+			}
+		})
+		for last := false; !last; {
+			r := <-results
+			if last = r.last || (r.err != nil); !yield(r.v, r.err) {
+				return
+			}
+		}
+	}
+}
+
 // fold folds the chunk.
 func (c *foldChunk) fold() error {
 	next, n := c.parts()
@@ -187,22 +233,29 @@ func (c *foldChunk) fold() error {
 			return err
 		}
 	}
-	for last := false; !last; {
-		part, err := next()
+	for part, err := range ahead(func() (p foldPart, last bool, err error) {
+		if p, err = next(); err == nil {
+			err = c.readPart(&p)
+		}
+		return p, p.last, err
+	}) {
 		if err != nil {
 			return diskErr("fold journal", err)
 		}
-		last = part.last
 		err = c.site.update("fold journal", func(tx *transaction) error {
 			if alone && (c.at.last == 0) {
-				if err := c.linksOf(tx, c.batches); err != nil {
+				all, err := c.linksOf(tx, c.batches)
+				if err == nil {
+					err = writeLinks(tx, all)
+				}
+				if err != nil {
 					return err
 				}
 			}
-			if err := c.records(tx, part.add); err != nil {
+			if err := c.records(tx, part.recs); err != nil {
 				return err
 			}
-			if last {
+			if part.last {
 				return c.end(tx)
 			}
 			return tx.Bucket(bMeta).Put(kFolding, slices.Concat(c.batches[len(c.batches)-1].seq, part.key))
@@ -218,66 +271,80 @@ func (c *foldChunk) fold() error {
 
 // links writes the links of all batches.
 func (c *foldChunk) links() error {
-	for rest := c.batches; len(rest) > 0; {
+	rest := c.batches
+	for all, err := range ahead(func() (all []foldedLinks, last bool, err error) {
 		n, results := 0, 0
 		for n < len(rest) && (n == 0 || results+rest[n].results <= c.site.foldItems) {
 			results += rest[n].results
 			n++
 		}
-		err := c.site.update("fold links", func(tx *transaction) error { return c.linksOf(tx, rest[:n]) })
+		err = c.site.db.View(func(tx *transaction) (err error) {
+			all, err = c.linksOf(tx, rest[:n])
+			return err
+		})
+		rest = rest[n:]
+		return all, len(rest) == 0, err
+	}) {
+		if err == nil {
+			err = c.site.update("fold links", func(tx *transaction) error { return writeLinks(tx, all) })
+		}
 		if err != nil {
 			return err
 		}
-		rest = rest[n:]
 		c.site.dropPages()
 		c.site.at("folded links")
 	}
 	return nil
 }
 
-// linksOf writes the links of some batches, in the order of the numbers of their documents.
-func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) error {
-	type idTargets struct {
-		id uint32
-		v  []byte
-	}
-	var all []idTargets
+// foldedLinks is the list of targets of a document, as it is stored.
+type foldedLinks struct {
+	id      uint32
+	targets []byte
+}
+
+// linksOf returns the links of some batches, in the order of the numbers of their documents.
+func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) (all []foldedLinks, err error) {
 	var b batch
-	var r Resource
 	for i := range batches {
 		if err := b.decode(tx.Bucket(bJournal).Get(batches[i].seq)); err != nil {
-			return err
+			return nil, err
 		}
 		for _, d := range b.done {
 			if !d.linked {
 				continue
 			}
-			if err := r.decode(site.URL{}, d.rec); err != nil {
-				return err
+			id, _, err := numbersOf(nil, d.rec)
+			if err != nil {
+				return nil, err
 			}
-			all = append(all, idTargets{r.ID, slices.Clone(d.targets)})
+			all = append(all, foldedLinks{id, slices.Clone(d.targets)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b idTargets) int { return cmp.Compare(a.id, b.id) })
+	slices.SortStableFunc(all, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
+	return all, nil
+}
+
+// writeLinks writes links.
+func writeLinks(tx *transaction, all []foldedLinks) error {
 	links := tx.Bucket(bLinks)
 	links.fill(0.9)
 	for _, t := range all {
-		if err := links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.v); err != nil {
+		if err := links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.targets); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// records writes the records of a part, which add adds.
-func (c *foldChunk) records(tx *transaction, add func(tx *transaction, f *fold) error) (err error) {
+// records writes the records of a part.
+func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
 	s := c.site
-	f := fold{
-		Folding: c.Folding,
-		site:    s,
-		res:     tx.Bucket(bResources),
-		hist:    tx.Bucket(bHistory),
-		recs:    map[string]*folded{},
+	f := recordWriter{
+		fold: part,
+		site: s,
+		res:  tx.Bucket(bResources),
+		hist: tx.Bucket(bHistory),
 	}
 	if f.looked, err = s.looks.folded(tx); err != nil {
 		return err
@@ -286,9 +353,6 @@ func (c *foldChunk) records(tx *transaction, add func(tx *transaction, f *fold) 
 		if err := s.heads.begin(tx); err != nil {
 			return err
 		}
-	}
-	if err := add(tx, &f); err != nil {
-		return err
 	}
 	if err := f.flush(); err != nil {
 		return err

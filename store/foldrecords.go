@@ -4,7 +4,6 @@ package store
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	"mirrord/site"
@@ -13,10 +12,16 @@ import (
 // fold gathers the records of a part, so that each is written once and in key order.
 type fold struct {
 	Folding
+	recs map[string]*folded // by key
+	keys []string           // in order, once all are there
+}
+
+// recordWriter writes the records of a part.
+type recordWriter struct {
+	*fold
 	site      *Records
 	res, hist *bucket
-	recs      map[string]*folded // by key
-	looked    []look             // of the runs before
+	looked    []look // of the runs before
 }
 
 // folded is what the batches say of one URL.
@@ -26,10 +31,10 @@ type folded struct {
 	answer []byte // head of the last answer that had one, coded
 }
 
-// addNew takes a URL that is pending.
+// addNew takes a URL that is pending, unless there is a record of it.
 func (f *fold) addNew(id uint32, u site.URL, n *NewURL) {
 	k := string(u.Key(nil))
-	if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
+	if f.recs[k] == nil {
 		f.recs[k] = &folded{Resource: Resource{
 			ID:       id,
 			URL:      u,
@@ -61,11 +66,15 @@ func (f *fold) addDone(u site.URL, rec, answer []byte) error {
 	return nil
 }
 
-func (f *fold) flush() error {
+func (f *recordWriter) flush() error {
 	f.res.fill(0.9)
 	f.hist.fill(0.9) // it grows at its end
-	for _, k := range slices.Sorted(maps.Keys(f.recs)) {
-		if err := f.put([]byte(k), f.recs[k]); err != nil {
+	for _, k := range f.keys {
+		r := f.recs[k]
+		if !r.done && f.res.Get([]byte(k)) != nil {
+			continue
+		}
+		if err := f.put([]byte(k), r); err != nil {
 			return err
 		}
 	}
@@ -73,7 +82,7 @@ func (f *fold) flush() error {
 }
 
 // put writes one record, with the heads that it is to have.
-func (f *fold) put(key []byte, r *folded) error {
+func (f *recordWriter) put(key []byte, r *folded) error {
 	keeps := r.done && !f.site.volatile
 	var old *Resource // the record before
 	var was []byte
@@ -100,7 +109,7 @@ func (f *fold) put(key []byte, r *folded) error {
 }
 
 // remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
-func (f *fold) remember(key, value []byte, old, now *Resource) error {
+func (f *recordWriter) remember(key, value []byte, old, now *Resource) error {
 	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
 		old.Target == now.Target && old.Fragment == now.Fragment &&
 		old.MIME == now.MIME && old.Charset == now.Charset
