@@ -3,7 +3,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -62,8 +61,7 @@ func (b *Blobs) unsettle(name string) {
 // that another process may not have synced yet is settled here too.
 func (b *Blobs) has(d [32]byte, size int64) bool {
 	name := blobName(d)
-	st, err := b.dir.root.Lstat(name)
-	if err != nil || st.Size() != size || !st.Mode().IsRegular() {
+	if st, err := statAt(b.dir, name); err != nil || st.Size != size || !st.Regular {
 		return false
 	}
 	b.mu.Lock()
@@ -77,11 +75,10 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 		return false
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); (err != nil) || ([32]byte(h.Sum(nil)) != d) {
+	if right, err := hasDigest(f, d); (err != nil) || !right {
 		return false
 	}
-	if changedWithin(st, syncedAfter) {
+	if st, err := f.Stat(); err != nil || changedWithin(st, syncedAfter) {
 		b.settled(name)
 	}
 	return true
@@ -147,15 +144,26 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if b.has(d, int64(len(body))) {
 		return nil
 	}
-	w, err := b.spool.Create()
+	var f newFile
+	if err := b.spool.create(func(name string) (err error) {
+		f, err = createNew(b.dir, name)
+		return err
+	}); err != nil {
+		return err
+	}
+	_, err := f.Write(body)
+	if err = f.finish(mtime, err); err == nil {
+		err = b.mkdir(d)
+	}
+	name := blobName(d)
+	if err == nil {
+		err = renameat(b.dir, f.name, b.dir, name)
+	}
 	if err != nil {
-		return err
+		return diskErr("store blob", errors.Join(err, b.dir.root.Remove(f.name)))
 	}
-	if _, err := w.Write(body); err != nil {
-		w.Abort()
-		return err
-	}
-	return b.adopt(w, d, mtime)
+	b.settled(name)
+	return nil
 }
 
 // adopt makes a body of the spool a blob by a rename.
