@@ -3,11 +3,13 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path"
-	"slices"
+	"syscall"
 )
 
 // folder is one directory held open, so that work on its files costs one look-up of one name.
@@ -33,22 +35,35 @@ func (d *folder) close() {
 	}
 }
 
-// folders opens folders below a root by mirror path; it keeps the last ones, which sorted work asks for again
-// and again. It is not safe for concurrent use.
+// folders opens folders below a root by mirror path. It keeps those that were used last: sorted work asks for
+// the same one again and again, and work in the order in which pages were found goes back and forth between
+// many. It is not safe for concurrent use.
 type folders struct {
 	root *os.Root
-	look bool         // a missing folder is an error
-	open []openFolder // the one that was used last at the end
+	look bool // a missing folder is an error
+	most int  // so many are kept, with two descriptors each; 0: fewFolders
+	open map[string]*openFolder
+	uses uint64
 }
 
 type openFolder struct {
-	name string
 	*folder
+	used uint64 // by folders.uses
 }
 
-// maxFolders is how many folders are kept open, with two descriptors each: work in the order in which pages
-// were found goes back and forth between some.
-const maxFolders = 96
+// How many folders are kept open where many are read, and at most where pages are written as they come.
+const (
+	fewFolders  = 32
+	manyFolders = 512
+)
+
+// folderShare is which part of the descriptors that the process may have those of one folders may take, about.
+const folderShare = 32
+
+// mostFolders is how many folders a writer keeps open.
+func mostFolders() int {
+	return min(max(maxDescriptors()/(2*folderShare), fewFolders), manyFolders)
+}
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.
@@ -59,32 +74,66 @@ func (c *folders) of(p string) (*folder, string, error) {
 	} else {
 		dir = dir[:len(dir)-1]
 	}
-	for i := len(c.open) - 1; i >= 0; i-- {
-		if o := c.open[i]; o.name == dir {
-			copy(c.open[i:], c.open[i+1:])
-			c.open[len(c.open)-1] = o
-			return o.folder, name, nil
-		}
+	c.uses++
+	if o := c.open[dir]; o != nil {
+		o.used = c.uses
+		return o.folder, name, nil
 	}
-	r, err := c.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) && !c.look {
-		if err = c.root.MkdirAll(dir, 0o755); err == nil {
-			r, err = c.root.OpenRoot(dir)
-		}
+	f, err := c.begin(dir)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // others need more than was thought
+		c.close()
+		f, err = c.begin(dir)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := newFolder(r)
-	if err != nil {
-		return nil, "", err
+	if c.open == nil {
+		c.open = map[string]*openFolder{}
 	}
-	if len(c.open) == maxFolders {
-		c.open[0].close()
-		c.open = slices.Delete(c.open, 0, 1)
+	if len(c.open) >= cmp.Or(c.most, fewFolders) {
+		c.drop()
 	}
-	c.open = append(c.open, openFolder{dir, f})
+	c.open[dir] = &openFolder{f, c.uses}
 	return f, name, nil
+}
+
+// begin opens a folder, from the nearest one above it that is open if that can be.
+func (c *folders) begin(dir string) (*folder, error) {
+	for above := path.Dir(dir); above != "."; above = path.Dir(above) {
+		if o := c.open[above]; o != nil {
+			if f, err := c.below(o.root, dir[len(above)+1:]); err == nil {
+				return f, nil
+			}
+			break // it is gone, or a link leads out of it
+		}
+	}
+	return c.below(c.root, dir)
+}
+
+// below opens a folder below a root.
+func (c *folders) below(root *os.Root, dir string) (*folder, error) {
+	r, err := root.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) && !c.look {
+		if err = root.MkdirAll(dir, 0o755); err == nil {
+			r, err = root.OpenRoot(dir)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newFolder(r)
+}
+
+// drop closes the folder that was used longest ago.
+func (c *folders) drop() {
+	oldest, used := "", uint64(math.MaxUint64)
+	for dir, o := range c.open {
+		if o.used < used {
+			oldest, used = dir, o.used
+		}
+	}
+	c.open[oldest].close()
+	delete(c.open, oldest)
 }
 
 func (c *folders) close() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -133,6 +134,15 @@ func FreeBytes(dir string) (int64, error) {
 		return 0, err
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil
+}
+
+// maxDescriptors is how many descriptors the process may have open.
+func maxDescriptors() int {
+	var most unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err != nil {
+		return 0
+	}
+	return int(min(most.Cur, math.MaxInt32))
 }
 
 // isMountPoint reports whether another file system, or another folder of this one, is mounted there.

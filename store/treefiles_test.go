@@ -18,7 +18,7 @@ import (
 func TestTreeFiles(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
-	for i := range 3 * maxFolders {
+	for i := range 3 * fewFolders {
 		paths = append(paths, fmt.Sprintf("a%d/b/f%d", i, i), fmt.Sprintf("a%d/g", i))
 	}
 	for _, p := range append(paths, "top") {

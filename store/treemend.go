@@ -30,7 +30,7 @@ type TreeLooker struct{ dirs folders }
 
 // NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
 func NewTreeLooker(tree *os.Root) *TreeLooker {
-	return &TreeLooker{folders{root: tree, look: true}}
+	return &TreeLooker{dirs: folders{root: tree, look: true}}
 }
 
 // Stat looks at the file at a mirror path; fs.ErrNotExist when there is none.

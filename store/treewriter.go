@@ -22,7 +22,11 @@ type TreeWriter struct {
 
 // Writer returns a writer. The caller closes it.
 func (t *Tree) Writer() *TreeWriter {
-	return &TreeWriter{t: t, dst: folders{root: t.Root}, live: folders{root: t.Live}}
+	return &TreeWriter{
+		t:    t,
+		dst:  folders{root: t.Root, most: mostFolders()},
+		live: folders{root: t.Live},
+	}
 }
 
 // Close lets go of the writer's folders.
