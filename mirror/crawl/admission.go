@@ -102,7 +102,7 @@ func (a *Admission) Admit(
 		return m
 	}
 	var unknown []int
-	find.MarkNamed(a.o.Table, urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
+	decide := func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		if (a.o.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
 			if ok, _ := a.o.Rules.Allow(u, cs[i].Purpose); !ok {
 				ids[i] = -1
@@ -113,12 +113,21 @@ func (a *Admission) Admit(
 		if !cs[i].Follow {
 			return ledger.Mark{}
 		}
-		return queue(&cs[i], id, s, u)
-	}, func(i int) {
-		ids[i] = -1
-		if cs[i].Follow {
-			unknown = append(unknown, i)
-		}
+		m := queue(&cs[i], id, s, u)
+		m.Settled = s.Queued() && !cs[i].Guess && (types.rule == nil)
+		return m
+	}
+	find.MarkNamed(a.o.Table, urlsOf(cs), ledger.Deciding{
+		Settled: func(i int, id uint32) bool {
+			ids[i] = int64(id)
+			return !cs[i].Guess
+		},
+		Decide: decide,
+		Unknown: func(i int) {
+			if ids[i] = -1; cs[i].Follow {
+				unknown = append(unknown, i)
+			}
+		},
 	})
 	var fresh []site.URL
 	for _, i := range unknown {

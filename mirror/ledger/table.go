@@ -42,6 +42,8 @@ type Mark struct {
 	Requisite bool
 	// Reopen takes its outcome back: it is requested once more.
 	Reopen bool
+	// Settled: who names the URL again in this run changes nothing. A Finder does not ask again then.
+	Settled bool
 }
 
 // Len is how many numbers there are.

@@ -75,14 +75,36 @@ func TestMarkInOrder(t *testing.T) {
 	}
 	var unknown []int
 	names := [][]byte{[]byte("http://h/9"), []byte("http://h/2"), []byte("http://h/8")}
-	new(Finder).MarkNamed(table, slices.All(names), func(i int, id uint32, s State, u site.URL) Mark {
-		if i != 1 || id != 2 || u.String() != "http://h/2" {
-			t.Error(i, id, u)
-		}
-		return Mark{Seen: Named}
-	}, func(i int) { unknown = append(unknown, i) })
+	find, again := NewFinder(), 0
+	by := Deciding{
+		Settled: func(i int, id uint32) bool {
+			if again++; i != 1 || id != 2 {
+				t.Error(i, id)
+			}
+			return again > 1
+		},
+		Decide: func(i int, id uint32, s State, u site.URL) Mark {
+			if i != 1 || id != 2 || u.String() != "http://h/2" {
+				t.Error(i, id, u)
+			}
+			return Mark{Seen: Named, Settled: true}
+		},
+		Unknown: func(i int) { unknown = append(unknown, i) },
+	}
+	find.MarkNamed(table, slices.All(names), by)
 	if !slices.Equal(unknown, []int{0, 2}) || table.Len() != 4 {
 		t.Errorf("unknown: %v of %d", unknown, table.Len())
+	}
+	decided := 0
+	by.Decide = func(int, uint32, State, site.URL) Mark {
+		decided++
+		return Mark{Settled: true}
+	}
+	for range 3 { // what is settled is asked of once more when it says so
+		find.MarkNamed(table, slices.All(names), by)
+	}
+	if again != 3 || decided != 1 {
+		t.Errorf("asked %d times whether it is settled, decided %d times", again, decided)
 	}
 }
 

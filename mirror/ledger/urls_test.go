@@ -53,10 +53,17 @@ func TestTableFindsAgain(t *testing.T) {
 		for _, i := range which {
 			list, ids = append(list, name(i)), append(ids, -1)
 		}
-		find.MarkNamed(table, slices.All(list), func(i int, id uint32, _ State, _ site.URL) Mark {
-			ids[i] = int(id)
-			return Mark{}
-		}, func(i int) { ids[i] = -2 })
+		find.MarkNamed(table, slices.All(list), Deciding{
+			Settled: func(i int, id uint32) bool {
+				ids[i] = int(id)
+				return true
+			},
+			Decide: func(i int, id uint32, _ State, _ site.URL) Mark {
+				ids[i] = int(id)
+				return Mark{Settled: id%2 == 0}
+			},
+			Unknown: func(i int) { ids[i] = -2 },
+		})
 		return ids
 	}
 	const n = 3 * recently
