@@ -39,7 +39,7 @@ func sameShape(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {
 		return r, firstSay(c, &r, pages, group)
 	}
-	if (len(group) < shapeLeast) || (float64(len(group)) < shapeShare*float64(pages)) {
+	if len(group) == 0 {
 		return r, nil
 	}
 	same, err := becameOne(c, group, nil)
@@ -47,7 +47,7 @@ func sameShape(c *Case) (r Ruling, _ error) {
 		return r, err
 	}
 	n := len(same)
-	if (n < shapeLeast) || (float64(n) < shapeShare*float64(pages)) {
+	if isFew(c, n, pages) {
 		return r, nil
 	}
 	r.suspicious(becameSame, n, pages, c.Ledger.URL(same[0]))
@@ -59,8 +59,7 @@ func sameShape(c *Case) (r Ruling, _ error) {
 // firstSay notes that most pages of a new site say the same: what a first run finds was never anything
 // else, and is published.
 func firstSay(c *Case, r *Ruling, pages int, group []*suspect) error {
-	few := func(n int) bool { return (pages < firstPages) || (float64(n) < firstShare*float64(pages)) }
-	if few(len(group)) {
+	if len(group) == 0 {
 		return nil
 	}
 	same := group
@@ -93,8 +92,16 @@ type groupKey struct {
 	like  uint32 // number of that page, plus one
 }
 
-// largestGroup returns the pages that came to look alike in this run, of the group that has most, and how
-// many pages the run looked at: published ones, if there are any.
+// isFew reports whether so many pages of those that a run looked at mean nothing.
+func isFew(c *Case, n, pages int) bool {
+	if c.Live == nil {
+		return (pages < firstPages) || (float64(n) < firstShare*float64(pages))
+	}
+	return (n < shapeLeast) || (float64(n) < shapeShare*float64(pages))
+}
+
+// largestGroup returns the pages that came to look alike in this run, of the group that has most, unless they
+// are few, and how many pages the run looked at: published ones, if there are any.
 func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 	sizes := map[groupKey]int{}
 	err = c.Records.Resources(func(rec *store.Resource) error {
@@ -116,7 +123,7 @@ func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 			best = k
 		}
 	}
-	if (err != nil) || (sizes[best] < shapeLeast) {
+	if (err != nil) || (sizes[best] < shapeLeast) || isFew(c, sizes[best], pages) {
 		return pages, nil, err
 	}
 	err = c.Records.Resources(func(rec *store.Resource) error {

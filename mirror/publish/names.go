@@ -5,6 +5,8 @@ package publish
 import (
 	"bytes"
 	"log/slog"
+	"slices"
+	"sync"
 
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -37,11 +39,15 @@ func AssignNames(n Naming) (Names, error) {
 	t := n.Table
 	namer := phm.NewNamer(n.Layout, int(t.Len()))
 	fresh := n.reserve(namer)
+	var sorted []uint32
+	var wg sync.WaitGroup
+	wg.Go(func() { sorted = ledger.Sorted(slices.Clone(fresh), t.URL, phm.Compare) })
 	w, err := n.findTwins(fresh)
+	wg.Wait()
 	if err != nil {
 		return Names{}, err
 	}
-	for _, id := range ledger.Sorted(fresh, t.URL, phm.Compare) {
+	for _, id := range sorted {
 		if n.share(w, id) {
 			continue
 		}
