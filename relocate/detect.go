@@ -4,6 +4,7 @@ package relocate
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 
 	"mirrord/site"
@@ -31,6 +32,11 @@ func extensionOf(path string) string {
 // binaryBody reports whether head starts a file of a well-known binary type, or is mostly bytes that no text
 // has. UTF-16 is text.
 func binaryBody(head []byte) bool {
+	return (len(head) > 0 && head[0] != '<' && hasMagic(head)) || manyControls(head)
+}
+
+// hasMagic reports whether head begins like a file of a well-known binary type.
+func hasMagic(head []byte) bool {
 	for _, magic := range [...]string{
 		"%PDF-", "%!PS-Adobe-", "\x89PNG\r\n", "GIF87a", "GIF89a", "\xff\xd8\xff", "PK\x03\x04", "\x1f\x8b", "BZh",
 		"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "Rar!\x1a\x07", "\x28\xb5\x2f\xfd", "OggS", "ID3", "\x00\x00\x01\x00",
@@ -41,14 +47,28 @@ func binaryBody(head []byte) bool {
 			return true
 		}
 	}
-	if len(head) > 12 && (string(head[:4]) == "RIFF" || string(head[4:8]) == "ftyp") {
-		return true
-	}
+	return len(head) > 12 && (string(head[:4]) == "RIFF" || string(head[4:8]) == "ftyp")
+}
+
+// manyControls reports whether head has many bytes that no text has.
+func manyControls(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return false
 	}
 	controls, nul := 0, [2]int{}
-	for i, c := range head {
+	for i := 0; i < len(head); i++ {
+		const ones = 0x0101010101010101
+		for i+8 <= len(head) {
+			x := binary.LittleEndian.Uint64(head[i:])
+			if (x-' '*ones)&^x&(0x80*ones) != 0 { // some byte is below a space
+				break
+			}
+			i += 8
+		}
+		if i == len(head) {
+			break
+		}
+		c := head[i]
 		if c >= ' ' {
 			continue
 		}
