@@ -57,7 +57,7 @@ const (
 	manyFolders = 512
 )
 
-// folderShare is which part of the descriptors that the process may have those of one folders may take, about.
+// folderShare is which part of the descriptors that the process may have a writer may take, about.
 const folderShare = 32
 
 // mostFolders is how many folders a writer keeps open.
