@@ -62,10 +62,10 @@ type Admitted struct {
 	Reopened  []uint32
 }
 
-// Admit gives numbers to the URLs that a document names, with the help of a Finder: ids has the number of each
-// candidate, or -1 for one that the job does not admit.
+// Admit gives numbers to the URLs that a document names: ids has the number of each candidate, or -1 for one
+// that the job does not admit. last is that of the worker.
 func (a *Admission) Admit(
-	find *ledger.Finder, ids []int64, doc Document, cs []admit.Candidate,
+	last *ledger.Lookups, ids []int64, doc Document, cs []admit.Candidate,
 ) (out Admitted) {
 	first := a.o.First()
 	hasPlan := first || a.o.Planned()
@@ -117,7 +117,7 @@ func (a *Admission) Admit(
 		m.Settled = s.Queued() && !cs[i].Guess && (types.rule == nil)
 		return m
 	}
-	find.MarkNamed(a.o.Table, urlsOf(cs), ledger.Deciding{
+	a.o.Table.MarkNamed(urlsOf(cs), last, ledger.Deciding{
 		Settled: func(i int, id uint32) bool {
 			ids[i] = int64(id)
 			return !cs[i].Guess

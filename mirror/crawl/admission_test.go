@@ -113,7 +113,7 @@ func TestAdmit(t *testing.T) {
 			x.table.Enter([]byte(c.url), ledger.Named)
 		}
 		ids := []int64{7}
-		got := x.Admit(new(ledger.Finder), ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
+		got := x.Admit(new(ledger.Lookups), ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
 			URL:     []byte(c.url),
 			Purpose: c.purpose,
 			Follow:  !c.mention,
@@ -138,7 +138,8 @@ func TestAdmitRefusedAgain(t *testing.T) {
 	x := newTestAdmission(t)
 	admitted := func(url string, purpose admit.Purpose) bool {
 		ids := []int64{7}
-		x.Admit(new(ledger.Finder), ids, Document{}, []admit.Candidate{{URL: []byte(url), Purpose: purpose, Follow: true}})
+		c := admit.Candidate{URL: []byte(url), Purpose: purpose, Follow: true}
+		x.Admit(new(ledger.Lookups), ids, Document{}, []admit.Candidate{c})
 		return ids[0] >= 0
 	}
 	long := "http://other/" + strings.Repeat("x", 2*refusedSize)
@@ -174,7 +175,7 @@ func TestAdmissionPostpones(t *testing.T) {
 	for i := range ids {
 		cs = append(cs, admit.Candidate{URL: fmt.Appendf(nil, "http://h/%d", i), Follow: true})
 	}
-	add := x.Admit(new(ledger.Finder), ids, Document{}, cs).Add
+	add := x.Admit(new(ledger.Lookups), ids, Document{}, cs).Add
 	x.Add(add...)
 	x.Stored(store.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
 	if n := x.front.State(time.Time{}).Queued; n != 0 {

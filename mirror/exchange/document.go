@@ -20,9 +20,9 @@ import (
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
 func (r *reading) admit(
-	id uint32, depth int, x *intake.Extract, find *ledger.Finder, as *ledger.Account,
+	id uint32, depth int, x *intake.Extract, last *ledger.Lookups, as *ledger.Account,
 ) []crawl.Queued {
-	in := r.admission.Admit(find, x.IDs, crawl.Document{
+	in := r.admission.Admit(last, x.IDs, crawl.Document{
 		ID:     id,
 		Depth:  depth,
 		Before: r.deadBefore(id),
@@ -127,7 +127,7 @@ func (r *reading) document(
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.find, &as)...)
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.last, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *reading) linkedDocument(
 	if old.InSet {
 		r.admission.Recall(old)
 	}
-	add := r.admit(now.ID, now.Depth, x, p.find, &as)
+	add := r.admit(now.ID, now.Depth, x, p.last, &as)
 	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
@@ -254,7 +254,7 @@ func (r *reading) sitemap(
 		slices.Sort(targets)
 		return slices.Compact(targets), nil
 	}
-	add := r.admit(now.ID, 0, x, p.find, as)
+	add := r.admit(now.ID, 0, x, p.last, as)
 	// Before anybody asks for what it names.
 	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ type processor struct {
 	read  *intake.Reader
 	w     *store.FrameWriter
 	r     *store.FrameReader
-	find  *ledger.Finder
+	last  *ledger.Lookups
 	links []byte
 
 	through *publish.ThroughWriter // nil: documents are stored as they come
@@ -104,7 +104,7 @@ func newProcessors(o *Options) chan *processor {
 			read: intake.NewReader(how),
 			w:    o.Frames.NewFrameWriter(),
 			r:    store.NewFrameReader(),
-			find: ledger.NewFinder(),
+			last: ledger.NewLookups(),
 
 			through: o.Through.Writer(),
 		}

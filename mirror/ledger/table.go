@@ -42,7 +42,7 @@ type Mark struct {
 	Requisite bool
 	// Reopen takes its outcome back: it is requested once more.
 	Reopen bool
-	// Settled: who names the URL again in this run changes nothing. A Finder does not ask again then.
+	// Settled: who names the URL again in this run changes nothing. Lookups do not ask again then.
 	Settled bool
 }
 
@@ -224,6 +224,36 @@ func (t *Table) unqueued(id uint32, e *entry) site.URL {
 		return site.URL{}
 	}
 	return t.urls.urlOf(id)
+}
+
+// MarkNamed is Mark for URLs of which the numbers are not known. last is that of the worker.
+func (t *Table) MarkNamed(list iter.Seq2[int, []byte], last *Lookups, by Deciding) {
+	if !last.look(list, by.Settled) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for i, u := range list {
+		l := &last.named[n]
+		if n++; l.settled {
+			continue
+		}
+		if !l.known {
+			id, ok := t.urls.findHash(l.hash, u)
+			if !ok {
+				by.Unknown(i)
+				continue
+			}
+			l.id = id
+		}
+		e := t.urls.at(l.id)
+		m := by.Decide(i, l.id, State{*e}, t.unqueued(l.id, e))
+		e.mark(m)
+		if !l.known || m.Settled {
+			last.remember(l, u, m.Settled)
+		}
+	}
 }
 
 // Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide

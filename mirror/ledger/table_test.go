@@ -75,7 +75,7 @@ func TestMarkInOrder(t *testing.T) {
 	}
 	var unknown []int
 	names := [][]byte{[]byte("http://h/9"), []byte("http://h/2"), []byte("http://h/8")}
-	find, again := NewFinder(), 0
+	last, again := NewLookups(), 0
 	by := Deciding{
 		Settled: func(i int, id uint32) bool {
 			if again++; i != 1 || id != 2 {
@@ -91,7 +91,7 @@ func TestMarkInOrder(t *testing.T) {
 		},
 		Unknown: func(i int) { unknown = append(unknown, i) },
 	}
-	find.MarkNamed(table, slices.All(names), by)
+	table.MarkNamed(slices.All(names), last, by)
 	if !slices.Equal(unknown, []int{0, 2}) || table.Len() != 4 {
 		t.Errorf("unknown: %v of %d", unknown, table.Len())
 	}
@@ -101,7 +101,7 @@ func TestMarkInOrder(t *testing.T) {
 		return Mark{Settled: true}
 	}
 	for range 3 { // what is settled is asked of once more when it says so
-		find.MarkNamed(table, slices.All(names), by)
+		table.MarkNamed(slices.All(names), last, by)
 	}
 	if again != 3 || decided != 1 {
 		t.Errorf("asked %d times whether it is settled, decided %d times", again, decided)

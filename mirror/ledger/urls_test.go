@@ -44,7 +44,7 @@ func TestTableFindsWhatWasAdded(t *testing.T) {
 
 // What is remembered of the last searches changes no answer.
 func TestTableFindsAgain(t *testing.T) {
-	table, find := New(), NewFinder()
+	table, last := New(), NewLookups()
 	name := func(i int) []byte {
 		return fmt.Appendf(nil, "http://h.example/%s%d", strings.Repeat("p", i%300), i)
 	}
@@ -53,7 +53,7 @@ func TestTableFindsAgain(t *testing.T) {
 		for _, i := range which {
 			list, ids = append(list, name(i)), append(ids, -1)
 		}
-		find.MarkNamed(table, slices.All(list), Deciding{
+		table.MarkNamed(slices.All(list), last, Deciding{
 			Settled: func(i int, id uint32) bool {
 				ids[i] = int(id)
 				return true
