@@ -80,8 +80,7 @@ func (c *folders) of(p string) (*folder, string, error) {
 		return o.folder, name, nil
 	}
 	f, err := c.begin(dir)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // others need more than was thought
-		c.close()
+	if c.yields(err) {
 		f, err = c.begin(dir)
 	}
 	if err != nil {
@@ -95,6 +94,32 @@ func (c *folders) of(p string) (*folder, string, error) {
 	}
 	c.open[dir] = &openFolder{f, c.uses}
 	return f, name, nil
+}
+
+// create makes a file that must not exist yet. It returns its folder too, nil when that could not be opened.
+// newFile.finish must follow.
+func (c *folders) create(p string) (d *folder, f newFile, err error) {
+	d, name, err := c.of(p)
+	if err != nil {
+		return nil, f, err
+	}
+	if f, err = createNew(d, name); c.yields(err) {
+		if d, name, err = c.of(p); err == nil {
+			f, err = createNew(d, name)
+		}
+	}
+	return d, f, err
+}
+
+// yields closes all folders when an error says that there is no descriptor left, and keeps half as many from
+// then on: others need more than was thought.
+func (c *folders) yields(err error) bool {
+	if (len(c.open) == 0) || (!errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE)) {
+		return false
+	}
+	c.most = max(len(c.open)/2, 1)
+	c.close()
+	return true
 }
 
 // begin opens a folder, from the nearest one above it that is open if that can be.

@@ -49,14 +49,15 @@ type newFile struct {
 	name string
 }
 
-// createNew makes a file that must not exist yet. Finish must follow.
+// createNew makes a file that must not exist yet. Finish must follow; of one that could not be made there is
+// only the name.
 func createNew(dir *folder, name string) (newFile, error) {
 	fd, err := ignoringEINTR(func() (int, error) {
 		return unix.Openat(dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
 			0o644)
 	})
 	if err != nil {
-		return newFile{}, &fs.PathError{Op: "open", Path: name, Err: err}
+		return newFile{name: name}, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return newFile{fd, name}, nil
 }

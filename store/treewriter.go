@@ -58,14 +58,10 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 // Stream is Write for a file that write makes in pieces.
 func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
 	w.t.changes.file(path)
-	d, name, err := w.dst.of(path)
-	if err != nil {
-		return diskErr("publish "+path, err)
-	}
-	f, err := createNew(d, name)
-	if errors.Is(err, fs.ErrExist) {
-		if err = d.root.RemoveAll(name); err == nil {
-			f, err = createNew(d, name)
+	d, f, err := w.dst.create(path)
+	if d != nil && errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(f.name); err == nil {
+			f, err = createNew(d, f.name)
 		}
 	}
 	if err != nil {
@@ -78,17 +74,13 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 // written whole is removed.
 func (w *TreeWriter) WriteNew(path string, data []byte, mtime time.Time) error {
 	w.t.changes.file(path)
-	d, name, err := w.dst.of(path)
-	if err != nil {
-		return diskErr("publish "+path, err)
-	}
-	f, err := createNew(d, name)
+	d, f, err := w.dst.create(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
 	_, err = f.Write(data)
 	if err = f.finish(mtime, err); err != nil {
-		return diskErr("publish "+path, errors.Join(err, d.root.Remove(name)))
+		return diskErr("publish "+path, errors.Join(err, d.root.Remove(f.name)))
 	}
 	return nil
 }

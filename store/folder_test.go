@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files come to lie where they belong, in any order, whichever folders are still open.
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	c := folders{root: root, most: 4}
+	defer c.close()
+	r := rand.New(rand.NewPCG(1, 2))
+	made := map[string]bool{}
+	for i := range 2_000 {
+		p := "."
+		for range r.IntN(4) {
+			p = path.Join(p, fmt.Sprint("d", r.IntN(3)))
+		}
+		p = path.Join(p, fmt.Sprint("f", i))
+		d, name, err := c.of(p)
+		must(t, err)
+		f, err := createNew(d, name)
+		must(t, err)
+		must(t, f.finish(time.Unix(1e9, 0), nil))
+		if made[p] = true; len(c.open) > c.most {
+			t.Fatalf("%d folders are open", len(c.open))
+		}
+	}
+	for p := range made {
+		if _, err := os.Lstat(filepath.Join(dir, p)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A folder that was removed meanwhile is no way to those below it, which are made again.
+func TestFoldersBelowGone(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	c := folders{root: root}
+	defer c.close()
+	_, _, err = c.of("a/f")
+	must(t, err)
+	must(t, os.Remove(filepath.Join(dir, "a")))
+	d, name, err := c.of("a/b/f")
+	must(t, err)
+	f, err := createNew(d, name)
+	must(t, err)
+	must(t, f.finish(time.Unix(1e9, 0), nil))
+	if _, err := os.Lstat(filepath.Join(dir, "a/b/f")); err != nil {
+		t.Error(err)
+	}
+	look := folders{root: root, look: true}
+	defer look.close()
+	if _, _, err := look.of("a/none/f"); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "a/none")); err == nil {
+		t.Error("who only looks made a folder")
+	}
+}
+
+// When the process has all descriptors that it may have, those of folders are given up.
+func TestFoldersWithoutDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	last, err := os.Open(dir)
+	must(t, err)
+	defer last.Close()
+	free := unix.Rlimit{Cur: uint64(last.Fd()) + 24, Max: old.Max}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &free))
+	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old)) }()
+	c := folders{root: root, most: 1000}
+	defer c.close()
+	most := 0
+	for i := range 60 {
+		_, f, err := c.create(fmt.Sprintf("d%d/f", i))
+		must(t, err)
+		must(t, f.finish(time.Unix(1e9, 0), nil))
+		most = max(most, len(c.open))
+	}
+	if most < 5 || most > 20 || c.most > most {
+		t.Errorf("%d folders were open, %d are kept", most, c.most)
+	}
+}
