@@ -51,10 +51,11 @@ type openFolder struct {
 	used uint64 // by folders.uses
 }
 
-// How many folders are kept open where many are read, and at most where pages are written as they come.
+// How many folders are kept open where many are read, and where pages are written as they come.
 const (
-	fewFolders  = 32
-	manyFolders = 512
+	fewFolders   = 32
+	leastFolders = 4
+	manyFolders  = 512
 )
 
 // folderShare is which part of the descriptors that the process may have a writer may take, about.
@@ -62,7 +63,7 @@ const folderShare = 32
 
 // mostFolders is how many folders a writer keeps open.
 func mostFolders() int {
-	return min(max(maxDescriptors()/(2*folderShare), fewFolders), manyFolders)
+	return min(max(maxDescriptors()/(2*folderShare), leastFolders), manyFolders)
 }
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
