@@ -51,7 +51,9 @@ func TestCrashOneOff(t *testing.T) {
 			here++
 		}
 		sameTree(t, publishedTree(t, dir), want)
-		if most := once + 20*here; total > most {
+		// some 10 for each kill on an idle machine; on a busy one results wait for a core to be noted, and up to 64
+		// in line behind them (ledger.Committer)
+		if most := once + 100*here; total > most {
 			t.Errorf("%d requests with %d kills, want at most %d", total, here, most)
 		}
 		t.Logf("%d kills, %d requests for %d", here, total, once)
