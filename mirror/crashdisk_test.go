@@ -111,24 +111,40 @@ func isTraced(pid int) bool {
 	return (err == nil) && (len(threads) > 0)
 }
 
+// smallDisk mounts a disk of a size for a test; ok is false where that is not permitted.
+func smallDisk(t *testing.T, size string) (dir string, ok bool) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Logf("mounting is not permitted here (%v): the store's own test of full disks must do", err)
+		return "", false
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir, true
+}
+
+// resizeDisk gives a disk of smallDisk another size.
+func resizeDisk(t *testing.T, dir, size string) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is
 // room.
 func TestCrashDiskFull(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
-		t.Logf("mounting is not permitted here (%v): the store's own test of full disks must do", err)
+	dir, ok := smallDisk(t, "1200k")
+	if !ok {
 		return
 	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	s := newCrashSite(t, 500)
 	want := undisturbed(t, s)
 	had := map[string]bool{}
 	for i, size := range []string{"", "1800k", "2600k", "40m"} {
 		if size != "" {
-			if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
-				t.Fatal(err)
-			}
+			resizeDisk(t, dir, size)
 		}
 		p := startCrash(t, dir, s.srv.URL+"/")
 		code := p.wait(t)

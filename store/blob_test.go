@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func blobBytes(t *testing.T, b *Blobs, d [32]byte) []byte {
@@ -113,6 +114,23 @@ func TestBlobs(t *testing.T) {
 
 // A blob that cannot be opened for a moment is synced by the next call, and one that was deleted meanwhile by
 // none; a sync that failed holds for good.
+// A body that cannot get its name leaves nothing on its way in.
+func TestBlobPutFails(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	defer st.Close()
+	defer s.Close()
+	body := []byte("body")
+	d := sha256.Sum256(body)
+	must(t, os.WriteFile(filepath.Join(dir, "blobs", blobName(d)[:2]), nil, 0o644)) // in the place of the folder
+	if err := st.Bodies.Put(d, body, time.Time{}); err == nil {
+		t.Error("it was put into a file")
+	}
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left on their way", n)
+	}
+}
+
 func TestBlobNotOpened(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	defer closeTest(t, st, s)

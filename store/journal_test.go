@@ -241,6 +241,51 @@ func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
 	return wrote
 }
 
+// A URL that waits, of which there is a record already, keeps the record.
+func TestFoldKeepsRecords(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "zero"))
+	foldAll(t, s, 1)
+	commit(t, s, 0, newURLs(0, 3))
+	foldAll(t, s, 1)
+	got := resources(t, s)
+	if r := got[testURL(0).String()]; len(got) != 3 || r.Body != PackBody {
+		t.Errorf("%d records, %+v", len(got), r)
+	}
+}
+
+// What is read ahead comes in order and ends with the last one, an error, or when nobody wants more.
+func TestAhead(t *testing.T) {
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		last, fails, breaks, want int
+	}{{last: 5, want: 5}, {last: 1, want: 1}, {last: 9, fails: 4, want: 3}, {last: 9, breaks: 2, want: 2}} {
+		n, got := 0, 0
+		for v, err := range ahead(func() (int, bool, error) {
+			if n++; n == c.fails {
+				return n, false, failed
+			}
+			return n, n == c.last, nil
+		}) {
+			if err != nil {
+				if v != c.fails || err != failed {
+					t.Errorf("%+v: %d, %v", c, v, err)
+				}
+				continue
+			}
+			if got++; v != got {
+				t.Errorf("%+v: %d in place of %d", c, v, got)
+			}
+			if got == c.breaks {
+				break
+			}
+		}
+		if got != c.want || n > got+2 { // nobody reads any more, so n is safe to look at
+			t.Errorf("%+v: %d, %d read", c, got, n)
+		}
+	}
+}
+
 func TestFoldPaths(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))

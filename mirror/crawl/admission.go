@@ -114,15 +114,13 @@ func (a *Admission) Admit(
 			return ledger.Mark{}
 		}
 		m := queue(&cs[i], id, s, u)
-		m.Settled = s.Queued() && !cs[i].Guess && (types.rule == nil)
+		// with a rule of types, a page that needs it can still bring it back
+		m.Settled = s.Queued() && (m.Seen == ledger.Named) && (types.rule == nil)
 		return m
 	}
 	a.o.Table.MarkNamed(urlsOf(cs), last, ledger.Deciding{
-		Settled: func(i int, id uint32) bool {
-			ids[i] = int64(id)
-			return !cs[i].Guess
-		},
-		Decide: decide,
+		Settled: func(i int, id uint32) { ids[i] = int64(id) },
+		Decide:  decide,
 		Unknown: func(i int) {
 			if ids[i] = -1; cs[i].Follow {
 				unknown = append(unknown, i)

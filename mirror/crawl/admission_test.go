@@ -27,9 +27,10 @@ type admission struct {
 	first  bool
 }
 
-func newTestAdmission(t *testing.T) *admission {
+func newTestAdmission(t *testing.T, more ...string) *admission {
 	t.Helper()
-	j, err := job.Parse("j", "j.toml", []byte("url = \"http://h/\"\nlimits.max_depth = 2\n"))
+	text := "url = \"http://h/\"\nlimits.max_depth = 2\n" + strings.Join(more, "\n")
+	j, err := job.Parse("j", "j.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +163,77 @@ func TestAdmitRefusedAgain(t *testing.T) {
 	}
 	if !admitted("http://h:81/", admit.Requisite) {
 		t.Error("as an image it is refused")
+	}
+}
+
+// What a worker remembers of a URL hides nothing that is said of it later: that a page names what was only
+// guessed, or that a page needs what a rule of types may leave out.
+func TestAdmitAgain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rule   string
+		before []admit.Candidate // each twice
+		then   admit.Candidate
+		needed bool
+	}{
+		{
+			name:   "guessed, then named",
+			before: []admit.Candidate{{Guess: true, Follow: true}},
+			then:   admit.Candidate{Follow: true},
+		},
+		{
+			name:   "named, mentioned, then guessed",
+			before: []admit.Candidate{{Follow: true}, {}},
+			then:   admit.Candidate{Guess: true, Follow: true},
+		},
+		{
+			name:   "named, then needed under a rule of types",
+			rule:   `scope.not_types = ["movies"]`,
+			before: []admit.Candidate{{Follow: true}},
+			then:   admit.Candidate{Purpose: admit.Requisite, Follow: true},
+			needed: true,
+		},
+	} {
+		x, last := newTestAdmission(t, c.rule), ledger.NewLookups()
+		var id int64
+		say := func(as admit.Candidate) Admitted {
+			ids := []int64{7}
+			as.URL = []byte("http://h/a")
+			out := x.Admit(last, ids, Document{}, []admit.Candidate{as})
+			if id = ids[0]; id != 0 {
+				t.Errorf("%s: number %d", c.name, id)
+			}
+			return out
+		}
+		for _, as := range c.before {
+			say(as)
+			say(as)
+		}
+		got := say(c.then)
+		if x.table.State(uint32(id)).Guessed() {
+			t.Errorf("%s: it counts as guessed", c.name)
+		}
+		if needed := len(got.Needed) > 0; needed != c.needed {
+			t.Errorf("%s: needed: %v", c.name, needed)
+		}
+	}
+}
+
+// A dead link that a page had before does not enter the frontier; once another page names it, it does.
+func TestAdmitDeadLinkAgain(t *testing.T) {
+	x, last := newTestAdmission(t), ledger.NewLookups()
+	x.o.Planned = func() bool { return true }
+	x.o.Leaves = func(uint32, ledger.State) bool { return true }
+	c := admit.Candidate{URL: []byte("http://h/dead"), Follow: true}
+	id, _ := x.table.Admit(c.URL, ledger.Referral{}, func(uint32, ledger.State, bool) ledger.Mark {
+		return ledger.Mark{}
+	})
+	had, news := Document{Before: map[uint32]bool{id: true}}, Document{}
+	for i, doc := range []Document{had, had, news, news} {
+		add := x.Admit(last, make([]int64, 1), doc, []admit.Candidate{c}).Add
+		if enters := len(add) > 0; enters != (i == 2) {
+			t.Errorf("naming %d: it enters: %v", i, enters)
+		}
 	}
 }
 

@@ -20,9 +20,11 @@ type memory struct {
 	links    map[uint32][]uint32
 	observed []store.Observation
 	table    *ledger.Table // of the case
+	reads    int           // of all records
 }
 
 func (m *memory) Resources(f func(*store.Resource) error) error {
+	m.reads++
 	for i := range m.records {
 		rec := m.records[i]
 		if err := f(&rec); err != nil {

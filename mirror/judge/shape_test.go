@@ -35,6 +35,9 @@ func TestSameShape(t *testing.T) {
 		if err != nil || len(r.Forget) != want || (r.Verdict == result.Suspicious) != (want > 0) {
 			t.Errorf("%d pages of one shape: %+v, %v", n, r, err)
 		}
+		if reads := c.Records.(*memory).reads; (reads > 1) != (want > 0) {
+			t.Errorf("%d pages of one shape: all records are read %d times", n, reads)
+		}
 		c.Accept = true
 		if r, err := sameShape(c); err != nil || r.Verdict != result.Complete || r.Forget != nil {
 			t.Errorf("%d pages of one shape, accepted: %+v, %v", n, r, err)

@@ -43,9 +43,8 @@ type named struct {
 
 // Deciding is what is decided of the URLs of a list, by their places in it.
 type Deciding struct {
-	// Settled takes a URL of which Mark.Settled was said. It reports whether that holds for this one; else it
-	// is decided again.
-	Settled func(i int, id uint32) bool
+	// Settled takes a URL of which Mark.Settled was said: there is nothing to decide.
+	Settled func(i int, id uint32)
 	// Decide and Unknown are called while the table waits. Decide is that of Table.Mark, Unknown takes a URL
 	// that has no number.
 	Decide  func(i int, id uint32, s State, u site.URL) Mark
@@ -53,14 +52,17 @@ type Deciding struct {
 }
 
 // look finds what it can of a list without the table. It reports whether there is something to decide.
-func (l *Lookups) look(list iter.Seq2[int, []byte], settled func(i int, id uint32) bool) (left bool) {
+func (l *Lookups) look(list iter.Seq2[int, []byte], settled func(i int, id uint32)) (left bool) {
 	l.named = l.named[:0]
 	for i, u := range list {
 		n := named{hash: xxh3.Hash(u)}
 		if l.recent != nil {
 			r := &l.recent[n.hash%recently]
 			n.id, n.known = r.id, r.hash == n.hash && bytes.Equal(r.url, u)
-			n.settled = n.known && r.settled && settled(i, r.id)
+			n.settled = n.known && r.settled
+		}
+		if n.settled {
+			settled(i, n.id)
 		}
 		left = left || !n.settled
 		l.named = append(l.named, n)

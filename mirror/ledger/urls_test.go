@@ -54,10 +54,7 @@ func TestTableFindsAgain(t *testing.T) {
 			list, ids = append(list, name(i)), append(ids, -1)
 		}
 		table.MarkNamed(slices.All(list), last, Deciding{
-			Settled: func(i int, id uint32) bool {
-				ids[i] = int(id)
-				return true
-			},
+			Settled: func(i int, id uint32) { ids[i] = int(id) },
 			Decide: func(i int, id uint32, _ State, _ site.URL) Mark {
 				ids[i] = int(id)
 				return Mark{Settled: id%2 == 0}

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -325,6 +326,57 @@ func TestThroughFails(t *testing.T) {
 	c.answer(found("a.html"), `<a href="/">start</a>`)
 	if stay := c.finish(); stay != 2 {
 		t.Errorf("%d files stay", stay)
+	}
+}
+
+// Large documents of several writers at once take turns with the room in which they are made, and small ones
+// between them have their own.
+func TestThroughLarge(t *testing.T) {
+	c := newCame(t)
+	const pages = 40
+	c.admit("")
+	for i := range pages {
+		c.admit(fmt.Sprintf("d/%d.html", i))
+	}
+	c.answer(found(""), entryPage)
+	work := make(chan int, pages)
+	for i := range pages {
+		work <- i
+	}
+	close(work)
+	var mu sync.Mutex // guards c
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			mine := &came{
+				t:       t,
+				site:    c.site,
+				table:   c.table,
+				through: c.through,
+				writer:  c.through.Writer(),
+			}
+			for i := range work {
+				size := 1_000
+				if i%4 > 0 {
+					size = render.KeptRoom + i*9_000
+				}
+				rec := found(fmt.Sprintf("d/%d.html", i))
+				rec.ID, _ = c.table.Find([]byte(rec.URL.String()))
+				rec.Run, rec.Changed, rec.Moved, rec.Fetched = 1, 1, 1, 1e9
+				line := fmt.Sprintf(`<a href="http://h.example/">page %d</a>`+"\n", i)
+				targets := mine.store(&rec, strings.Repeat(line, size/len(line)))
+				mu.Lock()
+				c.table.Record(&rec, firstRun)
+				c.records[rec.URL.String()] = rec
+				c.done = append(c.done, &store.Done{Resource: rec})
+				c.targets[rec.ID] = store.AppendTargets(nil, targets)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if stay := c.finish(); stay != pages+1 {
+		t.Errorf("%d files stay, want %d", stay, pages+1)
 	}
 }
 
