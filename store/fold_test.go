@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mirrord/site"
+)
+
+// A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
+// transactions of Fold.
+func TestFoldCutOffAnywhere(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { foldCutOff(t, rapid.IntRange(1, 6), 32) })
+	t.Run("sorted", func(t *testing.T) {
+		if n := foldCutOff(t, rapid.IntRange(10, 30), 1); n == 0 {
+			t.Error("nothing was sorted on the disk")
+		}
+	})
+}
+
+// foldCutOff returns how many chunks were sorted.
+func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) (sorted int) {
+	rapid.Check(t, func(rt *rapid.T) {
+		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
+		defer func() {
+			verifyTest(t, s)
+			s.Close()
+			st.Close()
+		}()
+		want := map[string]string{} // URL -> reason of the record that holds
+		first := 0
+		for batch := range batches.Draw(rt, "batches") {
+			n := rapid.IntRange(0, 10).Draw(rt, "new")
+			news := newURLs(first, first+n)
+			for _, u := range news {
+				want[u.URL] = ""
+			}
+			var done []*Done
+			for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, max(first+n-1, 0)), 0, first+n,
+				rapid.ID[int]).Draw(rt, "done") {
+				if first+n == 0 {
+					break
+				}
+				d := &Done{Resource: Resource{
+					ID:      uint32(id),
+					URL:     testURL(id),
+					Outcome: site.Failed,
+					Reason:  fmt.Sprintf("%d.%d", batch, i),
+				}, Linked: true}
+				want[d.URL.String()] = d.Reason
+				done = append(done, d)
+			}
+			commit(t, s, uint32(first), news, done...)
+			first += n
+		}
+		s.Records.foldItems, s.Records.foldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
+		stop := rapid.IntRange(0, 12*32/parts).Draw(rt, "stop")
+		killed := errors.New("killed")
+		s.step = func(step string) {
+			if step == "sorted the journal" {
+				sorted++
+			}
+			if stop--; stop == 0 {
+				panic(killed)
+			}
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != nil && p != any(killed) {
+					panic(p)
+				}
+			}()
+			foldAll(t, s, 1)
+		}()
+		stop = 0
+		verifyTest(t, s)
+		seen := map[string]string{} // what a resume learns: records, then the journal
+		for u, r := range resources(t, s) {
+			seen[u] = r.Reason
+		}
+		err := s.Records.Replay(func(id uint32, u NewURL) error {
+			if _, ok := seen[u.URL]; !ok {
+				seen[u.URL] = ""
+			}
+			return nil
+		}, func(r *Resource, _ []byte, _ bool) error { seen[r.URL.String()] = r.Reason; return nil })
+		if err != nil || !maps.Equal(seen, want) {
+			rt.Fatalf("after the kill: %v\ngot  %v\nwant %v", err, seen, want)
+		}
+		foldAll(t, s, 1)
+		got := map[string]string{}
+		for u, r := range resources(t, s) {
+			got[u] = r.Reason
+		}
+		if !maps.Equal(got, want) {
+			rt.Fatalf("got  %v\nwant %v", got, want)
+		}
+	})
+	return sorted
+}
+
+// Fold writes the records of a journal that has them in any order of keys by key: it does not write a page
+// for each of them.
+func TestFoldWritesByKey(t *testing.T) {
+	wrote := foldShuffled(t, 4000, 32, foldParts, true)
+	if wrote > 3100 {
+		t.Errorf("Fold writes %d bytes for a record", wrote)
+	} else {
+		t.Logf("Fold writes %d bytes for a record", wrote)
+	}
+}
+
+// A journal of many chunks is sorted on the disk, and no chunk touches a great part of the leaves for a few
+// records. Without room for that it is folded all the same.
+func TestFoldSortsLargeJournals(t *testing.T) {
+	sorted := foldShuffled(t, 20_000, 64, 1, true)
+	other := foldShuffled(t, 20_000, 64, 1, false)
+	t.Logf("Fold writes %d bytes for a record, %d without room to sort", sorted, other)
+	if 3*sorted > 2*other { // a third of what is left is what each transaction writes
+		t.Error("that is more than two thirds")
+	}
+}
+
+// foldShuffled folds so many records with so many of them in a part, and so many parts in memory. It returns
+// how many bytes it wrote for each. Without room nothing can be sorted on the disk.
+func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
+	t.Helper()
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s.Records.foldItems, s.Records.foldParts = items, parts
+	const batch = 100
+	r := rand.New(rand.NewPCG(5, 6))
+	order := r.Perm(pages)
+	for first := 0; first < pages; first += batch {
+		var news []NewURL
+		var done []*Done
+		for id, k := range order[first : first+batch] {
+			u := testURL(k)
+			news = append(news, NewURL{URL: u.String()})
+			done = append(done, &Done{Resource: Resource{
+				ID:      uint32(first + id),
+				URL:     u,
+				Outcome: site.Failed,
+				Reason:  strings.Repeat("x", 100),
+			}, Targets: []uint32{1, 2, 3}, Linked: true})
+		}
+		commit(t, s, uint32(first), news, done...)
+	}
+	dir := s.dir
+	if !room {
+		s.home.dir = filepath.Join(dir, "missing")
+	}
+	stats := func() int64 {
+		all := s.db.bolt.Stats()
+		return all.TxStats.GetPageAlloc()
+	}
+	before := stats()
+	foldAll(t, s, 1)
+	wrote := (stats() - before) / int64(pages)
+	s.home.dir = dir
+	if got := len(resources(t, s)); got != pages {
+		t.Errorf("%d records", got)
+	}
+	verifyTest(t, s)
+	return wrote
+}
+
+// A URL that waits, of which there is a record already, keeps the record.
+func TestFoldKeepsRecords(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "zero"))
+	foldAll(t, s, 1)
+	commit(t, s, 0, newURLs(0, 3))
+	foldAll(t, s, 1)
+	got := resources(t, s)
+	if r := got[testURL(0).String()]; len(got) != 3 || r.Body != PackBody {
+		t.Errorf("%d records, %+v", len(got), r)
+	}
+}
+
+// What is read ahead comes in order and ends with the last one, an error, or when nobody wants more.
+func TestAhead(t *testing.T) {
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		last, fails, breaks, want int
+	}{{last: 5, want: 5}, {last: 1, want: 1}, {last: 9, fails: 4, want: 3}, {last: 9, breaks: 2, want: 2}} {
+		n, got := 0, 0
+		for v, err := range ahead(func() (int, bool, error) {
+			if n++; n == c.fails {
+				return n, false, failed
+			}
+			return n, n == c.last, nil
+		}) {
+			if err != nil {
+				if v != c.fails || err != failed {
+					t.Errorf("%+v: %d, %v", c, v, err)
+				}
+				continue
+			}
+			if got++; v != got {
+				t.Errorf("%+v: %d in place of %d", c, v, got)
+			}
+			if got == c.breaks {
+				break
+			}
+		}
+		if got != c.want || n > got+2 { // nobody reads any more, so n is safe to look at
+			t.Errorf("%+v: %d, %d read", c, got, n)
+		}
+	}
+}
+
+func TestFoldPaths(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
+	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool {
+		return false
+	}, Path: func(r *Resource) string {
+		if r.ID == 0 {
+			return "zero.html"
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publishTest(t, s, 4, nil)
+	got := resources(t, s)
+	if len(got) != 2 {
+		t.Errorf("%d resources: a URL that is not pending was kept without a record", len(got))
+	}
+	if r := got[testURL(0).String()]; r.Path != "zero.html" || r.Moved != 4 {
+		t.Errorf("%+v", r)
+	}
+	if r := got[testURL(1).String()]; r.Path != "" || r.Moved != 0 {
+		t.Errorf("%+v", r)
+	}
+}
