@@ -252,24 +252,25 @@ func repoint(
 			next = slices.Clone(k)
 			break
 		}
-		u, err := urlOfKey(k[min(prefix, len(k)):])
-		if err == nil {
-			err = r.decode(u, v)
-		}
+		at, ok, err := placeIn(k, v)
 		if err != nil {
 			return nil, err
 		}
-		if r.Body != PackBody {
+		if !ok {
 			continue
 		}
-		at, moved, err := where(r.At)
+		to, moved, err := where(at)
+		if (err == nil) && !moved {
+			continue
+		}
+		u, bad := urlOfKey(k[min(prefix, len(k)):])
 		if err != nil {
 			return nil, fmt.Errorf("the document of %s: %w", u, err)
 		}
-		if !moved {
-			continue
+		if err = errors.Join(bad, r.decode(u, v)); err != nil {
+			return nil, err
 		}
-		r.At = at
+		r.At = to
 		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
 	}
 	for i, k := range keys {

@@ -199,12 +199,20 @@ func (w *FrameWriter) pack() ([]byte, error) {
 // packS2 returns a frame of a payload, in S2.
 func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
 	w.letGo()
-	w.out = slices.Grow(w.out[:0], frameHeader+s2.MaxEncodedLen(len(payload)))[:frameHeader]
-	copy(w.out, magic)
-	packed := s2.Encode(w.out[frameHeader:cap(w.out)], payload)
-	w.out = w.out[:frameHeader+len(packed)]
-	seal(w.out)
+	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), magic, payload)
 	return w.out
+}
+
+// roomForS2 is how many bytes appendS2 needs at most.
+func roomForS2(payload []byte) int { return frameHeader + s2.MaxEncodedLen(len(payload)) }
+
+// appendS2 makes a frame of a payload, in S2, in the empty slice b, which has the room for it.
+func appendS2(b []byte, magic string, payload []byte) []byte {
+	b = b[:frameHeader]
+	copy(b, magic)
+	b = b[:frameHeader+len(s2.Encode(b[frameHeader:cap(b)], payload))]
+	seal(b)
+	return b
 }
 
 // letGo lets go of a frame that was large.
@@ -262,7 +270,7 @@ func (r *FrameReader) buffer(n int) []byte {
 	if !r.Aside || n <= maxKept {
 		return nil
 	}
-	b, free, err := mapped(n)
+	b, free, err := mapped(n, true)
 	if err != nil {
 		return nil
 	}

@@ -10,8 +10,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/s2"
-
 	"mirrord/internal/binread"
 	"mirrord/relocate"
 )
@@ -51,19 +49,13 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 	return w.packS2(restMagic, w.buf[frameHeader:])
 }
 
-// rest makes the payload of a full frame of a rest and the published file that it belongs to.
-func (p *packs) rest(raw []byte) ([]byte, error) {
+// rest makes the payload of a full frame of a rest and the published file that it belongs to. It is valid
+// until r is used again.
+func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	if err := checkFrame(raw); err != nil {
 		return nil, err
 	}
-	n, err := s2.DecodedLen(raw[frameHeader:])
-	if (err == nil) && n > maxFrame {
-		err = errLarge
-	}
-	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
-	}
-	packed, err := s2.Decode(nil, raw[frameHeader:])
+	packed, err := r.unpackS2(raw[frameHeader:])
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
 	}
@@ -73,12 +65,13 @@ func (p *packs) rest(raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
-	file, err := p.published(path)
+	file, err := p.published(path, r.other)
+	r.other = r.kept(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
 	}
 	room := len(packed) + len(file) // and little more, if a reference became shorter
-	out := binary.AppendUvarint(make([]byte, 0, room), uint64(len(meta)))
+	out := binary.AppendUvarint(slices.Grow(r.raw[:0], room), uint64(len(meta)))
 	out = append(out, meta...)
 	out = binary.AppendUvarint(out, uint64(len(links)))
 	out = append(out, links...)
@@ -95,15 +88,16 @@ func (p *packs) rest(raw []byte) ([]byte, error) {
 	}
 	out = append(out, file[pos:]...)
 	var want [32]byte
-	n, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
+	r.raw = r.kept(out)
+	n, err := hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
 	if d.Bad || (err != nil) || n < len(want) || !IsDigestOf(want, out[begin:]) {
 		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
 	}
 	return out, nil
 }
 
-// published reads a file of the published tree.
-func (p *packs) published(path string) ([]byte, error) {
+// published reads a file of the published tree, into room if that is enough.
+func (p *packs) published(path string, room []byte) ([]byte, error) {
 	tree := p.unfinished.Load()
 	if tree == nil {
 		if p.tree == nil {
@@ -127,7 +121,7 @@ func (p *packs) published(path string) ([]byte, error) {
 	if !fi.Mode().IsRegular() || fi.Size() > maxFrame {
 		return nil, fmt.Errorf("%s is no file of a document", path)
 	}
-	file := make([]byte, fi.Size())
+	file := slices.Grow(room[:0], int(fi.Size()))[:fi.Size()]
 	_, err = io.ReadFull(f, file)
 	return file, err
 }

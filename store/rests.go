@@ -135,7 +135,6 @@ func (r *Rests) Settle() error {
 		came:   came,
 		moved:  moved,
 		frames: NewFrameReader(),
-		writer: &FrameWriter{quick: true},
 	}
 	w.frames.Aside = true // what is left is large
 	for _, b := range recordBuckets() {
@@ -174,7 +173,6 @@ type settler struct {
 	came   map[uint32]bool
 	moved  map[Place]Place
 	frames *FrameReader
-	writer *FrameWriter
 }
 
 // place returns where a document lies from now on; moved is false for one that stays.
@@ -193,7 +191,13 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	if err != nil {
 		return at, false, err
 	}
-	if to, err = s.packs.append(s.writer.packS2(quickMagic, payload)); err == nil {
+	// Most of them are large. Of the room beside the heap only what the frame takes costs something.
+	room, free, err := mapped(roomForS2(payload), false)
+	if err != nil {
+		return at, false, fmt.Errorf("pack a document: %w", err)
+	}
+	defer free()
+	if to, err = s.packs.append(appendS2(room[:0], quickMagic, payload)); err == nil {
 		s.moved[at] = to
 	}
 	return to, true, err

@@ -214,7 +214,7 @@ func (w *BlobWriter) ReadAt(p []byte, at int64) (int, error) { return w.f.ReadAt
 // Load returns what was written, in memory that the collector does not know, so that it neither waits for it
 // nor makes room in proportion. free gives it back at once; nothing may refer to it then.
 func (w *BlobWriter) Load() (body []byte, free func(), err error) {
-	body, free, err = mapped(int(w.size))
+	body, free, err = mapped(int(w.size), true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("load blob: %w", err)
 	}

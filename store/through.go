@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"mirrord/relocate"
@@ -107,27 +109,8 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 			return err
 		}
 	}
-	frames := NewFrameReader()
-	w := &FrameWriter{plain: true}
-	for _, at := range places {
-		if _, ok := moved[at]; ok {
-			continue
-		}
-		payload, err := p.payload(frames, at)
-		if errors.Is(err, ErrDamaged) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		w.buf = append(append(w.buf[:0], make([]byte, frameHeader)...), payload...)
-		raw, err := w.pack()
-		if err == nil {
-			moved[at], err = p.append(raw)
-		}
-		if err != nil {
-			return err
-		}
+	if err := r.asTheyCame(places, moved); err != nil {
+		return err
 	}
 	if err := p.sync(); err != nil {
 		return err
@@ -147,6 +130,59 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 		p.moved.Store(&moved)
 	}
 	return err
+}
+
+// asTheyCame stores documents as they came that moved does not have yet, and notes there where each lies now.
+func (r *Rests) asTheyCame(places []Place, moved map[Place]Place) error {
+	var mu sync.Mutex // guards moved, errs and next
+	var errs []error
+	next := 0
+	take := func() (at Place, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for ; next < len(places) && len(errs) == 0; next++ {
+			if _, is := moved[places[next]]; !is {
+				next++
+				return places[next-1], true
+			}
+		}
+		return at, false
+	}
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(places)) {
+		group.Go(func() {
+			frames := NewFrameReader()
+			w := &FrameWriter{plain: true}
+			for at, ok := take(); ok; at, ok = take() {
+				to, err := r.asItCame(frames, w, at)
+				if errors.Is(err, ErrDamaged) {
+					continue
+				}
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, err)
+				}
+				moved[at] = to
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// asItCame stores a document as it came, and returns where.
+func (r *Rests) asItCame(frames *FrameReader, w *FrameWriter, at Place) (Place, error) {
+	payload, err := r.packs.payload(frames, at)
+	if err != nil {
+		return at, err
+	}
+	w.buf = append(append(w.buf[:0], make([]byte, frameHeader)...), payload...)
+	raw, err := w.pack()
+	if err != nil {
+		return at, err
+	}
+	return r.packs.append(raw)
 }
 
 // Recover stores all documents that were written through as they came, when their version did not come about:

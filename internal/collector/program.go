@@ -13,7 +13,8 @@ import (
 
 // program is what of the program's file is mapped into memory: code, constants, tables. The kernel maps 16
 // pages for each that is read, and the start alone reads something everywhere, so that 26 MB of 38 are
-// resident from then on; a run needs 17. The finalizer of cycles calls leave, so one goroutine uses it.
+// resident from then on; a run needs 17. The finalizer of cycles calls leave, so one goroutine uses it. The
+// zero value gives it back at the end of the first cycle.
 type program struct {
 	left     time.Time
 	mappings []mapping

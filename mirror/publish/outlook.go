@@ -39,6 +39,8 @@ type outlook struct {
 	// hashes of URLs that had no number when a document that links to them came
 	unnumbered hashset.Hashes
 	numbered   map[uint64]uint32 // others of which a document has only the URL
+
+	types map[string]string // of extensions, as likelyType has them
 }
 
 // foreseen is what an outlook says of one number.
@@ -60,6 +62,7 @@ func newOutlook(table *ledger.Table, seeds []site.URL) outlook {
 		fragments: map[uint32]string{},
 		retracted: map[uint32]uint32{},
 		numbered:  map[uint64]uint32{},
+		types:     map[string]string{},
 	}
 }
 
@@ -217,7 +220,7 @@ func (o *outlook) look(id uint32) (v view, ok bool) {
 	u := o.table.URL(id)
 	mime := o.table.MIME(id)
 	if !known {
-		mime = likelyType(u)
+		mime = o.likelyType(u)
 	}
 	return o.file(id, u, mime), true
 }
@@ -245,16 +248,26 @@ func (o *outlook) file(id uint32, u site.URL, mime string) view {
 }
 
 // likelyType is the MIME type of a URL that is not answered yet.
-func likelyType(u site.URL) string {
+func (o *outlook) likelyType(u site.URL) string {
 	ext := path.Ext(u.Path())
 	if ext == "" {
 		return "text/html"
 	}
-	if t := phm.TypeByExtension(strings.ToLower(ext[1:])); t != "" {
-		return t
+	mime, known := o.types[ext]
+	if known {
+		return mime
 	}
-	return "text/html"
+	if mime = phm.TypeByExtension(strings.ToLower(ext[1:])); mime == "" {
+		mime = "text/html"
+	}
+	if len(o.types) < mostTypes {
+		o.types[strings.Clone(ext)] = mime
+	}
+	return mime
 }
+
+// mostTypes bounds the extensions whose types an outlook remembers: what follows a dot may be anything.
+const mostTypes = 256
 
 // compare holds what was said against what has come about, now that all is known and paths are given. some
 // says that something was wrong; links are the hashes of URLs without a number of which that is true. No
@@ -312,9 +325,9 @@ func (o *outlook) holds(id uint32, f *foreseen, t ledger.Settled) bool {
 // said is what an outlook says of the links of one document, by their places in its list: link i is number
 // 2i, and 2i+1 when it leads elsewhere by redirects.
 type said struct {
-	table *ledger.Table
-	of    []saidLink
-	paths [2048]knownPath // of the last documents: most of what a page links to is on the page before
+	outlook *outlook // of which only the table is used beside take
+	of      []saidLink
+	paths   [2048]knownPath // of the last documents: most of what a page links to is on the page before
 }
 
 type knownPath struct {
@@ -333,10 +346,9 @@ type saidLink struct {
 var _ render.Names = (*said)(nil)
 
 // take has an outlook say what becomes of links, and numbers them by their places. ok is false when it cannot
-// say something; literal says that a document has only the URL of some link. complete must follow, for which
-// nobody needs to wait.
+// say something; literal says that a document has only the URL of some link.
 func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool) {
-	s.table, s.of = o.table, s.of[:0]
+	s.outlook, s.of = o, s.of[:0]
 	for i := range targets {
 		l := &targets[i]
 		id := l.ID
@@ -372,15 +384,6 @@ func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool
 		l.ID = uint32(2 * i)
 	}
 	return literal, true
-}
-
-// complete finds the paths that are those of URLs, which the table has.
-func (s *said) complete(o *outlook) {
-	for i := range s.of {
-		if l := &s.of[i]; l.in && l.identity {
-			l.path = s.path(o, foreseen{final: l.final, identity: true})
-		}
-	}
 }
 
 // path is outlook.path.
@@ -433,13 +436,20 @@ func (s *said) Final(id uint32) (uint32, bool) {
 // Fragment implements render.Names.
 func (s *said) Fragment(id uint32) string { return s.of[id/2].fragment }
 
-// Path implements render.Names.
-func (s *said) Path(id uint32) string { return s.of[id/2].path }
+// Path implements render.Names. The table has a path that is that of a URL, so that nobody waits for the
+// outlook. Most links need none: they are right as they are.
+func (s *said) Path(id uint32) string {
+	l := &s.of[id/2]
+	if l.in && l.identity {
+		return s.path(s.outlook, foreseen{final: l.final, identity: true})
+	}
+	return l.path
+}
 
 // Identity implements render.Names.
 func (s *said) Identity(id uint32) bool { return s.of[id/2].identity }
 
 // AppendURL implements render.Names.
 func (s *said) AppendURL(dst []byte, id uint32) []byte {
-	return append(dst, s.table.URL(s.of[id/2].id).String()...)
+	return append(dst, s.outlook.table.URL(s.of[id/2].id).String()...)
 }

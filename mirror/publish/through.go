@@ -219,7 +219,6 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if (err != nil) || made == nil {
 		return at, false, err
 	}
-	w.names.complete(&w.t.outlook)
 	doc, err := w.splice.Fresh(rec, body, &f, w.identity)
 	if err != nil || len(f.Edits) > mostWrittenEdits {
 		return at, false, err
