@@ -75,7 +75,8 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 		return false
 	}
 	defer f.Close()
-	if right, err := hasDigest(f, d); (err != nil) || !right {
+	all := io.LimitReader(f, size+1) // of so many bytes io.Copy makes no larger a buffer
+	if right, err := hasDigest(all, d); (err != nil) || !right {
 		return false
 	}
 	if st, err := f.Stat(); err != nil || changedWithin(st, syncedAfter) {

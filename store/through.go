@@ -109,7 +109,7 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 			return err
 		}
 	}
-	if err := r.asTheyCame(places, moved); err != nil {
+	if err := r.storePlain(places, moved); err != nil {
 		return err
 	}
 	if err := p.sync(); err != nil {
@@ -132,8 +132,8 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 	return err
 }
 
-// asTheyCame stores documents as they came that moved does not have yet, and notes there where each lies now.
-func (r *Rests) asTheyCame(places []Place, moved map[Place]Place) error {
+// storePlain stores documents as they came that moved does not have yet, and notes there where each lies now.
+func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var mu sync.Mutex // guards moved, errs and next
 	var errs []error
 	next := 0
@@ -154,7 +154,7 @@ func (r *Rests) asTheyCame(places []Place, moved map[Place]Place) error {
 			frames := NewFrameReader()
 			w := &FrameWriter{plain: true}
 			for at, ok := take(); ok; at, ok = take() {
-				to, err := r.asItCame(frames, w, at)
+				to, err := r.plain(frames, w, at)
 				if errors.Is(err, ErrDamaged) {
 					continue
 				}
@@ -171,8 +171,8 @@ func (r *Rests) asTheyCame(places []Place, moved map[Place]Place) error {
 	return errors.Join(errs...)
 }
 
-// asItCame stores a document as it came, and returns where.
-func (r *Rests) asItCame(frames *FrameReader, w *FrameWriter, at Place) (Place, error) {
+// plain stores a document as it came, and returns where.
+func (r *Rests) plain(frames *FrameReader, w *FrameWriter, at Place) (Place, error) {
 	payload, err := r.packs.payload(frames, at)
 	if err != nil {
 		return at, err

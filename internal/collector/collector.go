@@ -27,7 +27,7 @@ type Slack struct {
 // Bound makes the collector leave the heap a slack, and gives memory of the program's file back (see
 // program). The function that it returns ends that and sets the percentage from before.
 func Bound(r Slack) (stop func()) {
-	b := &bound{slack: r, program: program{}}
+	b := &bound{slack: r}
 	first := r.percentFor(0)
 	before, limit := debug.SetGCPercent(first), debug.SetMemoryLimit(-1)
 	b.limits = limit == math.MaxInt64

@@ -180,7 +180,7 @@ func (r *reading) linkedDocument(
 	r.motor.Entrance.Add(add...)
 	of := x.Spread()
 	x.DropSessions(r.rules)
-	p.links = render.AppendLinks(p.links[:0], x.Doc, of)
+	p.links = p.through.AppendLinks(p.links[:0], x.Doc, len(body), of)
 	if at, ok, err := p.through.Write(now, p.links, body); err != nil {
 		return nil, err
 	} else if ok {

@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -195,7 +196,17 @@ func (w *ThroughWriter) close() {
 	}
 }
 
-// Write writes the document of a record through, with its links as render.AppendLinks has them. ok is false
+// AppendLinks is render.AppendLinks, for a document of some bytes that Write may follow for.
+func (w *ThroughWriter) AppendLinks(
+	b []byte, d *relocate.Doc, size int, target func(i int) (uint32, bool),
+) []byte {
+	if w == nil || size > render.SmallDocument {
+		return render.AppendLinks(b, d, target)
+	}
+	return w.splice.AppendLinks(b, d, target)
+}
+
+// Write writes the document of a record through, with the links that AppendLinks encoded last. ok is false
 // when it is to be stored in another way. A nil ThroughWriter writes none.
 func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store.Place, ok bool, err error) {
 	if w == nil || len(body) > render.SmallDocument {
@@ -211,11 +222,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 			w.t.room.Store(&room)
 		}
 	}()
-	targets, err := w.splice.Links(links)
-	if err != nil {
-		return at, false, err
-	}
-	f, made, err := w.foresee(rec, targets)
+	f, made, err := w.foresee(rec, w.splice.Targets())
 	if (err != nil) || made == nil {
 		return at, false, err
 	}

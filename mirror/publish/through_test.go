@@ -100,7 +100,7 @@ func (c *came) store(rec *store.Resource, body string) (targets []uint32) {
 	if err := doc.Scan([]byte(body), relocate.Input{URL: rec.URL, Format: relocate.HTML}); err != nil {
 		c.t.Fatal(err)
 	}
-	links := render.AppendLinks(nil, &doc, func(i int) (uint32, bool) {
+	links := c.writer.AppendLinks(nil, &doc, len(body), func(i int) (uint32, bool) {
 		id, ok := c.table.Find(doc.Links[i].URL)
 		if ok {
 			targets = append(targets, id)

@@ -48,13 +48,22 @@ func TestLinksRoundTrip(t *testing.T) {
 			numbers[i] = uint32(i * 1000)
 		}
 	}
-	b := AppendLinks(nil, d, func(i int) (uint32, bool) {
+	numberOf := func(i int) (uint32, bool) {
 		id, ok := numbers[i]
 		return id, ok
-	})
-	var got StoredLinks
+	}
+	b := AppendLinks(nil, d, numberOf)
+	var got, kept StoredLinks
 	if err := got.Decode(b); err != nil {
 		t.Fatal(err)
+	}
+	for range 2 { // in new memory, and in that of the first time
+		if !bytes.Equal(kept.encode(nil, d, numberOf, true), b) {
+			t.Error("what is kept is encoded in another way")
+		}
+		if !reflect.DeepEqual(kept, got) {
+			t.Errorf("kept: %+v\ndecoded: %+v", kept, got)
+		}
 	}
 	if got.Charset != d.Charset {
 		t.Errorf("charset %q, want %q", got.Charset, d.Charset)

@@ -157,14 +157,16 @@ func InMemory(rec *store.Resource) bool {
 	return rec.At.Len <= SmallDocument && rec.Size <= SmallDocument
 }
 
-// Links decodes links as AppendLinks has them, for Fresh. The caller may change what they lead to.
-func (s *Splicer) Links(links []byte) ([]StoredTarget, error) {
-	err := s.links.Decode(links)
-	return s.links.Targets, err
+// AppendLinks is the function of that name, for a document that Fresh may follow for.
+func (s *Splicer) AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
+	return s.links.encode(b, d, target, true)
 }
 
-// Fresh is Document for one that has just come and is rendered in memory, with the links that Links decoded
-// last. identity says whether its path is its URL's.
+// Targets are those of the links that were encoded last. The caller may change what they lead to.
+func (s *Splicer) Targets() []StoredTarget { return s.links.Targets }
+
+// Fresh is Document for one that has just come and is rendered in memory, with the links that were
+// encoded last. identity says whether its path is its URL's.
 func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) (*Rendered, error) {
 	doc := &Rendered{
 		s:        s,

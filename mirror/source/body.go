@@ -48,18 +48,55 @@ type BodyOptions struct {
 // safe for concurrent use.
 type BodyPool struct {
 	o     BodyOptions
-	pool  sync.Pool
 	large chan *[]byte // buffers of largeDoc bytes that are free; nil for one that is not made yet
+
+	mu   sync.Mutex
+	free []*[]byte // smaller ones
 }
+
+// mostFree is how many of the smaller buffers are kept for the next bodies.
+const mostFree = 32
 
 // NewBodyPool returns a maker of sinks.
 func NewBodyPool(o BodyOptions) *BodyPool {
-	b := &BodyPool{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
+	b := &BodyPool{o: o}
 	b.large = make(chan *[]byte, mostLarge)
 	for range mostLarge {
 		b.large <- nil
 	}
 	return b
+}
+
+// take returns an empty buffer with room for so many bytes: the smallest free one that has it, else a larger
+// one in the place of one that is too small.
+func (p *BodyPool) take(room int) *[]byte {
+	p.mu.Lock()
+	best := len(p.free) - 1
+	for i, b := range p.free {
+		if cap(*b) >= room && (cap(*p.free[best]) < room || cap(*b) < cap(*p.free[best])) {
+			best = i
+		}
+	}
+	buf := new([]byte)
+	if best >= 0 {
+		buf = p.free[best]
+		p.free[best] = p.free[len(p.free)-1]
+		p.free = p.free[:len(p.free)-1]
+	}
+	p.mu.Unlock()
+	if *buf = (*buf)[:0]; cap(*buf) < room {
+		*buf = make([]byte, 0, room)
+	}
+	return buf
+}
+
+// give gives a buffer back.
+func (p *BodyPool) give(buf *[]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < mostFree {
+		p.free = append(p.free, buf)
+	}
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
@@ -106,7 +143,11 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		}
 	}
 	if b.buf == nil {
-		b.buf = b.from.pool.Get().(*[]byte)
+		room := leastBuffer
+		if h.Length <= maxPooled {
+			room = bufferFor(h.Length)
+		}
+		b.buf = b.from.take(room)
 	}
 	*b.buf = (*b.buf)[:0]
 	b.head, b.begun, b.sum = *h, b.o.Now(), nil
@@ -166,7 +207,7 @@ func (b *BodySink) release() {
 	case b.isLarge:
 		b.from.large <- b.buf
 	case b.buf != nil && cap(*b.buf) <= maxPooled:
-		b.from.pool.Put(b.buf)
+		b.from.give(b.buf)
 	}
 	b.buf, b.isLarge = nil, false
 }
