@@ -33,6 +33,7 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	if expired && (err == nil) {
 		sum, _, err = runOnce(ctx, o, repairs)
 	}
+	session.Release() // of the run
 	return sum, err
 }
 
