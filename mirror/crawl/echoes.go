@@ -122,7 +122,7 @@ func (e *echoes) refuses(u site.URL, from uint32) bool {
 // below it.
 func (p *ChainPage) refs() (h uint64, deeper bool) {
 	var x xxh3.Hasher
-	dir := dirOf(p.URL)
+	dir := []byte(dirOf(p.URL))
 	for i := range p.Links {
 		l := &p.Links[i]
 		if (l.URL == nil) || (l.Kind > relocate.Requisite) {
@@ -131,8 +131,11 @@ func (p *ChainPage) refs() (h uint64, deeper bool) {
 		ref, _, _ := bytes.Cut(l.Ref, []byte{'?'})
 		x.Write(ref)
 		x.Write([]byte{'\n'})
-		rest, below := bytes.CutPrefix(l.URL, []byte(dir))
-		deeper = deeper || (below && !l.Absolute && bytes.ContainsRune(rest, '/'))
+		if deeper || l.Absolute {
+			continue
+		}
+		rest, below := bytes.CutPrefix(l.URL, dir)
+		deeper = below && bytes.IndexByte(rest, '/') >= 0
 	}
 	return x.Sum64(), deeper
 }

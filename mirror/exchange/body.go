@@ -80,7 +80,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneOff bool) [32]byte {
 	quick := store.IsQuick(old.Digest)
 	if old.Digest == [32]byte{} {
-		quick = oneOff && now.MIME == "text/html" && len(body) <= source.SmallDocument
+		quick = oneOff && now.MIME == "text/html" && len(body) <= render.SmallDocument
 	}
 	if quick {
 		return store.QuickDigest(body)

@@ -228,7 +228,6 @@ func fromRoot(u site.URL) site.URL {
 const begins = 2048
 
 var (
-	dataAttribute = regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`)
 	configured    = regexp.MustCompile(`"(base|search)":\s*"([^"]*)"`)
 	quartoOffset  = regexp.MustCompile(`<meta name="?quarto:offset"? content="?([^">\s]*)`)
 	docfxContents = regexp.MustCompile(`<meta name="?docfx:(?:nav|toc)rel"? content="?([^">\s]*)\.html`)

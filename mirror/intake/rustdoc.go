@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,18 +24,18 @@ func rustdocLoads(page []byte) (refs []string) {
 	}
 	from := bytes.LastIndexByte(page[:i], '<')
 	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
-	attrs := dataAttribute.FindAllSubmatch(element, -1)
 	vars := map[string]string{}
-	for _, m := range attrs {
-		vars[string(m[1])] = html.UnescapeString(string(m[2]))
+	var names []string
+	for name, value := range dataAttributes(element) {
+		vars[string(name)] = html.UnescapeString(string(value))
+		names = append(names, string(name))
 	}
 	root, suffix := vars["root-path"], vars["resource-suffix"]
 	static := root
 	if s, ok := vars["static-root-path"]; ok {
 		static = s
 	}
-	for _, m := range attrs { // in their order, so that each run finds the same
-		name := string(m[1])
+	for _, name := range names { // in their order, so that each run finds the same
 		switch v := vars[name]; {
 		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
 		case strings.Contains(v, "/"):
@@ -53,6 +54,29 @@ func rustdocLoads(page []byte) (refs []string) {
 		refs = append(refs, root+"search-index"+suffix+".js")
 	}
 	return refs
+}
+
+// dataAttributes yields the attributes of an element whose names begin with data-, without that, and their
+// values in double quotes.
+func dataAttributes(element []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for rest := element; ; {
+			_, after, found := bytes.Cut(rest, []byte("data-"))
+			if !found {
+				return
+			}
+			rest = after
+			name := after[:len(after)-len(bytes.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz-"))]
+			quoted, is := bytes.CutPrefix(after[len(name):], []byte(`="`))
+			value, after, closed := bytes.Cut(quoted, []byte{'"'})
+			if len(name) == 0 || !is || !closed {
+				continue
+			}
+			if rest = after; !yield(name, value) {
+				return
+			}
+		}
+	}
 }
 
 // varsAt returns where the variables of a page are named, -1 for nowhere: in its head, or, before rustdoc

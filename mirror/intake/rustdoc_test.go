@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Attributes are found as a regular expression finds them.
+func TestDataAttributes(t *testing.T) {
+	like := regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`)
+	part := rapid.SampledFrom([]string{
+		"data-", "data", "-", "a", "z-b", "Z", "1", "=", `="`, `"`, " ", "'", "&quot;", `data-root-path="../"`, `data-x=""`,
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		element := []byte(strings.Join(rapid.SliceOfN(part, 0, 30).Draw(t, "parts"), ""))
+		var got, want [][2]string
+		for name, value := range dataAttributes(element) {
+			got = append(got, [2]string{string(name), string(value)})
+		}
+		for _, m := range like.FindAllSubmatch(element, -1) {
+			want = append(want, [2]string{string(m[1]), string(m[2])})
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: %q, want %q", element, got, want)
+		}
+	})
+}
