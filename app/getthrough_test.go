@@ -4,12 +4,12 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -56,7 +56,8 @@ func linkedJob(url string) *job.Job {
 	return j
 }
 
-// What is written through makes the mirror that a kept one is, in which nothing is.
+// A one-off mirror is what a kept one is: of both most is written through, and TestGetCutWhileWritingThrough
+// holds both against mirrors of which nothing is.
 func TestGetWritesThrough(t *testing.T) {
 	url := linkedSite(t, func() {}).URL + "/"
 	dir := t.TempDir()
@@ -82,21 +83,39 @@ func TestGetWritesThrough(t *testing.T) {
 // A run that is interrupted while it writes documents through is resumed: nothing that came is requested
 // again, the mirror is that of an undisturbed run, and no unfinished tree is left.
 func TestGetCutWhileWritingThrough(t *testing.T) {
+	for name, keep := range map[string]bool{"once": false, "kept": true} {
+		t.Run(name, func(t *testing.T) { cutWhileWritingThrough(t, keep) })
+	}
+}
+
+func cutWhileWritingThrough(t *testing.T, keep bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	srv := linkedSite(t, cancel)
 	dir := t.TempDir()
 	out, whole := filepath.Join(dir, "out"), filepath.Join(dir, "whole")
-	r := GetRequest{Job: linkedJob(srv.URL + "/"), Out: out}
-	cut, err := Get(ctx, testApp(""), r)
+	state := workOf(out)
+	if keep {
+		state = filepath.Join(dir, "state")
+	}
+	var trees string
+	most := 0
+	srv := linkedSite(t, func() {
+		most = filesIn(t, filepath.Join(trees, "next"))
+		cancel()
+	})
+	r := GetRequest{Job: linkedJob(srv.URL + "/"), Out: out, Keep: keep}
+	trees = filepath.Join(state, "sites", r.Job.Name, "trees")
+	cut, err := Get(ctx, testApp(state), r)
 	if err == nil {
 		t.Fatal("it was not interrupted")
 	}
-	tree := filepath.Join(workOf(out), "sites", r.Job.Name, "trees", "next")
-	if _, err := os.Stat(tree); err != nil {
-		t.Errorf("nothing was written through: %v", err)
+	if most == 0 {
+		t.Error("nothing was written through")
 	}
-	sum, err := Get(t.Context(), testApp(""), r)
+	if left := filesIn(t, filepath.Join(trees, "next")); (left > 0) == keep {
+		t.Errorf("%d files were left", left)
+	}
+	sum, err := Get(t.Context(), testApp(state), r)
 	if err != nil || !sum.Resumed || sum.Files < 60 {
 		t.Errorf("%v: %+v", err, sum)
 	}
@@ -110,7 +129,7 @@ func TestGetCutWhileWritingThrough(t *testing.T) {
 	if got, want := mirrorAt(t, out), mirrorAt(t, whole); !maps.Equal(got, want) {
 		t.Errorf("%d files, want %d, or they differ", len(got), len(want))
 	}
-	err = filepath.WalkDir(workOf(out), func(p string, _ fs.DirEntry, err error) error {
+	err = filepath.WalkDir(state, func(p string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(p, "/next") {
 			t.Errorf("%s is left", p)
 		}
@@ -119,4 +138,21 @@ func TestGetCutWhileWritingThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// filesIn is how many files there are in a folder and below it; 0 where there is none.
+func filesIn(t *testing.T, dir string) (n int) {
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }

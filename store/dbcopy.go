@@ -219,7 +219,7 @@ func temporaryFile(dir string, named bool) (*os.File, error) {
 	if (err == nil) || !named {
 		return f, err
 	}
-	if f, err = os.CreateTemp(dir, ".mirrord-view-"); err != nil {
+	if f, err = os.CreateTemp(dir, ".mirrord-scratch-"); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {

@@ -138,6 +138,12 @@ func (s *Trees) BuildEmpty() (*Tree, error) {
 	return t, t.open()
 }
 
+// Scratch makes a file without a name on the disk of the trees. The caller closes it, and it is gone.
+func (s *Trees) Scratch() (*os.File, error) {
+	f, err := temporaryFile(s.dir, true)
+	return f, diskErr("make a scratch file", err)
+}
+
 func (t *Tree) open() (err error) {
 	name := treesFolder + "/" + t.name
 	if err := t.s.root.MkdirAll(name, 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 	"time"
 
 	"mirrord/mirror/ledger"
@@ -25,6 +26,7 @@ import (
 type Trees interface {
 	Build(r store.TreeRules) (*store.Tree, error)
 	BuildEmpty() (*store.Tree, error)
+	Scratch() (*os.File, error)
 }
 
 // Records reads what is recorded of a URL; *store.Records does. Safe for concurrent use.
@@ -101,7 +103,7 @@ func (d *Draft) takeThrough() (ok bool, err error) {
 	if d.by.Through = nil; len(d.by.Renderer.Cures) > 0 {
 		return false, nil
 	}
-	if d.tree, ok, err = t.take(d.plan.Table, d.by.Links); ok {
+	if d.tree, ok, err = t.take(d.plan.Table, d.by.Records, d.by.Links); ok {
 		d.by.Through = t
 	}
 	return ok, err

@@ -18,7 +18,7 @@ import (
 )
 
 // mostForeseen bounds the numbers of which an outlook says something, and the links to URLs without a number:
-// with what a Through keeps of a file, it takes 200 bytes of each.
+// with what a Through keeps of a file in memory, it takes up to 150 bytes of each.
 const mostForeseen = 1 << 17
 
 // outlook says of URLs what will most likely become of them, before they are answered: those that wait for

@@ -113,9 +113,9 @@ func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm
 func (p *Placer) document(
 	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
 ) (phm.File, error) {
-	if p.d.by.Through.line(rec, &f) {
+	if made, err := p.d.by.Through.line(rec, &f); made || (err != nil) {
 		p.d.by.Counts.Relocated.Add(1)
-		return f, nil
+		return f, err
 	}
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {

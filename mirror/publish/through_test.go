@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,10 @@ import (
 	"mirrord/store"
 )
 
-// came is a one-off mirror on its way: answers come in any order, some twice.
+// came is a mirror on its way: answers come in any order, some twice.
 type came struct {
 	t       *testing.T
+	read    atomic.Int64 // documents that were read
 	site    *store.Site
 	table   *ledger.Table
 	through *Through
@@ -33,12 +35,25 @@ type came struct {
 	done    []*store.Done
 	records recordList
 	targets map[uint32][]byte
+	named   int // documents that are read all the same: they may link to a URL that got its number later
 }
 
 var firstRun = ledger.Run{Number: 1, Version: 1}
 
-func newCame(t *testing.T) *came {
-	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true, OneOff: true})
+// ReadFrame implements render.FrameSource.
+func (c *came) ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error) {
+	c.read.Add(1)
+	return c.site.Frames.ReadFrame(r, at)
+}
+
+// kinds are the mirrors that documents are written through for.
+var kinds = []struct {
+	name   string
+	oneOff bool
+}{{"one-off", true}, {"kept", false}}
+
+func newCame(t *testing.T, oneOff bool) *came {
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true, OneOff: oneOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +73,7 @@ func newCame(t *testing.T) *came {
 	c.through = NewThrough(ThroughOptions{
 		Table:  c.table,
 		Seeds:  []site.URL{url("")},
-		Frames: s.Frames,
+		Frames: c,
 		Trees:  s.Trees,
 		Rests:  s.Rests(),
 		Log:    slog.New(slog.DiscardHandler),
@@ -143,7 +158,7 @@ func (c *came) build(through *Through) map[string]string {
 	d, err := Open(plan, Means{
 		Trees:    c.site.Trees,
 		Records:  c.records,
-		Renderer: &render.Renderer{Table: t, Frames: c.site.Frames, Shared: render.SharedURLs(t)},
+		Renderer: &render.Renderer{Table: t, Frames: c, Shared: render.SharedURLs(t)},
 		Counts:   new(ledger.Counts),
 		Rests:    c.site.Rests(),
 		Through:  through,
@@ -203,6 +218,9 @@ func (c *came) finish() (stay int) {
 	}
 	got := c.build(c.through)
 	stay = c.written()
+	if read, made := int(c.read.Load()), len(got)-2-stay; read > made+c.named {
+		c.t.Errorf("%d documents were read for %d files", read, made)
+	}
 	if err := c.through.Discard(); err != nil {
 		c.t.Error(err)
 	}
@@ -252,6 +270,11 @@ func TestThrough(t *testing.T) {
 			c.answer(found("b.html"), `b`)
 			c.answer(found("b.html"), `other`)
 		}, 3, 2},
+		{"a page came again, too large to be written through", func(c *came) {
+			c.answer(found("b.html"), `b`)
+			c.answer(found("b.html"), strings.Repeat("other ", render.SmallDocument/6+1))
+			c.named++
+		}, 3, 3},
 		{"a file is in the place of a folder, and cases", func(c *came) {
 			for _, name := range []string{"b", "B", "b/c"} {
 				c.admit(name)
@@ -261,6 +284,7 @@ func TestThrough(t *testing.T) {
 		}, 5, 3},
 		{"a URL gets a number late", func(c *came) {
 			c.answer(found("b.html"), `<a href="late">late</a>`)
+			c.named++
 			c.admit("late")
 			c.answer(found("late"), `late`)
 		}, 4, 3},
@@ -290,25 +314,27 @@ func TestThrough(t *testing.T) {
 			c.answer(found("b.html"), `<a href="./index.html">i</a> <a href="/">i</a>`)
 		}, 3, 3},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			c := newCame(t)
-			for _, name := range []string{"", "a.html", "b.html", "gone"} {
-				c.admit(name)
-			}
-			c.answer(found(""), entryPage)
-			c.answer(found("a.html"), `<a href="/">start</a>`)
-			x.run(c)
-			made := c.written()
-			if stay := c.finish(); made != x.made || stay != x.stay {
-				t.Errorf("%d files written through, of which %d stay; want %d and %d", made, stay, x.made, x.stay)
-			}
-		})
+		for _, kind := range kinds {
+			t.Run(kind.name+", "+x.name, func(t *testing.T) {
+				c := newCame(t, kind.oneOff)
+				for _, name := range []string{"", "a.html", "b.html", "gone"} {
+					c.admit(name)
+				}
+				c.answer(found(""), entryPage)
+				c.answer(found("a.html"), `<a href="/">start</a>`)
+				x.run(c)
+				made := c.written()
+				if stay := c.finish(); made != x.made || stay != x.stay {
+					t.Errorf("%d files written through, of which %d stay; want %d and %d", made, stay, x.made, x.stay)
+				}
+			})
+		}
 	}
 }
 
 // A document whose file cannot be made is stored as it came.
 func TestThroughFails(t *testing.T) {
-	c := newCame(t)
+	c := newCame(t, true)
 	for _, name := range []string{"", "a.html", "b/c.html"} {
 		c.admit(name)
 	}
@@ -329,10 +355,35 @@ func TestThroughFails(t *testing.T) {
 	}
 }
 
+// What no draft takes is not left on the disk of a kept mirror. Documents of a one-off mirror are read by it.
+func TestThroughDiscarded(t *testing.T) {
+	for _, kind := range kinds {
+		c := newCame(t, kind.oneOff)
+		c.admit("")
+		c.answer(found(""), entryPage)
+		root, err := c.through.tree.Root.OpenRoot(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		if err := c.through.Discard(); err != nil {
+			t.Error(err)
+		}
+		if left, err := fs.ReadDir(root.FS(), "."); (err == nil && len(left) > 0) != kind.oneOff {
+			t.Errorf("%s: %v %v", kind.name, left, err)
+		}
+	}
+}
+
 // Large documents of several writers at once take turns with the room in which they are made, and small ones
 // between them have their own.
 func TestThroughLarge(t *testing.T) {
-	c := newCame(t)
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) { throughLarge(t, newCame(t, kind.oneOff)) })
+	}
+}
+
+func throughLarge(t *testing.T, c *came) {
 	const pages = 40
 	c.admit("")
 	for i := range pages {
@@ -387,9 +438,9 @@ func TestThroughRandom(t *testing.T) {
 	names := []string{"", "index.html", "a.html", "A.html", "b", "b/", "b/index.html", "b/c", "c?d=1", "d.html",
 		"e.html", "f/g/h.html", "late", "late.html"}
 	made, stay := 0, 0
-	for seed := range uint64(60) {
+	for seed := range uint64(120) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		c := newCame(t)
+		c := newCame(t, seed%2 == 0)
 		some := func() string { return names[rnd.IntN(len(names))] }
 		answer := func(name string) {
 			switch k := rnd.IntN(10); {
@@ -422,7 +473,8 @@ func TestThroughRandom(t *testing.T) {
 				answer(name)
 			}
 		}
-		made += c.written()
+		c.named = c.written()
+		made += c.named
 		stay += c.finish()
 	}
 	if made == 0 || stay == 0 || stay == made {

@@ -173,11 +173,10 @@ func (r *Retrieval) newKeeper() *keep.Keeper {
 	return keep.New(o)
 }
 
-// newThrough returns what writes documents through; nil where nothing does. A mirror that is kept has its
-// documents in frames of many. What an earlier process of the run retrieved would be missing.
+// newThrough returns what writes documents through; nil where nothing does: after the first run there is
+// little to write. What an earlier process of the run retrieved would be missing.
 func newThrough(r *Retrieval) *publish.Through {
-	rests := r.Site.Rests()
-	if (rests == nil) || r.Live != nil || r.Resumed {
+	if r.Live != nil || r.Resumed || r.Run.Number > 1 {
 		return nil
 	}
 	return publish.NewThrough(publish.ThroughOptions{
@@ -185,7 +184,7 @@ func newThrough(r *Retrieval) *publish.Through {
 		Seeds:  r.Rules.Seeds,
 		Frames: r.Site.Frames,
 		Trees:  r.Site.Trees,
-		Rests:  rests,
+		Rests:  r.Site.Rests(),
 		Log:    r.Log,
 	})
 }

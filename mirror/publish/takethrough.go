@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// take gives a Draft the tree with the files that are right. links calls its argument for each document, as
+// Basis.Links does. ok is false when there is no tree, or none that can be used.
+func (t *Through) take(
+	now ledger.Settled, records ManyRecords, links func(f func(id uint32, targets []byte) error) error,
+) (tree *store.Tree, ok bool, err error) {
+	if t == nil || t.tree == nil {
+		return nil, false, nil
+	}
+	if err := t.lines.flush(); err != nil {
+		return nil, false, err
+	}
+	some, named := t.outlook.compare(now)
+	var wrong, doubtful []uint32
+	for id, f := range t.placed.all() {
+		s := now.State(id)
+		switch right := f.is&isVoid == 0 && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted[id]; {
+		case !right:
+			wrong = append(wrong, id)
+		case f.is&namesLiteral != 0 && len(named) > 0:
+			doubtful = append(doubtful, id)
+		}
+	}
+	naming, err := t.naming(doubtful, now, records, named)
+	wrong = append(wrong, naming...)
+	if (err == nil) && some {
+		retracted := make([]uint32, now.Len()) // a million links look at it
+		for id, when := range t.outlook.retracted {
+			retracted[id] = when
+		}
+		err = links(func(id uint32, targets []byte) error {
+			f := t.placed.of(id)
+			if f != nil && leadsToAny(targets, func(to uint32) bool {
+				return to < uint32(len(retracted)) && f.when < retracted[to]
+			}) {
+				wrong = append(wrong, id)
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = t.remove(wrong)
+	}
+	tree, t.tree = t.tree, nil
+	t.outlook = outlook{}
+	if err != nil {
+		return nil, false, errors.Join(err, tree.Close())
+	}
+	t.o.Log.Debug("written through", "wrong", len(wrong))
+	return tree, true, nil
+}
+
+// naming returns those documents that link to some URLs without numbers, by their hashes. Who reads one next
+// that cannot be read says what is wrong.
+func (t *Through) naming(
+	ids []uint32, now ledger.Settled, records ManyRecords, named map[uint64]bool,
+) (naming []uint32, err error) {
+	r := (&render.Renderer{Frames: t.o.Frames}).Splicer()
+	var urls []site.URL
+	for some := range slices.Chunk(ids, writtenChunk) {
+		urls = urls[:0]
+		for _, id := range some {
+			urls = append(urls, now.URL(id))
+		}
+		err = errors.Join(err, records.Some(urls, func(n int, rec *store.Resource) error {
+			found, err := r.Names(rec.At, func(u []byte) bool { return named[hashOf(u)] })
+			if found || (err != nil) {
+				naming = append(naming, some[n])
+			}
+			return nil
+		}))
+	}
+	return naming, err
+}
+
+// remove removes the files of documents. Those that have rests are stored as they came before that.
+func (t *Through) remove(wrong []uint32) error {
+	slices.Sort(wrong)
+	wrong = slices.Compact(wrong)
+	if t.rests != nil {
+		var places []store.Place
+		for _, id := range wrong {
+			f := t.placed.of(id)
+			if f.is&isVoid != 0 {
+				continue
+			}
+			l, err := t.lines.read(f.line)
+			if err != nil {
+				return err
+			}
+			places = append(places, l.at)
+		}
+		if err := t.o.Rests.Withdraw(places); err != nil {
+			return err
+		}
+	}
+	for _, id := range wrong {
+		f := t.placed.of(id)
+		if err := t.tree.Remove(t.outlook.path(f.file(id))); err != nil {
+			return err
+		}
+		f.is = 0
+	}
+	return nil
+}
+
+// leadsToAny reports whether a stored list of targets has a number of a kind.
+func leadsToAny(targets []byte, is func(id uint32) bool) (found bool) {
+	store.Targets(targets, func(to uint32) bool {
+		found = is(to &^ (store.Mention | store.Guess))
+		return !found
+	})
+	return found
+}
+
+// lineOf is what is kept of a file and of the document that it was made of, whose rest lies at a place.
+func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*writtenLine, error) {
+	l := &writtenLine{
+		at:    at,
+		body:  rec.Digest,
+		size:  f.Size,
+		mtime: render.ModTime(rec).Unix(),
+		edits: f.Edits,
+	}
+	_, err := hex.Decode(l.digest[:], []byte(f.SHA256))
+	if err == nil && len(f.Extra) > 0 {
+		l.extra, err = json.Marshal(f.Extra)
+	}
+	return l, err
+}
+
+// line completes the line of a document of which the file stands as it was written through; ok is false when
+// it does not, or is not what the record says by now.
+func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
+	if t == nil {
+		return false, nil
+	}
+	made := t.placed.of(rec.ID)
+	if made == nil {
+		return false, nil
+	}
+	l, err := t.lines.read(made.line)
+	if err != nil {
+		return false, err
+	}
+	if t.rests != nil {
+		ok = l.at == rec.At
+	} else {
+		ok = l.body == rec.Digest
+	}
+	if !ok || l.mtime != render.ModTime(rec).Unix() {
+		return false, nil
+	}
+	f.Size, f.SHA256, f.Edits = l.size, hex.EncodeToString(l.digest[:]), l.edits
+	if len(l.extra) > 0 {
+		err = json.Unmarshal(l.extra, &f.Extra)
+	}
+	return true, err
+}
+
+// always is later than any time of an outlook.
+const always = math.MaxUint32

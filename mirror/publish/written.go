@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// written is a document that was written through. The zero value is none.
+type written struct {
+	line uint32 // where that of its file is kept
+	when uint32 // see outlook.clock
+	path uint32 // as an outlook has it
+	is   writtenIs
+}
+
+type writtenIs uint8
+
+const (
+	isWritten    writtenIs = 1 << iota
+	isVoid                 // another body came since
+	namesLiteral           // it has only the URLs of some links
+	hasIdentity            // its path is that of its URL
+)
+
+// file is what the outlook said of the document when it was written.
+func (w *written) file(id uint32) foreseen {
+	return foreseen{
+		path:     w.path,
+		final:    id,
+		in:       true,
+		identity: w.is&hasIdentity != 0,
+	}
+}
+
+// writtenChunk is how many numbers have their memory together.
+const writtenChunk = 256
+
+// documents are those that were written through, by their numbers.
+type documents []*[writtenChunk]written
+
+// of returns a document; nil when it was not written through.
+func (d documents) of(id uint32) *written {
+	if i := id / writtenChunk; i < uint32(len(d)) && d[i] != nil {
+		if w := &d[i][id%writtenChunk]; w.is != 0 {
+			return w
+		}
+	}
+	return nil
+}
+
+func (d *documents) put(id uint32, w written) {
+	i := int(id / writtenChunk)
+	for len(*d) <= i {
+		*d = append(*d, nil)
+	}
+	if (*d)[i] == nil {
+		(*d)[i] = new([writtenChunk]written)
+	}
+	(*d)[i][id%writtenChunk] = w
+}
+
+// all returns the documents, by their numbers.
+func (d documents) all() iter.Seq2[uint32, *written] {
+	return func(yield func(uint32, *written) bool) {
+		for i := range d {
+			for k := range writtenChunk {
+				if id := uint32(i*writtenChunk + k); d.of(id) != nil && !yield(id, d.of(id)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// writtenLine is what is kept of a file that was written through.
+type writtenLine struct {
+	at     store.Place // of the rest of the document; none where it has no rest
+	body   [32]byte    // SHA-256 of the document
+	digest [32]byte    // SHA-256 of the file
+	size   int64       // of the file
+	mtime  int64       // Unix seconds
+	edits  []phm.Edit
+	extra  []byte // JSON of the other members of the line in the file table; empty for none
+}
+
+// writtenLines keeps lines in a file that nobody else sees: each is read once, and a large site has many.
+// They are added one at a time; after flush they are read, by several at once.
+type writtenLines struct {
+	file *os.File
+	b    []byte // what the file does not have yet
+	end  int64  // of the file
+}
+
+const (
+	lineHead  = 4 + 16 + 32 + 32 + 8 + 8 + 4 // length, fields, length of the edits
+	lineRoom  = 512                          // most lines are shorter
+	linesHeld = 64 << 10
+	mostLines = 1 << 31 // bytes
+)
+
+// full reports whether no more fit.
+func (l *writtenLines) full() bool { return l.end+int64(len(l.b)) > mostLines }
+
+// add adds a line, and returns where it is.
+func (l *writtenLines) add(w *writtenLine) (at uint32, err error) {
+	if len(l.b) >= linesHeld {
+		if err := l.flush(); err != nil {
+			return 0, err
+		}
+	}
+	from := len(l.b)
+	b := binary.BigEndian.AppendUint32(l.b, 0)
+	b = binary.BigEndian.AppendUint32(b, w.at.Pack)
+	b = binary.BigEndian.AppendUint64(b, uint64(w.at.Off))
+	b = binary.BigEndian.AppendUint32(b, w.at.Len)
+	b = append(append(b, w.body[:]...), w.digest[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(w.size))
+	b = binary.BigEndian.AppendUint64(b, uint64(w.mtime))
+	edits := len(b)
+	b = packEdits(binary.BigEndian.AppendUint32(b, 0), w.edits)
+	binary.BigEndian.PutUint32(b[edits:], uint32(len(b)-edits-4))
+	b = append(b, w.extra...)
+	binary.BigEndian.PutUint32(b[from:], uint32(len(b)-from))
+	l.b = b
+	return uint32(l.end) + uint32(from), nil
+}
+
+// flush writes what the file does not have yet.
+func (l *writtenLines) flush() error {
+	if len(l.b) == 0 {
+		return nil
+	}
+	if _, err := l.file.WriteAt(l.b, l.end); err != nil {
+		return &store.DiskError{Op: "keep lines of the file table", Err: err}
+	}
+	l.end += int64(len(l.b))
+	l.b = l.b[:0]
+	return nil
+}
+
+// read reads a line.
+func (l *writtenLines) read(at uint32) (*writtenLine, error) {
+	b := make([]byte, lineRoom)
+	n, err := l.file.ReadAt(b, int64(at))
+	if err != nil && (!errors.Is(err, io.EOF) || n < lineHead) {
+		return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+	}
+	if size := int(binary.BigEndian.Uint32(b)); size <= n {
+		b = b[:size]
+	} else {
+		b = make([]byte, size)
+		if _, err := l.file.ReadAt(b, int64(at)); err != nil {
+			return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+		}
+	}
+	w := &writtenLine{at: store.Place{
+		Pack: binary.BigEndian.Uint32(b[4:]),
+		Off:  int64(binary.BigEndian.Uint64(b[8:])),
+		Len:  binary.BigEndian.Uint32(b[16:]),
+	}}
+	b = b[20:]
+	b = b[copy(w.body[:], b):]
+	b = b[copy(w.digest[:], b):]
+	w.size, w.mtime = int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
+	edits := 20 + binary.BigEndian.Uint32(b[16:])
+	w.edits, w.extra = unpackEdits(b[20:edits]), b[edits:]
+	return w, nil
+}
+
+// close gives the room back.
+func (l *writtenLines) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// packEdits appends declared edits to b in few bytes: of each, the length of its kind, the kind, and its
+// place.
+func packEdits(b []byte, edits []phm.Edit) []byte {
+	for _, e := range edits {
+		b = append(append(b, byte(len(e.Kind))), e.Kind...)
+		b = binary.AppendUvarint(b, uint64(e.At))
+	}
+	return b
+}
+
+// unpackEdits returns what packEdits packed.
+func unpackEdits(b []byte) (edits []phm.Edit) {
+	for len(b) > 0 {
+		n := 1 + int(b[0])
+		at, size := binary.Uvarint(b[n:])
+		edits = append(edits, phm.Edit{Kind: string(b[1:n]), At: int64(at)})
+		b = b[n+size:]
+	}
+	return edits
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"reflect"
+	"testing"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// scratchFile is a file without a name.
+func scratchFile(t *testing.T) *os.File {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// Lines come back as they were added, whatever their lengths are.
+func TestWrittenLines(t *testing.T) {
+	l := writtenLines{file: scratchFile(t)}
+	var want []writtenLine
+	var at []uint32
+	for i := range 3000 {
+		w := writtenLine{
+			at:    store.Place{Pack: uint32(i), Off: int64(i) << 33, Len: uint32(i)},
+			size:  int64(i) << 40,
+			mtime: -int64(i),
+			extra: bytes.Repeat([]byte("x"), i%7*i%1000),
+		}
+		w.body[3], w.digest[31] = byte(i), byte(i+1)
+		for k := range i % mostWrittenEdits {
+			w.edits = append(w.edits, phm.Edit{Kind: "base"[:k%4+1], At: int64(k) << (k % 50)})
+		}
+		n, err := l.add(&w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, at = append(want, w), append(at, n)
+	}
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		got, err := l.read(at[i])
+		if err != nil || !bytes.Equal(got.extra, want[i].extra) {
+			t.Fatalf("%d: %v", i, err)
+		}
+		got.extra = want[i].extra // empty or nil
+		if !reflect.DeepEqual(*got, want[i]) {
+			t.Fatalf("%d: %+v, want %+v", i, *got, want[i])
+		}
+	}
+	if _, err := l.read(uint32(l.end)); err == nil {
+		t.Error("a line behind the end was read")
+	}
+	l.file.Close()
+	l.b = []byte("x")
+	if err := l.flush(); !errors.Is(err, fs.ErrClosed) {
+		t.Error(err)
+	}
+}
