@@ -28,7 +28,8 @@ for medium in tmpfs disk; do
   [ -n "$dir" ] || continue
   out=$dir/mirrord-table.$$
   mkdir "$out"
-  kind=$(findmnt -n -o FSTYPE -T "$out")
+  trap 'rm -rf "$out"' EXIT
+  kind=$(findmnt -n -o FSTYPE -T "$out" | tail -n 1) # of mounts over each other the last one
   media="$media; $medium: $kind"
   fresh=
   [ "$kind" = tmpfs ] || fresh=1
@@ -37,6 +38,7 @@ for medium in tmpfs disk; do
       "$lab/peers.sh" run "$corpus" plain full "$reps" fetch_write wget2_k mirrord mirrord_kept >&2
   done
   rm -rf "$out"
+  trap - EXIT
 done
 cat <<END
 $(date -u +%F), $(nproc) cores ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), Linux $(uname -r), $(go env GOVERSION), nginx $(nginx -v 2>&1 | sed 's|.*/||')
