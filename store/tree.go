@@ -92,6 +92,7 @@ type Tree struct {
 	Root *os.Root // of the tree that is built
 	Live *os.Root // of the published tree; nil when there is none
 
+	dir     *os.File // the tree, open since before the first file was made
 	changes touched
 }
 
@@ -117,7 +118,7 @@ func (s *Trees) Build(r TreeRules) (*Tree, error) {
 	}
 	if live != "" {
 		if t.Live, err = s.root.OpenRoot(treesFolder + "/" + live); err != nil {
-			return nil, errors.Join(diskErr("open current", err), t.Root.Close(), t.unlock())
+			return nil, errors.Join(diskErr("open current", err), t.Close())
 		}
 	}
 	return t, nil
@@ -150,13 +151,18 @@ func (t *Tree) open() (err error) {
 		return diskErr("make tree", err)
 	}
 	t.changes.note(".")
-	t.Root, err = t.s.root.OpenRoot(name)
-	return diskErr("open tree", err)
+	if t.Root, err = t.s.root.OpenRoot(name); err != nil {
+		return diskErr("open tree", err)
+	}
+	if t.dir, err = t.Root.Open("."); err != nil {
+		err = errors.Join(diskErr("open tree", err), t.Root.Close())
+	}
+	return err
 }
 
 // Empty removes everything from the tree that is built. No writer may be open.
 func (t *Tree) Empty() error {
-	err := t.Root.Close()
+	err := errors.Join(t.dir.Close(), t.Root.Close())
 	if err == nil {
 		err = t.s.root.RemoveAll(treesFolder + "/" + t.name)
 	}
@@ -168,7 +174,7 @@ func (t *Tree) Empty() error {
 
 // Close lets go of the trees without publishing.
 func (t *Tree) Close() error {
-	err := errors.Join(t.Root.Close(), t.unlock())
+	err := errors.Join(t.dir.Close(), t.Root.Close(), t.unlock())
 	if t.Live != nil {
 		err = errors.Join(err, t.Live.Close())
 	}

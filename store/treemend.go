@@ -131,7 +131,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 	}
 	tree, err := s.root.OpenRoot(treesFolder + "/" + live)
 	if err == nil {
-		err = errors.Join(changes.sync(tree), tree.Close())
+		err = errors.Join(changes.sync(tree, nil), tree.Close())
 	}
 	return diskErr("sync tree", err)
 }

@@ -53,18 +53,23 @@ func (c *touched) note(names ...string) {
 	}
 }
 
-// sync makes what was changed below a root survive loss of power.
-func (c *touched) sync(root *os.Root) error {
+// sync makes what was changed below a root survive loss of power. dir is that folder, opened before the first
+// change; nil when there was little time since. The kernel tells a loss to each file that was open then, but
+// to only one of those that are opened after it, which may be another program's.
+func (c *touched) sync(root *os.Root, dir *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.syncNames(root)
+	err := c.syncNames(root, dir)
 	if err == nil {
 		c.names, c.many = nil, false
 	}
 	return err
 }
 
-func (c *touched) syncNames(root *os.Root) error {
+func (c *touched) syncNames(root *os.Root, dir *os.File) error {
+	if c.many && dir != nil {
+		return syncFS(int(dir.Fd()))
+	}
 	if c.many {
 		f, err := root.Open(".")
 		if err != nil {
@@ -92,7 +97,7 @@ func (t *Tree) sync() error {
 	if t.s.volatile {
 		return nil
 	}
-	if err := t.changes.sync(t.Root); err != nil {
+	if err := t.changes.sync(t.Root, t.dir); err != nil {
 		return diskErr("sync tree", err)
 	}
 	for _, dir := range [...]string{treesFolder, versionsFolder, "."} {

@@ -26,7 +26,7 @@ func TestTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := c.sync(root); err != nil || len(c.names) > 0 { // what is gone again is in nobody's way
+	if err := c.sync(root, nil); err != nil || len(c.names) > 0 { // what is gone again is in nobody's way
 		t.Errorf("%q are left, %v", c.names, err)
 	}
 	for i := range manyTouched {
@@ -35,7 +35,7 @@ func TestTouched(t *testing.T) {
 	if !c.many || c.names != nil {
 		t.Errorf("%d names, many: %v", len(c.names), c.many)
 	}
-	if err := c.sync(root); err != nil || c.many {
+	if err := c.sync(root, nil); err != nil || c.many {
 		t.Errorf("many: %v, %v", c.many, err)
 	}
 }
