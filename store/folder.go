@@ -42,6 +42,7 @@ type folders struct {
 	root *os.Root
 	look bool // a missing folder is an error
 	most int  // so many are kept, with two descriptors each; 0: fewFolders
+	high int  // a higher descriptor says that the process has many; 0: none does
 	open map[string]*openFolder
 	uses uint64
 }
@@ -61,9 +62,14 @@ const (
 // folderShare is which part of the descriptors that the process may have a writer may take, about.
 const folderShare = 32
 
-// mostFolders is how many folders a writer keeps open.
-func mostFolders() int {
-	return min(max(maxDescriptors()/(2*folderShare), leastFolders), manyFolders)
+// writerFolders returns the folders of a writer.
+func writerFolders(root *os.Root) folders {
+	most := maxDescriptors()
+	return folders{
+		root: root,
+		most: min(max(most/(2*folderShare), leastFolders), manyFolders),
+		high: most / 2,
+	}
 }
 
 // of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
@@ -90,7 +96,10 @@ func (c *folders) of(p string) (*folder, string, error) {
 	if c.open == nil {
 		c.open = map[string]*openFolder{}
 	}
-	if len(c.open) >= cmp.Or(c.most, fewFolders) {
+	if c.high > 0 && f.fd > c.high { // the kernel gives the lowest that is free: other runs are at work too
+		c.most = max(len(c.open)/2, leastFolders)
+	}
+	for len(c.open) >= cmp.Or(c.most, fewFolders) {
 		c.drop()
 	}
 	c.open[dir] = &openFolder{f, c.uses}

@@ -105,3 +105,25 @@ func TestFoldersWithoutDescriptors(t *testing.T) {
 		}
 	}
 }
+
+// Where the process has many descriptors, a writer keeps few folders.
+func TestFoldersBesideMany(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	must(t, err)
+	defer root.Close()
+	open := func(high int) (kept int) {
+		c := folders{root: root, most: 1000, high: high}
+		defer c.close()
+		for i := range 60 {
+			_, _, err := c.of(fmt.Sprintf("d%d/f", i))
+			must(t, err)
+		}
+		return len(c.open)
+	}
+	last, err := root.Open(".")
+	must(t, err)
+	defer last.Close()
+	if few, many := open(int(last.Fd())+20), open(int(last.Fd())+1000); few > 20 || many != 60 {
+		t.Errorf("%d and %d folders stay open", few, many)
+	}
+}

@@ -24,7 +24,7 @@ type TreeWriter struct {
 func (t *Tree) Writer() *TreeWriter {
 	return &TreeWriter{
 		t:    t,
-		dst:  folders{root: t.Root, most: mostFolders()},
+		dst:  writerFolders(t.Root),
 		live: folders{root: t.Live},
 	}
 }
