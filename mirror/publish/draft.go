@@ -101,7 +101,7 @@ func Open(p *Plan, by Means) (*Draft, error) {
 func (d *Draft) takeThrough() (ok bool, err error) {
 	t := d.by.Through
 	if d.by.Through = nil; len(d.by.Renderer.Cures) > 0 {
-		return false, nil
+		return false, t.leave()
 	}
 	if d.tree, ok, err = t.take(d.plan.Table, d.by.Records, d.by.Links); ok {
 		d.by.Through = t

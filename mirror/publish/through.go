@@ -245,15 +245,24 @@ func (t *Through) Discard() (err error) {
 		return nil
 	}
 	t.Stop()
-	if t.rests != nil {
+	if err = t.leave(); t.rests != nil {
 		t.rests.Forget()
 		err = t.rests.Close()
-	} else if t.tree != nil {
-		err = t.tree.Empty()
 	}
 	if t.tree != nil {
 		err = errors.Join(err, t.tree.Close())
 	}
 	t.tree, t.rests, t.placed = nil, nil, nil
 	return errors.Join(err, t.lines.close())
+}
+
+// leave empties the tree, which no draft takes, and lets go of it: before another one is begun, which has the
+// same name. Documents that have rests are read by it still. A nil Through does nothing.
+func (t *Through) leave() error {
+	if t == nil || t.tree == nil || t.rests != nil {
+		return nil
+	}
+	err := errors.Join(t.tree.Empty(), t.tree.Close())
+	t.tree = nil
+	return err
 }
