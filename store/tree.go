@@ -145,19 +145,22 @@ func (s *Trees) Scratch() (*os.File, error) {
 	return f, diskErr("make a scratch file", err)
 }
 
-func (t *Tree) open() (err error) {
+func (t *Tree) open() error {
 	name := treesFolder + "/" + t.name
 	if err := t.s.root.MkdirAll(name, 0o755); err != nil {
 		return diskErr("make tree", err)
 	}
 	t.changes.note(".")
-	if t.Root, err = t.s.root.OpenRoot(name); err != nil {
+	root, err := t.s.root.OpenRoot(name)
+	if err != nil {
 		return diskErr("open tree", err)
 	}
-	if t.dir, err = t.Root.Open("."); err != nil {
-		err = errors.Join(diskErr("open tree", err), t.Root.Close())
+	dir, err := root.Open(".")
+	if err != nil {
+		return errors.Join(diskErr("open tree", err), root.Close())
 	}
-	return err
+	t.Root, t.dir = root, dir // not before: those that Empty has closed can be closed again
+	return nil
 }
 
 // Empty removes everything from the tree that is built. No writer may be open.
