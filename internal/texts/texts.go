@@ -5,15 +5,17 @@ package texts
 
 import "encoding/binary"
 
-// List keeps strings in little memory: each is what it does not share with the beginning of the one that was
-// added before it. The links of a page, and the URLs of a site in the order of their keys, have most of their
-// bytes in common with their neighbours. The first of each block is whole, so that reading one decodes at
-// most a block. The zero value is empty. It is safe for concurrent use as long as nobody adds.
+// List keeps strings in little memory: each is what it shares neither with the beginning of the one that was
+// added before it nor with the end of the first one of its block. The links of a page, and the URLs of a site
+// in the order of their keys, have most of their bytes in common with their neighbours. The first of each
+// block is whole, so that reading one decodes at most a block. The zero value is empty. It is safe for
+// concurrent use as long as nobody adds.
 type List struct {
 	chunks [][]byte // of textChunk bytes; no block goes over into another one
 	blocks []uint32 // where they begin: chunk << 16 | offset
 	in     uint32   // so many are in the last block
-	last   []byte
+	last   []byte   // without what it shares at its end
+	first  []byte   // of the last block
 }
 
 // Size is how many bytes of memory the list takes.
@@ -22,14 +24,13 @@ func (t *List) Size() int { return len(t.chunks)*textChunk + 4*cap(t.blocks) }
 const (
 	textChunk = 64 << 10
 	textBlock = 16
+	textEnd   = 7 // bytes at the end that are shared, at most: ".html" and the like
 )
 
 // Add keeps a copy of a text, which is shorter than a chunk, and returns its number, which is not 0.
 func (t *List) Add(b []byte) uint32 {
-	shared := 0
-	for shared < min(len(b), len(t.last)) && b[shared] == t.last[shared] {
-		shared++
-	}
+	ending := sharedEnd(t.first, b)
+	shared := sharedBeginning(t.last, b[:len(b)-ending])
 	const lengths = 2 * binary.MaxVarintLen16
 	last := len(t.chunks) - 1
 	whole := last < 0 || t.in == textBlock
@@ -42,14 +43,32 @@ func (t *List) Add(b []byte) uint32 {
 			last++
 		}
 		t.blocks = append(t.blocks, uint32(last)<<16|uint32(len(t.chunks[last])))
-		shared, t.in = 0, 0
+		shared, ending, t.in = 0, 0, 0
+		t.first = append(t.first[:0], b...)
 	}
+	own := b[shared : len(b)-ending]
 	c := binary.AppendUvarint(t.chunks[last], uint64(shared))
-	c = binary.AppendUvarint(c, uint64(len(b)-shared))
-	t.chunks[last] = append(c, b[shared:]...)
-	t.last = append(t.last[:0], b...)
+	c = binary.AppendUvarint(c, uint64(len(own)*(textEnd+1)+ending))
+	t.chunks[last] = append(c, own...)
+	t.last = append(t.last[:0], b[:len(b)-ending]...)
 	t.in++
 	return uint32(len(t.blocks)-1)*textBlock + t.in
+}
+
+// sharedBeginning is how many bytes two texts have in common from the first on.
+func sharedBeginning(a, b []byte) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// sharedEnd is how many of the last bytes two texts have in common, as far as that is used.
+func sharedEnd(a, b []byte) (n int) {
+	for n < min(len(a), len(b), textEnd) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
 }
 
 // Append appends a text to dst; that of number 0 is empty.
@@ -59,10 +78,11 @@ func (t *List) Append(dst []byte, number uint32) []byte {
 	}
 	number--
 	b, start := t.block(number/textBlock), len(dst)
+	first, ending := firstText(b), 0
 	for range number%textBlock + 1 {
-		dst, b = nextText(dst, start, b)
+		dst, ending, b = nextText(dst, start, b)
 	}
-	return dst
+	return append(dst, first[len(first)-ending:]...)
 }
 
 // block is where a block begins.
@@ -71,8 +91,15 @@ func (t *List) block(n uint32) []byte {
 	return t.chunks[at>>16][at&(textChunk-1):]
 }
 
-// nextText reads the text that b begins with. dst holds the one before it from start on.
-func nextText(dst []byte, start int, b []byte) (text, rest []byte) {
+// firstText is the first text of a block.
+func firstText(b []byte) []byte {
+	n, i := binary.Uvarint(b[1:]) // it shares nothing, which is one byte
+	return b[1+i:][:n/(textEnd+1)]
+}
+
+// nextText reads the text that b begins with, but for so many bytes at its end as it shares with the first
+// one of the block. dst holds the one before it from start on.
+func nextText(dst []byte, start int, b []byte) (text []byte, ending int, rest []byte) {
 	var shared, n int
 	if b[0]|b[1] < 0x80 { // both lengths are a byte
 		shared, n, b = int(b[0]), int(b[1]), b[2:]
@@ -81,13 +108,16 @@ func nextText(dst []byte, start int, b []byte) (text, rest []byte) {
 		y, j := binary.Uvarint(b[i:])
 		shared, n, b = int(x), int(y), b[i+j:]
 	}
-	return append(dst[:start+shared], b[:n]...), b[n:]
+	ending = n & textEnd
+	n /= textEnd + 1
+	return append(dst[:start+shared], b[:n]...), ending, b[n:]
 }
 
 // Reader reads texts. One that follows another in its block is decoded from there.
 type Reader struct {
 	last uint32 // number of the last text; 0: none
 	text []byte
+	own  int    // so much of text is not shared at its end
 	rest []byte // of its block
 }
 
@@ -96,11 +126,15 @@ func (r *Reader) Read(t *List, number uint32) []byte {
 	if number == 0 {
 		return nil
 	}
+	block := t.block((number - 1) / textBlock)
 	if r.last == 0 || number <= r.last || (number-1)/textBlock != (r.last-1)/textBlock {
-		r.last, r.rest = (number-1)/textBlock*textBlock, t.block((number-1)/textBlock)
+		r.last, r.rest = (number-1)/textBlock*textBlock, block
 	}
-	for ; r.last < number; r.last++ {
-		r.text, r.rest = nextText(r.text, 0, r.rest)
+	first, ending := firstText(block), 0
+	for r.text = r.text[:r.own]; r.last < number; r.last++ {
+		r.text, ending, r.rest = nextText(r.text, 0, r.rest)
 	}
+	r.own = len(r.text)
+	r.text = append(r.text, first[len(first)-ending:]...)
 	return r.text
 }
