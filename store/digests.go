@@ -279,6 +279,12 @@ func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 	return diskErr("close digests", old.Close())
 }
 
+// Scratch makes a file without a name on the disk of the digests. The caller closes it, and it is gone.
+func (d *Digests) Scratch() (*os.File, error) {
+	f, err := temporaryFile(d.site.dir, true)
+	return f, diskErr("make a scratch file", err)
+}
+
 // Close lets go of the file.
 func (d *Digests) Close() error {
 	if d.f == nil {

@@ -3,6 +3,7 @@
 package keep
 
 import (
+	"errors"
 	"sync"
 
 	"mirrord/mirror/ledger"
@@ -182,7 +183,14 @@ func (s *contentSeen) prepare() (err error) {
 			s.note(p.ID, n)
 		}
 	}
-	s.index = text.NewSeenPages(text.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: s.pages()})
+	if s.index, err = text.NewSeenPages(text.SeenOptions{
+		Digest:  s.digest,
+		Current: s.isCurrent,
+		Pages:   s.pages(),
+		Scratch: func() (text.SeenFile, error) { return s.kept.Scratch() },
+	}); err != nil {
+		return err
+	}
 	for n, p := range s.kept.All() {
 		if s.newest(p.ID) == n+1 {
 			if err := s.index.Add(n, &p.Digest, true); err != nil {
@@ -242,7 +250,11 @@ func (s *contentSeen) drop() {
 	if s.kept == nil {
 		return
 	}
-	if err := s.kept.Close(); err != nil {
+	err := s.kept.Close()
+	if s.index != nil {
+		err = errors.Join(err, s.index.Close())
+	}
+	if err != nil {
 		s.o.Log.Warn("digests of pages", "err", err)
 	}
 	s.kept, s.index, s.latest, s.past = nil, nil, nil, nil

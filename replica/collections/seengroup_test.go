@@ -18,9 +18,13 @@ func TestSeenAgainstGroup(t *testing.T) {
 	}
 	_, digests := digestsOf(c)
 	sets := grouped(t, digests, GroupOptions{Resemblance: 0.9}).Sets
-	s := text.NewSeenPages(text.SeenOptions{Digest: func(page uint32) (text.ContentDigest, error) {
+	s, err := text.NewSeenPages(text.SeenOptions{Digest: func(page uint32) (text.ContentDigest, error) {
 		return digests[page], nil
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	first, missed := map[uint32]bool{}, 0
 	for i, d := range digests {
 		k, ok, err := s.Like(&d)

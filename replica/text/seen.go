@@ -14,15 +14,16 @@ const seenBands = 4
 
 // SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly
 // ("content seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most
-// one page of each band, so nothing that a site does makes it slow. It takes 40 to 80 bytes a page; the
-// digests themselves lie wherever the caller keeps them. Not for concurrent use.
+// one page of each band, so nothing that a site does makes it slow. It takes 40 to 80 bytes a page, and 13 to
+// 27 of more pages than 150,000, when it is given a file; the digests themselves lie wherever the caller
+// keeps them. Not for concurrent use.
 type SeenPages struct {
 	o     SeenOptions
 	least int
-	pages []uint32 // that were added with a key, plus one; 0: free. A guess until the digest was looked at
-	parts []uint16 // of the keys, by the same place
-	full  int      // places in use
-	known uint32   // pages that were added have lower numbers
+	parts []uint16    // of the keys of pages that were added, by place; 0: free
+	pages seenNumbers // of those pages. A guess until the digest was looked at
+	full  int         // places in use
+	known uint32      // pages that were added have lower numbers
 }
 
 // SeenOptions say where digests lie and which pages are alike.
@@ -31,21 +32,24 @@ type SeenOptions struct {
 	Current     func(page uint32, of *ContentDigest) bool // says whether a page still counts; nil: all do
 	Pages       int                                       // how many to expect
 	Resemblance float64                                   // estimated, from which pages are alike; 0 means 0.9
+	Scratch     func() (SeenFile, error)                  // makes a file; nil: all lies in memory
 }
 
-// NewSeenPages returns an index without pages.
-func NewSeenPages(o SeenOptions) *SeenPages {
+// NewSeenPages returns an index without pages. The caller closes it.
+func NewSeenPages(o SeenOptions) (*SeenPages, error) {
 	if o.Resemblance <= 0 {
 		o.Resemblance = 0.9
 	}
-	s := &SeenPages{o: o, least: LeastEqual(o.Resemblance)}
+	s := &SeenPages{o: o, least: LeastEqual(o.Resemblance), pages: seenNumbers{open: o.Scratch}}
 	n := 1 << 10
 	for n*3 < o.Pages*(seenBands+1)*4 {
 		n *= 2
 	}
-	s.room(n)
-	return s
+	return s, s.room(n)
 }
+
+// Close lets go of the file.
+func (s *SeenPages) Close() error { return s.pages.close() }
 
 // Known is what a page was found to be like.
 type Known struct {
@@ -61,8 +65,15 @@ func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
 	}
 	best := s.least - 1
 	for i := range seenBands + 1 {
-		page, there := s.get(seenKey(d, i))
-		if !there || (ok && page == k.Page) {
+		at, _ := s.place(seenKey(d, i))
+		if s.parts[at] == 0 {
+			continue
+		}
+		page, err := s.pages.get(at)
+		if err != nil {
+			return Known{}, false, err
+		}
+		if ok && page == k.Page {
 			continue
 		}
 		other, err := s.o.Digest(page)
@@ -89,60 +100,64 @@ func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
 	if d.Words == 0 {
 		return nil
 	}
-	if (s.full+seenBands+1)*4 > len(s.pages)*3 {
+	if (s.full+seenBands+1)*4 > len(s.parts)*3 {
 		return s.grow()
 	}
-	s.put(page, d, like)
-	return nil
+	return s.put(page, d, like)
 }
 
 // grow makes the table twice as large and fills it from the digests: it keeps too little to move what it
 // has.
 func (s *SeenPages) grow() error {
-	s.room(2 * len(s.pages))
+	if err := s.room(2 * len(s.parts)); err != nil {
+		return err
+	}
 	for page := range s.known {
 		d, err := s.o.Digest(page)
 		if err != nil {
 			return err
 		}
-		if d.Words > 0 && (s.o.Current == nil || s.o.Current(page, &d)) {
-			s.put(page, &d, true)
+		if d.Words == 0 || (s.o.Current != nil && !s.o.Current(page, &d)) {
+			continue
+		}
+		if err := s.put(page, &d, true); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // room makes an empty table of n places.
-func (s *SeenPages) room(n int) {
-	s.pages, s.parts, s.full = nil, nil, 0 // gone before the new one comes
-	s.pages, s.parts = make([]uint32, n), make([]uint16, n)
+func (s *SeenPages) room(n int) error {
+	s.parts, s.full = nil, 0 // gone before the new one comes
+	s.parts = make([]uint16, n)
+	return s.pages.room(n)
 }
 
-func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) {
+func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) error {
 	for i := range seenBands + 1 {
-		key := seenKey(d, i)
-		at := s.place(key)
-		if s.pages[at] == 0 {
+		at, part := s.place(seenKey(d, i))
+		if s.parts[at] == 0 {
 			s.full++
 		} else if like {
 			continue
 		}
-		s.pages[at], s.parts[at] = page+1, uint16(key)
+		s.parts[at] = part
+		if err := s.pages.set(at, page); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (s *SeenPages) get(key uint64) (page uint32, ok bool) {
-	at := s.place(key)
-	return s.pages[at] - 1, s.pages[at] != 0
-}
-
-// place returns where a key is, or would be: in the place of another one where too many are near, as a site
-// can have it that knows what is done here.
-func (s *SeenPages) place(key uint64) int {
-	mask := len(s.pages) - 1
+// place returns where a key is, or would be, and what is kept of it: in the place of another one where too
+// many are near, as a site can have it that knows what is done here.
+func (s *SeenPages) place(key uint64) (at int, part uint16) {
+	mask := len(s.parts) - 1
+	part = max(1, uint16(key))
 	for i, n := int(key>>16)&mask, 0; ; i, n = (i+1)&mask, n+1 {
-		if s.pages[i] == 0 || s.parts[i] == uint16(key) || n == mostProbes {
-			return i
+		if s.parts[i] == 0 || s.parts[i] == part || n == mostProbes {
+			return i, part
 		}
 	}
 }

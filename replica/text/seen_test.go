@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +19,21 @@ import (
 type shelf []ContentDigest
 
 func (s *shelf) digest(page uint32) (ContentDigest, error) { return (*s)[page], nil }
+
+// seenPages returns an index, which is closed at the end of the test.
+func seenPages(t *testing.T, o SeenOptions) *SeenPages {
+	t.Helper()
+	s, err := NewSeenPages(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
 
 // ask looks a page up and adds it.
 func ask(t *testing.T, s *SeenPages, on *shelf, d ContentDigest) (Known, bool) {
@@ -43,7 +61,7 @@ func TestSeen(t *testing.T) {
 	near.Text, far.Text = 1, 2
 	got := ""
 	var on shelf
-	s := NewSeenPages(SeenOptions{Digest: on.digest})
+	s := seenPages(t, SeenOptions{Digest: on.digest})
 	for _, d := range []ContentDigest{some[0], some[1], {}, some[2], some[1], near, far, {}, near} {
 		k, ok := ask(t, s, &on, d)
 		got += fmt.Sprint(k.Page, k.Exact, ok, " ")
@@ -66,17 +84,17 @@ func TestSeen(t *testing.T) {
 func TestSeenGrows(t *testing.T) {
 	some := manyDigests(5000)
 	var on shelf
-	s := NewSeenPages(SeenOptions{Digest: on.digest})
+	s := seenPages(t, SeenOptions{Digest: on.digest})
 	for range 20_000 {
 		ask(t, s, &on, some[0])
 	}
-	if len(s.pages) != 1<<10 {
-		t.Errorf("%d slots for one page", len(s.pages))
+	if len(s.parts) != 1<<10 {
+		t.Errorf("%d slots for one page", len(s.parts))
 	}
 	for _, d := range some {
 		ask(t, s, &on, d)
 	}
-	if per := 6 * len(s.pages) / len(some); per > 80 {
+	if per := 6 * len(s.parts) / len(some); per > 80 {
 		t.Errorf("%d bytes a page", per)
 	}
 	for i, d := range some {
@@ -90,8 +108,8 @@ func TestSeenGrows(t *testing.T) {
 func TestSeenFlooded(t *testing.T) {
 	some := manyDigests(500)
 	var on shelf
-	s := NewSeenPages(SeenOptions{Digest: on.digest, Pages: 50_000})
-	home := func(key uint64) int { return int(key>>16) & (len(s.pages) - 1) }
+	s := seenPages(t, SeenOptions{Digest: on.digest, Pages: 50_000})
+	home := func(key uint64) int { return int(key>>16) & (len(s.parts) - 1) }
 	d, v := ContentDigest{Words: 10}, uint32(0)
 	for n := range 5000 {
 		d.Text = uint64(n)
@@ -103,7 +121,8 @@ func TestSeenFlooded(t *testing.T) {
 					break
 				}
 			}
-			if far := s.place(seenKey(&d, i)) - home(seenKey(&d, i)); far > mostProbes {
+			at, _ := s.place(seenKey(&d, i))
+			if far := at - home(seenKey(&d, i)); far > mostProbes {
 				t.Fatalf("page %d: a key lies %d places from where it belongs", n, far)
 			}
 		}
@@ -120,6 +139,76 @@ func TestSeenFlooded(t *testing.T) {
 	}
 	if missed > 0 {
 		t.Errorf("%d of %d pages are not known", missed, len(some))
+	}
+}
+
+// An index that grows into a file says what one in memory says, of pages that are new, known, and nearly
+// known.
+func TestSeenInFile(t *testing.T) {
+	const pages = 176_000 // more than have room in memory
+	r := rand.New(rand.NewPCG(1, 2))
+	var on shelf
+	files := 0
+	here := seenPages(t, SeenOptions{Digest: on.digest})
+	there := seenPages(t, SeenOptions{Digest: on.digest, Scratch: func() (SeenFile, error) {
+		files++
+		return os.Create(filepath.Join(t.TempDir(), "numbers"))
+	}})
+	known := 0
+	for i := range pages {
+		d := ContentDigest{Text: r.Uint64(), Words: 40}
+		if i%10 == 0 && i > 0 {
+			d = on[r.IntN(i)]
+			if i%20 == 0 {
+				d.Sketch[r.IntN(Bins)]++
+				d.Text++
+			}
+		} else {
+			for b := 0; b < Bins; b += 8 {
+				binary.LittleEndian.PutUint64(d.Sketch[b:], r.Uint64())
+			}
+		}
+		on = append(on, d)
+		k, ok, err := here.Like(&d)
+		k2, ok2, err2 := there.Like(&d)
+		if k != k2 || ok != ok2 || err != nil || err2 != nil {
+			t.Fatalf("page %d: %v %v %v in memory, %v %v %v in a file", i, k, ok, err, k2, ok2, err2)
+		}
+		if ok {
+			known++
+		}
+		if err := errors.Join(here.Add(uint32(i), &d, ok), there.Add(uint32(i), &d, ok)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files != 1 || there.pages.list != nil || known < pages/12 {
+		t.Errorf("%d files, %d numbers in memory, %d pages known", files, len(there.pages.list), known)
+	}
+}
+
+// brokenFile is a file on a disk that is full.
+type brokenFile struct{ *os.File }
+
+func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errFull }
+
+var errFull = errors.New("no space left on device")
+
+// Without room for its file an index says so.
+func TestSeenWithoutRoom(t *testing.T) {
+	some := manyDigests(1)
+	var on shelf
+	full := seenPages(t, SeenOptions{Digest: on.digest, Pages: 200_000, Scratch: func() (SeenFile, error) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "numbers"))
+		return brokenFile{f}, err
+	}})
+	if err := full.Add(0, &some[0], false); !errors.Is(err, errFull) {
+		t.Errorf("%v", err)
+	}
+	_, err := NewSeenPages(SeenOptions{Digest: on.digest, Pages: 200_000, Scratch: func() (SeenFile, error) {
+		return nil, errFull
+	}})
+	if !errors.Is(err, errFull) {
+		t.Errorf("%v", err)
 	}
 }
 
