@@ -3,7 +3,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -103,36 +102,47 @@ func isFew(c *Case, n, pages int) bool {
 // largestGroup returns the pages that came to look alike in this run, of the group that has most, unless they
 // are few, and how many pages the run looked at: published ones, if there are any.
 func largestGroup(c *Case) (pages int, group []*suspect, err error) {
-	sizes := map[groupKey]int{}
-	err = c.Records.Resources(func(rec *store.Resource) error {
-		if !isPage(rec) || isNewPage(rec, c) {
-			return nil
-		}
+	var sizes frequent
+	err = changedPages(c, func(rec *store.Resource, keys []groupKey) {
 		if (c.Live == nil) || (rec.Run == c.Run.Number) {
 			pages++
 		}
-		for _, k := range keysOf(rec, c) {
-			sizes[k]++
+		for _, k := range keys {
+			sizes.add(k)
 		}
-		return nil
 	})
-	var best groupKey
-	for k, n := range sizes {
-		more := cmp.Or(cmp.Compare(n, sizes[best]), cmp.Compare(best.shape, k.shape))
-		if cmp.Or(more, cmp.Compare(best.like, k.like)) > 0 {
-			best = k
-		}
-	}
-	if (err != nil) || (sizes[best] < shapeLeast) || isFew(c, sizes[best], pages) {
+	best, n := sizes.largest()
+	if (err != nil) || isFew(c, n+sizes.lost, pages) {
 		return pages, nil, err
 	}
-	err = c.Records.Resources(func(rec *store.Resource) error {
-		if isPage(rec) && !isNewPage(rec, c) && slices.Contains(keysOf(rec, c), best) {
+	if sizes.lost > 0 { // exactly, of those that can be the largest one
+		sizes = sizes.recount()
+		err = changedPages(c, func(_ *store.Resource, keys []groupKey) {
+			for _, k := range keys {
+				sizes.addKnown(k)
+			}
+		})
+		best, n = sizes.largest()
+	}
+	if (err != nil) || isFew(c, n, pages) {
+		return pages, nil, err
+	}
+	err = changedPages(c, func(rec *store.Resource, keys []groupKey) {
+		if slices.Contains(keys, best) {
 			group = append(group, suspectOf(rec))
+		}
+	})
+	return pages, group, err
+}
+
+// changedPages calls f with each page that can have become another one, and the groups that it came into.
+func changedPages(c *Case, f func(rec *store.Resource, keys []groupKey)) error {
+	return c.Records.Resources(func(rec *store.Resource) error {
+		if isPage(rec) && !isNewPage(rec, c) {
+			f(rec, keysOf(rec, c))
 		}
 		return nil
 	})
-	return pages, group, err
 }
 
 // isNewPage reports whether a page is not in the published version, and so cannot have become another one.
