@@ -204,10 +204,10 @@ func TestSeenWithoutRoom(t *testing.T) {
 	if err := full.Add(0, &some[0], false); !errors.Is(err, errFull) {
 		t.Errorf("%v", err)
 	}
-	_, err := NewSeenPages(SeenOptions{Digest: on.digest, Pages: 200_000, Scratch: func() (SeenFile, error) {
-		return nil, errFull
+	none, err := NewSeenPages(SeenOptions{Digest: on.digest, Pages: 200_000, Scratch: func() (SeenFile, error) {
+		return (*os.File)(nil), errFull // as of a function that returns a file
 	}})
-	if !errors.Is(err, errFull) {
+	if !errors.Is(err, errFull) || none.Close() != nil {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,13 +27,18 @@ type seenNumbers struct {
 }
 
 // room makes room for n of them. Those of before are void.
-func (s *seenNumbers) room(n int) (err error) {
-	switch s.list = nil; { // gone before the new ones come
-	case s.file != nil:
-	case s.open == nil || n <= seenInMemory:
+func (s *seenNumbers) room(n int) error {
+	if s.file != nil {
+		return nil
+	}
+	s.list = nil // gone before the new ones come
+	if s.open == nil || n <= seenInMemory {
 		s.list = make([]uint32, n)
-	default:
-		s.file, err = s.open()
+		return nil
+	}
+	f, err := s.open()
+	if err == nil {
+		s.file = f
 	}
 	return err
 }
