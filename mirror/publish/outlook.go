@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"math"
 	"path"
 	"strings"
 
@@ -17,24 +18,27 @@ import (
 	"mirrord/store"
 )
 
-// mostForeseen bounds the numbers of which an outlook says something, and the links to URLs without a number:
-// with what a Through keeps of a file in memory, it takes up to 150 bytes of each.
+// mostForeseen bounds what an outlook knows of numbers beyond that they have the paths that their names give
+// them, and the links to URLs without a number: up to 50 bytes of each.
 const mostForeseen = 1 << 17
 
 // outlook says of URLs what will most likely become of them, before they are answered: those that wait for
 // their answer will be pages, or what their names say. What it said of a number and turns out otherwise it
 // retracts; the clock tells which documents were written by what was said before that. It is that of a first
-// version, in which no URL has a mirror path yet. One goroutine uses it at a time.
+// version, in which no URL has a mirror path yet. It takes a byte of memory for each number, and four of most
+// that it retracts. One goroutine uses it at a time.
 type outlook struct {
 	table *ledger.Table
 	seeds []site.URL
 
 	layout    phm.Layout // once the first entry point is answered
 	clock     uint32     // grows with each retraction
-	numbers   []*[foreseenChunk]foreseen
+	sayings   byNumber[saying]
+	more      map[uint32]foreseen
+	most      int // of these, and of links to URLs without a number: mostForeseen
 	paths     texts.List
 	fragments map[uint32]string // see render.Names
-	retracted map[uint32]uint32 // when what was said of a number was found to be wrong, last
+	retracted byNumber[uint32]  // when what was said of a number was found to be wrong, last
 
 	// hashes of URLs that had no number when a document that links to them came
 	unnumbered hashset.Hashes
@@ -43,53 +47,106 @@ type outlook struct {
 	types map[string]string // of extensions, as likelyType has them
 }
 
+// saying is what an outlook says of one number, if that is simple: it leads nowhere else.
+type saying uint8
+
+const (
+	nothing saying = iota // was said
+	outside               // it is not in the mirror
+	asURL                 // its mirror path is that of its URL
+	asNamed               // or the one that its name gives it: see outlook.named
+	inMore                // see outlook.more
+)
+
 // foreseen is what an outlook says of one number.
 type foreseen struct {
-	path     uint32 // where it leads, if that is in the mirror: a number in paths, or 0 for the path of the URL
-	final    uint32 // see render.Names
-	when     uint32 // by the clock; 0: nothing was said
-	in       bool   // where it leads is in the mirror
-	identity bool   // see render.Names
+	path  uint32 // where it leads: a number in paths, or one of the following
+	final uint32 // see render.Names
+	when  uint32 // by the clock, if it leads elsewhere
 }
 
-const foreseenChunk = 1 << 10
+const (
+	pathOfURL = 0 // the path is that of the URL
+	pathNamed = math.MaxUint32 - iota
+	noPath    // where it leads is not in the mirror
+)
+
+// in says that where it leads is in the mirror.
+func (f foreseen) in() bool { return f.path != noPath }
+
+// identity is as in render.Names.
+func (f foreseen) identity() bool { return f.path == pathOfURL }
 
 func newOutlook(table *ledger.Table, seeds []site.URL) outlook {
 	return outlook{
 		table:     table,
 		seeds:     seeds,
 		clock:     1,
+		most:      mostForeseen,
+		more:      map[uint32]foreseen{},
 		fragments: map[uint32]string{},
-		retracted: map[uint32]uint32{},
 		numbered:  map[uint64]uint32{},
 		types:     map[string]string{},
 	}
 }
 
-// of returns what was said of a number for which there is room.
-func (o *outlook) of(id uint32) *foreseen { return &o.numbers[id/foreseenChunk][id%foreseenChunk] }
+// of returns what was said of a number; ok is false when that is nothing.
+func (o *outlook) of(id uint32) (f foreseen, ok bool) {
+	f.final = id
+	switch o.sayings.of(id) {
+	case nothing:
+		return f, false
+	case outside:
+		f.path = noPath
+	case asURL:
+		f.path = pathOfURL
+	case asNamed:
+		f.path = pathNamed
+	case inMore:
+		f = o.more[id]
+	}
+	return f, true
+}
+
+// put keeps what is said of a number; ok is false when there is no room for it, and nothing is said then.
+func (o *outlook) put(id uint32, f foreseen) (ok bool) {
+	s := inMore
+	switch {
+	case f.final != id:
+	case f.path == noPath:
+		s = outside
+	case f.path == pathOfURL:
+		s = asURL
+	case f.path == pathNamed:
+		s = asNamed
+	}
+	if o.sayings.of(id) == inMore {
+		delete(o.more, id)
+	}
+	if ok = s != inMore || len(o.more) < o.most; !ok {
+		s = nothing
+	} else if s == inMore {
+		o.more[id] = f
+	}
+	o.sayings.put(id, s)
+	return ok
+}
 
 // path returns the mirror path where a number leads.
 func (o *outlook) path(f foreseen) string {
-	if f.path == 0 && f.identity {
+	switch f.path {
+	case noPath:
+		return ""
+	case pathOfURL:
 		return o.table.URL(f.final).Path()[1:]
+	case pathNamed:
+		return o.named(o.table.URL(f.final))
 	}
 	return string(o.paths.Append(nil, f.path))
 }
 
-// has reports whether something was said of a number.
-func (o *outlook) has(id uint32) bool {
-	return id/foreseenChunk < uint32(len(o.numbers)) && o.of(id).when > 0
-}
-
-// all calls f with each number of which something was said.
-func (o *outlook) all(f func(id uint32, f *foreseen)) {
-	for id := range uint32(len(o.numbers)) * foreseenChunk {
-		if of := o.of(id); of.when > 0 {
-			f(id, of)
-		}
-	}
-}
+// named is the mirror path that the name of a URL gives it: while nothing else is known of it.
+func (o *outlook) named(u site.URL) string { return o.layout.Preferred(u, o.likelyType(u)) }
 
 // begin reports whether the layout of the tree is known. rec is the record of a document that has just come.
 func (o *outlook) begin(rec *store.Resource) bool {
@@ -113,109 +170,97 @@ func (o *outlook) begin(rec *store.Resource) bool {
 // self says what becomes of a document that has come and that the table does not know to be answered; ok is
 // false when it has no file of its own.
 func (o *outlook) self(rec *store.Resource) (f foreseen, ok bool) {
-	if !o.room(rec.ID) || !rec.InSet {
+	if !rec.InSet {
 		return f, false
 	}
-	f = o.restate(rec.ID, o.file(rec.ID, rec.URL, rec.MIME))
-	return f, f.final == rec.ID
+	f, ok = o.restate(o.file(rec.ID, rec.URL, rec.MIME))
+	return f, ok && f.final == rec.ID
 }
 
-// room makes room for a number, if there may be.
-func (o *outlook) room(id uint32) bool {
-	if id >= mostForeseen {
-		return false
+// restate says something of a number, and retracts what was said before if that was something else. ok is
+// false when there is no room for it.
+func (o *outlook) restate(v view) (f foreseen, ok bool) {
+	was, said := o.of(v.id)
+	f = foreseen{
+		path:  v.path,
+		final: v.final,
+		when:  o.clock,
 	}
-	for uint32(len(o.numbers)) <= id/foreseenChunk {
-		o.numbers = append(o.numbers, new([foreseenChunk]foreseen))
+	same := was.final == v.final && was.path == v.path
+	if v.text != "" {
+		if same = was.final == v.final && said && o.path(was) == v.text; same {
+			f.path = was.path
+		} else {
+			f.path = o.paths.Add([]byte(v.text))
+		}
 	}
-	return true
-}
-
-// restate says something of a number, and retracts what was said before if that was something else.
-func (o *outlook) restate(id uint32, v view) foreseen {
-	was := o.of(id)
-	same := was.in == v.in && was.final == v.final && was.identity == v.identity &&
-		(was.identity || o.path(*was) == v.path)
-	f := foreseen{
-		final:    v.final,
-		when:     o.clock,
-		in:       v.in,
-		identity: v.identity,
-	}
-	switch {
-	case v.identity || !v.in:
-	case same && was.when > 0:
-		f.path = was.path
-	default:
-		f.path = o.paths.Add([]byte(v.path))
-	}
-	if was.when > 0 && !same {
+	if said && !same {
 		o.clock++
-		o.retracted[id], f.when = o.clock, o.clock
+		f.when = o.clock
+		o.retracted.put(v.id, o.clock)
 	}
-	*was = f
-	return f
+	return f, o.put(v.id, f)
 }
 
 // came hears that the table has the answer of a URL.
 func (o *outlook) came(rec *store.Resource) {
-	if !o.has(rec.ID) {
+	o.lookAgain(rec.ID)
+	if twin := render.IndexTwin(rec.URL, rec.MIME); twin != "" {
+		if id, ok := o.table.Find([]byte(twin)); ok {
+			o.lookAgain(id)
+		}
+	}
+}
+
+// lookAgain says something of a number of which something was said, by what is known now.
+func (o *outlook) lookAgain(id uint32) {
+	if _, said := o.of(id); !said {
 		return
 	}
-	if v, ok := o.look(rec.ID); ok {
-		o.restate(rec.ID, v)
-	}
-	if twin := render.IndexTwin(rec.URL, rec.MIME); twin != "" {
-		if other, ok := o.table.Find([]byte(twin)); ok && o.has(other) {
-			if v, ok := o.look(other); ok {
-				o.restate(other, v)
-			}
-		}
+	if v, ok := o.look(id); ok {
+		o.restate(v)
 	}
 }
 
 // say says what becomes of a number.
 func (o *outlook) say(id uint32) (f foreseen, ok bool) {
-	if !o.room(id) {
-		return f, false
-	}
-	f = *o.of(id)
-	if f.when > 0 && (f.final == id || o.retracted[f.final] <= f.when) {
+	f, ok = o.of(id)
+	if ok && (f.final == id || o.retracted.of(f.final) <= f.when) {
 		return f, true
 	}
 	v, ok := o.look(id)
-	if ok {
-		f = o.restate(id, v)
+	if !ok {
+		return f, false
 	}
-	return f, ok
+	return o.restate(v)
 }
 
 // view is what an outlook comes to say of a number.
 type view struct {
-	path         string
-	final        uint32
-	in, identity bool
+	id, path, final uint32 // the last two are those of a foreseen
+	text            string // the path, where that has no number yet
 }
 
 // look finds out what most likely becomes of a number, by what is known now.
 func (o *outlook) look(id uint32) (v view, ok bool) {
 	final, s, known := o.table.Leads(id)
-	v.final = final
 	switch {
 	case known && !s.InSet(), !known && s.Guessed():
-		return v, true
+		return view{
+			id:    id,
+			path:  noPath,
+			final: final,
+		}, true
 	case final != id:
 		to, ok := o.say(final)
 		if fragment := o.table.Fragment(id); fragment != "" {
 			o.fragments[id] = fragment
 		}
-		v = view{
-			path:     o.path(to),
-			final:    to.final,
-			in:       to.in,
-			identity: to.identity,
-		}
-		return v, ok
+		return view{
+			id:    id,
+			path:  to.path,
+			final: to.final,
+		}, ok
 	}
 	u := o.table.URL(id)
 	mime := o.table.MIME(id)
@@ -229,9 +274,9 @@ func (o *outlook) look(id uint32) (v view, ok bool) {
 // path first. Whether they have the same bytes is known in the end.
 func (o *outlook) file(id uint32, u site.URL, mime string) view {
 	v := view{
-		path:  o.layout.Preferred(u, mime),
+		id:    id,
 		final: id,
-		in:    true,
+		text:  o.layout.Preferred(u, mime),
 	}
 	if twin := render.IndexTwin(u, mime); twin != "" {
 		if other, ok := o.table.Find([]byte(twin)); ok && other != id {
@@ -242,8 +287,12 @@ func (o *outlook) file(id uint32, u site.URL, mime string) view {
 			}
 		}
 	}
-	_, query := u.Query()
-	v.identity = (u.Path()[1:] == v.path) && !query
+	switch _, query := u.Query(); {
+	case !query && u.Path()[1:] == v.text:
+		v.path, v.text = pathOfURL, ""
+	case mime == o.likelyType(u) && v.final == id, v.text == o.named(u):
+		v.path, v.text = pathNamed, ""
+	}
 	return v
 }
 
@@ -274,18 +323,20 @@ const mostTypes = 256
 // worker may run.
 func (o *outlook) compare(t ledger.Settled) (some bool, links map[uint64]bool) {
 	links = map[uint64]bool{}
-	o.all(func(id uint32, f *foreseen) {
-		if !o.holds(id, f, t) {
-			o.retracted[id] = always
+	some = o.clock > 1
+	for id := range o.sayings.all() {
+		if f, _ := o.of(id); !o.holds(id, f, t) {
+			some = true
+			o.retracted.put(id, always)
 		}
-	})
-	o.all(func(id uint32, f *foreseen) {
-		if to := o.retracted[f.final]; f.final != id && to > f.when {
-			o.retracted[id] = max(o.retracted[id], to)
+	}
+	for id, f := range o.more {
+		if to := o.retracted.of(f.final); f.final != id && to > f.when {
+			o.retracted.put(id, max(o.retracted.of(id), to))
 		}
-	})
+	}
 	for h, id := range o.numbered {
-		if o.retracted[id] > 0 {
+		if o.retracted.of(id) > 0 {
 			links[h] = true
 		}
 	}
@@ -304,100 +355,22 @@ func (o *outlook) compare(t ledger.Settled) (some bool, links map[uint64]bool) {
 			}
 		}
 	}
-	return len(o.retracted) > 0, links
+	return some, links
 }
 
 // hashOf is the hash of a URL, which is not 0.
 func hashOf(u []byte) uint64 { return max(1, xxh3.Hash(u)) }
 
 // holds reports whether what was said of a number has come about.
-func (o *outlook) holds(id uint32, f *foreseen, t ledger.Settled) bool {
+func (o *outlook) holds(id uint32, f foreseen, t ledger.Settled) bool {
 	final, in := t.Final(id)
-	if !f.in || !in {
-		return f.in == in
+	if !f.in() || !in {
+		return f.in() == in
 	}
 	if (final != f.final) || final != id {
 		return (final == f.final) && t.Fragment(id) == o.fragments[id]
 	}
-	return (t.Identity(id) == f.identity) && (f.identity || t.Path(id) == o.path(*f))
-}
-
-// said is what an outlook says of the links of one document, by their places in its list: link i is number
-// 2i, and 2i+1 when it leads elsewhere by redirects.
-type said struct {
-	outlook *outlook // of which only the table is used beside take
-	of      []saidLink
-	paths   [2048]knownPath // of the last documents: most of what a page links to is on the page before
-}
-
-type knownPath struct {
-	final, number uint32 // as an outlook has them
-	identity      bool
-	path          string
-}
-
-type saidLink struct {
-	id, final      uint32
-	in, identity   bool
-	moved          bool // by redirects
-	path, fragment string
-}
-
-var _ render.Names = (*said)(nil)
-
-// take has an outlook say what becomes of links, and numbers them by their places. ok is false when it cannot
-// say something; literal says that a document has only the URL of some link.
-func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool) {
-	s.outlook, s.of = o, s.of[:0]
-	for i := range targets {
-		l := &targets[i]
-		id := l.ID
-		if l.Literal != nil {
-			literal = true
-			n, numbered, ok := o.find(l.Literal)
-			if !ok {
-				return literal, false
-			}
-			if !numbered {
-				s.of = append(s.of, saidLink{})
-				continue
-			}
-			id, l.Literal = n, nil
-		}
-		f, ok := o.say(id)
-		if !ok {
-			return literal, false
-		}
-		link := saidLink{
-			id:       id,
-			in:       f.in,
-			identity: f.identity,
-			final:    f.final,
-		}
-		if f.in && !f.identity {
-			link.path = s.path(o, f)
-		}
-		if f.final != id {
-			link.moved, link.fragment = true, o.fragments[id]
-		}
-		s.of = append(s.of, link)
-		l.ID = uint32(2 * i)
-	}
-	return literal, true
-}
-
-// path is outlook.path.
-func (s *said) path(o *outlook, f foreseen) string {
-	k := &s.paths[f.final%uint32(len(s.paths))]
-	if k.path == "" || k.final != f.final || k.number != f.path || k.identity != f.identity {
-		*k = knownPath{
-			final:    f.final,
-			number:   f.path,
-			identity: f.identity,
-			path:     o.path(f),
-		}
-	}
-	return k.path
+	return (t.Identity(id) == f.identity()) && (f.identity() || t.Path(id) == o.path(f))
 }
 
 // find returns the number of a URL that had none when the document came. numbered is false when it has none
@@ -410,7 +383,7 @@ func (o *outlook) find(u []byte) (id uint32, numbered, ok bool) {
 	if id, ok := o.numbered[h]; ok {
 		return id, true, true
 	}
-	if o.unnumbered.Len()+len(o.numbered) >= mostForeseen {
+	if o.unnumbered.Len()+len(o.numbered) >= o.most {
 		return 0, false, false
 	}
 	if id, ok := o.table.Find(u); ok {
@@ -419,37 +392,4 @@ func (o *outlook) find(u []byte) (id uint32, numbered, ok bool) {
 	}
 	o.unnumbered.Add(h)
 	return 0, false, true
-}
-
-// Find implements render.Names.
-func (s *said) Find([]byte) (uint32, bool) { return 0, false }
-
-// Final implements render.Names.
-func (s *said) Final(id uint32) (uint32, bool) {
-	l := &s.of[id/2]
-	if l.moved {
-		id |= 1
-	}
-	return id, l.in
-}
-
-// Fragment implements render.Names.
-func (s *said) Fragment(id uint32) string { return s.of[id/2].fragment }
-
-// Path implements render.Names. The table has a path that is that of a URL, so that nobody waits for the
-// outlook. Most links need none: they are right as they are.
-func (s *said) Path(id uint32) string {
-	l := &s.of[id/2]
-	if l.in && l.identity {
-		return s.path(s.outlook, foreseen{final: l.final, identity: true})
-	}
-	return l.path
-}
-
-// Identity implements render.Names.
-func (s *said) Identity(id uint32) bool { return s.of[id/2].identity }
-
-// AppendURL implements render.Names.
-func (s *said) AppendURL(dst []byte, id uint32) []byte {
-	return append(dst, s.outlook.table.URL(s.of[id/2].id).String()...)
 }

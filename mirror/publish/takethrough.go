@@ -31,25 +31,19 @@ func (t *Through) take(
 	var wrong, doubtful []uint32
 	for id, f := range t.placed.all() {
 		s := now.State(id)
-		switch right := f.is&isVoid == 0 && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted[id]; {
+		switch right := !f.is(isVoid) && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted.of(id); {
 		case !right:
 			wrong = append(wrong, id)
-		case f.is&namesLiteral != 0 && len(named) > 0:
+		case f.is(namesLiteral) && len(named) > 0:
 			doubtful = append(doubtful, id)
 		}
 	}
 	naming, err := t.naming(doubtful, now, records, named)
 	wrong = append(wrong, naming...)
 	if (err == nil) && some {
-		retracted := make([]uint32, now.Len()) // a million links look at it
-		for id, when := range t.outlook.retracted {
-			retracted[id] = when
-		}
 		err = links(func(id uint32, targets []byte) error {
 			f := t.placed.of(id)
-			if f != nil && leadsToAny(targets, func(to uint32) bool {
-				return to < uint32(len(retracted)) && f.when < retracted[to]
-			}) {
+			if f.some() && leadsToAny(targets, func(to uint32) bool { return f.when < t.outlook.retracted.of(to) }) {
 				wrong = append(wrong, id)
 			}
 			return nil
@@ -67,6 +61,9 @@ func (t *Through) take(
 	return tree, true, nil
 }
 
+// documentsRead is how many documents naming reads at a time.
+const documentsRead = 256
+
 // naming returns those documents that link to some URLs without numbers, by their hashes. Who reads one next
 // that cannot be read says what is wrong.
 func (t *Through) naming(
@@ -74,7 +71,7 @@ func (t *Through) naming(
 ) (naming []uint32, err error) {
 	r := (&render.Renderer{Frames: t.o.Frames}).Splicer()
 	var urls []site.URL
-	for some := range slices.Chunk(ids, writtenChunk) {
+	for some := range slices.Chunk(ids, documentsRead) {
 		urls = urls[:0]
 		for _, id := range some {
 			urls = append(urls, now.URL(id))
@@ -94,29 +91,28 @@ func (t *Through) naming(
 func (t *Through) remove(wrong []uint32) error {
 	slices.Sort(wrong)
 	wrong = slices.Compact(wrong)
-	if t.rests != nil {
-		var places []store.Place
-		for _, id := range wrong {
-			f := t.placed.of(id)
-			if f.is&isVoid != 0 {
-				continue
-			}
-			l, err := t.lines.read(f.line)
-			if err != nil {
-				return err
-			}
+	paths := make([]uint32, len(wrong))
+	var places []store.Place
+	for i, id := range wrong {
+		f := t.placed.of(id)
+		l, err := t.lines.read(f.line())
+		if err != nil {
+			return err
+		}
+		if paths[i] = l.path; (t.rests != nil) && !f.is(isVoid) {
 			places = append(places, l.at)
 		}
+	}
+	if t.rests != nil {
 		if err := t.o.Rests.Withdraw(places); err != nil {
 			return err
 		}
 	}
-	for _, id := range wrong {
-		f := t.placed.of(id)
-		if err := t.tree.Remove(t.outlook.path(f.file(id))); err != nil {
+	for i, id := range wrong {
+		if err := t.tree.Remove(t.outlook.path(foreseen{path: paths[i], final: id})); err != nil {
 			return err
 		}
-		f.is = 0
+		t.placed.put(id, written{})
 	}
 	return nil
 }
@@ -153,10 +149,10 @@ func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
 		return false, nil
 	}
 	made := t.placed.of(rec.ID)
-	if made == nil {
+	if !made.some() {
 		return false, nil
 	}
-	l, err := t.lines.read(made.line)
+	l, err := t.lines.read(made.line())
 	if err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"fmt"
 	"io/fs"
 	"testing"
 
@@ -42,5 +43,30 @@ func TestThroughBesideRepairs(t *testing.T) {
 		c.answer(found("b.html"), `b`)
 		c.named = 3
 		c.finish()
+	}
+}
+
+// Documents of large numbers are written through as others are, and what is said of numbers is bounded only
+// where it is not what their names say.
+func TestThroughOfManyNumbers(t *testing.T) {
+	for _, kind := range kinds {
+		c := newCame(t, kind.oneOff)
+		c.admit("")
+		c.answer(found(""), entryPage)
+		const last = 2*mostForeseen + 1
+		for i := range last {
+			c.admit(fmt.Sprintf("p/%d", i))
+		}
+		c.answer(gone(fmt.Sprintf("p/%d", last-2)), "")
+		c.answer(found(fmt.Sprintf("p/%d", last-1)), fmt.Sprintf(`<a href="%d">p</a> <a href="0">p</a>`, last-2))
+		c.answer(gone("p/0"), "")
+		c.admit("p/a")
+		c.answer(found("p/a"), fmt.Sprintf(`<a href="0">p</a> <a href="%d">p</a>`, last-1))
+		if n := len(c.through.outlook.more); n > 0 {
+			t.Errorf("%s: more than their names is said of %d numbers", kind.name, n)
+		}
+		if stay := c.finish(); stay != 2 {
+			t.Errorf("%s: %d files stay, want the first and the last", kind.name, stay)
+		}
 	}
 }

@@ -41,7 +41,7 @@ type Through struct {
 
 	mu      sync.Mutex // guards what follows
 	outlook outlook
-	placed  documents
+	placed  byNumber[written]
 	lines   writtenLines // of placed
 	writers []*ThroughWriter
 	ended   bool
@@ -88,8 +88,6 @@ type ThroughWriter struct {
 	rests  *store.FrameWriter
 	w      *store.TreeWriter
 	names  said
-
-	identity bool // the path of the document is its URL's
 }
 
 // Writer returns a new writer, which Stop closes.
@@ -137,11 +135,12 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 			w.t.room.Store(&room)
 		}
 	}()
-	f, made, err := w.foresee(rec, w.splice.Targets())
-	if (err != nil) || made == nil {
+	self, ok, err := w.foresee(rec, w.splice.Targets())
+	if !ok || (err != nil) {
 		return at, false, err
 	}
-	doc, err := w.splice.Fresh(rec, body, &f, w.identity)
+	f := phm.File{Path: self.path}
+	doc, err := w.splice.Fresh(rec, body, &f, self.identity)
 	if err != nil || len(f.Edits) > mostWrittenEdits {
 		return at, false, err
 	}
@@ -157,56 +156,68 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if err != nil {
 		return at, false, err
 	}
+	line.path = self.number
 	w.t.mu.Lock()
 	defer w.t.mu.Unlock()
-	if made.line, err = w.t.lines.add(line); err != nil {
+	l, err := w.t.lines.add(line)
+	if err != nil {
 		return at, false, err
 	}
-	w.t.placed.put(rec.ID, *made)
+	w.t.placed.put(rec.ID, newWritten(l, self.when, self.is))
 	return at, ok, nil
 }
 
-// foresee finds out which file a document gets, and where its links lead. made is nil when that cannot be
+// ownFile is the file that a document gets.
+type ownFile struct {
+	path     string
+	number   uint32 // of the path, as an outlook has it
+	identity bool   // the path is that of the URL
+	when, is uint32 // see written
+}
+
+// foresee finds out which file a document gets, and where its links lead. ok is false when that cannot be
 // said.
-func (w *ThroughWriter) foresee(rec *store.Resource, targets []render.StoredTarget) (
-	f phm.File, made *written, err error) {
+func (w *ThroughWriter) foresee(
+	rec *store.Resource, targets []render.StoredTarget,
+) (self ownFile, ok bool, err error) {
 	t := w.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.placed.of(rec.ID)
-	if was != nil {
-		was.is |= isVoid
+	if was.some() {
+		was.of |= isVoid
+		t.placed.put(rec.ID, was)
 	}
-	if t.ended || was != nil || t.rests.Size() > mostRests || t.lines.full() || !t.outlook.begin(rec) {
-		return f, nil, nil
+	if t.ended || was.some() || t.rests.Size() > mostRests || t.lines.full() || !t.outlook.begin(rec) {
+		return self, false, nil
 	}
-	self, ok := t.outlook.self(rec)
+	f, ok := t.outlook.self(rec)
 	if !ok {
-		return f, nil, nil
+		return self, false, nil
 	}
-	made = &written{path: self.path, is: isWritten}
 	literal, ok := w.names.take(&t.outlook, targets)
 	if !ok {
-		return f, nil, nil
+		return self, false, nil
 	}
-	made.when = t.outlook.clock // not before: what is stale is retracted and said again
-	if literal {
-		made.is |= namesLiteral
-	}
-	if self.identity {
-		made.is |= hasIdentity
-	}
-	w.identity = self.identity
 	if w.w == nil {
 		if err := t.begin(); err != nil {
-			return f, nil, err
+			return self, false, err
 		}
 		if t.ended {
-			return f, nil, nil
+			return self, false, nil
 		}
 		w.w = t.tree.Writer()
 	}
-	return phm.File{Path: t.outlook.path(self)}, made, nil
+	self = ownFile{
+		path:     t.outlook.path(f),
+		number:   f.path,
+		identity: f.identity(),
+		when:     t.outlook.clock, // not before: what is stale is retracted and said again
+	}
+	if literal {
+		self.is = namesLiteral
+	}
+	return self, true, nil
 }
 
 // mostWrittenEdits is how many declared edits a file has at most that is written through.
@@ -252,7 +263,7 @@ func (t *Through) Discard() (err error) {
 	if t.tree != nil {
 		err = errors.Join(err, t.tree.Close())
 	}
-	t.tree, t.rests, t.placed = nil, nil, nil
+	t.tree, t.rests, t.placed = nil, nil, byNumber[written]{}
 	return errors.Join(err, t.lines.close())
 }
 

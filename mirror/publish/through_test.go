@@ -434,6 +434,9 @@ func TestThroughRandom(t *testing.T) {
 	for seed := range uint64(120) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		c := newCame(t, seed%2 == 0)
+		if seed%3 == 0 {
+			c.through.outlook.most = rnd.IntN(4)
+		}
 		some := func() string { return names[rnd.IntN(len(names))] }
 		answer := func(name string) {
 			switch k := rnd.IntN(10); {

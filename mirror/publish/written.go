@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"iter"
 	"os"
 
 	"mirrord/phm"
@@ -15,74 +14,39 @@ import (
 
 // written is a document that was written through. The zero value is none.
 type written struct {
-	line uint32 // where that of its file is kept
+	of   uint32 // where the line of its file is, in units of lineUnit, and by the lower bits what it is
 	when uint32 // see outlook.clock
-	path uint32 // as an outlook has it
-	is   writtenIs
 }
-
-type writtenIs uint8
 
 const (
-	isWritten    writtenIs = 1 << iota
-	isVoid                 // another body came since
-	namesLiteral           // it has only the URLs of some links
-	hasIdentity            // its path is that of its URL
+	isWritten    = 1 << iota
+	isVoid       // another body came since
+	namesLiteral // it has only the URLs of some links
+
+	writtenBits = 3
 )
 
-// file is what the outlook said of the document when it was written.
-func (w *written) file(id uint32) foreseen {
-	return foreseen{
-		path:     w.path,
-		final:    id,
-		in:       true,
-		identity: w.is&hasIdentity != 0,
+// newWritten is a document of which the line is at a place.
+func newWritten(line int64, when, is uint32) written {
+	return written{
+		of:   uint32(line/lineUnit)<<writtenBits | is | isWritten,
+		when: when,
 	}
 }
 
-// writtenChunk is how many numbers have their memory together.
-const writtenChunk = 256
+// line is where the line of its file is kept.
+func (w written) line() int64 { return int64(w.of>>writtenBits) * lineUnit }
 
-// documents are those that were written through, by their numbers.
-type documents []*[writtenChunk]written
+// is reports whether it is something.
+func (w written) is(what uint32) bool { return w.of&what != 0 }
 
-// of returns a document; nil when it was not written through.
-func (d documents) of(id uint32) *written {
-	if i := id / writtenChunk; i < uint32(len(d)) && d[i] != nil {
-		if w := &d[i][id%writtenChunk]; w.is != 0 {
-			return w
-		}
-	}
-	return nil
-}
-
-func (d *documents) put(id uint32, w written) {
-	i := int(id / writtenChunk)
-	for len(*d) <= i {
-		*d = append(*d, nil)
-	}
-	if (*d)[i] == nil {
-		(*d)[i] = new([writtenChunk]written)
-	}
-	(*d)[i][id%writtenChunk] = w
-}
-
-// all returns the documents, by their numbers.
-func (d documents) all() iter.Seq2[uint32, *written] {
-	return func(yield func(uint32, *written) bool) {
-		for i := range d {
-			for k := range writtenChunk {
-				if id := uint32(i*writtenChunk + k); d.of(id) != nil && !yield(id, d.of(id)) {
-					return
-				}
-			}
-		}
-	}
-}
+// some reports whether there is such a document.
+func (w written) some() bool { return w.is(isWritten) }
 
 // writtenLine is what is kept of a file that was written through.
 type writtenLine struct {
 	at     store.Place // of the rest of the document; none where it has no rest
+	path   uint32      // of the file, as an outlook has it
 	body   [32]byte    // SHA-256 of the document
 	digest [32]byte    // SHA-256 of the file
 	size   int64       // of the file
@@ -100,8 +64,9 @@ type writtenLines struct {
 }
 
 const (
-	lineHead  = 4 + 16 + 32 + 32 + 8 + 8 + 4 // length, fields, length of the edits
-	lineRoom  = 512                          // most lines are shorter
+	lineHead  = 4 + 16 + 4 + 32 + 32 + 8 + 8 + 4 // length, fields, length of the edits
+	lineRoom  = 512                              // most lines are shorter
+	lineUnit  = 8                                // bytes: lines begin at its multiples
 	linesHeld = 64 << 10
 	mostLines = 1 << 31 // bytes
 )
@@ -110,7 +75,7 @@ const (
 func (l *writtenLines) full() bool { return l.end+int64(len(l.b)) > mostLines }
 
 // add adds a line, and returns where it is.
-func (l *writtenLines) add(w *writtenLine) (at uint32, err error) {
+func (l *writtenLines) add(w *writtenLine) (at int64, err error) {
 	if len(l.b) >= linesHeld {
 		if err := l.flush(); err != nil {
 			return 0, err
@@ -121,6 +86,7 @@ func (l *writtenLines) add(w *writtenLine) (at uint32, err error) {
 	b = binary.BigEndian.AppendUint32(b, w.at.Pack)
 	b = binary.BigEndian.AppendUint64(b, uint64(w.at.Off))
 	b = binary.BigEndian.AppendUint32(b, w.at.Len)
+	b = binary.BigEndian.AppendUint32(b, w.path)
 	b = append(append(b, w.body[:]...), w.digest[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(w.size))
 	b = binary.BigEndian.AppendUint64(b, uint64(w.mtime))
@@ -129,8 +95,11 @@ func (l *writtenLines) add(w *writtenLine) (at uint32, err error) {
 	binary.BigEndian.PutUint32(b[edits:], uint32(len(b)-edits-4))
 	b = append(b, w.extra...)
 	binary.BigEndian.PutUint32(b[from:], uint32(len(b)-from))
+	for len(b)%lineUnit > 0 {
+		b = append(b, 0)
+	}
 	l.b = b
-	return uint32(l.end) + uint32(from), nil
+	return l.end + int64(from), nil
 }
 
 // flush writes what the file does not have yet.
@@ -147,9 +116,9 @@ func (l *writtenLines) flush() error {
 }
 
 // read reads a line.
-func (l *writtenLines) read(at uint32) (*writtenLine, error) {
+func (l *writtenLines) read(at int64) (*writtenLine, error) {
 	b := make([]byte, lineRoom)
-	n, err := l.file.ReadAt(b, int64(at))
+	n, err := l.file.ReadAt(b, at)
 	if err != nil && (!errors.Is(err, io.EOF) || n < lineHead) {
 		return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
 	}
@@ -157,16 +126,19 @@ func (l *writtenLines) read(at uint32) (*writtenLine, error) {
 		b = b[:size]
 	} else {
 		b = make([]byte, size)
-		if _, err := l.file.ReadAt(b, int64(at)); err != nil {
+		if _, err := l.file.ReadAt(b, at); err != nil {
 			return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
 		}
 	}
-	w := &writtenLine{at: store.Place{
-		Pack: binary.BigEndian.Uint32(b[4:]),
-		Off:  int64(binary.BigEndian.Uint64(b[8:])),
-		Len:  binary.BigEndian.Uint32(b[16:]),
-	}}
-	b = b[20:]
+	w := &writtenLine{
+		at: store.Place{
+			Pack: binary.BigEndian.Uint32(b[4:]),
+			Off:  int64(binary.BigEndian.Uint64(b[8:])),
+			Len:  binary.BigEndian.Uint32(b[16:]),
+		},
+		path: binary.BigEndian.Uint32(b[20:]),
+	}
+	b = b[24:]
 	b = b[copy(w.body[:], b):]
 	b = b[copy(w.digest[:], b):]
 	w.size, w.mtime = int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))

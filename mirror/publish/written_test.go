@@ -31,10 +31,11 @@ func scratchFile(t *testing.T) *os.File {
 func TestWrittenLines(t *testing.T) {
 	l := writtenLines{file: scratchFile(t)}
 	var want []writtenLine
-	var at []uint32
+	var at []int64
 	for i := range 3000 {
 		w := writtenLine{
 			at:    store.Place{Pack: uint32(i), Off: int64(i) << 33, Len: uint32(i)},
+			path:  uint32(i) << 7,
 			size:  int64(i) << 40,
 			mtime: -int64(i),
 			extra: bytes.Repeat([]byte("x"), i%7*i%1000),
@@ -62,7 +63,7 @@ func TestWrittenLines(t *testing.T) {
 			t.Fatalf("%d: %+v, want %+v", i, *got, want[i])
 		}
 	}
-	if _, err := l.read(uint32(l.end)); err == nil {
+	if _, err := l.read(l.end); err == nil {
 		t.Error("a line behind the end was read")
 	}
 	l.file.Close()
