@@ -5,6 +5,7 @@ package relocate
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"strings"
 
 	"mirrord/site"
@@ -60,7 +61,8 @@ func manyControls(head []byte) bool {
 		const ones = 0x0101010101010101
 		for i+8 <= len(head) {
 			x := binary.LittleEndian.Uint64(head[i:])
-			if (x-' '*ones)&^x&(0x80*ones) != 0 { // some byte is below a space
+			if low := (x - ' '*ones) &^ x & (0x80 * ones); low != 0 { // the first of these bytes is below a space
+				i += bits.TrailingZeros64(low) / 8
 				break
 			}
 			i += 8

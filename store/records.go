@@ -47,11 +47,12 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 	return r, ok, err
 }
 
-// Some reads the records of some URLs in one transaction, which is faster than Get of each. f is
-// called for each that there is, with the number of its URL. It must not keep r.
+// Some reads the records of some URLs in one transaction, which is faster than Get of each, most of all where
+// the URLs are in the order of their keys. f is called for each that there is, with the number of its URL. It
+// must not keep r.
 func (s *Records) Some(urls []site.URL, f func(n int, r *Resource) error) error {
 	return s.db.View(func(tx *transaction) error {
-		b := tx.Bucket(bResources)
+		b := tx.Bucket(bResources).Cursor()
 		list, err := s.looks.folded(tx)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -363,6 +364,23 @@ func (c *bucketCursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
 
 // Seek moves to the first key that is not below one.
 func (c *bucketCursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.Seek(to)) }
+
+// Get is bucket.Get, and faster where a key follows the last one in the bucket. It does not go together with
+// the moves.
+func (c *bucketCursor) Get(key []byte) []byte {
+	if c.key != nil {
+		c.key, c.raw = c.c.Next()
+	}
+	if !bytes.Equal(c.key, key) {
+		c.b.t.looked(len(c.raw))
+		c.key, c.raw = c.c.Seek(key)
+	}
+	if !bytes.Equal(c.key, key) {
+		return nil
+	}
+	_, v := c.at(c.key, c.raw)
+	return v
+}
 
 // Delete removes the value where the cursor is.
 func (c *bucketCursor) Delete() error {

@@ -284,3 +284,41 @@ func unseal(t *testing.T, path string) {
 		})
 	})
 }
+
+// A cursor finds what a bucket has, in any order of keys.
+func TestCursorGet(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	defer closeTest(t, st, s)
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%03d", i) }
+	err := s.Records.db.Update(func(tx *transaction) error {
+		b := tx.Bucket(bMeta)
+		for i := range 300 {
+			if err := b.Put(key(2*i), key(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Records.db.View(func(tx *transaction) error {
+		b := tx.Bucket(bMeta)
+		for range 200 {
+			c := b.Cursor()
+			for at := rand.IntN(620); at < 620; at += rand.IntN(4) - 1 {
+				got, want := c.Get(key(max(at, 0))), b.Get(key(max(at, 0)))
+				if (got == nil) != (want == nil) || string(got) != string(want) {
+					t.Fatalf("%d: %q, want %q", at, got, want)
+				}
+			}
+		}
+		if c := b.Cursor(); c.Get([]byte("\xff\xff")) != nil || c.Get(key(4)) == nil {
+			t.Error("behind the last key, and before it")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -73,10 +73,10 @@ func (e *echoes) kindOf(p *ChainPage) *echo {
 		}
 		return nil
 	}
-	refs, deeper := p.refs()
-	if !deeper {
+	if !p.leadsDeeper() {
 		return nil
 	}
+	refs := p.refs()
 	if len(e.parents) < mostParents {
 		e.parents[p.ID] = refs
 	}
@@ -118,26 +118,37 @@ func (e *echoes) refuses(u site.URL, from uint32) bool {
 	return (k != nil) && k.cut && isBelow(u, k.dir)
 }
 
-// refs returns a hash of how the links of a page are spelled, without their queries, and whether one leads
-// below it.
-func (p *ChainPage) refs() (h uint64, deeper bool) {
-	var x xxh3.Hasher
+// leadsDeeper reports whether a link of a page leads below it.
+func (p *ChainPage) leadsDeeper() bool {
 	dir := []byte(dirOf(p.URL))
-	for i := range p.Links {
-		l := &p.Links[i]
-		if (l.URL == nil) || (l.Kind > relocate.Requisite) {
-			continue
+	for l := range p.links() {
+		if rest, below := bytes.CutPrefix(l.URL, dir); below && !l.Absolute && bytes.IndexByte(rest, '/') >= 0 {
+			return true
 		}
+	}
+	return false
+}
+
+// refs returns a hash of how the links of a page are spelled, without their queries.
+func (p *ChainPage) refs() uint64 {
+	var x xxh3.Hasher
+	for l := range p.links() {
 		ref, _, _ := bytes.Cut(l.Ref, []byte{'?'})
 		x.Write(ref)
 		x.Write([]byte{'\n'})
-		if deeper || l.Absolute {
-			continue
-		}
-		rest, below := bytes.CutPrefix(l.URL, dir)
-		deeper = below && bytes.IndexByte(rest, '/') >= 0
 	}
-	return x.Sum64(), deeper
+	return x.Sum64()
+}
+
+// links returns the links of a page that browsers follow or load.
+func (p *ChainPage) links() iter.Seq[*relocate.Link] {
+	return func(yield func(*relocate.Link) bool) {
+		for i := range p.Links {
+			if l := &p.Links[i]; (l.URL != nil) && (l.Kind <= relocate.Requisite) && !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // ownText is what a page says but for its address and for words with digits, such as the time.

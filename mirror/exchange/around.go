@@ -29,13 +29,13 @@ type encodings struct {
 
 // note remembers the encoding of a document that was read. A style sheet that names none passes on that of
 // what leads to it.
-func (e *encodings) note(id uint32, x *intake.Extract, around string) {
+func (e *encodings) note(id uint32, x *intake.Extract) {
 	if x.Doc == nil {
 		return
 	}
 	name := x.Doc.Charset
-	if (x.Doc.CharsetFrom == relocate.FromDefault) && around != "" {
-		name = around
+	if (x.Doc.CharsetFrom == relocate.FromDefault) && x.Around != "" {
+		name = x.Around
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,17 +54,9 @@ func (e *encodings) noted(id uint32) (name string, ok bool) {
 // mostAround is how many redirects and style sheets lead to one at most.
 const mostAround = 8
 
-// around returns the encoding of the document that first led to a style sheet or script of which the answer
-// named none; "" for anything else, and when it is not known.
-func (e *encodings) around(rec *store.Resource, body []byte) string {
-	if rec.Charset != "" {
-		return ""
-	}
-	switch relocate.Detect(rec.MIME, rec.URL, body[:min(len(body), 1024)]) {
-	case relocate.CSS, relocate.Script:
-	default:
-		return ""
-	}
+// around returns the encoding of the document that first led to a style sheet or script; "" when it is not
+// known.
+func (e *encodings) around(rec *store.Resource) string {
 	next := rec.Referrer
 	for hops := 0; (next > 0) && hops < mostAround; hops++ {
 		id := next - 1

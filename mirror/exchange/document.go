@@ -101,7 +101,7 @@ func (r *reading) toRead(rec *store.Resource, body []byte) *intake.Body {
 		URL:      rec.URL,
 		MIME:     rec.MIME,
 		Charset:  rec.Charset,
-		Around:   r.codings.around(rec, body),
+		Around:   func() string { return r.codings.around(rec) },
 		Data:     body,
 		Sitemap:  r.traits.Sitemap(rec.ID),
 		NoFollow: rec.NoFollow,
@@ -116,7 +116,7 @@ func (r *reading) document(
 	x := p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
 	now.Format = uint8(x.Format)
-	r.codings.note(now.ID, x, b.Around)
+	r.codings.note(now.ID, x)
 	if x.Format != relocate.Unknown {
 		return r.linkedDocument(now, old, b.Data, x, p, as)
 	}

@@ -49,11 +49,13 @@ func (r *reading) refuse(rec *store.Resource) func(mime string) string {
 // that of its answer or, where that says nothing, text/html for what browsers take for a page. A copy shows a
 // page only under a name that says so.
 func (r *reading) leftOutBody(rec *store.Resource, c *source.Received) (mime, why string) {
-	head := c.Body.Bytes()
-	if f := c.Body.File(); f != nil {
-		head = f.Head(1024)
+	if mime = c.MIME; intake.IsUnknownType(mime) {
+		head := c.Body.Bytes()
+		if f := c.Body.File(); f != nil {
+			head = f.Head(1024)
+		}
+		mime = intake.TypeOf(mime, relocate.Detect(mime, rec.URL, head))
 	}
-	mime = intake.TypeOf(c.MIME, relocate.Detect(c.MIME, rec.URL, head))
 	return mime, r.leftOut(rec, mime)
 }
 

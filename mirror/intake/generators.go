@@ -264,11 +264,17 @@ func isLean(l relocate.Link) bool { return bytes.HasSuffix(l.URL, []byte(".lean.
 // generator returns the begin of what names the generator of a page.
 func generator(page []byte) []byte {
 	page = page[:min(len(page), begins)]
-	_, made, ok := bytes.Cut(page, []byte(`name="generator"`))
-	if !ok { // some sites are minified
-		_, made, _ = bytes.Cut(page, []byte(`name=generator`))
+	for rest, ok := page, true; ; {
+		var before []byte
+		if before, rest, ok = bytes.Cut(rest, []byte("generator")); !ok {
+			return nil
+		}
+		// some sites are minified
+		made, quoted := bytes.CutPrefix(rest, []byte{'"'})
+		if bytes.HasSuffix(before, []byte(`name=`)) || (quoted && bytes.HasSuffix(before, []byte(`name="`))) {
+			return made[:min(len(made), 100)]
+		}
 	}
-	return made[:min(len(made), 100)]
 }
 
 // headBytes is how much of a page is looked at for what stands in its head.

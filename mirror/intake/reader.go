@@ -33,10 +33,12 @@ type Options struct {
 
 // Body is a body that came, with what is known of it before it is read.
 type Body struct {
-	URL      site.URL
-	MIME     string
-	Charset  string // of the header; "" for none
-	Around   string // encoding of the document that leads to a style sheet or script; "" when it is not known
+	URL     site.URL
+	MIME    string
+	Charset string // of the header; "" for none
+	// Around says the encoding of the document that leads to it, "" when that is not known. Only style sheets
+	// and scripts of which the header names none ask it; nil knows nothing.
+	Around   func() string
 	Data     []byte
 	Sitemap  bool              // robots.txt or an index names it as a sitemap
 	NoFollow bool              // the header forbids to follow its links
@@ -53,6 +55,7 @@ type Extract struct {
 	Sitemap    *relocate.SitemapList
 	Listing    *listing.Listing  // the directory listing that it is; nil for none
 	Shape      uint32            // of a page, see Shape
+	Around     string            // what Body.Around said
 	NoArchive  bool              // its metas forbid to keep it
 	NoFollow   bool              // its metas or the header forbid to follow its links
 	Candidates []admit.Candidate // what it leads to
@@ -97,6 +100,9 @@ func (rd *Reader) Read(b *Body) *Extract {
 		of:         x.of,
 	}
 	format := relocate.Detect(b.MIME, b.URL, b.Data[:min(len(b.Data), 1024)])
+	if (format == relocate.CSS || format == relocate.Script) && (b.Charset == "") && (b.Around != nil) {
+		x.Around = b.Around()
+	}
 	switch {
 	case b.Sitemap:
 		if rd.sitemap(b); (len(x.Sitemap.Entries) == 0) && rd.isOther(b, format) {
@@ -130,7 +136,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
 		HeaderCharset: b.Charset,
-		Around:        b.Around,
+		Around:        x.Around,
 		Refresh:       b.Refresh,
 		Format:        format,
 		NoScripts:     !rd.o.Scripts,
@@ -168,7 +174,7 @@ func (rd *Reader) script(b *Body) {
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
 		HeaderCharset: b.Charset,
-		Around:        b.Around,
+		Around:        rd.x.Around,
 		Format:        relocate.Script,
 		MaxLinks:      RelocatedLinks * rd.o.MaxLinks,
 	})

@@ -27,9 +27,13 @@ func (t *Through) take(
 	if err := t.lines.flush(); err != nil {
 		return nil, false, err
 	}
+	if t.taken, err = t.lines.documents(&t.placed); err != nil {
+		return nil, false, err
+	}
+	t.placed = byNumber[writtenIs]{}
 	some, named := t.outlook.compare(now)
 	var wrong, doubtful []uint32
-	for id, f := range t.placed.all() {
+	for id, f := range t.taken.all() {
 		s := now.State(id)
 		switch right := !f.is(isVoid) && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted.of(id); {
 		case !right:
@@ -42,7 +46,7 @@ func (t *Through) take(
 	wrong = append(wrong, naming...)
 	if (err == nil) && some {
 		err = links(func(id uint32, targets []byte) error {
-			f := t.placed.of(id)
+			f := t.taken.of(id)
 			if f.some() && leadsToAny(targets, func(to uint32) bool { return f.when < t.outlook.retracted.of(to) }) {
 				wrong = append(wrong, id)
 			}
@@ -94,7 +98,7 @@ func (t *Through) remove(wrong []uint32) error {
 	paths := make([]uint32, len(wrong))
 	var places []store.Place
 	for i, id := range wrong {
-		f := t.placed.of(id)
+		f := t.taken.of(id)
 		l, err := t.lines.read(f.line())
 		if err != nil {
 			return err
@@ -112,7 +116,7 @@ func (t *Through) remove(wrong []uint32) error {
 		if err := t.tree.Remove(t.outlook.path(foreseen{path: paths[i], final: id})); err != nil {
 			return err
 		}
-		t.placed.put(id, written{})
+		t.taken.put(id, written{})
 	}
 	return nil
 }
@@ -129,6 +133,7 @@ func leadsToAny(targets []byte, is func(id uint32) bool) (found bool) {
 // lineOf is what is kept of a file and of the document that it was made of, whose rest lies at a place.
 func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*writtenLine, error) {
 	l := &writtenLine{
+		id:    rec.ID,
 		at:    at,
 		body:  rec.Digest,
 		size:  f.Size,
@@ -148,7 +153,7 @@ func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
 	if t == nil {
 		return false, nil
 	}
-	made := t.placed.of(rec.ID)
+	made := t.taken.of(rec.ID)
 	if !made.some() {
 		return false, nil
 	}

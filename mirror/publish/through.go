@@ -41,9 +41,10 @@ type Through struct {
 
 	mu      sync.Mutex // guards what follows
 	outlook outlook
-	placed  byNumber[written]
+	placed  byNumber[writtenIs]
 	lines   writtenLines // of placed
 	writers []*ThroughWriter
+	taken   byNumber[written] // those of placed, once a Draft takes the tree
 	ended   bool
 	tree    *store.Tree         // nil until there is a file
 	rests   *store.ThroughRests // nil as well where documents have none
@@ -156,15 +157,11 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if err != nil {
 		return at, false, err
 	}
-	line.path = self.number
+	line.path, line.when = self.number, self.when
 	w.t.mu.Lock()
 	defer w.t.mu.Unlock()
-	l, err := w.t.lines.add(line)
-	if err != nil {
-		return at, false, err
-	}
-	w.t.placed.put(rec.ID, newWritten(l, self.when, self.is))
-	return at, ok, nil
+	w.t.placed.put(rec.ID, self.is)
+	return at, ok, w.t.lines.add(line)
 }
 
 // ownFile is the file that a document gets.
@@ -172,7 +169,8 @@ type ownFile struct {
 	path     string
 	number   uint32 // of the path, as an outlook has it
 	identity bool   // the path is that of the URL
-	when, is uint32 // see written
+	when     uint32 // see outlook.clock
+	is       writtenIs
 }
 
 // foresee finds out which file a document gets, and where its links lead. ok is false when that cannot be
@@ -184,11 +182,10 @@ func (w *ThroughWriter) foresee(
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.placed.of(rec.ID)
-	if was.some() {
-		was.of |= isVoid
-		t.placed.put(rec.ID, was)
+	if was != 0 {
+		t.placed.put(rec.ID, was|isVoid)
 	}
-	if t.ended || was.some() || t.rests.Size() > mostRests || t.lines.full() || !t.outlook.begin(rec) {
+	if t.ended || was != 0 || t.rests.Size() > mostRests || t.lines.full() || !t.outlook.begin(rec) {
 		return self, false, nil
 	}
 	f, ok := t.outlook.self(rec)
@@ -213,9 +210,10 @@ func (w *ThroughWriter) foresee(
 		number:   f.path,
 		identity: f.identity(),
 		when:     t.outlook.clock, // not before: what is stale is retracted and said again
+		is:       isWritten,
 	}
 	if literal {
-		self.is = namesLiteral
+		self.is |= namesLiteral
 	}
 	return self, true, nil
 }
@@ -263,7 +261,7 @@ func (t *Through) Discard() (err error) {
 	if t.tree != nil {
 		err = errors.Join(err, t.tree.Close())
 	}
-	t.tree, t.rests, t.placed = nil, nil, byNumber[written]{}
+	t.tree, t.rests, t.taken = nil, nil, byNumber[written]{}
 	return errors.Join(err, t.lines.close())
 }
 

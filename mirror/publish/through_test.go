@@ -142,9 +142,12 @@ func (c *came) store(rec *store.Resource, body string) (targets []uint32) {
 	return slices.Compact(targets)
 }
 
-// written returns how many files were written through.
+// written returns how many files were written through, and stay once a draft has taken the tree.
 func (c *came) written() (n int) {
 	for range c.through.placed.all() {
+		n++
+	}
+	for range c.through.taken.all() {
 		n++
 	}
 	return n

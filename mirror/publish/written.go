@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -12,39 +13,36 @@ import (
 	"mirrord/store"
 )
 
+// writtenIs is what a document is that came. The zero value is one that was not written through.
+type writtenIs uint8
+
+const (
+	isWritten    writtenIs = 1 << iota
+	isVoid                 // another body came since
+	namesLiteral           // it has only the URLs of some links
+
+	writtenBits = 3
+)
+
 // written is a document that was written through. The zero value is none.
 type written struct {
 	of   uint32 // where the line of its file is, in units of lineUnit, and by the lower bits what it is
 	when uint32 // see outlook.clock
 }
 
-const (
-	isWritten    = 1 << iota
-	isVoid       // another body came since
-	namesLiteral // it has only the URLs of some links
+// some reports whether there is such a document.
+func (w written) some() bool { return w.is(isWritten) }
 
-	writtenBits = 3
-)
-
-// newWritten is a document of which the line is at a place.
-func newWritten(line int64, when, is uint32) written {
-	return written{
-		of:   uint32(line/lineUnit)<<writtenBits | is | isWritten,
-		when: when,
-	}
-}
+// is reports whether it is something.
+func (w written) is(what writtenIs) bool { return writtenIs(w.of)&what != 0 }
 
 // line is where the line of its file is kept.
 func (w written) line() int64 { return int64(w.of>>writtenBits) * lineUnit }
 
-// is reports whether it is something.
-func (w written) is(what uint32) bool { return w.of&what != 0 }
-
-// some reports whether there is such a document.
-func (w written) some() bool { return w.is(isWritten) }
-
 // writtenLine is what is kept of a file that was written through.
 type writtenLine struct {
+	id     uint32      // of the document
+	when   uint32      // see outlook.clock
 	at     store.Place // of the rest of the document; none where it has no rest
 	path   uint32      // of the file, as an outlook has it
 	body   [32]byte    // SHA-256 of the document
@@ -64,9 +62,10 @@ type writtenLines struct {
 }
 
 const (
-	lineHead  = 4 + 16 + 4 + 32 + 32 + 8 + 8 + 4 // length, fields, length of the edits
-	lineRoom  = 512                              // most lines are shorter
-	lineUnit  = 8                                // bytes: lines begin at its multiples
+	lineBegin = 4 + 4 + 4                                // length, of the document
+	lineHead  = lineBegin + 16 + 4 + 32 + 32 + 8 + 8 + 4 // of the file, length of the edits
+	lineRoom  = 512                                      // most lines are shorter
+	lineUnit  = 8                                        // bytes: lines begin at its multiples
 	linesHeld = 64 << 10
 	mostLines = 1 << 31 // bytes
 )
@@ -74,15 +73,17 @@ const (
 // full reports whether no more fit.
 func (l *writtenLines) full() bool { return l.end+int64(len(l.b)) > mostLines }
 
-// add adds a line, and returns where it is.
-func (l *writtenLines) add(w *writtenLine) (at int64, err error) {
+// add adds a line.
+func (l *writtenLines) add(w *writtenLine) error {
 	if len(l.b) >= linesHeld {
 		if err := l.flush(); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	from := len(l.b)
 	b := binary.BigEndian.AppendUint32(l.b, 0)
+	b = binary.BigEndian.AppendUint32(b, w.id)
+	b = binary.BigEndian.AppendUint32(b, w.when)
 	b = binary.BigEndian.AppendUint32(b, w.at.Pack)
 	b = binary.BigEndian.AppendUint64(b, uint64(w.at.Off))
 	b = binary.BigEndian.AppendUint32(b, w.at.Len)
@@ -99,7 +100,7 @@ func (l *writtenLines) add(w *writtenLine) (at int64, err error) {
 		b = append(b, 0)
 	}
 	l.b = b
-	return l.end + int64(from), nil
+	return nil
 }
 
 // flush writes what the file does not have yet.
@@ -113,6 +114,29 @@ func (l *writtenLines) flush() error {
 	l.end += int64(len(l.b))
 	l.b = l.b[:0]
 	return nil
+}
+
+// documents returns the documents that have lines, by their numbers. is says what each is.
+func (l *writtenLines) documents(is *byNumber[writtenIs]) (all byNumber[written], err error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.end), linesHeld)
+	for at := int64(0); at < l.end; {
+		head, err := r.Peek(lineBegin)
+		if err != nil {
+			return all, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+		}
+		size := binary.BigEndian.Uint32(head)
+		id := binary.BigEndian.Uint32(head[4:])
+		all.put(id, written{
+			of:   uint32(at/lineUnit)<<writtenBits | uint32(is.of(id)),
+			when: binary.BigEndian.Uint32(head[8:]),
+		})
+		n, err := r.Discard((int(size) + lineUnit - 1) / lineUnit * lineUnit)
+		if err != nil {
+			return all, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+		}
+		at += int64(n)
+	}
+	return all, nil
 }
 
 // read reads a line.
@@ -131,14 +155,17 @@ func (l *writtenLines) read(at int64) (*writtenLine, error) {
 		}
 	}
 	w := &writtenLine{
-		at: store.Place{
-			Pack: binary.BigEndian.Uint32(b[4:]),
-			Off:  int64(binary.BigEndian.Uint64(b[8:])),
-			Len:  binary.BigEndian.Uint32(b[16:]),
-		},
-		path: binary.BigEndian.Uint32(b[20:]),
+		id:   binary.BigEndian.Uint32(b[4:]),
+		when: binary.BigEndian.Uint32(b[8:]),
 	}
-	b = b[24:]
+	b = b[lineBegin:]
+	w.at = store.Place{
+		Pack: binary.BigEndian.Uint32(b),
+		Off:  int64(binary.BigEndian.Uint64(b[4:])),
+		Len:  binary.BigEndian.Uint32(b[12:]),
+	}
+	w.path = binary.BigEndian.Uint32(b[16:])
+	b = b[20:]
 	b = b[copy(w.body[:], b):]
 	b = b[copy(w.digest[:], b):]
 	w.size, w.mtime = int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))

@@ -31,9 +31,11 @@ func scratchFile(t *testing.T) *os.File {
 func TestWrittenLines(t *testing.T) {
 	l := writtenLines{file: scratchFile(t)}
 	var want []writtenLine
-	var at []int64
+	var is byNumber[writtenIs]
 	for i := range 3000 {
 		w := writtenLine{
+			id:    uint32(2999-i) * 3,
+			when:  uint32(i) << 20,
 			at:    store.Place{Pack: uint32(i), Off: int64(i) << 33, Len: uint32(i)},
 			path:  uint32(i) << 7,
 			size:  int64(i) << 40,
@@ -44,17 +46,32 @@ func TestWrittenLines(t *testing.T) {
 		for k := range i % mostWrittenEdits {
 			w.edits = append(w.edits, phm.Edit{Kind: "base"[:k%4+1], At: int64(k) << (k % 50)})
 		}
-		n, err := l.add(&w)
-		if err != nil {
+		if err := l.add(&w); err != nil {
 			t.Fatal(err)
 		}
-		want, at = append(want, w), append(at, n)
+		is.put(w.id, isWritten|writtenIs(i%2)*isVoid)
+		want = append(want, w)
 	}
 	if err := l.flush(); err != nil {
 		t.Fatal(err)
 	}
+	all, err := l.documents(&is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range all.all() {
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d documents have lines, want %d", n, len(want))
+	}
 	for i := range want {
-		got, err := l.read(at[i])
+		d := all.of(want[i].id)
+		if !d.some() || d.is(isVoid) != (i%2 == 1) || d.when != want[i].when {
+			t.Errorf("%d: %+v", i, d)
+		}
+		got, err := l.read(d.line())
 		if err != nil || !bytes.Equal(got.extra, want[i].extra) {
 			t.Fatalf("%d: %v", i, err)
 		}
@@ -65,6 +82,12 @@ func TestWrittenLines(t *testing.T) {
 	}
 	if _, err := l.read(l.end); err == nil {
 		t.Error("a line behind the end was read")
+	}
+	if err := l.file.Truncate(l.end - 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.documents(&is); !errors.As(err, new(*store.DiskError)) {
+		t.Errorf("of a file that is cut off: %v", err)
 	}
 	l.file.Close()
 	l.b = []byte("x")
