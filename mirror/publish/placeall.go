@@ -16,7 +16,8 @@ import (
 
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after
 // the other but mostly are no neighbours by path; so the files of a window that are rendered are cut into
-// chunks in the order in which their URLs became known, and a chunk is placed in that of the packs.
+// chunks in the order in which their URLs became known, and a chunk is placed in that of the packs. Those
+// that stay, or were written through, are cut by their paths: so their records lie together.
 type window struct {
 	dropped []*phm.File // of the published version, up to the last of these files
 	tasks   []Placing
@@ -133,7 +134,7 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 					w.tasks[i].Old = nil
 				}
 			}
-			w.cut(d.plan)
+			w.cut(d)
 			if ids = ids[k:]; !yield(w) {
 				return
 			}
@@ -145,10 +146,10 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 }
 
 // cut makes the chunks of a window.
-func (w *window) cut(p *Plan) {
+func (w *window) cut(d *Draft) {
 	var stay, made []int
 	for i := range w.tasks {
-		if w.tasks[i].clean(p) {
+		if w.tasks[i].clean(d.plan) || d.by.Through.has(w.tasks[i].ID) {
 			stay = append(stay, i)
 		} else {
 			made = append(made, i)

@@ -45,7 +45,7 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 	for i, id := range d.plan.Files {
 		w.tasks[i].ID = id
 	}
-	w.cut(d.plan)
+	w.cut(d)
 	p := d.Placer()
 	defer p.Close()
 	for _, c := range w.chunks {

@@ -147,6 +147,10 @@ func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*wri
 	return l, err
 }
 
+// has reports whether the file of a document stands as it was written through, as far as is known without its
+// record. A nil Through has none.
+func (t *Through) has(id uint32) bool { return t != nil && t.taken.of(id).some() }
+
 // line completes the line of a document of which the file stands as it was written through; ok is false when
 // it does not, or is not what the record says by now.
 func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
