@@ -23,15 +23,21 @@ func Shape(d *relocate.Doc, body []byte) uint32 {
 	}
 	var h xxh3.Hasher
 	h.WriteString(d.Title)
+	var room [1 << 10]byte // a few links at a time
+	b := room[:0]
 	for i := range d.Links {
 		l := &d.Links[i]
 		if l.URL == nil || l.Kind == relocate.Reference || l.Kind == relocate.InScript {
 			continue
 		}
 		u, _, _ := bytes.Cut(l.URL, []byte{'?'})
-		h.Write(u)
-		h.Write([]byte{'\n'})
+		if len(b)+len(u) >= len(room) {
+			h.Write(b)
+			b = b[:0]
+		}
+		b = append(append(b, u...), '\n')
 	}
+	h.Write(b)
 	return max(uint32(h.Sum64()), 1)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"mirrord/internal/numbered"
 	"mirrord/mirror/ledger"
 	"mirrord/replica/text"
 	"mirrord/store"
@@ -21,10 +22,10 @@ type contentSeen struct {
 	ready  bool
 	kept   *store.Digests // nil: not ready, or it could not be read or written
 	index  *text.SeenPages
-	latest []uint32        // by the number of a URL: that of its newest digest, plus one
-	own    uint32          // digests with this number and higher are of this process
-	past   map[uint32]bool // digests of earlier runs that do not count any more
-	asking uint32          // the URL whose page is being looked up, plus one
+	latest numbered.Values[uint32] // by the number of a URL: that of its newest digest, plus one
+	own    uint32                  // digests with this number and higher are of this process
+	past   map[uint32]bool         // digests of earlier runs that do not count any more
+	asking uint32                  // the URL whose page is being looked up, plus one
 }
 
 // pageText is what a page was found to say.
@@ -203,27 +204,15 @@ func (s *contentSeen) prepare() (err error) {
 
 // pages is how many pages have a digest.
 func (s *contentSeen) pages() (n int) {
-	for _, at := range s.latest {
-		if at > 0 {
-			n++
-		}
+	for range s.latest.All() {
+		n++
 	}
 	return n
 }
 
-func (s *contentSeen) newest(id uint32) uint32 {
-	if int(id) >= len(s.latest) {
-		return 0
-	}
-	return s.latest[id]
-}
+func (s *contentSeen) newest(id uint32) uint32 { return s.latest.Of(id) }
 
-func (s *contentSeen) note(id, n uint32) {
-	if int(id) >= len(s.latest) {
-		s.latest = append(s.latest, make([]uint32, int(id)+1-len(s.latest))...)
-	}
-	s.latest[id] = n + 1
-}
+func (s *contentSeen) note(id, n uint32) { s.latest.Put(id, n+1) }
 
 // digest reads one digest; a damaged one has no words.
 func (s *contentSeen) digest(n uint32) (text.ContentDigest, error) {
@@ -257,7 +246,7 @@ func (s *contentSeen) drop() {
 	if err != nil {
 		s.o.Log.Warn("digests of pages", "err", err)
 	}
-	s.kept, s.index, s.latest, s.past = nil, nil, nil, nil
+	s.kept, s.index, s.latest, s.past = nil, nil, numbered.Values[uint32]{}, nil
 }
 
 // end lets go of the digests at the end of the retrieval. They are written again when most of them are of

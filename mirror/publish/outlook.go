@@ -10,6 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/internal/hashset"
+	"mirrord/internal/numbered"
 	"mirrord/internal/texts"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -33,12 +34,12 @@ type outlook struct {
 
 	layout    phm.Layout // once the first entry point is answered
 	clock     uint32     // grows with each retraction
-	sayings   byNumber[saying]
+	sayings   numbered.Values[saying]
 	more      map[uint32]foreseen
 	most      int // of these, and of links to URLs without a number: mostForeseen
 	paths     texts.List
-	fragments map[uint32]string // see render.Names
-	retracted byNumber[uint32]  // when what was said of a number was found to be wrong, last
+	fragments map[uint32]string       // see render.Names
+	retracted numbered.Values[uint32] // when what was said of a number was found to be wrong, last
 
 	// hashes of URLs that had no number when a document that links to them came
 	unnumbered hashset.Hashes
@@ -93,7 +94,7 @@ func newOutlook(table *ledger.Table, seeds []site.URL) outlook {
 // of returns what was said of a number; ok is false when that is nothing.
 func (o *outlook) of(id uint32) (f foreseen, ok bool) {
 	f.final = id
-	switch o.sayings.of(id) {
+	switch o.sayings.Of(id) {
 	case nothing:
 		return f, false
 	case outside:
@@ -120,7 +121,7 @@ func (o *outlook) put(id uint32, f foreseen) (ok bool) {
 	case f.path == pathNamed:
 		s = asNamed
 	}
-	if o.sayings.of(id) == inMore {
+	if o.sayings.Of(id) == inMore {
 		delete(o.more, id)
 	}
 	if ok = s != inMore || len(o.more) < o.most; !ok {
@@ -128,7 +129,7 @@ func (o *outlook) put(id uint32, f foreseen) (ok bool) {
 	} else if s == inMore {
 		o.more[id] = f
 	}
-	o.sayings.put(id, s)
+	o.sayings.Put(id, s)
 	return ok
 }
 
@@ -197,7 +198,7 @@ func (o *outlook) restate(v view) (f foreseen, ok bool) {
 	if said && !same {
 		o.clock++
 		f.when = o.clock
-		o.retracted.put(v.id, o.clock)
+		o.retracted.Put(v.id, o.clock)
 	}
 	return f, o.put(v.id, f)
 }
@@ -225,7 +226,7 @@ func (o *outlook) lookAgain(id uint32) {
 // say says what becomes of a number.
 func (o *outlook) say(id uint32) (f foreseen, ok bool) {
 	f, ok = o.of(id)
-	if ok && (f.final == id || o.retracted.of(f.final) <= f.when) {
+	if ok && (f.final == id || o.retracted.Of(f.final) <= f.when) {
 		return f, true
 	}
 	v, ok := o.look(id)
@@ -324,19 +325,19 @@ const mostTypes = 256
 func (o *outlook) compare(t ledger.Settled) (some bool, links map[uint64]bool) {
 	links = map[uint64]bool{}
 	some = o.clock > 1
-	for id := range o.sayings.all() {
+	for id := range o.sayings.All() {
 		if f, _ := o.of(id); !o.holds(id, f, t) {
 			some = true
-			o.retracted.put(id, always)
+			o.retracted.Put(id, always)
 		}
 	}
 	for id, f := range o.more {
-		if to := o.retracted.of(f.final); f.final != id && to > f.when {
-			o.retracted.put(id, max(o.retracted.of(id), to))
+		if to := o.retracted.Of(f.final); f.final != id && to > f.when {
+			o.retracted.Put(id, max(o.retracted.Of(id), to))
 		}
 	}
 	for h, id := range o.numbered {
-		if o.retracted.of(id) > 0 {
+		if o.retracted.Of(id) > 0 {
 			links[h] = true
 		}
 	}

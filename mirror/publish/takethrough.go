@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"mirrord/internal/numbered"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -30,12 +31,12 @@ func (t *Through) take(
 	if t.taken, err = t.lines.documents(&t.placed); err != nil {
 		return nil, false, err
 	}
-	t.placed = byNumber[writtenIs]{}
+	t.placed = numbered.Values[writtenIs]{}
 	some, named := t.outlook.compare(now)
 	var wrong, doubtful []uint32
-	for id, f := range t.taken.all() {
+	for id, f := range t.taken.All() {
 		s := now.State(id)
-		switch right := !f.is(isVoid) && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted.of(id); {
+		switch right := !f.is(isVoid) && s.InSet() && !s.Shares() && f.when >= t.outlook.retracted.Of(id); {
 		case !right:
 			wrong = append(wrong, id)
 		case f.is(namesLiteral) && len(named) > 0:
@@ -46,8 +47,8 @@ func (t *Through) take(
 	wrong = append(wrong, naming...)
 	if (err == nil) && some {
 		err = links(func(id uint32, targets []byte) error {
-			f := t.taken.of(id)
-			if f.some() && leadsToAny(targets, func(to uint32) bool { return f.when < t.outlook.retracted.of(to) }) {
+			f := t.taken.Of(id)
+			if f.some() && leadsToAny(targets, func(to uint32) bool { return f.when < t.outlook.retracted.Of(to) }) {
 				wrong = append(wrong, id)
 			}
 			return nil
@@ -98,7 +99,7 @@ func (t *Through) remove(wrong []uint32) error {
 	paths := make([]uint32, len(wrong))
 	var places []store.Place
 	for i, id := range wrong {
-		f := t.taken.of(id)
+		f := t.taken.Of(id)
 		l, err := t.lines.read(f.line())
 		if err != nil {
 			return err
@@ -116,7 +117,7 @@ func (t *Through) remove(wrong []uint32) error {
 		if err := t.tree.Remove(t.outlook.path(foreseen{path: paths[i], final: id})); err != nil {
 			return err
 		}
-		t.taken.put(id, written{})
+		t.taken.Put(id, written{})
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*wri
 
 // has reports whether the file of a document stands as it was written through, as far as is known without its
 // record. A nil Through has none.
-func (t *Through) has(id uint32) bool { return t != nil && t.taken.of(id).some() }
+func (t *Through) has(id uint32) bool { return t != nil && t.taken.Of(id).some() }
 
 // line completes the line of a document of which the file stands as it was written through; ok is false when
 // it does not, or is not what the record says by now.
@@ -157,7 +158,7 @@ func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
 	if t == nil {
 		return false, nil
 	}
-	made := t.taken.of(rec.ID)
+	made := t.taken.Of(rec.ID)
 	if !made.some() {
 		return false, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mirrord/internal/numbered"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -41,10 +42,10 @@ type Through struct {
 
 	mu      sync.Mutex // guards what follows
 	outlook outlook
-	placed  byNumber[writtenIs]
+	placed  numbered.Values[writtenIs]
 	lines   writtenLines // of placed
 	writers []*ThroughWriter
-	taken   byNumber[written] // those of placed, once a Draft takes the tree
+	taken   numbered.Values[written] // those of placed, once a Draft takes the tree
 	ended   bool
 	tree    *store.Tree         // nil until there is a file
 	rests   *store.ThroughRests // nil as well where documents have none
@@ -160,7 +161,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	line.path, line.when = self.number, self.when
 	w.t.mu.Lock()
 	defer w.t.mu.Unlock()
-	w.t.placed.put(rec.ID, self.is)
+	w.t.placed.Put(rec.ID, self.is)
 	return at, ok, w.t.lines.add(line)
 }
 
@@ -181,9 +182,9 @@ func (w *ThroughWriter) foresee(
 	t := w.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := t.placed.of(rec.ID)
+	was := t.placed.Of(rec.ID)
 	if was != 0 {
-		t.placed.put(rec.ID, was|isVoid)
+		t.placed.Put(rec.ID, was|isVoid)
 	}
 	if t.ended || was != 0 || t.rests.Size() > mostRests || t.lines.full() || !t.outlook.begin(rec) {
 		return self, false, nil
@@ -261,7 +262,7 @@ func (t *Through) Discard() (err error) {
 	if t.tree != nil {
 		err = errors.Join(err, t.tree.Close())
 	}
-	t.tree, t.rests, t.taken = nil, nil, byNumber[written]{}
+	t.tree, t.rests, t.taken = nil, nil, numbered.Values[written]{}
 	return errors.Join(err, t.lines.close())
 }
 

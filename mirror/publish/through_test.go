@@ -144,10 +144,10 @@ func (c *came) store(rec *store.Resource, body string) (targets []uint32) {
 
 // written returns how many files were written through, and stay once a draft has taken the tree.
 func (c *came) written() (n int) {
-	for range c.through.placed.all() {
+	for range c.through.placed.All() {
 		n++
 	}
-	for range c.through.taken.all() {
+	for range c.through.taken.All() {
 		n++
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"mirrord/internal/numbered"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -117,7 +118,7 @@ func (l *writtenLines) flush() error {
 }
 
 // documents returns the documents that have lines, by their numbers. is says what each is.
-func (l *writtenLines) documents(is *byNumber[writtenIs]) (all byNumber[written], err error) {
+func (l *writtenLines) documents(is *numbered.Values[writtenIs]) (all numbered.Values[written], err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.end), linesHeld)
 	for at := int64(0); at < l.end; {
 		head, err := r.Peek(lineBegin)
@@ -126,8 +127,8 @@ func (l *writtenLines) documents(is *byNumber[writtenIs]) (all byNumber[written]
 		}
 		size := binary.BigEndian.Uint32(head)
 		id := binary.BigEndian.Uint32(head[4:])
-		all.put(id, written{
-			of:   uint32(at/lineUnit)<<writtenBits | uint32(is.of(id)),
+		all.Put(id, written{
+			of:   uint32(at/lineUnit)<<writtenBits | uint32(is.Of(id)),
 			when: binary.BigEndian.Uint32(head[8:]),
 		})
 		n, err := r.Discard((int(size) + lineUnit - 1) / lineUnit * lineUnit)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"testing"
 
+	"mirrord/internal/numbered"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -31,7 +32,7 @@ func scratchFile(t *testing.T) *os.File {
 func TestWrittenLines(t *testing.T) {
 	l := writtenLines{file: scratchFile(t)}
 	var want []writtenLine
-	var is byNumber[writtenIs]
+	var is numbered.Values[writtenIs]
 	for i := range 3000 {
 		w := writtenLine{
 			id:    uint32(2999-i) * 3,
@@ -49,7 +50,7 @@ func TestWrittenLines(t *testing.T) {
 		if err := l.add(&w); err != nil {
 			t.Fatal(err)
 		}
-		is.put(w.id, isWritten|writtenIs(i%2)*isVoid)
+		is.Put(w.id, isWritten|writtenIs(i%2)*isVoid)
 		want = append(want, w)
 	}
 	if err := l.flush(); err != nil {
@@ -60,14 +61,14 @@ func TestWrittenLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for range all.all() {
+	for range all.All() {
 		n++
 	}
 	if n != len(want) {
 		t.Errorf("%d documents have lines, want %d", n, len(want))
 	}
 	for i := range want {
-		d := all.of(want[i].id)
+		d := all.Of(want[i].id)
 		if !d.some() || d.is(isVoid) != (i%2 == 1) || d.when != want[i].when {
 			t.Errorf("%d: %+v", i, d)
 		}
