@@ -110,13 +110,12 @@ func (t *transaction) dropPages() {
 	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
-// looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
-// maps 16 pages for each, or as many as lie in one folio, 50 on average with Linux 6.18, so that a few
-// thousand keys of any order would map all of a large database. Of a large value, each bytesPerLook count as
-// one.
+// looksPerDrop is after how many pages that were read they are given back: those of look-ups of single keys,
+// and what a cursor has passed. The kernel maps 16 pages for each, or as many as lie in one folio, 50 on
+// average with Linux 6.18, so that a few thousand keys of any order would map all of a large database.
 const (
-	looksPerDrop = 32
-	bytesPerLook = passedPerDrop / looksPerDrop
+	looksPerDrop = 16
+	bytesPerLook = 4 << 10
 )
 
 // looked counts a look-up of a single key, whose value has a size.
@@ -338,8 +337,9 @@ type bucketCursor struct {
 	passed   int    // bytes since the pages that were read were given back
 }
 
-// passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read.
-const passedPerDrop = 1 << 20
+// passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read. Keys
+// that follow one another may lie anywhere.
+const passedPerDrop = looksPerDrop * bytesPerLook
 
 func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v

@@ -48,8 +48,15 @@ func chunkFiles(window int) int { return min(max(window/(8*runtime.GOMAXPROCS(0)
 
 // windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
 // has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
-// 40 MB.
-func windowFiles(files int) int { return min(max(files/32, 8<<10), 32<<10) }
+// 40 MB. Where files were written through, few frames are unpacked at all.
+func (d *Draft) windowFiles() int {
+	if d.by.Through != nil {
+		return leastWindow
+	}
+	return min(max(len(d.plan.Files)/32, leastWindow), 4*leastWindow)
+}
+
+const leastWindow = 8 << 10
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
 // path order. live and old are the file tables of the published tree and of the draft's.
@@ -118,7 +125,7 @@ func (w *window) wait() (err error) {
 // windows cuts the files of the version into windows.
 func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 	return func(yield func(*window) bool) {
-		size := windowFiles(len(d.plan.Files))
+		size := d.windowFiles()
 		for ids := d.plan.Files; len(ids) > 0; {
 			k := min(size, len(ids))
 			w := &window{tasks: make([]Placing, k), files: make([]phm.File, k)}
