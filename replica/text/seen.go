@@ -14,8 +14,8 @@ const seenBands = 4
 
 // SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly
 // ("content seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most
-// one page of each band, so nothing that a site does makes it slow. It takes 40 to 80 bytes a page, and 13 to
-// 27 of more pages than 150,000, when it is given a file; the digests themselves lie wherever the caller
+// one page of each band, so nothing that a site does makes it slow. It takes 38 to 56 bytes a page, and 13 to
+// 19 of more pages than 150,000, when it is given a file; the digests themselves lie wherever the caller
 // keeps them. Not for concurrent use.
 type SeenPages struct {
 	o     SeenOptions
@@ -41,11 +41,7 @@ func NewSeenPages(o SeenOptions) (*SeenPages, error) {
 		o.Resemblance = 0.9
 	}
 	s := &SeenPages{o: o, least: LeastEqual(o.Resemblance), pages: seenNumbers{open: o.Scratch}}
-	n := 1 << 10
-	for n*3 < o.Pages*(seenBands+1)*4 {
-		n *= 2
-	}
-	return s, s.room(n)
+	return s, s.room(max(leastSeen, o.Pages*(seenBands+1)*7/5))
 }
 
 // Close lets go of the file.
@@ -100,16 +96,15 @@ func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
 	if d.Words == 0 {
 		return nil
 	}
-	if (s.full+seenBands+1)*4 > len(s.parts)*3 {
+	if (s.full+seenBands+1)*5 > len(s.parts)*4 {
 		return s.grow()
 	}
 	return s.put(page, d, like)
 }
 
-// grow makes the table twice as large and fills it from the digests: it keeps too little to move what it
-// has.
+// grow makes the table larger by half and fills it from the digests: it keeps too little to move what it has.
 func (s *SeenPages) grow() error {
-	if err := s.room(2 * len(s.parts)); err != nil {
+	if err := s.room(len(s.parts) + len(s.parts)/2); err != nil {
 		return err
 	}
 	for page := range s.known {
@@ -153,18 +148,29 @@ func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) error {
 // place returns where a key is, or would be, and what is kept of it: in the place of another one where too
 // many are near, as a site can have it that knows what is done here.
 func (s *SeenPages) place(key uint64) (at int, part uint16) {
-	mask := len(s.parts) - 1
+	i := s.home(key)
 	part = max(1, uint16(key))
-	for i, n := int(key>>16)&mask, 0; ; i, n = (i+1)&mask, n+1 {
-		if s.parts[i] == 0 || s.parts[i] == part || n == mostProbes {
-			return i, part
+	for range mostProbes {
+		if s.parts[i] == 0 || s.parts[i] == part {
+			break
+		}
+		if i++; i == len(s.parts) {
+			i = 0
 		}
 	}
+	return i, part
 }
 
-// mostProbes is how many places are looked at for a key: more than ever are when keys are as chance has them
-// and three quarters of a table of 2^27 places are in use.
+// home is where a key belongs: as far in the table as some of its bits are in all numbers, so that the table
+// has any size.
+func (s *SeenPages) home(key uint64) int { return int(uint64(uint32(key>>16)) * uint64(len(s.parts)) >> 32) }
+
+// mostProbes is how many places are passed for a key: more than ever are when keys are as chance has them and
+// four fifths of a table of 2^27 places are in use.
 const mostProbes = 1 << 10
+
+// leastSeen is how many places a table has at least.
+const leastSeen = 1 << 10
 
 // seenKey is the key of a digest in band i, or, for the last one, of its words.
 func seenKey(d *ContentDigest, i int) uint64 {
