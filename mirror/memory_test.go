@@ -64,6 +64,34 @@ func rss(tb testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// programRSS is how much of that are pages of the program's file, which come and go whatever it does: see
+// package collector.
+func programRSS(tb testing.TB) (size int64) {
+	exe, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	of := false
+	for line := range strings.Lines(string(data)) {
+		name, rest, is := strings.Cut(line, ":")
+		switch fields := strings.Fields(rest); {
+		case strings.Contains(name, "-"): // an address, or two
+			of = strings.HasSuffix(strings.TrimSpace(line), exe)
+		case is && of && name == "Rss":
+			kb, err := strconv.ParseInt(fields[0], 10, 64)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			size += kb << 10
+		}
+	}
+	return size
+}
+
 // treeRun makes a run over a site of n pages.
 func treeRun(tb testing.TB, dir string, n int, o store.Options, change func(*mirror.Options)) {
 	tb.Helper()

@@ -111,8 +111,10 @@ var scaleLines = map[int]map[string]scaleLine{
 func scaleStep(t *testing.T, dir string, n, pageSize int, name string, step func()) {
 	t.Helper()
 	debug.FreeOSMemory()
-	base := rss(t)
-	most := base
+	own := func(all int64) int64 { return all - programRSS(t) }
+	most := rss(t)
+	base := own(most)
+	mostOwn := base
 	stop := make(chan struct{})
 	var sampler sync.WaitGroup
 	sampler.Go(func() {
@@ -123,7 +125,10 @@ func scaleStep(t *testing.T, dir string, n, pageSize int, name string, step func
 			case <-stop:
 				return
 			case <-tick.C:
-				most = max(most, rss(t))
+				all := rss(t)
+				if most = max(most, all); all > mostOwn {
+					mostOwn = max(mostOwn, own(all))
+				}
 			}
 		}
 	})
@@ -142,7 +147,7 @@ func scaleStep(t *testing.T, dir string, n, pageSize int, name string, step func
 	if fi, err := os.Stat(filepath.Join(dir, "sites", "tree", "site.db")); err == nil {
 		size = fi.Size()
 	}
-	megabytes, perURL := float64(now-wrote)/1e6, (most-base)/int64(n)
+	megabytes, perURL := float64(now-wrote)/1e6, (mostOwn-base)/int64(n)
 	fmt.Printf("| %s | %.0f s | %.0f s | %.1f MB | %d MB | %d | %d MB |\n", name, took.Seconds(), cpu.Seconds(),
 		megabytes, most>>20, perURL, size>>20)
 	line, is := scaleLines[n][name]

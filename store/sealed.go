@@ -372,14 +372,17 @@ func (c *bucketCursor) Get(key []byte) []byte {
 		c.key, c.raw = c.c.Next()
 	}
 	if !bytes.Equal(c.key, key) {
-		c.b.t.looked(len(c.raw))
+		c.b.t.looked(0)
 		c.key, c.raw = c.c.Seek(key)
 	}
 	if !bytes.Equal(c.key, key) {
 		return nil
 	}
-	_, v := c.at(c.key, c.raw)
-	return v
+	if c.passed += len(c.key) + len(c.raw); c.passed >= bytesPerLook { // it is on another page
+		c.b.t.looked(c.passed - bytesPerLook)
+		c.passed = 0
+	}
+	return c.b.opened(c.key, c.raw)
 }
 
 // Delete removes the value where the cursor is.
