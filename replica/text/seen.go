@@ -163,7 +163,9 @@ func (s *SeenPages) place(key uint64) (at int, part uint16) {
 
 // home is where a key belongs: as far in the table as some of its bits are in all numbers, so that the table
 // has any size.
-func (s *SeenPages) home(key uint64) int { return int(uint64(uint32(key>>16)) * uint64(len(s.parts)) >> 32) }
+func (s *SeenPages) home(key uint64) int {
+	return int(uint64(uint32(key>>16)) * uint64(len(s.parts)) >> 32)
+}
 
 // mostProbes is how many places are passed for a key: more than ever are when keys are as chance has them and
 // four fifths of a table of 2^27 places are in use.
