@@ -262,7 +262,8 @@ func (t *Through) Discard() (err error) {
 	if t.tree != nil {
 		err = errors.Join(err, t.tree.Close())
 	}
-	t.tree, t.rests, t.taken = nil, nil, numbered.Values[written]{}
+	t.tree, t.rests = nil, nil
+	t.placed, t.taken = numbered.Values[writtenIs]{}, numbered.Values[written]{}
 	return errors.Join(err, t.lines.close())
 }
 
