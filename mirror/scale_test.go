@@ -111,24 +111,25 @@ var scaleLines = map[int]map[string]scaleLine{
 func scaleStep(t *testing.T, dir string, n, pageSize int, name string, step func()) {
 	t.Helper()
 	debug.FreeOSMemory()
-	own := func(all int64) int64 { return all - programRSS(t) }
-	most := rss(t)
-	base := own(most)
+	most, program := rss(t), programRSS(t)
+	base := most - program
 	mostOwn := base
 	stop := make(chan struct{})
 	var sampler sync.WaitGroup
 	sampler.Go(func() {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for {
+		for ticks := 0; ; ticks++ {
 			select {
 			case <-stop:
 				return
 			case <-tick.C:
 				all := rss(t)
-				if most = max(most, all); all > mostOwn {
-					mostOwn = max(mostOwn, own(all))
+				most = max(most, all)
+				if all-program > mostOwn || ticks%50 == 0 { // to ask each time takes a twentieth of the run
+					program = programRSS(t)
 				}
+				mostOwn = max(mostOwn, all-program)
 			}
 		}
 	})

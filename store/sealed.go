@@ -110,12 +110,13 @@ func (t *transaction) dropPages() {
 	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
-// looksPerDrop is after how many pages that were read they are given back: those of look-ups of single keys,
-// and what a cursor has passed. The kernel maps 16 pages for each, or as many as lie in one folio, 50 on
-// average with Linux 6.18, so that a few thousand keys of any order would map all of a large database.
+// looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
+// maps 16 pages for each, or as many as lie in one folio, 50 on average with Linux 6.18, so that a few
+// thousand keys of any order would map all of a large database. To give back stops other cores: after 16, a
+// run takes up to a fifth more. Of a large value, each bytesPerLook count as one.
 const (
-	looksPerDrop = 16
-	bytesPerLook = 4 << 10
+	looksPerDrop = 32
+	bytesPerLook = passedPerDrop / looksPerDrop
 )
 
 // looked counts a look-up of a single key, whose value has a size.
@@ -337,9 +338,12 @@ type bucketCursor struct {
 	passed   int    // bytes since the pages that were read were given back
 }
 
-// passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read. Keys
-// that follow one another may lie anywhere.
-const passedPerDrop = looksPerDrop * bytesPerLook
+// passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read.
+const passedPerDrop = 1 << 20
+
+// nearPerLook is how many bytes that bucketCursor.Get has passed count as a look, half a page: what it passes
+// lies anywhere, and with all cores at it, more is mapped than anywhere else in a run.
+const nearPerLook = 2 << 10
 
 func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v
@@ -378,8 +382,8 @@ func (c *bucketCursor) Get(key []byte) []byte {
 	if !bytes.Equal(c.key, key) {
 		return nil
 	}
-	if c.passed += len(c.key) + len(c.raw); c.passed >= bytesPerLook { // it is on another page
-		c.b.t.looked(c.passed - bytesPerLook)
+	if c.passed += len(c.key) + len(c.raw); c.passed >= nearPerLook {
+		c.b.t.looked(c.passed)
 		c.passed = 0
 	}
 	return c.b.opened(c.key, c.raw)
