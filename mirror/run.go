@@ -45,14 +45,14 @@ func runOnce(
 	if err != nil {
 		return nil, false, err
 	}
+	defer func() { err = errors.Join(err, s.Close()) }()
 	first, err := retrieve.New(s)
 	if err != nil {
 		return nil, false, err
 	}
 	sum, err = conduct(ctx, s, first, closing.New(s, repairs))
 	if sum != nil && o.State != nil && !o.Imports {
-		data, jerr := json.Marshal(sum)
-		if jerr == nil {
+		if data, jerr := json.Marshal(sum); jerr == nil {
 			rec := store.RunRecord{
 				Site:    s.Site.Name,
 				Started: s.Started,

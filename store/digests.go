@@ -281,8 +281,7 @@ func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 
 // Scratch makes a file without a name on the disk of the digests. The caller closes it, and it is gone.
 func (d *Digests) Scratch() (*os.File, error) {
-	f, err := temporaryFile(d.site.dir, true)
-	return f, diskErr("make a scratch file", err)
+	return d.site.Scratch()
 }
 
 // Close lets go of the file.

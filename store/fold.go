@@ -46,6 +46,8 @@ type Folding struct {
 	Pending func(id uint32) bool // the URL still waits for its request; it is kept as such
 	// mirror path of a resource in the mirror, "" to leave what the record says
 	Path func(r *Resource) (p string)
+	// Err says why what the functions returned does not count: nothing of that is written then. nil: it counts
+	Err func() error
 }
 
 // Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved does
@@ -184,6 +186,9 @@ func (c *foldChunk) readPart(p *foldPart) error {
 	p.recs = &fold{Folding: c.Folding, recs: map[string]*folded{}}
 	err := c.site.db.View(func(tx *transaction) error { return p.add(tx, p.recs) })
 	p.recs.keys = slices.Sorted(maps.Keys(p.recs.recs))
+	if (err == nil) && (c.Err != nil) {
+		err = c.Err()
+	}
 	return err
 }
 

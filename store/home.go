@@ -55,6 +55,12 @@ func (s *home) update(op string, f func(*transaction) error) error {
 	return err
 }
 
+// Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
+func (s *home) Scratch() (*os.File, error) {
+	f, err := temporaryFile(s.dir, true)
+	return f, diskErr("make a scratch file", err)
+}
+
 // dropPages gives the memory of the database's pages back.
 func (s *home) dropPages() { s.db.dropPages() }
 

@@ -8,18 +8,26 @@ import "encoding/binary"
 // List keeps strings in little memory: each is what it shares neither with the beginning of the one that was
 // added before it nor with the end of the first one of its block. The links of a page, and the URLs of a site
 // in the order of their keys, have most of their bytes in common with their neighbours. The first of each
-// block is whole, so that reading one decodes at most a block. The zero value is empty. It is safe for
-// concurrent use as long as nobody adds.
+// block is whole, so that reading one decodes at most a block. UseFile lets many lie in a file. The zero
+// value is empty. It is safe for concurrent use as long as nobody adds.
 type List struct {
-	chunks [][]byte // of textChunk bytes; no block goes over into another one
+	chunks [][]byte // of textChunk bytes; no block goes over into another one. nil: it lies in the file
 	blocks []uint32 // where they begin: chunk << 16 | offset
 	in     uint32   // so many are in the last block
 	last   []byte   // without what it shares at its end
 	first  []byte   // of the last block
+	open   func() (File, error)
+	file   *inFile // nil: all lies in memory
 }
 
 // Size is how many bytes of memory the list takes.
-func (t *List) Size() int { return len(t.chunks)*textChunk + 4*cap(t.blocks) }
+func (t *List) Size() int {
+	chunks, sums := len(t.chunks), 0
+	if t.file != nil {
+		chunks, sums = chunks-t.file.chunks, cap(t.file.sums)
+	}
+	return chunks*textChunk + 4*(cap(t.blocks)+sums)
+}
 
 const (
 	textChunk = 64 << 10
@@ -39,6 +47,7 @@ func (t *List) Add(b []byte) uint32 {
 	}
 	if whole {
 		if last < 0 || len(t.chunks[last])+lengths+len(b) > textChunk {
+			t.spill()
 			t.chunks = append(t.chunks, make([]byte, 0, textChunk))
 			last++
 		}
@@ -88,7 +97,10 @@ func (t *List) Append(dst []byte, number uint32) []byte {
 // block is where a block begins.
 func (t *List) block(n uint32) []byte {
 	at := t.blocks[n]
-	return t.chunks[at>>16][at&(textChunk-1):]
+	if c := t.chunks[at>>16]; c != nil {
+		return c[at&(textChunk-1):]
+	}
+	return t.recentOf(n)
 }
 
 // firstText is the first text of a block.
@@ -115,10 +127,12 @@ func nextText(dst []byte, start int, b []byte) (text []byte, ending int, rest []
 
 // Reader reads texts. One that follows another in its block is decoded from there.
 type Reader struct {
-	last uint32 // number of the last text; 0: none
-	text []byte
-	own  int    // so much of text is not shared at its end
-	rest []byte // of its block
+	last  uint32 // number of the last text; 0: none
+	text  []byte
+	own   int    // so much of text is not shared at its end
+	block []byte // of the last text
+	rest  []byte // of it
+	room  []byte // for blocks that lie in a file
 }
 
 // Read returns a text, which is valid until the next one is read.
@@ -126,15 +140,31 @@ func (r *Reader) Read(t *List, number uint32) []byte {
 	if number == 0 {
 		return nil
 	}
-	block := t.block((number - 1) / textBlock)
-	if r.last == 0 || number <= r.last || (number-1)/textBlock != (r.last-1)/textBlock {
-		r.last, r.rest = (number-1)/textBlock*textBlock, block
+	n := (number - 1) / textBlock
+	other := r.last == 0 || n != (r.last-1)/textBlock
+	if other {
+		r.open(t, n)
 	}
-	first, ending := firstText(block), 0
+	if other || number <= r.last {
+		r.last, r.rest = n*textBlock, r.block
+	}
+	first, ending := firstText(r.block), 0
 	for r.text = r.text[:r.own]; r.last < number; r.last++ {
 		r.text, ending, r.rest = nextText(r.text, 0, r.rest)
 	}
 	r.own = len(r.text)
 	r.text = append(r.text, first[len(first)-ending:]...)
 	return r.text
+}
+
+// open goes to the beginning of a block. What is read in order is not kept for others.
+func (r *Reader) open(t *List, n uint32) {
+	if t.chunks[t.blocks[n]>>16] != nil {
+		r.block = t.block(n)
+		return
+	}
+	b, ok := t.read(r.room, n)
+	if r.block = b; ok {
+		r.room = b
+	}
 }

@@ -4,16 +4,133 @@ package texts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // Texts come back as they were added: short and long ones, alike and not, over many blocks and chunks.
 func TestTexts(t *testing.T) {
+	t.Run("memory", func(t *testing.T) { readBack(t, new(List)) })
+	t.Run("file", func(t *testing.T) {
+		var list List
+		f := useFile(t, &list)
+		readBack(t, &list)
+		if err := list.Err(); err != nil || f.writes < 20 || f.reads.Load() == 0 {
+			t.Errorf("%d chunks written, %d blocks read: %v", f.writes, f.reads.Load(), err)
+		}
+		if err := list.Close(); err != nil || !f.closed {
+			t.Error(f.closed, err)
+		}
+	})
+	t.Run("full disk", func(t *testing.T) {
+		var list List
+		f := useFile(t, &list)
+		f.most = 10
+		readBack(t, &list)
+		if err := list.Err(); err != nil || f.writes != f.most || f.reads.Load() == 0 {
+			t.Errorf("%d chunks written, %d blocks read: %v", f.writes, f.reads.Load(), err)
+		}
+	})
+	t.Run("no file", func(t *testing.T) {
+		var list List
+		list.UseFile(func() (File, error) { return nil, errDisk })
+		readBack(t, &list)
+		if err := errors.Join(list.Err(), list.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+var errDisk = errors.New("disk")
+
+// testFile is a file of which tests say what it does.
+type testFile struct {
+	*os.File
+	writes, most  int // most of them are done
+	reads         atomic.Int64
+	closed, fails bool
+	lies          bool
+}
+
+func useFile(t *testing.T, list *List) *testFile {
+	f, err := os.Create(filepath.Join(t.TempDir(), "texts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	use := &testFile{File: f, most: 1 << 30}
+	list.UseFile(func() (File, error) { return use, nil })
+	return use
+}
+
+func (f *testFile) WriteAt(b []byte, at int64) (int, error) {
+	if f.writes == f.most {
+		n, _ := f.File.WriteAt(b[:100], at)
+		return n, errDisk
+	}
+	f.writes++
+	return f.File.WriteAt(b, at)
+}
+
+func (f *testFile) ReadAt(b []byte, at int64) (int, error) {
+	f.reads.Add(1)
+	n, err := f.File.ReadAt(b, at)
+	if f.lies {
+		b[n/2] ^= 1
+	}
+	if f.fails {
+		return 0, errDisk
+	}
+	return n, err
+}
+
+func (f *testFile) Close() error {
+	f.closed = true
+	return f.File.Close()
+}
+
+// What cannot be read is said, and is no other text; what was read before stays.
+func TestUnreadable(t *testing.T) {
+	for name, damage := range map[string]func(*testFile){
+		"error": func(f *testFile) { f.fails = true },
+		"lie":   func(f *testFile) { f.lies = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var list List
+			f := useFile(t, &list)
+			r := rand.New(rand.NewPCG(1, 2))
+			for range 200_000 {
+				list.Add(fmt.Appendf(nil, "http://host.example/%x", r.Uint64()))
+			}
+			first := string(list.Append(nil, 1))
+			damage(f)
+			var reader Reader
+			for n := range uint32(40) {
+				n++
+				got := [2]string{string(list.Append(nil, n)), string(reader.Read(&list, n))}
+				if want := [2]string{Unreadable, Unreadable}; n > textBlock && got != want || got[1] != Unreadable {
+					t.Errorf("%d: %q", n, got)
+				}
+			}
+			if got := string(list.Append(nil, 1)); got != first || !strings.HasPrefix(first, "http://host") {
+				t.Errorf("%q, was %q", got, first)
+			}
+			if err := list.Err(); err == nil || (f.fails != errors.Is(err, errDisk)) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func readBack(t *testing.T, list *List) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var list List
 	var want [][]byte
 	var numbers []uint32
 	for i := range 20_000 {
@@ -34,17 +151,24 @@ func TestTexts(t *testing.T) {
 		}
 		numbers = append(numbers, n)
 	}
-	for i, n := range numbers {
-		if got := list.Append([]byte("x"), n); string(got[1:]) != string(want[i]) {
-			t.Fatalf("%d: %.40q, want %.40q", i, got[1:], want[i])
-		}
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for i, n := range numbers {
+				if got := list.Append([]byte("x"), n); string(got[1:]) != string(want[i]) {
+					t.Errorf("%d: %.40q, want %.40q", i, got[1:], want[i])
+					return
+				}
+			}
+		})
 	}
+	readers.Wait()
 	var reader Reader
 	for i, n := range numbers { // in order, with gaps, and back again
 		for _, at := range []int{i, i - i%7, min(i+i%5, len(numbers)-1)} {
 			if i%3 == 0 || at != i {
 				n = numbers[at]
-				if got := reader.Read(&list, n); string(got) != string(want[at]) {
+				if got := reader.Read(list, n); string(got) != string(want[at]) {
 					t.Fatalf("read %d: %.40q, want %.40q", at, got, want[at])
 				}
 			}

@@ -19,6 +19,7 @@ func (c *Closing) folding() store.Folding {
 			s := t.State(id)
 			return s.Outcome() == site.Pending && !s.Known()
 		},
+		Err: c.Table.Err,
 	}
 }
 
@@ -43,8 +44,8 @@ func (c *Closing) amend(ids []uint32, change func(*store.Resource)) error {
 			batch = batch[:0]
 		}
 	}
-	if len(batch) == 0 {
-		return nil
+	if err := c.Table.Err(); err != nil || len(batch) == 0 {
+		return err
 	}
 	return c.Site.Records.Commit(t.Len(), nil, batch)
 }

@@ -174,7 +174,7 @@ func (c *Closing) judgeAt(
 	at judge.Stage, known *judge.Case, j *judge.Judgement,
 ) (result.Verdict, error) {
 	rulings, err := judge.Judge(at, known)
-	if err != nil {
+	if err = cmp.Or(err, c.Table.Err()); err != nil {
 		return result.Complete, err
 	}
 	var here judge.Judgement

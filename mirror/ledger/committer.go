@@ -154,13 +154,26 @@ func (c *Committer) keep() {
 	if c.err != nil || c.waits() {
 		return
 	}
-	c.news = c.o.Table.News(c.named, c.news[:0])
-	if c.err = c.o.Journal.Note(c.named, c.news, c.fresh); c.err != nil {
-		c.o.Stop(c.err)
+	if !c.write(c.named, c.fresh, c.o.Journal.Note) {
 		return
 	}
 	c.named += uint32(len(c.news))
 	c.settled()
+}
+
+// write hands results to a function of the journal, with the URLs from a number on, unless what the table has
+// said does not count. After an error it ends the run.
+func (c *Committer) write(
+	first uint32, done []*store.Done, to func(uint32, []store.NewURL, []*store.Done) error,
+) (ok bool) {
+	c.news = c.o.Table.News(first, c.news[:0])
+	if c.err = c.o.Table.Err(); c.err == nil {
+		c.err = to(first, c.news, done)
+	}
+	if c.err != nil {
+		c.o.Stop(c.err)
+	}
+	return c.err == nil
 }
 
 // settled forgets what was noted.
@@ -177,9 +190,7 @@ func (c *Committer) flush() {
 		c.batch = c.batch[:0]
 		return
 	}
-	c.news = c.o.Table.News(c.known, c.news[:0])
-	if c.err = c.o.Journal.Commit(c.known, c.news, c.batch); c.err != nil {
-		c.o.Stop(c.err)
+	if !c.write(c.known, c.batch, c.o.Journal.Commit) {
 		return
 	}
 	c.known += uint32(len(c.news))

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -38,6 +39,39 @@ func (j *journal) Note(first uint32, news []store.NewURL, done []*store.Done) er
 }
 
 func doneOf(id uint32) *store.Done { return &store.Done{Resource: store.Resource{ID: id}} }
+
+// Nothing is written any more once the table could not read its file: what was decided by it may be wrong.
+func TestCommitterTableLost(t *testing.T) {
+	for name, packed := range map[string]bool{"commit": true, "note": false} {
+		t.Run(name, func(t *testing.T) {
+			table, f := inFile(t)
+			stopped := make(chan error, 1)
+			j := &journal{}
+			c := NewCommitter(CommitOptions{
+				Table:   table,
+				Journal: j,
+				Packed:  packed,
+				Room:    func() error { return nil },
+				Stop:    func(err error) { stopped <- err },
+			})
+			if err := f.Truncate(1000); err != nil {
+				t.Fatal(err)
+			}
+			if u := table.URL(1000).String(); u != texts.Unreadable {
+				t.Error(u)
+			}
+			c.Start()
+			c.Add(doneOf(1))
+			err := <-stopped
+			if disk := new(store.DiskError); !errors.As(err, &disk) || !errors.Is(c.Close(), err) {
+				t.Error(err)
+			}
+			if len(j.batches)+len(j.notes) > 0 {
+				t.Errorf("%v, %v", j.batches, j.notes)
+			}
+		})
+	}
+}
 
 // Results come in batches of a number, of an age, of so many bytes, or up to a large file, with the URLs that
 // are new since the last one.

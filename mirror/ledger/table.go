@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -20,6 +21,22 @@ type Table struct {
 
 // New returns an empty table.
 func New() *Table { return &Table{urls: newURLs()} }
+
+// UseFile lets an empty table have most of its URLs and mirror paths in a file that open makes when they are
+// many. Close closes it.
+func (t *Table) UseFile(open func() (texts.File, error)) { t.urls.texts.UseFile(open) }
+
+// Close lets go of the file. The table must not be used any more.
+func (t *Table) Close() error { return t.urls.texts.Close() }
+
+// Err says why URLs or paths could not be read from the file. What the table has said since may be wrong, and
+// nothing may be kept of it.
+func (t *Table) Err() error {
+	if err := t.urls.texts.Err(); err != nil {
+		return &store.DiskError{Op: "read URLs from a scratch file", Err: err}
+	}
+	return nil
+}
 
 // Run is the run that the table is kept for.
 type Run struct {

@@ -3,7 +3,12 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +16,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -108,6 +114,60 @@ func TestTableMemory(t *testing.T) {
 	if got > 50 {
 		t.Errorf("%d bytes a URL", got)
 	}
+}
+
+// Of a table that has a file, little more than states and the index lies in memory.
+func TestTableFile(t *testing.T) {
+	table, _ := inFile(t)
+	all := &table.urls
+	entries := len(all.chunks) * entryChunk * int(unsafe.Sizeof(entry{}))
+	got := float64(entries+all.texts.Size()+4*len(all.index)) / float64(table.Len())
+	t.Logf("%.1f bytes a URL", got)
+	if got > 36 {
+		t.Errorf("%.1f bytes a URL, %d of texts", got, all.texts.Size())
+	}
+	for id, u := range inFileURLs() {
+		if got := table.URL(id).String(); got != u {
+			t.Fatalf("%d: %s, want %s", id, got, u)
+		}
+		if got, ok := table.Find([]byte(u)); !ok || got != id {
+			t.Fatalf("%s: %d, %t", u, got, ok)
+		}
+	}
+	if err := errors.Join(table.Err(), table.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// inFileURLs are URLs that have little in common, of several megabytes.
+func inFileURLs() iter.Seq2[uint32, string] {
+	return func(yield func(uint32, string) bool) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for id := range uint32(1 << 16) {
+			if !yield(id, fmt.Sprintf("http://h/%x/%x%x", id, r.Uint64(), r.Uint64())) {
+				return
+			}
+		}
+	}
+}
+
+// inFile is a table of inFileURLs, with the file that most of them lie in.
+func inFile(t *testing.T) (*Table, *os.File) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "urls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	table := New()
+	table.UseFile(func() (texts.File, error) { return f, nil })
+	for _, u := range inFileURLs() {
+		table.Enter([]byte(u), Named)
+	}
+	if fi, err := f.Stat(); err != nil || fi.Size() < 1<<20 {
+		t.Fatalf("the file: %v, %v", fi, err)
+	}
+	return table, f
 }
 
 func TestTableReserved(t *testing.T) {

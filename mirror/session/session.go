@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"mirrord/internal/texts"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
@@ -67,6 +68,8 @@ func New(o Options) (*Session, error) {
 	if o.Job, err = ledger.WithFoundReuse(o.Job, o.Site, o.State); err != nil {
 		return nil, err
 	}
+	table := ledger.New()
+	table.UseFile(func() (texts.File, error) { return o.Site.Scratch() })
 	return &Session{
 		Options: o,
 		Job:     o.Job,
@@ -77,9 +80,12 @@ func New(o Options) (*Session, error) {
 		Rules:   rules,
 		Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
 		Run:     new(store.Run),
-		Table:   ledger.New(),
+		Table:   table,
 	}, nil
 }
+
+// Close ends the session.
+func (s *Session) Close() error { return s.Table.Close() }
 
 // MostState returns how many bytes the site may take, and which limit says so; 0 without a limit.
 func (s *Session) MostState() (bytes int64, limit string) {

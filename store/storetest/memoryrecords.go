@@ -94,6 +94,11 @@ func (m *Records) Replay(
 func (m *Records) Fold(o store.Folding) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if o.Err != nil {
+		if err := o.Err(); err != nil {
+			return err
+		}
+	}
 	if m.records == nil {
 		m.records, m.targets = map[string]store.Resource{}, map[uint32][]byte{}
 	}

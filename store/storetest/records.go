@@ -148,6 +148,16 @@ func recordsFold(t *testing.T, open openRecords) {
 		Depth:    1,
 		Requis:   true,
 	}
+	lost := errors.New("lost")
+	err := r.Fold(store.Folding{ // what it is told does not count
+		Version: 1,
+		Pending: func(uint32) bool { return true },
+		Path:    func(*store.Resource) string { return "wrong" },
+		Err:     func() error { return lost },
+	})
+	if got := resources(t, r); !errors.Is(err, lost) || len(got) != 0 {
+		t.Errorf("records %+v, error %v", got, err)
+	}
 	fold := func(version int, prefix string) {
 		t.Helper()
 		err := r.Fold(store.Folding{
