@@ -18,9 +18,6 @@ type File interface {
 	io.Closer
 }
 
-// mostInMemory is how many chunks lie in memory at most: the texts of some 100,000 URLs.
-const mostInMemory = 16
-
 // recentBlocks is how many blocks that were read from the file are remembered, some 300 bytes each.
 const recentBlocks = 2048
 
@@ -39,9 +36,9 @@ type recentBlock struct {
 	b []byte
 }
 
-// UseFile lets the list have most of its texts in a file, which is made when it is needed; Close closes it.
-// When it cannot be made, or nothing can be written to it, the texts stay in memory.
-func (t *List) UseFile(open func() (File, error)) { t.open = open }
+// UseFile lets the list have its texts in a file once they take more than so many bytes. The file is made
+// then; Close closes it. When it cannot be made, or nothing can be written to it, the texts stay in memory.
+func (t *List) UseFile(above int, open func() (File, error)) { t.above, t.open = above/textChunk, open }
 
 // Close lets go of the file.
 func (t *List) Close() error {
@@ -67,7 +64,7 @@ func (t *List) Err() error {
 
 // spill writes full chunks to the file. Without one they stay where they are.
 func (t *List) spill() {
-	if t.open == nil || len(t.chunks) <= mostInMemory {
+	if t.open == nil || len(t.chunks) <= t.above {
 		return
 	}
 	if t.file == nil {

@@ -16,6 +16,7 @@ type List struct {
 	in     uint32   // so many are in the last block
 	last   []byte   // without what it shares at its end
 	first  []byte   // of the last block
+	above  int      // so many chunks stay in memory
 	open   func() (File, error)
 	file   *inFile // nil: all lies in memory
 }

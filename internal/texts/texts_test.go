@@ -40,7 +40,7 @@ func TestTexts(t *testing.T) {
 	})
 	t.Run("no file", func(t *testing.T) {
 		var list List
-		list.UseFile(func() (File, error) { return nil, errDisk })
+		list.UseFile(0, func() (File, error) { return nil, errDisk })
 		readBack(t, &list)
 		if err := errors.Join(list.Err(), list.Close()); err != nil {
 			t.Error(err)
@@ -66,7 +66,7 @@ func useFile(t *testing.T, list *List) *testFile {
 	}
 	t.Cleanup(func() { f.Close() })
 	use := &testFile{File: f, most: 1 << 30}
-	list.UseFile(func() (File, error) { return use, nil })
+	list.UseFile(1<<20, func() (File, error) { return use, nil })
 	return use
 }
 

@@ -160,7 +160,7 @@ func inFile(t *testing.T) (*Table, *os.File) {
 	}
 	t.Cleanup(func() { f.Close() })
 	table := New()
-	table.UseFile(func() (texts.File, error) { return f, nil })
+	table.UseFile(1<<20, func() (texts.File, error) { return f, nil })
 	for _, u := range inFileURLs() {
 		table.Enter([]byte(u), Named)
 	}

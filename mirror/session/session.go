@@ -54,6 +54,10 @@ type Session struct {
 	Through *publish.Through // writes documents through while the run retrieves; nil: nobody does
 }
 
+// textsInMemory is how many bytes of URLs and paths of a run lie in memory, at most: of 200,000 URLs that are
+// new, or 500,000 that are known. Below that, what is read of a file takes as much as it saves.
+const textsInMemory = 4 << 20
+
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
 func New(o Options) (*Session, error) {
 	o = o.withDefaults()
@@ -69,7 +73,7 @@ func New(o Options) (*Session, error) {
 		return nil, err
 	}
 	table := ledger.New()
-	table.UseFile(func() (texts.File, error) { return o.Site.Scratch() })
+	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
 	return &Session{
 		Options: o,
 		Job:     o.Job,
