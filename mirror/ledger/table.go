@@ -24,7 +24,9 @@ func New() *Table { return &Table{urls: newURLs()} }
 
 // UseFile lets an empty table have its URLs and mirror paths in a file once they take more than so many
 // bytes. open makes it, and Close closes it.
-func (t *Table) UseFile(above int, open func() (texts.File, error)) { t.urls.texts.UseFile(above, open) }
+func (t *Table) UseFile(above int, open func() (texts.File, error)) {
+	t.urls.texts.UseFile(above, open)
+}
 
 // Close lets go of the file. The table must not be used any more.
 func (t *Table) Close() error { return t.urls.texts.Close() }
