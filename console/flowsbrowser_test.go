@@ -80,6 +80,9 @@ func TestFlowsInBrowser(t *testing.T) {
 		}
 		c.goTo(fmt.Sprintf("/orders/%s", o.Ref()))
 		c.press("Approve")
+		// the page that answers must be there before the next one is asked for, or it takes that one's place
+		c.until(`document.readyState == "complete" &&
+			![...document.querySelectorAll("button")].some(b => b.textContent == "Approve")`)
 		orderstest.Until(t, all, o.OrderID, orders.Done)
 
 		c.goTo("/settings")
