@@ -30,6 +30,9 @@ func isRest(raw []byte) bool { return len(raw) >= frameHeader && string(raw[:4])
 // rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
 // next call.
 func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte {
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
 	n := frameHeader + len(path) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
 	b := slices.Grow(w.buf[:0], n)[:frameHeader]
 	b = binread.AppendString(b, path)

@@ -73,13 +73,20 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 // WriteNew is Write for a path at which nothing stands; what does is fs.ErrExist. A file that could not be
 // written whole is removed.
 func (w *TreeWriter) WriteNew(path string, data []byte, mtime time.Time) error {
+	return w.StreamNew(path, mtime, func(f io.Writer) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// StreamNew is WriteNew for a file that write makes in pieces.
+func (w *TreeWriter) StreamNew(path string, mtime time.Time, write func(io.Writer) error) error {
 	w.t.changes.file(path)
 	d, f, err := w.dst.create(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	_, err = f.Write(data)
-	if err = f.finish(mtime, err); err != nil {
+	if err = f.finish(mtime, write(f)); err != nil {
 		return diskErr("publish "+path, errors.Join(err, d.root.Remove(f.name)))
 	}
 	return nil

@@ -24,12 +24,17 @@ type saidLink struct {
 	path, fragment string
 }
 
+// keptSaid is how many links a document has at most whose memory is kept for the next one.
+const keptSaid = 4 << 10
+
 var _ render.Names = (*said)(nil)
 
 // take has an outlook say what becomes of links, and numbers them by their places. ok is false when it cannot
 // say something; literal says that a document has only the URL of some link.
 func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool) {
-	s.outlook, s.of = o, s.of[:0]
+	if s.outlook, s.of = o, s.of[:0]; cap(s.of) > keptSaid {
+		s.of = nil
+	}
 	for i := range targets {
 		l := &targets[i]
 		id := l.ID

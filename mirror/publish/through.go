@@ -115,7 +115,7 @@ func (w *ThroughWriter) close() {
 func (w *ThroughWriter) AppendLinks(
 	b []byte, d *relocate.Doc, size int, target func(i int) (uint32, bool),
 ) []byte {
-	if w == nil || size > render.SmallDocument {
+	if w == nil || size > render.LargestRest {
 		return render.AppendLinks(b, d, target)
 	}
 	return w.splice.AppendLinks(b, d, target)
@@ -124,10 +124,10 @@ func (w *ThroughWriter) AppendLinks(
 // Write writes the document of a record through, with the links that AppendLinks encoded last. ok says that
 // it is stored, and at which place; otherwise the caller stores it. A nil ThroughWriter writes none.
 func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store.Place, ok bool, err error) {
-	if w == nil || len(body) > render.SmallDocument {
+	if w == nil || len(body) > render.LargestRest {
 		return at, false, nil
 	}
-	if len(body) > render.KeptRoom {
+	if len(body) > render.KeptRoom && len(body) <= render.SmallDocument {
 		if room := w.t.room.Swap(nil); room != nil {
 			w.splice.Lend(*room)
 		}

@@ -288,8 +288,17 @@ func TestThrough(t *testing.T) {
 		}, 3, 2},
 		{"a page came again, too large to be written through", func(c *came) {
 			c.answer(found("b.html"), `b`)
-			c.answer(found("b.html"), strings.Repeat("other ", render.SmallDocument/6+1))
+			c.answer(found("b.html"), strings.Repeat("other ", render.LargestRest/6+1))
 			c.named++
+		}, 3, 3},
+		{"a large page links to what is gone", func(c *came) {
+			const link = `<a href="gone">g</a> <a href="a.html">a</a>` + "\n"
+			c.answer(found("b.html"), strings.Repeat(link, render.SmallDocument/len(link)+1))
+			c.answer(gone("gone"), "")
+		}, 3, 2},
+		{"a large page is right", func(c *came) {
+			const link = `<a href="http://h.example/">start</a>` + "\n"
+			c.answer(found("b.html"), strings.Repeat(link, render.SmallDocument/len(link)+1))
 		}, 3, 3},
 		{"a file is in the place of a folder, and cases", func(c *came) {
 			for _, name := range []string{"b", "B", "b/c"} {
@@ -405,7 +414,7 @@ func throughLarge(t *testing.T, c *came) {
 			for i := range work {
 				size := 1_000
 				if i%4 > 0 {
-					size = render.KeptRoom + i*9_000
+					size = render.KeptRoom + i*18_000 // some of more than SmallDocument
 				}
 				rec := found(fmt.Sprintf("d/%d.html", i))
 				rec.ID, _ = c.table.Find([]byte(rec.URL.String()))

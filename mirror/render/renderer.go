@@ -69,9 +69,9 @@ const SmallDocument = 1 << 20
 // collection of its own.
 const hugeDocument = 4 << 20
 
-// largestRest is the size in bytes of the largest document that has a rest: whoever reads a rest has the
-// file and the document in memory.
-const largestRest = 8 << 20
+// LargestRest is the size in bytes of the largest document that has a rest, or is written through: whoever
+// reads a rest has the file and the document in memory.
+const LargestRest = 8 << 20
 
 // mostEdits is how many edits a line of the file table declares, beside repaired links, which have their
 // own room: a line of 4 MiB is bad (package phm).
@@ -165,7 +165,7 @@ func (s *Splicer) AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uin
 // Targets are those of the links that were encoded last. The caller may change what they lead to.
 func (s *Splicer) Targets() []StoredTarget { return s.links.Targets }
 
-// Fresh is Document for one that has just come and is rendered in memory, with the links that were
+// Fresh is Document for one that has just come, of at most LargestRest bytes, with the links that were
 // encoded last. identity says whether its path is its URL's.
 func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) (*Rendered, error) {
 	doc := &Rendered{
@@ -279,21 +279,21 @@ func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
 	if len(d.body) <= SmallDocument {
 		return w.Write(d.path, d.s.out, mtime)
 	}
-	return w.Stream(d.path, mtime, func(to io.Writer) error {
-		_, err := d.stream(to)
-		return err
-	})
+	return w.Stream(d.path, mtime, d.pieces)
 }
 
-// WriteNew makes the file of a document that is in memory, where none is yet.
+// WriteNew is WriteFile where no file is yet.
 func (d *Rendered) WriteNew(w *store.TreeWriter, mtime time.Time) error {
-	return w.WriteNew(d.path, d.s.out, mtime)
+	if len(d.body) <= SmallDocument {
+		return w.WriteNew(d.path, d.s.out, mtime)
+	}
+	return w.StreamNew(d.path, mtime, d.pieces)
 }
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
 // one nothing is kept.
 func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, stays bool) error {
-	if len(d.body) > largestRest {
+	if len(d.body) > LargestRest {
 		return nil
 	}
 	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
@@ -352,12 +352,18 @@ func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
 	return b, edits
 }
 
+// pieces is stream without what is declared.
+func (d *Rendered) pieces(w io.Writer) error {
+	_, err := d.stream(w)
+	return err
+}
+
 // stream writes the rendered bytes.
 func (d *Rendered) stream(w io.Writer) ([]relocate.Edit, error) {
 	l := &d.s.links
 	d.s.restart()
 	var noted *[]relocate.Span
-	if len(d.body) <= largestRest {
+	if len(d.body) <= LargestRest {
 		d.s.spans = d.s.spans[:0]
 		noted = &d.s.spans
 	}
