@@ -18,7 +18,7 @@ func startOneOff(t *testing.T, dir string, s *crashSite) *crashProcess {
 func TestCrashOneOff(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
-	s, most := newCrashSite(t, sized(300, 600)), sized(8, 60)
+	s, most := serveCrashSite(t, &crashSite{pages: sized(300, 600), large: 60}), sized(8, 60)
 	want := undisturbed(t, s)
 	p := startOneOff(t, t.TempDir(), s)
 	if code := p.wait(t); code != exitComplete {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mirrord/mirror/render"
 )
 
 // crashSite is a generated site of a few hundred pages with all that a run meets: style sheets, images,
@@ -18,6 +20,7 @@ type crashSite struct {
 	srv   *httptest.Server
 	pages int
 	late  bool // every page links to one that is missing in the first version
+	large int  // one page of so many is larger than what is rendered in memory; 0: none
 
 	mu      sync.Mutex
 	version int
@@ -186,7 +189,11 @@ func (s *crashSite) page(n, version int) string {
 	if n%3 == 1 { // some images are named by scripts only, and some of their strings name nothing
 		fmt.Fprintf(&b, "<script>show('/img/%d.png', 'none/%d.json')</script>\n", n, n%10)
 	}
+	times := 20 + n%50
+	if s.large > 0 && n%s.large == 7 {
+		times += render.SmallDocument / 40
+	}
 	fmt.Fprintf(&b, "<p>%s</p></body></html>\n",
-		strings.Repeat("some text of the page that is worth compressing. ", 20+n%50))
+		strings.Repeat("some text of the page that is worth compressing. ", times))
 	return b.String()
 }
