@@ -234,6 +234,9 @@ type FrameReader struct {
 	// ReadFrame returns is valid until Release.
 	Aside bool
 
+	turn   *sync.Mutex // held from when a large rest is read until endTurn; nil: those need not take turns
+	inTurn bool
+
 	aside []func() // give those of the last frame back
 	dec   *zstd.Decoder
 	raw   []byte
@@ -255,6 +258,21 @@ func NewFrameReader() *FrameReader {
 		panic(err) // the options are constants
 	}
 	return &FrameReader{dec: dec}
+}
+
+// takeTurn waits until no other reader with the same turn has a large document in memory.
+func (r *FrameReader) takeTurn() {
+	if r.turn != nil && !r.inTurn {
+		r.turn.Lock()
+		r.inTurn = true
+	}
+}
+
+func (r *FrameReader) endTurn() {
+	if r.inTurn {
+		r.inTurn = false
+		r.turn.Unlock()
+	}
 }
 
 // Release gives the memory back that lies beside the heap. The last frame must not be used any more.

@@ -68,7 +68,7 @@ func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
-	file, err := p.published(path, r.other)
+	file, err := p.published(path, r)
 	r.other = r.kept(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
@@ -99,8 +99,9 @@ func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// published reads a file of the published tree, into room if that is enough.
-func (p *packs) published(path string, room []byte) ([]byte, error) {
+// published reads a file of the published tree, into the room of r if that is enough. A large one waits for its
+// turn.
+func (p *packs) published(path string, r *FrameReader) ([]byte, error) {
 	tree := p.unfinished.Load()
 	if tree == nil {
 		if p.tree == nil {
@@ -124,7 +125,10 @@ func (p *packs) published(path string, room []byte) ([]byte, error) {
 	if !fi.Mode().IsRegular() || fi.Size() > maxFrame {
 		return nil, fmt.Errorf("%s is no file of a document", path)
 	}
-	file := slices.Grow(room[:0], int(fi.Size()))[:fi.Size()]
+	if fi.Size() > maxKept {
+		r.takeTurn()
+	}
+	file := slices.Grow(r.other[:0], int(fi.Size()))[:fi.Size()]
 	_, err = io.ReadFull(f, file)
 	return file, err
 }

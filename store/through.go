@@ -135,6 +135,7 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 // storePlain stores documents as they came that moved does not have yet, and notes there where each lies now.
 func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var mu sync.Mutex // guards moved, errs and next
+	var turn sync.Mutex
 	var errs []error
 	next := 0
 	take := func() (at Place, ok bool) {
@@ -152,6 +153,7 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		group.Go(func() {
 			frames := NewFrameReader()
+			frames.turn = &turn
 			w := &FrameWriter{plain: true}
 			for at, ok := take(); ok; at, ok = take() {
 				to, err := r.plain(frames, w, at)
@@ -173,16 +175,20 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 
 // plain stores a document as it came, and returns where.
 func (r *Rests) plain(frames *FrameReader, w *FrameWriter, at Place) (Place, error) {
+	defer frames.endTurn()
 	payload, err := r.packs.payload(frames, at)
 	if err != nil {
 		return at, err
 	}
 	w.buf = append(append(w.buf[:0], make([]byte, frameHeader)...), payload...)
 	raw, err := w.pack()
-	if err != nil {
-		return at, err
+	if err == nil {
+		at, err = r.packs.append(raw)
 	}
-	return r.packs.append(raw)
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
+	return at, err
 }
 
 // Recover stores all documents that were written through as they came, when their version did not come about:

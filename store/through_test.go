@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -265,5 +266,49 @@ func TestThroughOnlyFirst(t *testing.T) {
 	if w, err := h.s.Rests().Through(tree); w != nil || err != nil {
 		t.Error(w, err)
 	}
+	h.check()
+}
+
+// Large documents are stored as they came one at a time, because each of them takes three times its size, and
+// leave no memory behind.
+func TestWithdrawLarge(t *testing.T) {
+	h := newThrough(t, t.TempDir())
+	for i := range 5 {
+		if i == 3 {
+			h.come("not written through: ABSOLUTE")
+			continue
+		}
+		h.write(fmt.Sprint(i, " ABSOLUTE", string(random(maxKept, byte(i)))))
+	}
+	var turn sync.Mutex
+	places := make([]Place, 3)
+	for i, rec := range resourcesOfJournal(t, h.s)[:len(places)] {
+		places[i] = rec.At
+	}
+	r, other := NewFrameReader(), NewFrameReader()
+	r.turn, other.turn = &turn, &turn
+	if _, err := h.rests.packs.payload(r, places[0]); err != nil {
+		t.Fatal(err)
+	}
+	w, came := &FrameWriter{plain: true}, make(chan error, 1)
+	go func() {
+		_, err := h.rests.plain(other, w, places[1])
+		came <- err
+	}()
+	select {
+	case err := <-came:
+		t.Errorf("two large documents are in memory at once (%v)", err)
+		came <- err
+	case <-time.After(50 * time.Millisecond):
+	}
+	r.endTurn()
+	if err := <-came; err != nil || !turn.TryLock() {
+		t.Fatalf("the turn has not ended, %v", err)
+	}
+	turn.Unlock()
+	if cap(w.buf) > maxKept || cap(other.raw) > maxKept || cap(other.other) > maxKept {
+		t.Errorf("%d, %d and %d bytes are kept", cap(w.buf), cap(other.raw), cap(other.other))
+	}
+	h.publish(0, 1, 2)
 	h.check()
 }
