@@ -260,6 +260,12 @@ func NewFrameReader() *FrameReader {
 	return &FrameReader{dec: dec}
 }
 
+// taking makes r take turns with all others that have the same lock while a large rest is read.
+func (r *FrameReader) taking(turn *sync.Mutex) *FrameReader {
+	r.turn = turn
+	return r
+}
+
 // takeTurn waits until no other reader with the same turn has a large document in memory.
 func (r *FrameReader) takeTurn() {
 	if r.turn != nil && !r.inTurn {

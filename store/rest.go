@@ -99,8 +99,8 @@ func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// published reads a file of the published tree, into the room of r if that is enough. A large one waits for its
-// turn.
+// published reads a file of the published tree, into the room of r if that is enough. A large one waits for
+// its turn.
 func (p *packs) published(path string, r *FrameReader) ([]byte, error) {
 	tree := p.unfinished.Load()
 	if tree == nil {

@@ -152,8 +152,7 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		group.Go(func() {
-			frames := NewFrameReader()
-			frames.turn = &turn
+			frames := NewFrameReader().taking(&turn)
 			w := &FrameWriter{plain: true}
 			for at, ok := take(); ok; at, ok = take() {
 				to, err := r.plain(frames, w, at)

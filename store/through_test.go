@@ -285,8 +285,7 @@ func TestWithdrawLarge(t *testing.T) {
 	for i, rec := range resourcesOfJournal(t, h.s)[:len(places)] {
 		places[i] = rec.At
 	}
-	r, other := NewFrameReader(), NewFrameReader()
-	r.turn, other.turn = &turn, &turn
+	r, other := NewFrameReader().taking(&turn), NewFrameReader().taking(&turn)
 	if _, err := h.rests.packs.payload(r, places[0]); err != nil {
 		t.Fatal(err)
 	}
