@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -182,15 +183,38 @@ func TestDirectAsksLikeNetHTTP(t *testing.T) {
 	}
 }
 
+// openConns counts the connections that are open at a time.
+type openConns struct {
+	Network
+	now, most atomic.Int64
+}
+
+func (o *openConns) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	conn, err := o.Network.Connect(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	n := o.now.Add(1)
+	for m := o.most.Load(); n > m && !o.most.CompareAndSwap(m, n); m = o.most.Load() {
+	}
+	return &openConn{Conn: conn, closed: sync.OnceFunc(func() { o.now.Add(-1) })}, nil
+}
+
+type openConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *openConn) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
 // Requests that wait for a connection, and are given up, or whose connections fail, leave the limit as it is.
 func TestDirectLimit(t *testing.T) {
-	var now, most, asked atomic.Int64
+	var asked atomic.Int64
 	addr, _ := talk(t, func(_ string, _ int) (string, bool) {
-		n := now.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
 		time.Sleep(time.Millisecond)
-		now.Add(-1)
 		switch asked.Add(1) % 4 {
 		case 0:
 			return "", true
@@ -200,7 +224,13 @@ func TestDirectLimit(t *testing.T) {
 		return short, false
 	})
 	const limit = 3
-	c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1, MaxConnsPerHost: limit})
+	conns := &openConns{Network: System()}
+	c := newClient(t, Options{
+		Reach:           reach.Policy{All: true},
+		Retries:         -1,
+		MaxConnsPerHost: limit,
+		Network:         conns,
+	})
 	var wg sync.WaitGroup
 	for w := range 12 {
 		wg.Go(func() {
@@ -215,11 +245,13 @@ func TestDirectLimit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// the server notices late that a connection was given up
-	if n := most.Load(); n > 2*limit {
-		t.Errorf("%d requests at a time", n)
+	if n := conns.most.Load(); n != limit {
+		t.Errorf("%d connections at a time, want %d", n, limit)
 	}
 	c.Close()
+	if n := conns.now.Load(); n > 0 {
+		t.Errorf("%d connections are left open", n)
+	}
 	c.plain.mu.Lock()
 	defer c.plain.mu.Unlock()
 	if len(c.plain.hosts) != 0 || c.plain.idle != 0 {
