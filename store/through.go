@@ -135,7 +135,6 @@ func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error
 // storePlain stores documents as they came that moved does not have yet, and notes there where each lies now.
 func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var mu sync.Mutex // guards moved, errs and next
-	var turn sync.Mutex
 	var errs []error
 	next := 0
 	take := func() (at Place, ok bool) {
@@ -152,7 +151,7 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		group.Go(func() {
-			frames := NewFrameReader().taking(&turn)
+			frames := r.reader()
 			w := &FrameWriter{plain: true}
 			for at, ok := take(); ok; at, ok = take() {
 				to, err := r.plain(frames, w, at)

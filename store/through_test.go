@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -280,20 +279,16 @@ func TestWithdrawLarge(t *testing.T) {
 		}
 		h.write(fmt.Sprint(i, " ABSOLUTE", string(random(maxKept, byte(i)))))
 	}
-	var turn sync.Mutex
 	places := make([]Place, 3)
 	for i, rec := range resourcesOfJournal(t, h.s)[:len(places)] {
 		places[i] = rec.At
 	}
-	r, other := NewFrameReader().taking(&turn), NewFrameReader().taking(&turn)
+	r := h.rests.reader()
 	if _, err := h.rests.packs.payload(r, places[0]); err != nil {
 		t.Fatal(err)
 	}
-	w, came := &FrameWriter{plain: true}, make(chan error, 1)
-	go func() {
-		_, err := h.rests.plain(other, w, places[1])
-		came <- err
-	}()
+	came := make(chan error, 1)
+	go func() { came <- h.rests.Withdraw(places[1:2]) }()
 	select {
 	case err := <-came:
 		t.Errorf("two large documents are in memory at once (%v)", err)
@@ -301,12 +296,15 @@ func TestWithdrawLarge(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	r.endTurn()
-	if err := <-came; err != nil || !turn.TryLock() {
-		t.Fatalf("the turn has not ended, %v", err)
+	if err := <-came; err != nil {
+		t.Fatal(err)
 	}
-	turn.Unlock()
-	if cap(w.buf) > maxKept || cap(other.raw) > maxKept || cap(other.other) > maxKept {
-		t.Errorf("%d, %d and %d bytes are kept", cap(w.buf), cap(other.raw), cap(other.other))
+	w := &FrameWriter{plain: true}
+	if _, err := h.rests.plain(r, w, places[2]); err != nil || r.inTurn {
+		t.Fatalf("the turn has not ended: %v, %v", r.inTurn, err)
+	}
+	if cap(w.buf) > maxKept || cap(r.raw) > maxKept || cap(r.other) > maxKept {
+		t.Errorf("%d, %d and %d bytes are kept", cap(w.buf), cap(r.raw), cap(r.other))
 	}
 	h.publish(0, 1, 2)
 	h.check()
