@@ -247,6 +247,7 @@ func (c *chromium) everyPage() {
 // press presses a button by the keyboard.
 func (c *chromium) press(button string) {
 	c.Helper()
+	c.until(fmt.Sprintf(`[...document.querySelectorAll("button")].some(b => b.textContent == %q)`, button))
 	find := fmt.Sprintf(`(() => { const b = [...document.querySelectorAll("button")].find(
 		b => b.textContent == %q); b.focus(); return document.activeElement == b ? "yes" : "no" })()`, button)
 	if got := c.ask(find); got != "yes" {

@@ -15,6 +15,7 @@ import (
 // fill puts a text into an input.
 func (c *chromium) fill(id, text string) {
 	c.Helper()
+	c.until(fmt.Sprintf(`document.getElementById(%q) != null`, id)) // the page before it may stand still
 	const set = `(() => { const i = document.getElementById(%q); i.value = %q; return i.value })()`
 	got := c.ask(fmt.Sprintf(set, id, text))
 	if got != text {
