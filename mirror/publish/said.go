@@ -32,8 +32,8 @@ var _ render.Names = (*said)(nil)
 // take has an outlook say what becomes of links, and numbers them by their places. ok is false when it cannot
 // say something; literal says that a document has only the URL of some link.
 func (s *said) take(o *outlook, targets []render.StoredTarget) (literal, ok bool) {
-	if s.outlook, s.of = o, s.of[:0]; cap(s.of) > keptSaid {
-		s.of = nil
+	if s.outlook, s.of = o, s.of[:0]; cap(s.of) > keptSaid || cap(s.of) < len(targets) {
+		s.of = make([]saidLink, 0, len(targets))
 	}
 	for i := range targets {
 		l := &targets[i]
