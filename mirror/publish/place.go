@@ -117,6 +117,7 @@ func (p *Placer) document(
 		p.d.by.Counts.Relocated.Add(1)
 		return f, err
 	}
+	defer p.d.turn(rec.Size)()
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {
 		if kept, kerr := p.keep(ctx, t, f.Path); kept || kerr != nil {

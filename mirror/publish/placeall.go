@@ -46,6 +46,9 @@ type stored struct {
 // and few enough that all workers have something to do.
 func chunkFiles(window int) int { return min(max(window/(8*runtime.GOMAXPROCS(0)), 64), 256) }
 
+// leastChunk is how many files that are made a chunk has at least, but for the last one.
+const leastChunk = 8
+
 // windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
 // has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
 // 40 MB. Where files were written through, few frames are unpacked at all.
@@ -163,7 +166,15 @@ func (w *window) cut(d *Draft) {
 		}
 	}
 	slices.SortFunc(made, func(i, j int) int { return cmp.Compare(w.tasks[i].ID, w.tasks[j].ID) })
-	for these := range slices.Chunk(append(stay, made...), chunkFiles(len(w.tasks))) {
+	most := chunkFiles(len(w.tasks))
+	w.divide(made, min(max(len(made)/(8*runtime.GOMAXPROCS(0)), leastChunk), most))
+	w.divide(stay, most)
+}
+
+// divide makes chunks of at most so many files. Those that are made come first, and all workers get some of
+// them: where documents were written through they are few, and take most of the time.
+func (w *window) divide(files []int, most int) {
+	for these := range slices.Chunk(files, most) {
 		w.chunks = append(w.chunks, &chunk{window: w, these: these, done: make(chan struct{})})
 	}
 }

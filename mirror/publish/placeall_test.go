@@ -4,6 +4,7 @@ package publish
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,14 +49,20 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 	w.cut(d)
 	p := d.Placer()
 	defer p.Close()
+	read := 0
 	for _, c := range w.chunks {
 		p.chunk(t.Context(), c)
+		these := frames.read[read:]
+		if len(these) != len(c.these) || !slices.IsSortedFunc(these, store.Place.Compare) {
+			t.Errorf("read at %v", these)
+		}
+		read = len(frames.read)
 	}
 	if err := w.wait(); err != nil {
 		t.Fatal(err)
 	}
-	if len(frames.read) != n || !slices.IsSortedFunc(frames.read, store.Place.Compare) {
-		t.Errorf("read at %v", frames.read)
+	if read != n || len(w.chunks) != (n+leastChunk-1)/leastChunk {
+		t.Errorf("%d files read, %d chunks", read, len(w.chunks))
 	}
 	for i := range w.files {
 		f := &w.files[i]
@@ -63,6 +70,40 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 		if want := fmt.Sprint("page ", n-1-i); err != nil || string(b) != want || f.Size != int64(len(want)) {
 			t.Errorf("%s: %q, %d bytes, %v; want %q", f.Path, b, f.Size, err, want)
 		}
+	}
+}
+
+// Where most files were written through, those that are made come first, and all workers get some of them.
+func TestChunksOfFewThatAreMade(t *testing.T) {
+	const n, every = 2000, 20
+	d := &Draft{plan: new(Plan), by: Means{Through: new(Through)}}
+	w := &window{tasks: make([]Placing, n), files: make([]phm.File, n)}
+	for i := range n {
+		w.tasks[i].ID = uint32(n - i)
+		if i%every > 0 {
+			d.by.Through.taken.Put(w.tasks[i].ID, written{of: uint32(isWritten)})
+		}
+	}
+	w.cut(d)
+	var all []int
+	most := 0
+	for _, c := range w.chunks {
+		if len(all) < n/every {
+			most = max(most, len(c.these))
+		}
+		all = append(all, c.these...)
+	}
+	if workers := runtime.GOMAXPROCS(0); most > max(leastChunk, n/every/workers/2) {
+		t.Errorf("%d of %d in a chunk, and %d workers", most, n/every, workers)
+	}
+	for k, i := range all[:n/every] {
+		if want := n - every*(k+1); i != want { // by number
+			t.Fatalf("file %d is %d, want %d", k, i, want)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) != n {
+		t.Errorf("%d of %d files", len(all), n)
 	}
 }
 
