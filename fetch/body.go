@@ -257,7 +257,7 @@ func (r *wire) Read(p []byte) (int, error) {
 	r.watch.leave(n)
 	r.n += int64(n)
 	if n > 0 && r.limit != nil {
-		if lerr := r.limit.WaitN(r.watch, n); lerr != nil && err == nil {
+		if lerr := r.limit.WaitN(r.watch.own(), n); lerr != nil && err == nil {
 			err = lerr
 		}
 	}

@@ -45,12 +45,12 @@ func (d *direct) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Respons
 		addr = net.JoinHostPort(r.URL.Hostname(), "80")
 	}
 	for unused := false; ; unused = true {
-		c, err := d.take(w.Context, addr, unused, fresh)
+		c, err := d.take(w, addr, unused, fresh)
 		if err != nil {
 			return nil, err
 		}
 		w.gotDirect(c)
-		stop := context.AfterFunc(w.Context, c.abort)
+		stop := w.guard(c.abort)
 		resp, err := c.exchange(r)
 		if err == nil {
 			b := &directBody{
@@ -66,7 +66,7 @@ func (d *direct) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Respons
 			return resp, nil
 		}
 		stop()
-		again := c.used && !c.answered && w.Err() == nil
+		again := c.used && !c.answered && w.why() == nil
 		d.drop(c)
 		if !again {
 			return nil, err
@@ -76,13 +76,14 @@ func (d *direct) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Respons
 
 // take returns a connection for one request: one that is idle, else, or for unused, a new one, once the limit
 // of connections lets it.
-func (d *direct) take(ctx context.Context, addr string, unused, fresh bool) (*directConn, error) {
+func (d *direct) take(w *watch, addr string, unused, fresh bool) (*directConn, error) {
 	if fresh {
-		return d.connect(ctx, addr, nil)
+		return d.connect(w.own(), addr, nil)
 	}
 	for {
 		c, wait := d.takeIdle(addr, unused)
 		if wait != nil {
+			ctx := w.own()
 			select {
 			case c = <-wait:
 			case <-ctx.Done():
@@ -92,7 +93,7 @@ func (d *direct) take(ctx context.Context, addr string, unused, fresh bool) (*di
 		}
 		switch {
 		case c.Conn == nil:
-			return d.connect(ctx, addr, c.host)
+			return d.connect(w.own(), addr, c.host)
 		case !unused && c.isGood():
 			c.used, c.answered = true, false
 			return c, nil

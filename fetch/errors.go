@@ -80,8 +80,8 @@ func (e *Error) Unwrap() []error {
 // exist, and junk where an answer should begin on a connection that was used before: that is the rest of the
 // last body, longer than it was declared.
 func Transient(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return false
 	}
 	switch e.Class {
@@ -90,8 +90,8 @@ func Transient(err error) bool {
 	case ErrProtocol:
 		return e.reused
 	case ErrDNS:
-		var d *net.DNSError
-		return !errors.As(err, &d) || !d.IsNotFound
+		d, ok := errors.AsType[*net.DNSError](err)
+		return !ok || !d.IsNotFound
 	}
 	return false
 }
@@ -100,8 +100,8 @@ func Transient(err error) bool {
 // the connection ended before it. Where that is the server's way it will be so again, so one more request has
 // to do. What broke off and can be continued is not broken.
 func Broken(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) || e.progress {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.progress {
 		return false
 	}
 	switch e.Class {
@@ -114,8 +114,8 @@ func Broken(err error) bool {
 // Unconnected reports whether there was no connection for the request: refused, unreachable, no such name, no
 // TLS or certificate that can be trusted, or nobody there in time. That concerns every URL of an origin.
 func Unconnected(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return false
 	}
 	switch e.Class {
@@ -127,8 +127,8 @@ func Unconnected(err error) bool {
 
 // Silent reports whether the request was sent and no header came in time.
 func Silent(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Class == ErrTimeout) && e.sent && !e.inBody
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Class == ErrTimeout) && e.sent && !e.inBody
 }
 
 // Unanswered makes the error of an exchange that its caller ended, because no header came in the time that
@@ -144,14 +144,13 @@ func Unanswered(u site.URL, after time.Duration) *Error {
 
 // Continues reports whether part of a body came, and the next attempt requests the rest.
 func Continues(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.progress
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.progress
 }
 
 // noteProgress marks an error after which the next attempt can continue the body.
 func noteProgress(err error, progress bool) {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		e.progress = progress
 	}
 }
@@ -181,8 +180,7 @@ func RefusingStatus(status int) bool {
 // classify turns what net/http, a decoder or a limit said into an Error. inBody tells an early end of the
 // body, which is a truncation, from an early end of the header, which is a broken connection.
 func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool) *Error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
 	if ctx.Err() != nil {
@@ -198,8 +196,7 @@ func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool)
 		return e
 	}
 	e.sent, e.reused = w.sent > 0, !inBody && w.reused
-	var t *limitError
-	if errors.As(context.Cause(w.Context), &t) {
+	if t, ok := errors.AsType[*limitError](w.why()); ok {
 		e.Class, e.Err, e.reused = t.class, t, false
 	}
 	return e

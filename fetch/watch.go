@@ -39,9 +39,12 @@ const drainTime = 3 * time.Second
 // watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of
 // reads. It works the same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would
 // not see a single stream starve.
+//
+// Most exchanges get by without a context of their own, which would be ten objects: what a limit ends is then
+// the connection alone, see guard, and what the caller's context ends is the connection too.
 type watch struct {
-	context.Context
-	cancel context.CancelCauseFunc
+	context.Context // that of the caller, or after own one that ends with the attempt
+
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
@@ -59,11 +62,16 @@ type watch struct {
 
 	windowRead  int64 // state of the timer's function alone: reading and bytes when the rate window began
 	windowBytes int64
+
+	mu      sync.Mutex              // guards what follows
+	cancel  context.CancelCauseFunc // of the context of own; nil before
+	abort   func()                  // closes the connection that is guarded; nil for none
+	cause   error                   // the limit that ended the attempt
+	stopped bool
 }
 
 func newWatch(ctx context.Context, o *Options) *watch {
-	w := &watch{o: o, start: time.Now()}
-	w.Context, w.cancel = context.WithCancelCause(ctx)
+	w := &watch{Context: ctx, o: o, start: time.Now()}
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
@@ -99,6 +107,7 @@ func newTracer(pool *sync.Pool) *tracer {
 
 // roundTrip makes an exchange by net/http, under the watch.
 func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
+	w.own()
 	w.tracer = newTracer(traces)
 	w.tracer.watch = w
 	resp, err := tr.RoundTrip(r.WithContext(w))
@@ -117,10 +126,80 @@ func (w *watch) Value(key any) any {
 	return w.Context.Value(key)
 }
 
+// own gives the attempt a context of its own, for whoever waits for one.
+func (w *watch) own() context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel == nil {
+		w.Context, w.cancel = context.WithCancelCause(w.Context)
+		if w.cause != nil {
+			w.cancel(w.cause)
+		}
+	}
+	return w.Context
+}
+
+// guard closes a connection when a limit or the caller ends the attempt, until the function that it returns
+// is called. That reports whether the connection is still good.
+func (w *watch) guard(closeIt func()) (release func() bool) {
+	w.mu.Lock()
+	w.abort = closeIt
+	over := w.cause != nil
+	w.mu.Unlock()
+	if over {
+		closeIt()
+	}
+	stop := context.AfterFunc(w.Context, closeIt)
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.abort = nil
+		return stop() && w.cause == nil
+	}
+}
+
+// end ends the attempt because of a limit, unless it is over.
+func (w *watch) end(limit error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return
+	}
+	w.cause = limit
+	if w.cancel != nil {
+		w.cancel(limit)
+	}
+	if w.abort != nil {
+		w.abort()
+	}
+}
+
+// why is what ended the attempt, a limit or the caller; nil when nothing did.
+func (w *watch) why() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cause != nil {
+		return w.cause
+	}
+	return context.Cause(w.Context)
+}
+
 // stop ends the watch; everything that still uses its context is canceled.
 func (w *watch) stop() {
 	w.timer.Stop()
-	w.cancel(nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.cancel != nil {
+		w.cancel(nil)
+	}
+}
+
+// isOver reports whether there is nothing left to watch.
+func (w *watch) isOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped || (w.cause != nil) || (w.Context.Err() != nil)
 }
 
 // gotConn is called when net/http has a connection for the request, before it is sent. When net/http repeats
@@ -173,13 +252,13 @@ func (w *watch) leave(n int) {
 // check runs in the timer's goroutine: it ends the attempt or asks to be called again when the next limit may
 // be reached.
 func (w *watch) check() {
-	if w.Err() != nil {
+	if w.isOver() {
 		return // stopped while the timer was firing
 	}
 	now := time.Since(w.start)
 	next, err := w.next(now)
 	if err != nil {
-		w.cancel(err)
+		w.end(err)
 		return
 	}
 	w.timer.Reset(max(next-now, time.Millisecond))

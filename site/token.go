@@ -31,10 +31,10 @@ func Tokens(u URL) (out []RandomPart) {
 	if u.IsZero() {
 		return nil
 	}
-	add := func(kind string, start, end int) {
+	add := func(before, name, after string, start, end int) { // most are not random: Kind is made of these then
 		if len(out) < mostTokens && isRandom(u.s[start:end]) {
 			out = append(out, RandomPart{
-				Kind:  u.Origin() + kind,
+				Kind:  u.Origin() + before + name + after,
 				Form:  u.s[:start] + TokenMark + u.s[end:],
 				Value: u.s[start:end],
 			})
@@ -49,13 +49,13 @@ func Tokens(u URL) (out []RandomPart) {
 		}
 		name, params, _ := strings.Cut(path[i+1:j], ";")
 		if i > 0 || j < len(path) { // a token alone is the name of a document
-			add(path[:i+1]+TokenMark, at+i+1, at+i+1+len(name))
+			add(path[:i+1], TokenMark, "", at+i+1, at+i+1+len(name))
 		}
 		for p := at + j - len(params); params != ""; {
 			var pair string
 			pair, params, _ = strings.Cut(params, ";")
 			if key, value, ok := strings.Cut(pair, "="); ok {
-				add(";"+key+"=", p+len(key)+1, p+len(key)+1+len(value))
+				add(";", key, "=", p+len(key)+1, p+len(key)+1+len(value))
 			}
 			p += len(pair) + 1
 		}
@@ -68,7 +68,7 @@ func Tokens(u URL) (out []RandomPart) {
 	for p := len(u.s) - len(q); q != ""; {
 		pair, rest := cutParam(q)
 		if key, value, ok := strings.Cut(pair, "="); ok {
-			add("?"+key+"=", p+len(key)+1, p+len(key)+1+len(value))
+			add("?", key, "=", p+len(key)+1, p+len(key)+1+len(value))
 		}
 		p += len(pair) + 1
 		q = rest

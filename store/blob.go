@@ -120,7 +120,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 const syncedAfter = 2 * time.Minute
 
 func blobName(d [32]byte) string {
-	h := hex.EncodeToString(d[:])
+	h := HexOf(d)
 	return h[:2] + "/" + h
 }
 

@@ -453,7 +453,7 @@ func FrameMetaOf(r *Resource) FrameMeta {
 		ETag:         r.ETag,
 		LastModified: r.LastModified,
 		Size:         r.Size,
-		Digest:       hex.EncodeToString(r.Digest[:]),
+		Digest:       HexOf(r.Digest),
 		Format:       r.Format,
 	}
 }

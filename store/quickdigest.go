@@ -5,6 +5,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 
 	"github.com/zeebo/xxh3"
 )
@@ -21,6 +22,13 @@ func QuickDigest(body []byte) (d [32]byte) {
 	binary.BigEndian.PutUint64(d[8:], sum.Lo)
 	copy(d[16:], quickMark[:])
 	return d
+}
+
+// HexOf is a digest as file tables have it, in one allocation.
+func HexOf(d [32]byte) string {
+	var b [64]byte
+	hex.Encode(b[:], d[:])
+	return string(b[:])
 }
 
 // IsQuick reports whether a digest is a quick one.

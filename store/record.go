@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"mirrord/heads"
@@ -164,6 +165,9 @@ const (
 	rqUnknown  = ^byte(rqDoc | rqFragment)
 )
 
+// recordFixed is how many bytes a value takes beside its texts, as a rule.
+const recordFixed = 128
+
 // append writes the value of r.
 func (r *Resource) append(b []byte) []byte {
 	var flags byte
@@ -194,6 +198,8 @@ func (r *Resource) append(b []byte) []byte {
 		flags |= rfPathIsURL
 		path = ""
 	}
+	texts := len(r.Reason) + len(path) + len(r.MIME) + len(r.Charset) + len(r.ETag) + len(r.LastModified)
+	b = slices.Grow(b, recordFixed+texts)
 	b = append(b, recordVersion, flags, byte(r.Outcome), byte(r.Body), r.Format)
 	for _, v := range [...]uint64{
 		uint64(r.ID), uint64(r.Status), uint64(r.Checked), uint64(r.Run), uint64(r.Failures), uint64(r.Gone),
@@ -229,7 +235,7 @@ func (r *Resource) append(b []byte) []byte {
 
 // decode reads a value; u is the URL of its key.
 func (r *Resource) decode(u site.URL, b []byte) error {
-	d := binread.Reader{Rest: b}
+	d := binread.Sharing(b)
 	*r = Resource{URL: u}
 	if err := checkVersion(u, &d); err != nil {
 		return err

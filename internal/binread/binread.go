@@ -11,7 +11,11 @@ import "encoding/binary"
 type Reader struct {
 	Rest []byte
 	Bad  bool
+	all  string // of Sharing
 }
+
+// Sharing makes a Reader of a small value. Its texts are parts of one string: one allocation for all of them.
+func Sharing(b []byte) Reader { return Reader{Rest: b, all: string(b)} }
 
 // Byte reads one byte.
 func (d *Reader) Byte() byte {
@@ -57,7 +61,14 @@ func (d *Reader) Bytes() []byte {
 }
 
 // Text reads what AppendString wrote.
-func (d *Reader) Text() string { return string(d.Bytes()) }
+func (d *Reader) Text() string {
+	v := d.Bytes()
+	if d.all == "" {
+		return string(v)
+	}
+	end := len(d.all) - len(d.Rest)
+	return d.all[end-len(v) : end]
+}
 
 // Fail makes the reader one that has read past the end.
 func (d *Reader) Fail() { d.Bad, d.Rest = true, nil }

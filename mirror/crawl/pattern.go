@@ -81,6 +81,9 @@ func withoutNumbers(words []string, numbers map[string]bool) (out []string) {
 
 // isNext reports whether b is the number after a, or both are the days at the end of a month.
 func isNext(a, b string) bool {
+	if (strings.Trim(a, digits) != "") || (strings.Trim(b, digits) != "") { // most words: an error would be made
+		return false
+	}
 	m, err1 := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
 	ends := (n == 1) && (m >= 28) && (m <= 31)

@@ -34,13 +34,21 @@ var ErrTrickles = errors.New("nothing else is left to request, and it brings les
 type Tail struct {
 	mu     sync.Mutex
 	bodies map[*Body]bool
+	idle   []*exchangeContext // most exchanges leave theirs as it was, for the next one
+}
+
+// exchangeContext is a context that Tail can end.
+type exchangeContext struct {
+	context.Context
+	parent context.Context
+	end    context.CancelCauseFunc
 }
 
 // Body is one body on its way.
 type Body struct {
 	bytes atomic.Int64
 	sized atomic.Bool
-	end   context.CancelCauseFunc
+	*exchangeContext
 	began int64     // bytes when it was first judged
 	since time.Time // when that was; zero: not yet
 	alone time.Time // since when nothing else is left; zero: something is
@@ -54,20 +62,47 @@ func (b *Body) Count(n int) { b.bytes.Add(int64(n)) }
 
 // Begin notes a body on its way; the context is for its exchange. The caller calls end afterwards.
 func (t *Tail) Begin(ctx context.Context) (_ context.Context, b *Body, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	b = &Body{end: cancel}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	b = &Body{exchangeContext: t.contextIn(ctx)}
 	if t.bodies == nil {
 		t.bodies = map[*Body]bool{}
 	}
 	t.bodies[b] = true
-	return ctx, b, func() {
+	return b.Context, b, func() {
 		t.mu.Lock()
+		defer t.mu.Unlock()
 		delete(t.bodies, b)
-		t.mu.Unlock()
-		cancel(nil)
+		if b.Err() == nil {
+			t.idle = append(t.idle, b.exchangeContext)
+		} else {
+			b.exchangeContext.end(nil)
+		}
 	}
+}
+
+// contextIn returns a context that is not ended. It is called under the lock.
+func (t *Tail) contextIn(parent context.Context) *exchangeContext {
+	for n := len(t.idle); n > 0; n = len(t.idle) {
+		c := t.idle[n-1]
+		t.idle[n-1] = nil
+		if t.idle = t.idle[:n-1]; c.parent == parent && c.Err() == nil {
+			return c
+		}
+		c.end(nil)
+	}
+	ctx, end := context.WithCancelCause(parent)
+	return &exchangeContext{Context: ctx, parent: parent, end: end}
+}
+
+// drop ends the contexts that are not in use.
+func (t *Tail) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.idle {
+		c.end(nil)
+	}
+	t.idle = nil
 }
 
 // look ends what is too slow. alone says that nothing is left but what is in work.
@@ -114,5 +149,6 @@ func (m *Motor) WatchTail(now func() time.Time) (end func()) {
 	return func() {
 		close(stop)
 		wg.Wait()
+		m.Tail.drop()
 	}
 }

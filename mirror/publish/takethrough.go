@@ -174,7 +174,7 @@ func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
 	if !ok || l.mtime != render.ModTime(rec).Unix() {
 		return false, nil
 	}
-	f.Size, f.SHA256, f.Edits = l.size, hex.EncodeToString(l.digest[:]), l.edits
+	f.Size, f.SHA256, f.Edits = l.size, store.HexOf(l.digest), l.edits
 	if len(l.extra) > 0 {
 		err = json.Unmarshal(l.extra, &f.Extra)
 	}

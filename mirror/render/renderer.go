@@ -5,7 +5,6 @@ package render
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -112,7 +111,7 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 		URL:    rec.URL.String(),
 		Type:   rec.MIME,
 		Size:   rec.Size,
-		SHA256: hex.EncodeToString(rec.Digest[:]),
+		SHA256: store.HexOf(rec.Digest),
 	}
 	if rec.Modified > 0 {
 		f.Modified = time.Unix(rec.Modified, 0).UTC()
@@ -323,7 +322,7 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 		f.Size = c.n
 		c.h.Sum(digest[:0])
 	}
-	f.SHA256 = hex.EncodeToString(digest[:])
+	f.SHA256 = store.HexOf(digest)
 	for _, e := range edits[:min(len(edits), mostEdits)] {
 		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
