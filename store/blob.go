@@ -3,6 +3,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,21 +29,32 @@ type Blobs struct {
 	dirs [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
-	fresh   map[string]struct{} // names put since the last sync
-	newDirs bool                // a two-digit folder was made since the last sync
-	failed  error               // of the first sync that failed: later ones would take lost bodies for kept
+	lately  [latelyBlobs][32]byte // where nothing is synced: some that came or were read, by their digests
+	fresh   map[string]struct{}   // names put since the last sync
+	newDirs bool                  // a two-digit folder was made since the last sync
+	failed  error                 // of the first sync that failed: later ones would take lost bodies for kept
 
 	// held during a sync, so that a second site does not return before what it relies on is on disk
 	syncing sync.Mutex
 }
 
+// latelyBlobs is how many blobs a one-off mirror has that are not read again when they come once more: the
+// styles and scripts of a generator lie in each folder.
+const latelyBlobs = 2048
+
+// late is where lately has a digest, if it has it.
+func (b *Blobs) late(d [32]byte) *[32]byte {
+	return &b.lately[binary.LittleEndian.Uint16(d[:])%latelyBlobs]
+}
+
 // settled notes a blob that a record may refer to now, so that the next sync covers it.
-func (b *Blobs) settled(name string) {
-	if !b.durable {
-		return
-	}
+func (b *Blobs) settled(d [32]byte, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.durable {
+		*b.late(d) = d
+		return
+	}
 	if b.fresh == nil {
 		b.fresh = map[string]struct{}{}
 	}
@@ -66,6 +78,7 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	}
 	b.mu.Lock()
 	_, known := b.fresh[name]
+	known = known || *b.late(d) == d
 	b.mu.Unlock()
 	if known {
 		return true
@@ -79,8 +92,8 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	if right, err := hasDigest(all, d); (err != nil) || !right {
 		return false
 	}
-	if st, err := f.Stat(); err != nil || changedWithin(st, syncedAfter) {
-		b.settled(name)
+	if st, err := f.Stat(); err != nil || !b.durable || changedWithin(st, syncedAfter) {
+		b.settled(d, name)
 	}
 	return true
 }
@@ -111,7 +124,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	name := blobName(d)
 	fi, err := b.dir.root.Lstat(name)
 	if err == nil && b.durable && changedWithin(fi, syncedAfter) {
-		b.settled(name)
+		b.settled(d, name)
 	}
 	return fi, err
 }
@@ -163,7 +176,7 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if err != nil {
 		return diskErr("store blob", errors.Join(err, b.dir.root.Remove(f.name)))
 	}
-	b.settled(name)
+	b.settled(d, name)
 	return nil
 }
 
@@ -184,7 +197,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 		}
 		if err = renameat(w.dir, w.name, b.dir, name); err == nil {
 			w.forget()
-			b.settled(name)
+			b.settled(d, name)
 			return nil
 		}
 	}
@@ -209,7 +222,7 @@ func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
 		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.root.Name(), name))
 	}
 	if err == nil || (errors.Is(err, fs.ErrExist) && b.has(d, fi.Size())) {
-		b.settled(name)
+		b.settled(d, name)
 		return nil
 	}
 	f, err := dir.Open(path)

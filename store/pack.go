@@ -223,9 +223,12 @@ func (w *FrameWriter) letGo() {
 }
 
 // seal writes length and checksum of the payload into the header of a frame.
-func seal(raw []byte) {
-	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader))
-	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[frameHeader:], castagnoli))
+func seal(raw []byte) { sealFor(raw, raw[frameHeader:]) }
+
+// sealFor is seal for a header whose payload lies elsewhere.
+func sealFor(header, payload []byte) {
+	binary.LittleEndian.PutUint32(header[4:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(header[8:], crc32.Checksum(payload, castagnoli))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.

@@ -152,9 +152,8 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		group.Go(func() {
 			frames := r.reader()
-			w := &FrameWriter{plain: true}
 			for at, ok := take(); ok; at, ok = take() {
-				to, err := r.plain(frames, w, at)
+				to, err := r.plain(frames, at)
 				if errors.Is(err, ErrDamaged) {
 					continue
 				}
@@ -172,21 +171,16 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 }
 
 // plain stores a document as it came, and returns where.
-func (r *Rests) plain(frames *FrameReader, w *FrameWriter, at Place) (Place, error) {
+func (r *Rests) plain(frames *FrameReader, at Place) (Place, error) {
 	defer frames.endTurn()
 	payload, err := r.packs.payload(frames, at)
 	if err != nil {
 		return at, err
 	}
-	w.buf = append(append(w.buf[:0], make([]byte, frameHeader)...), payload...)
-	raw, err := w.pack()
-	if err == nil {
-		at, err = r.packs.append(raw)
-	}
-	if cap(w.buf) > maxKept {
-		w.buf = nil
-	}
-	return at, err
+	var header [frameHeader]byte
+	copy(header[:], plainMagic)
+	sealFor(header[:], payload)
+	return r.packs.append(header[:], payload)
 }
 
 // Recover stores all documents that were written through as they came, when their version did not come about:

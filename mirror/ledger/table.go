@@ -79,6 +79,13 @@ func (t *Table) URL(id uint32) site.URL {
 	return t.urls.urlOf(id)
 }
 
+// AppendURL appends the URL of a number.
+func (t *Table) AppendURL(dst []byte, id uint32) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.texts.Append(dst, t.urls.at(id).url)
+}
+
 // State returns what is known of a number.
 func (t *Table) State(id uint32) State {
 	t.mu.Lock()

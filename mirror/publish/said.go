@@ -115,5 +115,5 @@ func (s *said) Identity(id uint32) bool { return s.of[id/2].identity }
 
 // AppendURL implements render.Names.
 func (s *said) AppendURL(dst []byte, id uint32) []byte {
-	return append(dst, s.outlook.table.URL(s.of[id/2].id).String()...)
+	return s.outlook.table.AppendURL(dst, s.of[id/2].id)
 }
