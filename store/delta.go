@@ -207,7 +207,7 @@ func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
 		return nil, err
 	}
 	if isRest(raw) {
-		return p.rest(r, raw)
+		return p.rest(r, at, raw)
 	}
 	if !isDelta(raw) {
 		return r.payload(raw)

@@ -333,6 +333,9 @@ func (f *siteFolder) renew(tx *transaction) error {
 
 // start finishes what a crash left half done.
 func (s *Site) start(f *siteFolder) error {
+	if err := s.packs.withdrawn.open(s.packs.root); err != nil {
+		return err
+	}
 	if s.readOnly {
 		return s.db.View(f.checkFormat)
 	}

@@ -23,6 +23,7 @@ type packs struct {
 	tree     func() (*os.Root, error) // the published one, of which rests are
 	volatile bool                     // nothing is synced
 
+	withdrawn  withdrawn
 	unfinished atomic.Pointer[os.Root]         // the tree of documents that were written through; nil for none
 	moved      atomic.Pointer[map[Place]Place] // see ThroughRests; nil for nothing
 
@@ -318,7 +319,7 @@ func (p *packs) close() error {
 		errs = append(errs, p.w.Close())
 		p.w = nil
 	}
-	return errors.Join(append(errs, p.root.Close())...)
+	return errors.Join(append(errs, p.withdrawn.close(), p.root.Close())...)
 }
 
 // finish ends the pack that is being written and begins the next one.

@@ -6,8 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/bits"
+	"os"
 	"slices"
 
 	"mirrord/internal/binread"
@@ -54,7 +58,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to. It is valid
 // until r is used again.
-func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
+func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	if err := checkFrame(raw); err != nil {
 		return nil, err
 	}
@@ -68,13 +72,13 @@ func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
-	file, err := p.published(path, r)
+	file, err := p.published(path, at, r)
 	r.other = r.kept(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
 	}
 	room := len(packed) + len(file) // and little more, if a reference became shorter
-	out := binary.AppendUvarint(slices.Grow(r.raw[:0], room), uint64(len(meta)))
+	out := binary.AppendUvarint(roomFor(&r.raw, room), uint64(len(meta)))
 	out = append(out, meta...)
 	out = binary.AppendUvarint(out, uint64(len(links)))
 	out = append(out, links...)
@@ -101,19 +105,11 @@ func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 
 // published reads a file of the published tree, into the room of r if that is enough. A large one waits for
 // its turn.
-func (p *packs) published(path string, r *FrameReader) ([]byte, error) {
-	tree := p.unfinished.Load()
-	if tree == nil {
-		if p.tree == nil {
-			return nil, ErrNoVersion
-		}
-		var err error
-		if tree, err = p.tree(); err != nil {
-			return nil, err
-		}
-		defer tree.Close()
+func (p *packs) published(path string, at Place, r *FrameReader) ([]byte, error) {
+	f, err := p.withdrawn.file(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = p.treeFile(path)
 	}
-	f, err := tree.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +124,38 @@ func (p *packs) published(path string, r *FrameReader) ([]byte, error) {
 	if fi.Size() > maxKept {
 		r.takeTurn()
 	}
-	file := slices.Grow(r.other[:0], int(fi.Size()))[:fi.Size()]
+	file := roomFor(&r.other, int(fi.Size()))[:fi.Size()]
 	_, err = io.ReadFull(f, file)
 	return file, err
+}
+
+// roomFor returns a buffer, empty, with room for n bytes. One that is to be kept is larger than it must be:
+// one that grew a little with each of many documents would leave much to collect.
+func roomFor(b *[]byte, n int) []byte {
+	if cap(*b) < n {
+		*b = nil // gone before the new one comes
+		if n <= maxKept {
+			n = 1 << bits.Len(uint(n-1))
+		}
+		*b = make([]byte, 0, n)
+	}
+	return (*b)[:0]
+}
+
+// treeFile opens a file of the tree that documents were written through to, else of the published one.
+func (p *packs) treeFile(path string) (*os.File, error) {
+	if tree := p.unfinished.Load(); tree != nil {
+		return tree.Open(path)
+	}
+	if p.tree == nil {
+		return nil, ErrNoVersion
+	}
+	tree, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.Open(path)
 }
 
 // packKind returns the magic of the first frame of a pack, "" when there is none.

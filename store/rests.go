@@ -136,11 +136,16 @@ func (r *Rests) Settle() error {
 	if err := r.packs.separate(false); err != nil {
 		return err
 	}
+	withdrawn, err := r.packs.withdrawn.list()
+	if err != nil {
+		return err
+	}
 	w := &settler{
-		Rests:  r,
-		came:   came,
-		moved:  moved,
-		frames: NewFrameReader(),
+		Rests:     r,
+		came:      came,
+		withdrawn: withdrawn,
+		moved:     moved,
+		frames:    NewFrameReader(),
 	}
 	w.frames.Aside = true // what is left is large
 	for _, b := range recordBuckets() {
@@ -167,18 +172,20 @@ func (r *Rests) Settle() error {
 	err = r.update("settle rests", func(tx *transaction) error {
 		return errors.Join(tx.Bucket(bMeta).Delete(kRests), tx.Bucket(bMeta).Delete(kMoved))
 	})
-	if err == nil {
-		r.packs.moved.Store(nil)
+	if err != nil {
+		return err
 	}
-	return err
+	r.packs.moved.Store(nil)
+	return r.packs.withdrawn.drop(r.packs.root)
 }
 
 // settler knows where documents go.
 type settler struct {
 	*Rests
-	came   map[uint32]bool
-	moved  map[Place]Place
-	frames *FrameReader
+	came      map[uint32]bool
+	withdrawn map[Place]bool // rests whose files go away; see withdrawn.list
+	moved     map[Place]Place
+	frames    *FrameReader
 }
 
 // place returns where a document lies from now on; moved is false for one that stays.
@@ -186,7 +193,7 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	if to, ok := s.moved[at]; ok {
 		return to, true, nil
 	}
-	if now := s.packs.now(at); !s.came[now.Pack] {
+	if now := s.packs.now(at); !s.came[now.Pack] && !s.withdrawn[Place{Pack: now.Pack, Off: now.Off}] {
 		return at, false, nil
 	}
 	defer s.frames.Release()

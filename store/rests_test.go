@@ -244,7 +244,7 @@ func FuzzRest(f *testing.F) {
 		raw := append(make([]byte, frameHeader), packed...)
 		copy(raw, restMagic)
 		seal(raw)
-		payload, err := p.rest(NewFrameReader(), raw)
+		payload, err := p.rest(NewFrameReader(), Place{}, raw)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				t.Fatal(err)

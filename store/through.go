@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"mirrord/relocate"
@@ -36,6 +34,9 @@ func (r *Rests) Through(t *Tree) (*ThroughRests, error) {
 	p := r.packs
 	if num, size := p.where(); num != 1 || size > 0 || t.Live != nil {
 		return nil, nil
+	}
+	if err := p.withdrawn.drop(p.root); err != nil { // a process was killed before it did
+		return nil, err
 	}
 	file, err := p.root.OpenFile(packName(1), os.O_WRONLY, 0)
 	if err != nil {
@@ -91,98 +92,6 @@ func (t *ThroughRests) Close() error { return diskErr("write pack", t.file.Close
 // Forget lets go of the tree: what was written through is read by the published one from now on.
 func (t *ThroughRests) Forget() { t.packs.unfinished.Store(nil) }
 
-// Withdraw stores documents as they came, by their places, which stay good: before their files are removed or
-// become other ones. One that is damaged is left out; who reads it next finds that out. It is not called
-// beside others that store documents.
-func (r *Rests) Withdraw(places []Place) error { return r.withdraw(places, nil) }
-
-func (r *Rests) withdraw(places []Place, also func(tx *transaction) error) error {
-	p := r.packs
-	moved := map[Place]Place{}
-	if m := p.moved.Load(); m != nil {
-		for from, to := range *m {
-			moved[from] = to
-		}
-	}
-	if len(places) > 0 {
-		if err := p.separate(true); err != nil {
-			return err
-		}
-	}
-	if err := r.storePlain(places, moved); err != nil {
-		return err
-	}
-	if err := p.sync(); err != nil {
-		return err
-	}
-	b := []byte{}
-	for from, to := range moved {
-		b = to.append(from.append(b))
-	}
-	err := r.update("store documents as they came", func(tx *transaction) error {
-		err := errors.Join(tx.Bucket(bMeta).Put(kMoved, b), p.note(tx))
-		if also != nil {
-			err = errors.Join(err, also(tx))
-		}
-		return err
-	})
-	if err == nil {
-		p.moved.Store(&moved)
-	}
-	return err
-}
-
-// storePlain stores documents as they came that moved does not have yet, and notes there where each lies now.
-func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
-	var mu sync.Mutex // guards moved, errs and next
-	var errs []error
-	next := 0
-	take := func() (at Place, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		for ; next < len(places) && len(errs) == 0; next++ {
-			if _, is := moved[places[next]]; !is {
-				next++
-				return places[next-1], true
-			}
-		}
-		return at, false
-	}
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(places)) {
-		group.Go(func() {
-			frames := r.reader()
-			for at, ok := take(); ok; at, ok = take() {
-				to, err := r.plain(frames, at)
-				if errors.Is(err, ErrDamaged) {
-					continue
-				}
-				mu.Lock()
-				if err != nil {
-					errs = append(errs, err)
-				}
-				moved[at] = to
-				mu.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
-}
-
-// plain stores a document as it came, and returns where.
-func (r *Rests) plain(frames *FrameReader, at Place) (Place, error) {
-	defer frames.endTurn()
-	payload, err := r.packs.payload(frames, at)
-	if err != nil {
-		return at, err
-	}
-	var header [frameHeader]byte
-	copy(header[:], plainMagic)
-	sealFor(header[:], payload)
-	return r.packs.append(header[:], payload)
-}
-
 // Recover stores all documents that were written through as they came, when their version did not come about:
 // the process was killed, or the run ended early. Nothing refers to the unfinished tree then. It does nothing
 // where nothing was written through. A nil Rests does nothing.
@@ -212,7 +121,7 @@ func (r *Rests) Recover() error {
 		if err != nil {
 			return err
 		}
-		err = r.withdraw(places, func(tx *transaction) error {
+		err = r.storeAsTheyCame(places, func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kThrough, append(binary.BigEndian.AppendUint32(nil, num), 1))
 		})
 		if err != nil {
@@ -223,7 +132,11 @@ func (r *Rests) Recover() error {
 	if err := p.remove(num); err != nil {
 		return err
 	}
-	return r.update("forget rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kThrough) })
+	err = r.update("forget rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kThrough) })
+	if err != nil {
+		return err
+	}
+	return p.withdrawn.drop(p.root)
 }
 
 // earlyRests is a file that older versions have left when they were killed.

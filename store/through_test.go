@@ -60,9 +60,19 @@ func (h *throughSite) write(body string) {
 func (h *throughSite) all() {
 	h.write("no link at all " + strings.Repeat("x", 5000))
 	h.write("ABSOLUTE at the start, ABSOLUTEABSOLUTE twice and at the end ABSOLUTE")
-	h.write("")
+	h.write("its file is made again without a rest: ABSOLUTE")
 	h.come("large, and not put together with its file: ABSOLUTE")
 	h.write("\xff\xfe no text: \x00 ABSOLUTE " + string(random(3000, 1)))
+	h.write("")
+}
+
+// written is a document that was written through, for Withdraw.
+func (h *throughSite) written(id int, at Place) Written {
+	return Written{
+		At:   at,
+		Path: fmt.Sprintf("dir/%d.html", id),
+		Size: int64(len(h.body[id])),
+	}
 }
 
 // publish makes the files of documents again that were guessed wrongly, and publishes the tree.
@@ -71,11 +81,11 @@ func (h *throughSite) publish(wrong ...int) {
 	foldAll(h.t, h.s, 1)
 	r, w := NewFrameReader(), new(FrameWriter)
 	recs := resources(h.t, h.s)
-	var places []Place
+	var docs []Written
 	for _, id := range wrong {
-		places = append(places, recs[testURL(id).String()].At)
+		docs = append(docs, h.written(id, recs[testURL(id).String()].At))
 	}
-	if err := h.rests.Withdraw(places); err != nil {
+	if err := h.rests.Withdraw(h.tree, docs); err != nil {
 		h.t.Fatal(err)
 	}
 	h.s.at("withdrawn")
@@ -142,6 +152,7 @@ func TestThrough(t *testing.T) {
 		if err := h.s.Rests().Settle(); err != nil || h.check() != 0 {
 			t.Errorf("documents are still kept as they came: %v", err)
 		}
+		h.noneWithdrawn()
 	}
 	h.s.step = nil
 	if _, err := h.s.Compact(t.Context(), false); err != nil {
@@ -173,7 +184,16 @@ func TestThrough(t *testing.T) {
 				t.Fatal(err)
 			}
 			again.check()
+			again.noneWithdrawn()
 		})
+	}
+}
+
+// noneWithdrawn holds that no file is kept aside any more.
+func (h *oneOffSite) noneWithdrawn() {
+	h.t.Helper()
+	if _, err := os.Stat(filepath.Join(h.s.Dir(), "packs", withdrawnFolder)); !errors.Is(err, fs.ErrNotExist) {
+		h.t.Errorf("withdrawn files are left: %v", err)
 	}
 }
 
@@ -288,7 +308,7 @@ func TestWithdrawLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	came := make(chan error, 1)
-	go func() { came <- h.rests.Withdraw(places[1:2]) }()
+	go func() { came <- h.rests.storeAsTheyCame(places[1:2], nil) }()
 	select {
 	case err := <-came:
 		t.Errorf("two large documents are in memory at once (%v)", err)

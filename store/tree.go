@@ -223,8 +223,19 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
+	return t.takeOut(path, func() error { return t.Root.Remove(path) })
+}
+
+// moveOut is Remove for a file that is moved to another place in the folder of the site.
+func (t *Tree) moveOut(path, to string) error {
+	return t.takeOut(path, func() error {
+		return t.s.root.Rename(treesFolder+"/"+t.name+"/"+path, to)
+	})
+}
+
+func (t *Tree) takeOut(path string, take func() error) error {
 	t.changes.gone(path)
-	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := take(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskErr("unpublish "+path, err)
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {

@@ -92,34 +92,29 @@ func (t *Through) naming(
 	return naming, err
 }
 
-// remove removes the files of documents. Those that have rests are stored as they came before that.
+// remove removes the files of documents. Those that have rests are withdrawn.
 func (t *Through) remove(wrong []uint32) error {
 	slices.Sort(wrong)
 	wrong = slices.Compact(wrong)
-	paths := make([]uint32, len(wrong))
-	var places []store.Place
-	for i, id := range wrong {
+	var docs []store.Written
+	for _, id := range wrong {
 		f := t.taken.Of(id)
 		l, err := t.lines.read(f.line())
 		if err != nil {
 			return err
 		}
-		if paths[i] = l.path; (t.rests != nil) && !f.is(isVoid) {
-			places = append(places, l.at)
-		}
-	}
-	if t.rests != nil {
-		if err := t.o.Rests.Withdraw(places); err != nil {
-			return err
-		}
-	}
-	for i, id := range wrong {
-		if err := t.tree.Remove(t.outlook.path(foreseen{path: paths[i], final: id})); err != nil {
-			return err
-		}
 		t.taken.Put(id, written{})
+		path := t.outlook.path(foreseen{path: l.path, final: id})
+		if (t.rests != nil) && !f.is(isVoid) {
+			docs = append(docs, store.Written{At: l.at, Path: path, Size: l.size})
+		} else if err := t.tree.Remove(path); err != nil {
+			return err
+		}
 	}
-	return nil
+	if t.rests == nil {
+		return nil
+	}
+	return t.o.Rests.Withdraw(t.tree, docs)
 }
 
 // leadsToAny reports whether a stored list of targets has a number of a kind.
