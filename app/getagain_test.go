@@ -415,3 +415,33 @@ func TestGetAgainLargePage(t *testing.T) {
 		t.Errorf("%d bodies were sent", n)
 	}
 }
+
+// What get keeps beside a mirror is not taken for a state whose bodies are lost.
+func TestVerifyBesideGet(t *testing.T) {
+	srv := newPagesSite(t)
+	out := filepath.Join(t.TempDir(), "out")
+	a := testApp(workOf(out))
+	if _, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(srv.URL + "/"), Out: out}); err != nil {
+		t.Fatal(err)
+	}
+	sites, err := os.ReadDir(filepath.Join(workOf(out), "sites"))
+	if err != nil || len(sites) != 1 {
+		t.Fatal(sites, err)
+	}
+	of := filepath.Join(workOf(out), "sites", sites[0].Name())
+	before := entriesOf(t, of)
+	_, verr := Verify(t.Context(), a, sites[0].Name(), true)
+	_, merr := Mend(t.Context(), a, sites[0].Name())
+	for _, err := range []error{verr, merr} {
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Field != FieldState || !strings.Contains(err.Error(), out) {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := entriesOf(t, of); !slices.Equal(got, before) {
+		t.Errorf("it has %q, had %q", got, before)
+	}
+	if v, err := Verify(t.Context(), a, out, true); err != nil || v.Count() > 0 {
+		t.Errorf("the way that the message names: %+v, %v", v, err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"mirrord/archive"
@@ -39,6 +40,27 @@ type getWork struct {
 // workOf is the folder in which the mirror at an absolute path is made.
 func workOf(out string) string {
 	return filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
+}
+
+// notOfGet refuses a state that is the folder of a one-off mirror: all that lies in the mirror would seem to
+// be lost.
+func notOfGet(a *App) error {
+	dir, err := a.State()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	name, hidden := strings.CutPrefix(filepath.Base(dir), ".")
+	name, work := strings.CutSuffix(name, ".mirrord")
+	if (err != nil) || !hidden || !work || name == "" {
+		return err
+	}
+	out := filepath.Join(filepath.Dir(dir), name)
+	if _, err := os.Lstat(out); err != nil {
+		return nil // there is no mirror, and a state may have any name
+	}
+	return &Error{Field: FieldState, Err: fmt.Errorf(
+		"%s is what get keeps for its next run of %s: mirrord verify %s checks that mirror",
+		dir, out, out)}
 }
 
 // openWork opens the folder of a mirror, and makes it when it is not there. made says that it was not. A

@@ -42,6 +42,9 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 	if !job.ValidName(name) {
 		return nil, notAName(name)
 	}
+	if err := notOfGet(a); err != nil {
+		return nil, err
+	}
 	st, err := a.MustWriteState()
 	if err != nil {
 		return nil, err

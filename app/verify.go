@@ -154,6 +154,9 @@ func verifySite(ctx context.Context, a *App, name string, check siteCheck) (*Ver
 	if !job.ValidName(name) {
 		return nil, notAName(name)
 	}
+	if err := notOfGet(a); err != nil {
+		return nil, err
+	}
 	st, err := a.MustState()
 	if err != nil {
 		return nil, err
