@@ -58,9 +58,8 @@ func notOfGet(a *App) error {
 	if _, err := os.Lstat(out); err != nil {
 		return nil // there is no mirror, and a state may have any name
 	}
-	return &Error{Field: FieldState, Err: fmt.Errorf(
-		"%s is what get keeps for its next run of %s: mirrord verify %s checks that mirror",
-		dir, out, out)}
+	return fmt.Errorf("%s is what get keeps for its next run of %s: mirrord verify %s checks that mirror",
+		dir, out, out)
 }
 
 // openWork opens the folder of a mirror, and makes it when it is not there. made says that it was not. A

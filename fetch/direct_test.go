@@ -282,3 +282,49 @@ func TestDirectSweeps(t *testing.T) {
 		}
 	})
 }
+
+// A limit, and the caller, end an exchange on a used connection too, for which nobody has waited: it has no
+// context of its own. The connection is closed.
+func TestDirectEndsOnUsedConnection(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	var asked chan struct{}
+	addr, opened := talk(t, func(head string, _ int) (string, bool) {
+		switch {
+		case strings.HasPrefix(head, "GET /header"):
+			<-over
+		case strings.HasPrefix(head, "GET /caller"):
+			close(asked)
+			<-over
+		case strings.HasPrefix(head, "GET /body"):
+			return "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", false
+		}
+		return short, false
+	})
+	for name, want := range map[string]error{"header": ErrTimeout, "body": ErrTimeout, "caller": ErrCanceled} {
+		o := Options{Retries: -1, HeaderTimeout: 100 * time.Millisecond, IdleTimeout: 100 * time.Millisecond}
+		if o.Reach.All = true; name == "caller" {
+			o.HeaderTimeout, o.IdleTimeout = time.Hour, time.Hour
+		}
+		c := newClient(t, o)
+		get := func(ctx context.Context, path string) error {
+			_, err := c.Do(ctx, Request{URL: mustURL(t, "http://"+addr+path)}, discard{})
+			return err
+		}
+		before := opened.Load()
+		if err := get(t.Context(), "/first"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if asked = make(chan struct{}); name == "caller" {
+			go func() { <-asked; cancel() }()
+		}
+		if err := get(ctx, "/"+name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		cancel()
+		if err := get(t.Context(), "/last"); err != nil || opened.Load()-before != 2 {
+			t.Errorf("%s: %v on %d connections", name, err, opened.Load()-before)
+		}
+	}
+}

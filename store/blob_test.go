@@ -343,3 +343,40 @@ func TestBlobsSyncOnce(t *testing.T) {
 		t.Errorf("after a sync that failed: %v", err)
 	}
 }
+
+// A blob of a one-off mirror that came lately is not read again when it comes once more; for another process,
+// which knows nothing of it, one of wrong bytes is replaced.
+func TestBlobsLately(t *testing.T) {
+	dir := t.TempDir()
+	body := []byte("a style that lies in each folder")
+	d := sha256.Sum256(body)
+	put := func(wrong bool) (now string) {
+		st, s := openTest(t, dir, oneOff)
+		defer st.Close()
+		defer s.Close()
+		b := blobsOf(s)
+		if err := b.Put(d, body, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(b.dir.root.Name(), blobName(d))
+		if wrong {
+			if err := os.WriteFile(file, bytes.ToUpper(body), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Put(d, body, time.Unix(1e9, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if now := put(true); now == string(body) {
+		t.Error("it was read again")
+	}
+	if now := put(false); now != string(body) {
+		t.Errorf("it is %q", now)
+	}
+}

@@ -103,8 +103,8 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// published reads a file of the published tree, into the room of r if that is enough. A large one waits for
-// its turn.
+// published reads the file to which the rest at a place belongs, into the room of r if that is enough: one
+// that was withdrawn, else that of the tree. A large one waits for its turn.
 func (p *packs) published(path string, at Place, r *FrameReader) ([]byte, error) {
 	f, err := p.withdrawn.file(at)
 	if errors.Is(err, fs.ErrNotExist) {

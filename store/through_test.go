@@ -67,8 +67,8 @@ func (h *throughSite) all() {
 }
 
 // written is a document that was written through, for Withdraw.
-func (h *throughSite) written(id int, at Place) Written {
-	return Written{
+func (h *throughSite) written(id int, at Place) WrittenThrough {
+	return WrittenThrough{
 		At:   at,
 		Path: fmt.Sprintf("dir/%d.html", id),
 		Size: int64(len(h.body[id])),
@@ -81,7 +81,7 @@ func (h *throughSite) publish(wrong ...int) {
 	foldAll(h.t, h.s, 1)
 	r, w := NewFrameReader(), new(FrameWriter)
 	recs := resources(h.t, h.s)
-	var docs []Written
+	var docs []WrittenThrough
 	for _, id := range wrong {
 		docs = append(docs, h.written(id, recs[testURL(id).String()].At))
 	}

@@ -233,6 +233,7 @@ func (t *Tree) moveOut(path, to string) error {
 	})
 }
 
+// takeOut takes a file out of the tree, and removes the folders above it that are empty then.
 func (t *Tree) takeOut(path string, take func() error) error {
 	t.changes.gone(path)
 	if err := take(); err != nil && !errors.Is(err, fs.ErrNotExist) {

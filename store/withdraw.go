@@ -80,8 +80,8 @@ func (w *withdrawn) close() error {
 	return nil
 }
 
-// Written is a document that was written through.
-type Written struct {
+// WrittenThrough is a document that was written through.
+type WrittenThrough struct {
 	At   Place  // of its rest
 	Path string // of its file in the tree
 	Size int64  // of the file, in bytes
@@ -90,7 +90,7 @@ type Written struct {
 // Withdraw takes the files of documents out of a tree. The documents stay where they are; large ones are
 // stored as they came, since they would be in memory twice when they are read. It is not called beside others
 // that store documents.
-func (r *Rests) Withdraw(t *Tree, docs []Written) error {
+func (r *Rests) Withdraw(t *Tree, docs []WrittenThrough) error {
 	if len(docs) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *Rests) Withdraw(t *Tree, docs []Written) error {
 	if err := p.withdrawn.open(p.root); err != nil {
 		return err
 	}
-	var large []Written
+	var large []WrittenThrough
 	var places []Place
 	for _, d := range docs {
 		if d.Size > largestWithdrawn {

@@ -34,3 +34,18 @@ func TestReader(t *testing.T) {
 		t.Errorf("a negative length: %+v", d)
 	}
 }
+
+// Texts of a Reader that shares its bytes are those of one that does not, whatever the bytes are.
+func FuzzSharing(f *testing.F) {
+	f.Add(AppendString(AppendString([]byte{3}, ""), "text"))
+	f.Add([]byte{5, 'a'})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		one, all := Reader{Rest: b}, Sharing(b)
+		for range len(b) + 2 {
+			if x, y := one.Text(), all.Text(); x != y || one.Bad != all.Bad || len(one.Rest) != len(all.Rest) {
+				t.Fatalf("%q and %q, %v and %v", x, y, one.Bad, all.Bad)
+			}
+		}
+	})
+}

@@ -96,7 +96,7 @@ func (t *Through) naming(
 func (t *Through) remove(wrong []uint32) error {
 	slices.Sort(wrong)
 	wrong = slices.Compact(wrong)
-	var docs []store.Written
+	var docs []store.WrittenThrough
 	for _, id := range wrong {
 		f := t.taken.Of(id)
 		l, err := t.lines.read(f.line())
@@ -106,7 +106,7 @@ func (t *Through) remove(wrong []uint32) error {
 		t.taken.Put(id, written{})
 		path := t.outlook.path(foreseen{path: l.path, final: id})
 		if (t.rests != nil) && !f.is(isVoid) {
-			docs = append(docs, store.Written{At: l.at, Path: path, Size: l.size})
+			docs = append(docs, store.WrittenThrough{At: l.at, Path: path, Size: l.size})
 		} else if err := t.tree.Remove(path); err != nil {
 			return err
 		}
