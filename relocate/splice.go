@@ -84,13 +84,16 @@ func SpliceTo(
 		roman:  charset == "iso-2022-jp",
 		sink:   w,
 		noting: noted != nil,
+		out:    make([]byte, 0, sinkBuffer),
 	}
-	sp.out = make([]byte, 0, sinkBuffer)
+	if noted != nil {
+		sp.spans = *noted
+	}
 	edited = sp.run(edits)
 	sp.copyTo(len(raw))
 	sp.flush()
 	if noted != nil {
-		*noted = append(*noted, sp.spans...)
+		*noted = sp.spans
 	}
 	return edited, sp.err
 }

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -237,9 +238,6 @@ type FrameReader struct {
 	// ReadFrame returns is valid until Release.
 	Aside bool
 
-	turn   *sync.Mutex // held from when a large rest is read until endTurn; nil: those need not take turns
-	inTurn bool
-
 	aside []func() // give those of the last frame back
 	dec   *zstd.Decoder
 	raw   []byte
@@ -248,6 +246,7 @@ type FrameReader struct {
 	over  *zstd.Decoder // of deltas; nil until there is one
 	other []byte        // beside out, where bases and what is over them take turns
 	links []chained
+	file  *bufio.Reader // of published files; nil until there is one
 
 	shared *unpackedBundle // the document that was read last lies in it; nil for none
 	of     *unpackedBundles
@@ -261,27 +260,6 @@ func NewFrameReader() *FrameReader {
 		panic(err) // the options are constants
 	}
 	return &FrameReader{dec: dec}
-}
-
-// taking makes r take turns with all others that have the same lock while a large rest is read.
-func (r *FrameReader) taking(turn *sync.Mutex) *FrameReader {
-	r.turn = turn
-	return r
-}
-
-// takeTurn waits until no other reader with the same turn has a large document in memory.
-func (r *FrameReader) takeTurn() {
-	if r.turn != nil && !r.inTurn {
-		r.turn.Lock()
-		r.inTurn = true
-	}
-}
-
-func (r *FrameReader) endTurn() {
-	if r.inTurn {
-		r.inTurn = false
-		r.turn.Unlock()
-	}
 }
 
 // Release gives the memory back that lies beside the heap. The last frame must not be used any more.

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -56,8 +57,8 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 	return w.packS2(restMagic, w.buf[frameHeader:])
 }
 
-// rest makes the payload of a full frame of a rest and the published file that it belongs to. It is valid
-// until r is used again.
+// rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
+// part is in memory. It is valid until r is used again.
 func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	if err := checkFrame(raw); err != nil {
 		return nil, err
@@ -72,61 +73,92 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
-	file, err := p.published(path, at, r)
-	r.other = r.kept(file)
+	file, size, err := p.published(path, at)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
 	}
-	room := len(packed) + len(file) // and little more, if a reference became shorter
-	out := binary.AppendUvarint(roomFor(&r.raw, room), uint64(len(meta)))
+	defer file.Close()
+	room := len(packed) + int(size) // and little more, if a reference became shorter
+	out := r.buffer(room)
+	if out == nil {
+		out = roomFor(&r.raw, room)
+	}
+	out = binary.AppendUvarint(out[:0], uint64(len(meta)))
 	out = append(out, meta...)
 	out = binary.AppendUvarint(out, uint64(len(links)))
 	out = append(out, links...)
-	begin, pos := len(out), uint64(0)
-	for range d.Uvarint() {
-		from := pos + d.Uvarint()
-		to := from + d.Uvarint()
-		was := d.Bytes()
-		if d.Bad || from < pos || to < from || to > uint64(len(file)) {
-			return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", ErrDamaged, path)
-		}
-		out = append(append(out, file[pos:from]...), was...)
-		pos = to
-	}
-	out = append(out, file[pos:]...)
-	var want [32]byte
+	begin := len(out)
+	out, err = r.putBack(out, file, uint64(size), &d)
 	r.raw = r.kept(out)
+	switch {
+	case d.Bad:
+		return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", ErrDamaged, path)
+	case err != nil:
+		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
+	}
+	var want [32]byte
 	n, err := hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
-	if d.Bad || (err != nil) || n < len(want) || !IsDigestOf(want, out[begin:]) {
+	if (err != nil) || n < len(want) || !IsDigestOf(want, out[begin:]) {
 		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
 	}
 	return out, nil
 }
 
-// published reads the file to which the rest at a place belongs, into the room of r if that is enough: one
-// that was withdrawn, else that of the tree. A large one waits for its turn.
-func (p *packs) published(path string, at Place, r *FrameReader) ([]byte, error) {
-	f, err := p.withdrawn.file(at)
+// putBack appends a published file of some bytes to out, with what relocation replaced as it was, which d
+// reads. d is bad when that does not fit the file.
+func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binread.Reader) ([]byte, error) {
+	if r.file == nil {
+		r.file = bufio.NewReaderSize(nil, fileBuffer)
+	}
+	r.file.Reset(file)
+	defer r.file.Reset(nil)
+	pos := uint64(0)
+	copyTo := func(to uint64) (err error) {
+		n := len(out)
+		out = slices.Grow(out, int(to-pos))[:n+int(to-pos)]
+		_, err = io.ReadFull(r.file, out[n:])
+		pos = to
+		return err
+	}
+	for range d.Uvarint() {
+		from := pos + d.Uvarint()
+		to := from + d.Uvarint()
+		was := d.Bytes()
+		if d.Bad = d.Bad || from < pos || to < from || to > size; d.Bad {
+			return out, nil
+		}
+		if err := copyTo(from); err != nil {
+			return out, err
+		}
+		if _, err := r.file.Discard(int(to - from)); err != nil {
+			return out, err
+		}
+		out, pos = append(out, was...), to
+	}
+	return out, copyTo(size)
+}
+
+// fileBuffer is how many bytes of a published file are in memory beside what is made of it.
+const fileBuffer = 32 << 10
+
+// published opens the file to which the rest at a place belongs: one that was withdrawn, else that of the
+// tree.
+func (p *packs) published(path string, at Place) (f *os.File, size int64, err error) {
+	f, err = p.withdrawn.file(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = p.treeFile(path)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	defer f.Close()
 	fi, err := f.Stat()
+	if (err == nil) && (!fi.Mode().IsRegular() || fi.Size() > maxFrame) {
+		err = fmt.Errorf("%s is no file of a document", path)
+	}
 	if err != nil {
-		return nil, err
+		return nil, 0, errors.Join(err, f.Close())
 	}
-	if !fi.Mode().IsRegular() || fi.Size() > maxFrame {
-		return nil, fmt.Errorf("%s is no file of a document", path)
-	}
-	if fi.Size() > maxKept {
-		r.takeTurn()
-	}
-	file := roomFor(&r.other, int(fi.Size()))[:fi.Size()]
-	_, err = io.ReadFull(f, file)
-	return file, err
+	return f, fi.Size(), nil
 }
 
 // roomFor returns a buffer, empty, with room for n bytes. One that is to be kept is larger than it must be:

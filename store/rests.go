@@ -25,13 +25,7 @@ type Rests struct {
 	mu    sync.Mutex
 	came  map[uint32]bool // packs of documents as they came; nil until Add
 	moved []movedFrame
-
-	turn sync.Mutex // of readers
 }
-
-// reader returns a reader that takes turns with others: one large document is in memory at a time, until
-// endTurn.
-func (r *Rests) reader() *FrameReader { return NewFrameReader().taking(&r.turn) }
 
 type movedFrame struct{ from, to Place }
 

@@ -121,10 +121,7 @@ func (r *Rests) Recover() error {
 		if err != nil {
 			return err
 		}
-		err = r.storeAsTheyCame(places, func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kThrough, append(binary.BigEndian.AppendUint32(nil, num), 1))
-		})
-		if err != nil {
+		if err := r.storeAsTheyCame(num, places); err != nil {
 			return err
 		}
 		r.at("documents stored as they came")

@@ -68,11 +68,7 @@ func (h *throughSite) all() {
 
 // written is a document that was written through, for Withdraw.
 func (h *throughSite) written(id int, at Place) WrittenThrough {
-	return WrittenThrough{
-		At:   at,
-		Path: fmt.Sprintf("dir/%d.html", id),
-		Size: int64(len(h.body[id])),
-	}
+	return WrittenThrough{At: at, Path: fmt.Sprintf("dir/%d.html", id)}
 }
 
 // publish makes the files of documents again that were guessed wrongly, and publishes the tree.
@@ -288,8 +284,7 @@ func TestThroughOnlyFirst(t *testing.T) {
 	h.check()
 }
 
-// Large documents are stored as they came one at a time, because each of them takes three times its size, and
-// leave no memory behind.
+// Large documents are put together with their files beside the heap, and leave no memory behind.
 func TestWithdrawLarge(t *testing.T) {
 	h := newThrough(t, t.TempDir())
 	for i := range 5 {
@@ -299,31 +294,19 @@ func TestWithdrawLarge(t *testing.T) {
 		}
 		h.write(fmt.Sprint(i, " ABSOLUTE", string(random(maxKept, byte(i)))))
 	}
-	places := make([]Place, 3)
-	for i, rec := range resourcesOfJournal(t, h.s)[:len(places)] {
-		places[i] = rec.At
-	}
-	r := h.rests.reader()
-	if _, err := h.rests.packs.payload(r, places[0]); err != nil {
-		t.Fatal(err)
-	}
-	came := make(chan error, 1)
-	go func() { came <- h.rests.storeAsTheyCame(places[1:2], nil) }()
-	select {
-	case err := <-came:
-		t.Errorf("two large documents are in memory at once (%v)", err)
-		came <- err
-	case <-time.After(50 * time.Millisecond):
-	}
-	r.endTurn()
-	if err := <-came; err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.rests.plain(r, places[2]); err != nil || r.inTurn {
-		t.Fatalf("the turn has not ended: %v, %v", r.inTurn, err)
-	}
-	if cap(r.raw) > maxKept || cap(r.other) > maxKept {
-		t.Errorf("%d and %d bytes are kept", cap(r.raw), cap(r.other))
+	r := NewFrameReader()
+	r.Aside = true
+	for id, rec := range resourcesOfJournal(t, h.s) {
+		f, err := h.s.Frames.ReadFrame(r, rec.At)
+		if err != nil || string(f.Body) != h.body[id] {
+			t.Errorf("document %d: %d bytes, %v", id, len(f.Body), err)
+		}
+		if beside := len(r.aside) > 0; beside != (id != 3) {
+			t.Errorf("document %d: %d buffers beside the heap", id, len(r.aside))
+		}
+		if r.Release(); cap(r.raw) > maxKept || cap(r.out) > maxKept {
+			t.Errorf("document %d: %d and %d bytes are kept", id, cap(r.raw), cap(r.out))
+		}
 	}
 	h.publish(0, 1, 2)
 	h.check()

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,9 +18,6 @@ import (
 // Rests.Recover is done. A document is read by the file here before that in the tree, so that it is always
 // known by one of them, whatever a run is doing when it is killed.
 const withdrawnFolder = "withdrawn"
-
-// largestWithdrawn is the size in bytes of the largest file that is withdrawn.
-const largestWithdrawn = 512 << 10
 
 // withdrawnName is the name there of the file to which the rest at a place belongs.
 func withdrawnName(at Place) string { return fmt.Sprintf("%d.%d", at.Pack, at.Off) }
@@ -84,12 +82,10 @@ func (w *withdrawn) close() error {
 type WrittenThrough struct {
 	At   Place  // of its rest
 	Path string // of its file in the tree
-	Size int64  // of the file, in bytes
 }
 
-// Withdraw takes the files of documents out of a tree. The documents stay where they are; large ones are
-// stored as they came, since they would be in memory twice when they are read. It is not called beside others
-// that store documents.
+// Withdraw takes the files of documents out of a tree. The documents stay where they are. It is not called
+// beside others that store documents.
 func (r *Rests) Withdraw(t *Tree, docs []WrittenThrough) error {
 	if len(docs) == 0 {
 		return nil
@@ -101,36 +97,19 @@ func (r *Rests) Withdraw(t *Tree, docs []WrittenThrough) error {
 	if err := p.withdrawn.open(p.root); err != nil {
 		return err
 	}
-	var large []WrittenThrough
-	var places []Place
 	for _, d := range docs {
-		if d.Size > largestWithdrawn {
-			large, places = append(large, d), append(places, d.At)
-			continue
-		}
 		if err := t.moveOut(d.Path, "packs/"+withdrawnFolder+"/"+withdrawnName(d.At)); err != nil {
 			return err
 		}
 		r.at("file withdrawn")
 	}
-	if len(large) == 0 {
-		return nil
-	}
-	if err := r.storeAsTheyCame(places, nil); err != nil {
-		return err
-	}
-	for _, d := range large {
-		if err := t.Remove(d.Path); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-// storeAsTheyCame stores documents as they came, by their places, which stay good, and makes another change
-// with that. One that is damaged is left out; who reads it next finds that out. It is not called beside
-// others that store documents.
-func (r *Rests) storeAsTheyCame(places []Place, also func(tx *transaction) error) error {
+// storeAsTheyCame stores the documents that have rests in a pack as they came. Their places stay good. One
+// that is damaged is left out; who reads it next finds that out. It is not called beside others that store
+// documents.
+func (r *Rests) storeAsTheyCame(num uint32, places []Place) error {
 	p := r.packs
 	moved := map[Place]Place{}
 	if m := p.moved.Load(); m != nil {
@@ -154,11 +133,8 @@ func (r *Rests) storeAsTheyCame(places []Place, also func(tx *transaction) error
 		b = to.append(from.append(b))
 	}
 	err := r.update("store documents as they came", func(tx *transaction) error {
-		err := errors.Join(tx.Bucket(bMeta).Put(kMoved, b), p.note(tx))
-		if also != nil {
-			err = errors.Join(err, also(tx))
-		}
-		return err
+		return errors.Join(tx.Bucket(bMeta).Put(kMoved, b), p.note(tx),
+			tx.Bucket(bMeta).Put(kThrough, append(binary.BigEndian.AppendUint32(nil, num), 1)))
 	})
 	if err == nil {
 		p.moved.Store(&moved)
@@ -185,7 +161,8 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		group.Go(func() {
-			frames := r.reader()
+			frames := NewFrameReader()
+			frames.Aside = true
 			for at, ok := take(); ok; at, ok = take() {
 				to, err := r.plain(frames, at)
 				if errors.Is(err, ErrDamaged) {
@@ -206,7 +183,7 @@ func (r *Rests) storePlain(places []Place, moved map[Place]Place) error {
 
 // plain stores a document as it came, and returns where.
 func (r *Rests) plain(frames *FrameReader, at Place) (Place, error) {
-	defer frames.endTurn()
+	defer frames.Release()
 	payload, err := r.packs.payload(frames, at)
 	if err != nil {
 		return at, err

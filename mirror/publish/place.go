@@ -129,12 +129,18 @@ func (p *Placer) document(
 		return f, fmt.Errorf("publish %s: %w", rec.URL, err)
 	}
 	defer doc.Close()
-	if render.SameFile(t.Was, &f) && render.SameRepairs(t.Was, &f) && !t.wrong {
-		if kept, err := p.keep(ctx, t, f.Path); kept || (err != nil) {
-			return p.lineOf(t, f), errors.Join(err, p.rest(doc, rec, true))
+	if t.Was != nil && !t.wrong {
+		if err := doc.Complete(); err != nil {
+			return f, fmt.Errorf("publish %s: %w", rec.URL, err)
+		}
+		if render.SameFile(t.Was, &f) && render.SameRepairs(t.Was, &f) {
+			if kept, err := p.keep(ctx, t, f.Path); kept || (err != nil) {
+				return p.lineOf(t, f), errors.Join(err, p.rest(doc, rec, true))
+			}
 		}
 	}
-	return f, errors.Join(doc.WriteFile(p.w, render.ModTime(rec)), p.rest(doc, rec, false))
+	err = errors.Join(doc.WriteFile(p.w), p.rest(doc, rec, false))
+	return f, err
 }
 
 // rest keeps what a document of a one-off mirror has beside its file.

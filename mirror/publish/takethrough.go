@@ -106,7 +106,7 @@ func (t *Through) remove(wrong []uint32) error {
 		t.taken.Put(id, written{})
 		path := t.outlook.path(foreseen{path: l.path, final: id})
 		if (t.rests != nil) && !f.is(isVoid) {
-			docs = append(docs, store.WrittenThrough{At: l.at, Path: path, Size: l.size})
+			docs = append(docs, store.WrittenThrough{At: l.at, Path: path})
 		} else if err := t.tree.Remove(path); err != nil {
 			return err
 		}

@@ -138,15 +138,11 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 		}
 	}()
 	self, ok, err := w.foresee(rec, w.splice.Targets())
-	if !ok || (err != nil) {
+	if !ok || (err != nil) || w.splice.Edits() > mostWrittenEdits {
 		return at, false, err
 	}
 	f := phm.File{Path: self.path}
-	doc, err := w.splice.Fresh(rec, body, &f, self.identity)
-	if err != nil || len(f.Edits) > mostWrittenEdits {
-		return at, false, err
-	}
-	if doc.WriteNew(w.w, render.ModTime(rec)) != nil {
+	if w.splice.Fresh(rec, body, &f, self.identity).WriteFile(render.NewFiles{TreeWriter: w.w}) != nil {
 		return at, false, nil // another file has its place; of a bad disk the store says more
 	}
 	if ok = w.t.rests != nil; ok {

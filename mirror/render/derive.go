@@ -84,6 +84,7 @@ func (p *PastFS) derive(all records) error {
 		if (err == nil) && rec.Body == store.PackBody {
 			var doc *Rendered
 			if doc, err = sp.Document(rec, &f); err == nil {
+				err = doc.Complete()
 				doc.Close()
 			}
 		}

@@ -60,8 +60,7 @@ type Renderer struct {
 }
 
 // SmallDocument is the largest frame, in bytes, whose document is rendered in memory. Larger ones are
-// rendered one at a time, as a stream, and twice: once to know the digest, once more if the file is not there
-// yet.
+// rendered one at a time, as a stream: once, unless their digest must be known before.
 const SmallDocument = 1 << 20
 
 // hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
@@ -132,7 +131,7 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 	return f, nil
 }
 
-// Document renders a stored document and completes its line f. The caller closes what it returns. A
+// Document makes a stored document ready, of which f is the line so far. The caller closes what it returns. A
 // document that cannot be read is store.ErrDamaged.
 func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) {
 	frames, free := s.frames, func() {}
@@ -140,14 +139,11 @@ func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) 
 		frames, free = s.takeLarge(rec.Size > hugeDocument)
 	}
 	doc, err := s.read(frames, rec.At, f.Path, s.Table.Identity(rec.ID))
-	if err == nil {
-		err = doc.complete(rec, f)
-	}
 	if err != nil {
 		free()
 		return nil, err
 	}
-	doc.free = free
+	doc.free, doc.rec, doc.line = free, rec, f
 	return doc, nil
 }
 
@@ -164,17 +160,21 @@ func (s *Splicer) AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uin
 // Targets are those of the links that were encoded last. The caller may change what they lead to.
 func (s *Splicer) Targets() []StoredTarget { return s.links.Targets }
 
+// Edits is how many edits a document with the links that were encoded last declares at most.
+func (s *Splicer) Edits() int { return len(s.links.Edits) }
+
 // Fresh is Document for one that has just come, of at most LargestRest bytes, with the links that were
 // encoded last. identity says whether its path is its URL's.
-func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) (*Rendered, error) {
-	doc := &Rendered{
+func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) *Rendered {
+	return &Rendered{
 		s:        s,
+		rec:      rec,
+		line:     f,
 		body:     body,
 		path:     f.Path,
 		identity: identity,
 		free:     func() {},
 	}
-	return doc, doc.complete(rec, f)
 }
 
 // Lend lends room for the next document, when that is a large one: its size is above KeptRoom.
@@ -256,10 +256,13 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 // Rendered is one document that is rendered. It is valid until Close, and until its Splicer's next document.
 type Rendered struct {
 	s        *Splicer
+	rec      *store.Resource
+	line     *phm.File
 	frame    store.Frame
 	body     []byte
 	path     string
 	identity bool
+	complete bool // the line is; the bytes of a small document are in s.out then
 	changed  bool // some link was replaced
 	free     func()
 }
@@ -273,20 +276,28 @@ type FileWriter interface {
 	Stream(path string, mtime time.Time, write func(io.Writer) error) error
 }
 
-// WriteFile makes the document's file.
-func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
-	if len(d.body) <= SmallDocument {
-		return w.Write(d.path, d.s.out, mtime)
-	}
-	return w.Stream(d.path, mtime, d.pieces)
+// NewFiles is a FileWriter where no file is yet.
+type NewFiles struct{ *store.TreeWriter }
+
+// Write implements FileWriter.
+func (w NewFiles) Write(path string, data []byte, mtime time.Time) error {
+	return w.WriteNew(path, data, mtime)
 }
 
-// WriteNew is WriteFile where no file is yet.
-func (d *Rendered) WriteNew(w *store.TreeWriter, mtime time.Time) error {
-	if len(d.body) <= SmallDocument {
-		return w.WriteNew(d.path, d.s.out, mtime)
+// Stream implements FileWriter.
+func (w NewFiles) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
+	return w.StreamNew(path, mtime, write)
+}
+
+// WriteFile makes the document's file, and completes the line.
+func (d *Rendered) WriteFile(w FileWriter) error {
+	if len(d.body) > SmallDocument {
+		return w.Stream(d.path, ModTime(d.rec), d.stream)
 	}
-	return w.StreamNew(d.path, mtime, d.pieces)
+	if err := d.Complete(); err != nil {
+		return err
+	}
+	return w.Write(d.path, d.s.out, ModTime(d.rec))
 }
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
@@ -298,48 +309,21 @@ func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, st
 	return r.Add(w, at, &d.frame, d.path, d.s.spans, stays)
 }
 
-// complete renders the document once, for the size, digest and declared edits of its line. The bytes of a
-// small one are in d.s.out then.
-func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
-	s := d.s
-	if s.Counts != nil {
-		s.Counts.Relocated.Add(1)
+// Complete completes the line with size, digest and declared edits of the file, without making it.
+func (d *Rendered) Complete() error {
+	switch {
+	case d.complete:
+		return nil
+	case len(d.body) > SmallDocument:
+		return d.stream(io.Discard)
 	}
-	var edits []relocate.Edit
-	var err error
-	digest := rec.Digest
-	if len(d.body) <= SmallDocument {
-		s.out, edits = d.splice(s.out[:0])
-		f.Size = int64(len(s.out))
-		if d.changed || len(edits) > 0 || store.IsQuick(digest) {
-			digest = sha256.Sum256(s.out)
-		}
-	} else {
-		c := counter{h: sha256.New()}
-		if edits, err = d.stream(&c); err != nil {
-			return err
-		}
-		f.Size = c.n
-		c.h.Sum(digest[:0])
+	out, edits := d.splice(d.s.out[:0])
+	d.s.out = out
+	digest := d.rec.Digest
+	if d.changed || len(edits) > 0 || store.IsQuick(digest) {
+		digest = sha256.Sum256(out)
 	}
-	f.SHA256 = store.HexOf(digest)
-	for _, e := range edits[:min(len(edits), mostEdits)] {
-		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
-	}
-	if s.Notes != nil {
-		if len(edits) > mostEdits {
-			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: "+
-				"the file table names the first ones", mostEdits), rec.URL)
-		}
-		if s.full {
-			s.Notes.Add("documents with more links to repair than their lines in the file table have room for: "+
-				"the rest stay as they are", rec.URL)
-		}
-	}
-	if err := d.declareSymbols(f); err != nil {
-		return err
-	}
-	return declareRepairs(f, s.cured)
+	return d.declare(int64(len(out)), digest, edits)
 }
 
 // splice appends the rendered bytes to b.
@@ -351,22 +335,53 @@ func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
 	return b, edits
 }
 
-// pieces is stream without what is declared.
-func (d *Rendered) pieces(w io.Writer) error {
-	_, err := d.stream(w)
-	return err
-}
-
-// stream writes the rendered bytes.
-func (d *Rendered) stream(w io.Writer) ([]relocate.Edit, error) {
-	l := &d.s.links
-	d.s.restart()
+// stream writes the rendered bytes of a large document to w, and completes the line.
+func (d *Rendered) stream(w io.Writer) error {
+	s, l := d.s, &d.s.links
+	s.restart()
 	var noted *[]relocate.Span
 	if len(d.body) <= LargestRest {
-		d.s.spans = d.s.spans[:0]
-		noted = &d.s.spans
+		s.spans = s.spans[:0]
+		noted = &s.spans
 	}
-	return relocate.SpliceTo(w, d.body, l.Charset, l.Links, l.Edits, d.target, noted)
+	c := counter{w: w}
+	if !d.complete {
+		c.h = sha256.New()
+	}
+	edits, err := relocate.SpliceTo(&c, d.body, l.Charset, l.Links, l.Edits, d.target, noted)
+	if d.complete || (err != nil) {
+		return err
+	}
+	var digest [sha256.Size]byte
+	c.h.Sum(digest[:0])
+	return d.declare(c.n, digest, edits)
+}
+
+// declare completes the line, for a file that was rendered.
+func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocate.Edit) error {
+	s, f := d.s, d.line
+	d.complete = true
+	if s.Counts != nil {
+		s.Counts.Relocated.Add(1)
+	}
+	f.Size, f.SHA256 = size, store.HexOf(digest)
+	for _, e := range edits[:min(len(edits), mostEdits)] {
+		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
+	}
+	if s.Notes != nil {
+		if len(edits) > mostEdits {
+			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: "+
+				"the file table names the first ones", mostEdits), d.rec.URL)
+		}
+		if s.full {
+			s.Notes.Add("documents with more links to repair than their lines in the file table have room for: "+
+				"the rest stay as they are", d.rec.URL)
+		}
+	}
+	if err := d.declareSymbols(f); err != nil {
+		return err
+	}
+	return declareRepairs(f, s.cured)
 }
 
 func (d *Rendered) target(i int) ([]byte, bool, bool) {
@@ -375,13 +390,17 @@ func (d *Rendered) target(i int) ([]byte, bool, bool) {
 	return ref, inside, replace
 }
 
-// counter counts and digests what is written to it.
+// counter counts and digests what it passes on.
 type counter struct {
-	h hash.Hash
+	w io.Writer
+	h hash.Hash // nil: the digest is known
 	n int64
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	c.n += int64(len(p))
-	return c.h.Write(p)
+	if c.h != nil {
+		c.h.Write(p)
+	}
+	return c.w.Write(p)
 }

@@ -88,7 +88,7 @@ func render(t *testing.T, r *Renderer, rec *store.Resource) (phm.File, *oneFile)
 	}
 	defer doc.Close()
 	w := new(oneFile)
-	if err := doc.WriteFile(w, ModTime(rec)); err != nil {
+	if err := doc.WriteFile(w); err != nil {
 		t.Fatal(err)
 	}
 	d := sha256.Sum256(w.data)
