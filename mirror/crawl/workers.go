@@ -34,7 +34,7 @@ type Workers struct {
 // Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx
 // ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
-	n := max(w.Connections+4, 16) // a host at its full number of connections, and some for others
+	n := max(w.Connections+spare(w.Connections), 16)
 	w.Shift.While(ctx, func() {
 		w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
 			if err := w.work(ctx, id, origin, turn); err != nil {
@@ -44,6 +44,11 @@ func (w *Workers) Stage(ctx context.Context) {
 		})
 	})
 }
+
+// spare is how many workers there are beside those that a host at its full number of connections keeps busy:
+// some for other hosts, and some whose bodies have come and wait to be read while their connections are used
+// again. The answers of many connections come in bursts; those of few do not wait for long.
+func spare(connections int) int { return max(4, connections-16) }
 
 // Lend lets helpers work for an origin.
 func (w *Workers) Lend(ctx context.Context, of string, helpers []Helper) {
