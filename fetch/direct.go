@@ -32,6 +32,7 @@ type directHost struct {
 	idle    []*directConn // in the order in which they became so
 	open    int           // those that are idle, in use, or being made
 	waiting []chan *directConn
+	out     outbox
 }
 
 const idleTime = 90 * time.Second

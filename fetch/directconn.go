@@ -33,8 +33,9 @@ type directConn struct {
 	most   int64 // bytes of the heads of an answer
 	left   int64 // bytes that may still be read
 	br     *bufio.Reader
-	out    []byte   // the request; used again
-	names  []string // of its fields; used again
+	out    []byte     // the request; used again
+	names  []string   // of its fields; used again
+	sent   chan error // has one value when the request was sent, or could not be
 	abort  func()
 
 	raw    syscall.RawConn // nil when there is none
@@ -50,7 +51,7 @@ func (c *directConn) begin(conn net.Conn, most int64) {
 	if a, ok := conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		c.remote = a.AddrPort().Addr().Unmap()
 	}
-	c.br = bufio.NewReaderSize(c, directBuffer)
+	c.br, c.sent = bufio.NewReaderSize(c, directBuffer), make(chan error, 1)
 	c.abort = func() { conn.Close() }
 	if h, ok := conn.(*headConn); ok {
 		conn = h.Conn
@@ -94,11 +95,17 @@ func (c *directConn) exchange(r *http.Request) (*http.Response, error) {
 		c.answered = true // it will be no better on another connection
 		return nil, err
 	}
-	if _, err := c.Write(c.out); err != nil {
-		return nil, err
-	}
 	c.left = c.most
-	if _, err := c.br.Peek(1); err != nil {
+	if c.host != nil {
+		c.host.out.send(c)
+	} else {
+		c.send()
+	}
+	_, err := c.br.Peek(1)
+	if lost := <-c.sent; lost != nil {
+		return nil, lost
+	}
+	if err != nil {
 		return nil, err
 	}
 	c.answered = true
@@ -117,6 +124,15 @@ func (c *directConn) exchange(r *http.Request) (*http.Response, error) {
 		c.left = math.MaxInt64
 		return resp, nil
 	}
+}
+
+// send sends the request. When that fails nobody waits for an answer.
+func (c *directConn) send() {
+	_, err := c.Write(c.out)
+	if err != nil {
+		c.Close()
+	}
+	c.sent <- err
 }
 
 // compose writes the request into c.out, with its fields in net/http's order.
