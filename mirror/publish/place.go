@@ -20,6 +20,7 @@ type Placer struct {
 	splice *render.Splicer
 	rests  *store.FrameWriter
 	stored []stored // of the chunk
+	order  []int    // in which they are made
 	urls   []site.URL
 }
 

@@ -203,8 +203,14 @@ func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	if c.err = p.read(c); c.err != nil {
 		return
 	}
-	slices.SortStableFunc(p.stored, func(a, b stored) int { return a.rec.At.Compare(b.rec.At) })
+	p.order = p.order[:0]
 	for k := range p.stored {
+		p.order = append(p.order, k)
+	}
+	slices.SortFunc(p.order, func(a, b int) int {
+		return cmp.Or(p.stored[a].rec.At.Compare(p.stored[b].rec.At), a-b)
+	})
+	for _, k := range p.order {
 		s := &p.stored[k]
 		f, err := phm.File{}, s.err
 		if err == nil {
