@@ -68,6 +68,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	b := r.toRead(&now, body)
 	b.Links, b.Refresh = head.Links(), head.Refresh()
 	f, err := r.document(&now, rec, b, p, as)
+	p.pause()
 	if sink.File() != nil || p.read.Links() > manyLinks {
 		// Its memory refers to a body that goes, or was for this one document.
 		p.forget()

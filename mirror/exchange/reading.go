@@ -84,6 +84,8 @@ type processor struct {
 	last  *ledger.Lookups
 	links []byte
 
+	paused time.Time // last
+
 	through *publish.ThroughWriter // nil: documents are stored as they come
 }
 
@@ -111,6 +113,18 @@ func newProcessors(o *Options) chan *processor {
 	}
 	return procs
 }
+
+// pause lets the Go runtime look which answers have come. While each core always has something to run it does
+// so every 10 ms only, and their connections have nothing to do until then.
+func (p *processor) pause() {
+	if time.Since(p.paused) < pauseEvery {
+		return
+	}
+	time.Sleep(time.Microsecond)
+	p.paused = time.Now()
+}
+
+const pauseEvery = 500 * time.Microsecond
 
 // forget gives up the memory of the last document.
 func (p *processor) forget() {
