@@ -113,7 +113,7 @@ func TestChainsAreLeftOut(t *testing.T) {
 		again    int // in later ones
 	}{
 		{"calendar", "/cal.php?month=2026-11", "/cal.php", "/cal.php?month=…", calendar, 1, 60, 30},
-		{"calendar with days", "/cal/2026/11/", "/cal/", "/cal/#/#/", adjacent, 43, 160, 100}, // two
+		{"calendar with days", "/cal/2026/11/", "/cal/", "/cal/#/#/", adjacent, 43, 160, 100}, // two chains
 		{"days of a calendar", "/cal/2026/11/20/", "/cal/", "/cal/#/#/#/", adjacent, 1, 100, 50},
 		{"list beyond its end", "/list.php?start=0", "/list", "/list.php?start=…", list, 6, 50, 25},
 		{"the same page", "/x.php?n=1", "/x.php", "/x.php?n=…", func(r *http.Request) string {
