@@ -30,7 +30,7 @@ func (s *sink) Close() error {
 	return nil
 }
 
-func through(s *sink) *directConn {
+func connOver(s *sink) *directConn {
 	return &directConn{Conn: s, out: []byte("GET"), sent: make(chan error, 1)}
 }
 
@@ -39,7 +39,7 @@ func through(s *sink) *directConn {
 func TestOutbox(t *testing.T) {
 	var o outbox
 	one := new(sink)
-	c := through(one)
+	c := connOver(one)
 	o.send(c)
 	if err := <-c.sent; err != nil || one.sent.Load() != 1 || one.closed.Load() {
 		t.Errorf("%v, sent %d times, closed %v", err, one.sent.Load(), one.closed.Load())
@@ -51,7 +51,7 @@ func TestOutbox(t *testing.T) {
 		if i == 3 {
 			s.err = lost
 		}
-		conns = append(conns, through(s))
+		conns = append(conns, connOver(s))
 		if i < mostLeft-1 {
 			o.leave(conns[i])
 		}
@@ -75,7 +75,7 @@ func TestOutboxLeavesNone(t *testing.T) {
 	for range 50 {
 		wg.Go(func() {
 			s := new(sink)
-			c := through(s)
+			c := connOver(s)
 			for i := range int64(500) {
 				o.send(c)
 				if err := <-c.sent; err != nil || s.sent.Load() != i+1 {

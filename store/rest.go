@@ -135,7 +135,8 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 		}
 		out, pos = append(out, was...), to
 	}
-	return out, copyTo(size)
+	err := copyTo(size) // it changes out
+	return out, err
 }
 
 // fileBuffer is how many bytes of a published file are in memory beside what is made of it.

@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,4 +77,44 @@ func crawlGraph(t *testing.T, g *webGraph, conns int) time.Duration {
 		t.Errorf("%d of %d URLs", asked, len(g.urls))
 	}
 	return time.Since(start)
+}
+
+// Connections are used again while the bodies that came on them wait to be read: of many for as many bodies
+// as there are connections beyond sixteen, of few for four.
+func TestConnectionsWhileBodiesWait(t *testing.T) {
+	for conns, want := range map[int]int{16: 20, 128: 240} {
+		synctest.Test(t, func(t *testing.T) {
+			h, p := new(fetch.Hosts), fetch.Politeness{Connections: conns}
+			f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
+			for id := range uint32(500) {
+				f.Add("http://site.test", id, PrioNew)
+			}
+			var came atomic.Int64
+			read := make(chan struct{})
+			w := &Workers{
+				Front:       f,
+				Connections: conns,
+				Now:         time.Now,
+				Release:     func(host string, o fetch.Observation) { h.Release(host, p, time.Now(), o) },
+				Ask: func(_ context.Context, _ uint32, release func(fetch.Observation)) (bool, error) {
+					release(fetch.Observation{Duration: time.Millisecond, Status: 200})
+					came.Add(1)
+					<-read
+					return true, nil
+				},
+				After: func() {},
+				Stop:  func(err error) { t.Error(err) },
+			}
+			go w.Stage(t.Context())
+			synctest.Wait()
+			if n := int(came.Load()); n != want {
+				t.Errorf("%d connections: %d bodies came, want %d", conns, n, want)
+			}
+			close(read)
+			synctest.Wait()
+			if n := came.Load(); n != 500 {
+				t.Errorf("%d connections: %d bodies came in the end", conns, n)
+			}
+		})
+	}
 }

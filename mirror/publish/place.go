@@ -140,7 +140,7 @@ func (p *Placer) document(
 			}
 		}
 	}
-	err = errors.Join(doc.WriteFile(p.w), p.rest(doc, rec, false))
+	err = errors.Join(doc.WriteFile(p.w), p.rest(doc, rec, false)) // it completes f
 	return f, err
 }
 

@@ -134,6 +134,41 @@ func TestRenderLarge(t *testing.T) {
 	}
 }
 
+// asked counts what is asked of names.
+type asked struct {
+	Names
+	n int
+}
+
+func (a *asked) Final(id uint32) (uint32, bool) {
+	a.n++
+	return a.Names.Final(id)
+}
+
+// A large document is relocated once, and once more only if somebody wants to know its line before.
+func TestRenderLargeOnce(t *testing.T) {
+	r, rec := renderer(t, linkedBody+strings.Repeat("<p>filler</p>\n", SmallDocument/14+1))
+	names := &asked{Names: r.Table}
+	r.Table = names
+	once, _ := render(t, r, rec)
+	n := names.n
+	f, err := r.Line(rec, rec.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := r.Splicer().Document(rec, &f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer doc.Close()
+	if err := doc.Complete(); err != nil || names.n != 2*n || !SameFile(&f, &once) {
+		t.Errorf("%v, %d looks, first %d; %+v, want %+v", err, names.n, n, f, once)
+	}
+	if err := doc.WriteFile(new(oneFile)); err != nil || names.n != 3*n || len(f.Edits) != len(once.Edits) {
+		t.Errorf("%v, %d looks, first %d; %+v, want %+v", err, names.n, n, f, once)
+	}
+}
+
 func renderBody(t *testing.T, body string) (phm.File, *oneFile) {
 	r, rec := renderer(t, body)
 	return render(t, r, rec)
