@@ -407,6 +407,12 @@ func origin() string {
 	}
 }
 
+// readAt reads bytes of the file, without mapping them.
+func (d *database) readAt(b []byte, off int64) error {
+	_, err := d.file.ReadAt(b, off)
+	return err
+}
+
 // dropPages gives the memory of the pages that were looked at back: they would count as ours until the system
 // needs them.
 func (d *database) dropPages() {

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 
@@ -115,13 +114,21 @@ type foldChunk struct {
 	items   []foldItem
 	keys    []byte      // of the items
 	sorter  *foldSorter // has the items of a chunk that is not in memory; else nil
+
+	// of readPart
+	parts [2]fold // by turns: one is written while the other is read
+	turn  int
+	order []foldStep
+	buf   []byte
 }
 
 // foldBatch is one batch of a chunk.
 type foldBatch struct {
 	seq     []byte
+	off     int64 // bucket.offset
 	results int
-	rest    int // offset of what follows the results
+	rest    int     // offset of what follows the results
+	heads   stretch // of the answers, of a chunk in memory; no bytes for none
 }
 
 // foldItem is a new URL or a result of a batch, of a chunk in memory.
@@ -130,8 +137,14 @@ type foldItem struct {
 	size  uint16 // of the key
 	done  bool   // it is a result
 	batch uint32
-	at    uint32 // offset in the batch
-	n     uint32 // number of a new URL, else which result of the batch it is
+	stretch
+	n uint32 // number of a new URL, else which result of the batch it is
+}
+
+// foldStep is an item of a part in memory, with the record that it belongs to.
+type foldStep struct {
+	*foldItem
+	rec int
 }
 
 func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
@@ -148,15 +161,15 @@ func (c *foldChunk) close() {
 
 // foldPart is what one transaction folds.
 type foldPart struct {
-	add  func(tx *transaction, f *fold) error
+	add  func(f *fold) error
 	key  []byte // the last one
 	last bool   // no other follows
-	recs *fold  // what add has added
+	recs *fold  // what add has added; until the part after the next one is read
 }
 
-// parts returns how to get the parts of a chunk in memory, and how many there are: one at least. All items of
-// a key are in one.
-func (c *foldChunk) parts() (next func() (foldPart, error), n int) {
+// inMemory returns how to get the parts of a chunk in memory, and how many there are: one at least. All items
+// of a key are in one.
+func (c *foldChunk) inMemory() (next func() (foldPart, error), n int) {
 	var all [][]foldItem
 	rest := c.items
 	for len(rest) > c.part() {
@@ -176,16 +189,17 @@ func (c *foldChunk) parts() (next func() (foldPart, error), n int) {
 		if p.last = len(all) == 0; len(part) > 0 {
 			p.key = c.keyOf(&part[len(part)-1])
 		}
-		p.add = func(tx *transaction, f *fold) error { return c.addItems(tx, f, part) }
+		p.add = func(f *fold) error { return c.addItems(f, part) }
 		return p, nil
 	}, n
 }
 
 // readPart reads what a part folds.
 func (c *foldChunk) readPart(p *foldPart) error {
-	p.recs = &fold{Folding: c.Folding, recs: map[string]*folded{}}
-	err := c.site.db.View(func(tx *transaction) error { return p.add(tx, p.recs) })
-	p.recs.keys = slices.Sorted(maps.Keys(p.recs.recs))
+	p.recs = &c.parts[c.turn]
+	c.turn = 1 - c.turn
+	p.recs.Folding, p.recs.recs = c.Folding, p.recs.recs[:0]
+	err := p.add(p.recs)
 	if (err == nil) && (c.Err != nil) {
 		err = c.Err()
 	}
@@ -228,7 +242,7 @@ func ahead[T any](next func() (v T, last bool, err error)) iter.Seq2[T, error] {
 
 // fold folds the chunk.
 func (c *foldChunk) fold() error {
-	next, n := c.parts()
+	next, n := c.inMemory()
 	if c.sorter != nil {
 		next, n = func() (foldPart, error) { return c.sorter.part(c.part()) }, 2
 	}
@@ -310,12 +324,11 @@ type foldedLinks struct {
 
 // linksOf returns the links of some batches, in the order of the numbers of their documents.
 func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) (all []foldedLinks, err error) {
-	var b batch
 	for i := range batches {
-		if err := b.decode(tx.Bucket(bJournal).Get(batches[i].seq)); err != nil {
-			return nil, err
-		}
-		for _, d := range b.done {
+		r := binread.Reader{Rest: tx.Bucket(bJournal).Get(batches[i].seq)}
+		skipNews(&r)
+		for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
+			d := readDone(&r)
 			if !d.linked {
 				continue
 			}
@@ -325,17 +338,30 @@ func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) (all []foldedL
 			}
 			all = append(all, foldedLinks{id, slices.Clone(d.targets)})
 		}
+		if r.Bad {
+			return nil, fmt.Errorf("journal: %w: short batch", errValue)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
 	return all, nil
 }
 
-// writeLinks writes links.
+// linksNear is how far the numbers of two documents are apart whose links lie on one page, or on neighbours:
+// most lists have less than 300 bytes.
+const linksNear = 8
+
+// writeLinks writes links, in the order of their documents.
 func writeLinks(tx *transaction, all []foldedLinks) error {
 	links := tx.Bucket(bLinks)
 	links.fill(0.9)
-	for _, t := range all {
-		if err := links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.targets); err != nil {
+	var key []byte
+	for i, t := range all {
+		put := links.Put
+		if i > 0 && t.id-all[i-1].id <= linksNear {
+			put = links.PutNear
+		}
+		key = binary.BigEndian.AppendUint32(key[:0], t.id)
+		if err := put(key, t.targets); err != nil {
 			return err
 		}
 	}
@@ -366,35 +392,47 @@ func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
 }
 
 // addItems adds some items of a chunk in memory.
-func (c *foldChunk) addItems(tx *transaction, f *fold, part []foldItem) error {
-	part = slices.Clone(part) // in the order of the journal
-	slices.SortFunc(part, func(a, b foldItem) int {
+func (c *foldChunk) addItems(f *fold, part []foldItem) error {
+	c.order = c.order[:0]
+	for n := range part {
+		if n == 0 || !bytes.Equal(c.keyOf(&part[n]), c.keyOf(&part[n-1])) {
+			f.begin(c.keyOf(&part[n]))
+		}
+		c.order = append(c.order, foldStep{&part[n], len(f.recs) - 1})
+	}
+	slices.SortFunc(c.order, func(a, b foldStep) int { // as the journal has them
 		return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.at, b.at))
 	})
-	var v []byte
 	var answers [][]byte
-	for n := range part {
-		i := &part[n]
-		if b := &c.batches[i.batch]; n == 0 || i.batch != part[n-1].batch {
-			v = tx.Bucket(bJournal).Get(b.seq)
-			d := binread.Reader{Rest: v[b.rest:]}
-			answers, _ = c.site.zip.read(d.Bytes(), b.results) // heads that are damaged are lost, and no more
+	for n, i := range c.order {
+		b := &c.batches[i.batch]
+		if n == 0 || i.batch != c.order[n-1].batch {
+			heads, err := c.bytesOf(b, b.heads)
+			if err != nil {
+				return err
+			}
+			answers, _ = c.site.zip.read(heads, b.results) // heads that are damaged are lost, and no more
 		}
-		u, err := urlOfKey(c.keyOf(i))
+		raw, err := c.bytesOf(b, i.stretch)
 		if err != nil {
-			return fmt.Errorf("journal: %w", err)
+			return err
 		}
-		d := binread.Reader{Rest: v[i.at:]}
-		if !i.done {
+		d := binread.Reader{Rest: raw}
+		u, err := journalURL(d.Bytes())
+		if err != nil {
+			return err
+		}
+		r := &f.recs[i.rec]
+		if d.Rest = raw; !i.done {
 			n := readNew(&d)
-			f.addNew(i.n, u, &n)
+			r.addNew(i.n, u, &n)
 			continue
 		}
 		var answer []byte
 		if answers != nil {
 			answer = answers[i.n]
 		}
-		if err := f.addDone(u, readDone(&d).rec, answer); err != nil {
+		if err := f.addDone(r, u, readDone(&d).rec, answer); err != nil {
 			return err
 		}
 	}

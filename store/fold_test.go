@@ -244,3 +244,46 @@ func TestFoldPaths(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What a chunk reads of the journal once more is what it was when the chunk was checked.
+func TestFoldReadsWhatWasChecked(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	var done []*Done
+	for id := range 100 {
+		done = append(done, &Done{Resource: Resource{
+			ID:      uint32(id),
+			URL:     testURL(id),
+			Outcome: site.Failed,
+			Reason:  strings.Repeat("x", 100),
+		}})
+	}
+	commit(t, s, 0, newURLs(0, 100), done...)
+	c := foldChunk{site: s.Records, Folding: Folding{
+		Version: 1,
+		Pending: func(uint32) bool { return false },
+		Path:    func(*Resource) string { return "" },
+	}}
+	if err := c.read(); err != nil || len(c.items) != 100 || c.batches[0].off < 0 {
+		t.Fatal(err, len(c.items), c.batches)
+	}
+	change := func() {
+		var b [1]byte
+		at := c.batches[0].off + int64(c.items[50].at) + 60
+		if _, err := s.db.file.ReadAt(b[:], at); err != nil {
+			t.Fatal(err)
+		}
+		b[0] ^= 1
+		if _, err := s.db.file.WriteAt(b[:], at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change()
+	if err := c.fold(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a changed journal: %v", err)
+	}
+	change()
+	foldAll(t, s, 1)
+	if n := len(resources(t, s)); n != 100 {
+		t.Errorf("%d records of 100", n)
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
+	"unsafe"
 
 	"mirrord/internal/binread"
 )
@@ -62,16 +64,17 @@ func (c *foldChunk) sort() (err error) {
 	return err
 }
 
-// take calls add for the batches of the chunk. ends is called before each but the first one, with its number;
-// it reports whether the chunk ends before it. One that an earlier process has begun ends where that had it
-// end, whatever ends reports.
+// take calls add for the batches of the chunk, with bucket.offset of each. ends is called before each but the
+// first one, with its number; it reports whether the chunk ends before it. One that an earlier process has
+// begun ends where that had it end, whatever ends reports.
 func (c *foldChunk) take(
-	add func(seq, v []byte) error, ends func(tx *transaction, seq uint64) (bool, error),
+	add func(seq, v []byte, off int64) error, ends func(tx *transaction, seq uint64) (bool, error),
 ) error {
 	c.batches, c.items, c.keys = nil, nil, nil
 	err := c.site.db.View(func(tx *transaction) error {
 		c.at = readFolding(tx.Bucket(bMeta))
-		j := tx.Bucket(bJournal).Cursor()
+		journal := tx.Bucket(bJournal)
+		j := journal.Cursor()
 		for k, v := j.First(); k != nil; k, v = j.Next() {
 			seq := binary.BigEndian.Uint64(k)
 			if len(c.batches) > 0 {
@@ -84,7 +87,7 @@ func (c *foldChunk) take(
 			} else if seq > c.at.last {
 				c.at = foldingAt{} // of a journal that is gone
 			}
-			if err := add(k, v); err != nil {
+			if err := add(k, v, journal.offset(v)); err != nil {
 				return err
 			}
 		}
@@ -95,7 +98,7 @@ func (c *foldChunk) take(
 }
 
 // addSorted gives the items of a batch to the sorter.
-func (c *foldChunk) addSorted(seq, v []byte) error {
+func (c *foldChunk) addSorted(seq, v []byte, off int64) error {
 	var b batch
 	if err := b.decode(v); err != nil {
 		return err
@@ -103,11 +106,11 @@ func (c *foldChunk) addSorted(seq, v []byte) error {
 	answers, _ := c.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
 	number, at := uint32(len(c.batches)), uint32(0)
 	var key []byte
-	wanted := func(text string) (bool, error) {
+	wanted := func(text []byte) (bool, error) {
 		at++
-		u, err := storedURL(text)
+		u, err := journalURL(text)
 		if err != nil {
-			return false, fmt.Errorf("journal: %w", err)
+			return false, err
 		}
 		key = u.Key(key[:0])
 		return !c.at.folded(seq, u), nil
@@ -117,7 +120,7 @@ func (c *foldChunk) addSorted(seq, v []byte) error {
 		if !c.Pending(id) {
 			continue
 		}
-		ok, err := wanted(b.news[i].URL)
+		ok, err := wanted([]byte(b.news[i].URL))
 		if ok {
 			err = c.sorter.addNew(key, number, at, id, &b.news[i])
 		}
@@ -138,23 +141,29 @@ func (c *foldChunk) addSorted(seq, v []byte) error {
 			return err
 		}
 	}
-	c.batches = append(c.batches, foldBatch{seq: slices.Clone(seq), results: len(b.done), rest: b.rest})
+	c.batches = append(c.batches, foldBatch{
+		seq:     slices.Clone(seq),
+		off:     off,
+		results: len(b.done),
+		rest:    b.rest,
+	})
 	return nil
 }
 
 // add takes a batch into the chunk.
-func (c *foldChunk) add(seq, v []byte) error {
+func (c *foldChunk) add(seq, v []byte, off int64) error {
 	d := binread.Reader{Rest: v}
 	number := uint32(len(c.batches))
-	item := func(text []byte, i foldItem) error {
-		u, err := storedURL(string(text))
+	item := func(text []byte, at int, i foldItem) error {
+		u, err := journalURL(text)
 		if err != nil {
-			return fmt.Errorf("journal: %w", err)
+			return err
 		}
 		if c.at.folded(seq, u) {
 			return nil
 		}
 		i.batch, i.key = number, uint32(len(c.keys))
+		i.stretch = stretchOf(v, at, len(v)-len(d.Rest))
 		c.keys = u.Key(c.keys)
 		i.size = uint16(len(c.keys) - int(i.key))
 		c.items = append(c.items, i)
@@ -163,32 +172,84 @@ func (c *foldChunk) add(seq, v []byte) error {
 	first := uint32(d.Uvarint())
 	news := uint32(d.Uvarint())
 	for n := uint32(0); n < news && !d.Bad; n++ {
-		at := uint32(len(v) - len(d.Rest))
+		at := len(v) - len(d.Rest)
 		text := d.Bytes()
 		d.Uvarint()
 		d.Uvarint()
 		if d.Bad || !c.Pending(first+n) {
 			continue
 		}
-		if err := item(text, foldItem{at: at, n: first + n}); err != nil {
+		if err := item(text, at, foldItem{n: first + n}); err != nil {
 			return err
 		}
 	}
-	b := foldBatch{seq: slices.Clone(seq), results: int(d.Uvarint())}
+	b := foldBatch{seq: slices.Clone(seq), off: off, results: int(d.Uvarint())}
 	for n := 0; n < b.results && !d.Bad; n++ {
-		at := uint32(len(v) - len(d.Rest))
+		at := len(v) - len(d.Rest)
 		r := readDone(&d)
 		if d.Bad {
 			break
 		}
-		if err := item([]byte(r.url), foldItem{at: at, n: uint32(n), done: true}); err != nil {
+		if err := item(r.url, at, foldItem{n: uint32(n), done: true}); err != nil {
 			return err
 		}
 	}
 	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)
 	}
-	b.rest = len(v) - len(d.Rest)
+	if b.rest = len(v) - len(d.Rest); len(d.Rest) > 0 {
+		frame := d.Bytes()
+		end := len(v) - len(d.Rest)
+		b.heads = stretchOf(v, end-len(frame), end)
+	}
 	c.batches = append(c.batches, b)
 	return nil
+}
+
+// stretch is some bytes of a batch. The items of a part lie anywhere in the journal: they are read from the
+// file, since through the mapping all of the journal would be mapped for each part, and given back again.
+type stretch struct {
+	at, size uint32 // from the beginning of the batch
+	sum      uint32 // crc32c of the bytes, when the batch was checked
+}
+
+func stretchOf(batch []byte, from, to int) stretch {
+	return stretch{
+		at:   uint32(from),
+		size: uint32(to - from),
+		sum:  crc32.Checksum(batch[from:to], castagnoli),
+	}
+}
+
+// bytesOf reads a stretch of a batch. They are valid until the next call.
+func (c *foldChunk) bytesOf(b *foldBatch, s stretch) ([]byte, error) {
+	if s.size == 0 {
+		return nil, nil
+	}
+	c.buf = slices.Grow(c.buf[:0], int(s.size))[:s.size]
+	read := func() error { return c.site.db.readAt(c.buf, b.off+int64(s.at)) }
+	if b.off < 0 { // a small journal
+		read = func() error {
+			return c.site.db.View(func(tx *transaction) error {
+				copy(c.buf, tx.Bucket(bJournal).Get(b.seq)[s.at:])
+				return nil
+			})
+		}
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	if crc32.Checksum(c.buf, castagnoli) != s.sum {
+		return nil, fmt.Errorf("journal: %w: other bytes than before", errValue)
+	}
+	return c.buf, nil
+}
+
+// offset returns where in the database's file a value lies that was read in a transaction that does not
+// write. It lies there until the bucket is changed. A small bucket has no pages of its own: -1.
+func (b *bucket) offset(v []byte) int64 {
+	if b.b.RootPage() == 0 {
+		return -1
+	}
+	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(v))) - b.t.tx.DB().Info().Data)
 }

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -12,8 +13,7 @@ import (
 // fold gathers the records of a part, so that each is written once and in key order.
 type fold struct {
 	Folding
-	recs map[string]*folded // by key
-	keys []string           // in order, once all are there
+	recs []folded // in the order of their keys
 }
 
 // recordWriter writes the records of a part.
@@ -22,37 +22,36 @@ type recordWriter struct {
 	site      *Records
 	res, hist *bucket
 	looked    []look // of the runs before
+	first     bool   // there is no record from the first to the last key of the part
+	buf       []byte // of a record
 }
 
 // folded is what the batches say of one URL.
 type folded struct {
+	key []byte
 	Resource
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
 
-// addNew takes a URL that is pending, unless there is a record of it.
-func (f *fold) addNew(id uint32, u site.URL, n *NewURL) {
-	k := string(u.Key(nil))
-	if f.recs[k] == nil {
-		f.recs[k] = &folded{Resource: Resource{
+// begin begins the record of the next key.
+func (f *fold) begin(key []byte) { f.recs = append(f.recs, folded{key: key}) }
+
+// addNew takes a URL that is pending, unless more is known of it.
+func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
+	if r.URL.IsZero() {
+		r.Resource = Resource{
 			ID:       id,
 			URL:      u,
 			Referrer: n.Referrer,
 			Depth:    n.Depth,
 			Requis:   n.Requis,
-		}}
+		}
 	}
 }
 
-// addDone takes a result, a record, with the head of its answer.
-func (f *fold) addDone(u site.URL, rec, answer []byte) error {
-	key := string(u.Key(nil))
-	r := f.recs[key]
-	if r == nil {
-		r = new(folded)
-		f.recs[key] = r
-	}
+// addDone takes a result for a record, with the head of its answer.
+func (f *fold) addDone(r *folded, u site.URL, rec, answer []byte) error {
 	if err := r.decode(u, rec); err != nil {
 		return err
 	}
@@ -69,25 +68,34 @@ func (f *fold) addDone(u site.URL, rec, answer []byte) error {
 func (f *recordWriter) flush() error {
 	f.res.fill(0.9)
 	f.hist.fill(0.9) // it grows at its end
-	for _, k := range f.keys {
-		r := f.recs[k]
-		if !r.done && f.res.Get([]byte(k)) != nil {
+	f.first = len(f.recs) > 0 && f.res.hasNone(f.recs[0].key, f.recs[len(f.recs)-1].key)
+	for i := range f.recs {
+		r := &f.recs[i]
+		if !r.done && f.was(r.key) != nil {
 			continue
 		}
-		if err := f.put([]byte(k), r); err != nil {
+		if err := f.put(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// was returns the record before, nil when there is none.
+func (f *recordWriter) was(key []byte) []byte {
+	if f.first {
+		return nil
+	}
+	return f.res.Get(key)
+}
+
 // put writes one record, with the heads that it is to have.
-func (f *recordWriter) put(key []byte, r *folded) error {
+func (f *recordWriter) put(r *folded) error {
 	keeps := r.done && !f.site.volatile
 	var old *Resource // the record before
 	var was []byte
 	if keeps || f.Version > 1 {
-		if was = f.res.Get(key); was != nil {
+		if was = f.was(r.key); was != nil {
 			old = new(Resource)
 			if err := old.decode(r.URL, was); err != nil {
 				return err
@@ -98,14 +106,18 @@ func (f *recordWriter) put(key []byte, r *folded) error {
 		}
 	}
 	if f.Version > 1 {
-		if err := f.remember(key, was, old, &r.Resource); err != nil {
+		if err := f.remember(r.key, was, old, &r.Resource); err != nil {
 			return err
 		}
 	}
 	if keeps {
 		f.site.heads.place(&r.Resource, old, r.answer)
 	}
-	return f.res.Put(key, r.append(nil))
+	f.buf = r.append(f.buf[:0])
+	if f.first {
+		return f.res.PutNew(r.key, f.buf)
+	}
+	return f.res.Put(r.key, f.buf)
 }
 
 // remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
@@ -121,4 +133,10 @@ func (f *recordWriter) remember(key, value []byte, old, now *Resource) error {
 		return nil // the first one of this version is the one to go back to
 	}
 	return f.hist.Put(hk, append([]byte{}, value...))
+}
+
+// hasNone reports whether the bucket has no key from first to last.
+func (b *bucket) hasNone(first, last []byte) bool {
+	k, _ := b.Cursor().Seek(first)
+	return k == nil || bytes.Compare(k, last) > 0
 }

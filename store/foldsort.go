@@ -266,7 +266,7 @@ func (s *foldSorter) part(n int) (p foldPart, err error) {
 		}
 	}
 	p.last = len(s.runs) == 0
-	p.add = func(_ *transaction, f *fold) error { return s.add(f) }
+	p.add = s.add
 	return p, nil
 }
 
@@ -282,15 +282,19 @@ func (s *foldSorter) add(f *fold) error {
 		if err != nil {
 			return err
 		}
+		if n := len(f.recs); n == 0 || !bytes.Equal(f.recs[n-1].key, i.key) {
+			f.begin(bytes.Clone(i.key))
+		}
+		r := &f.recs[len(f.recs)-1]
 		d := binread.Reader{Rest: i.rest}
 		if id := d.Uvarint(); id > 0 {
 			n := NewURL{Referrer: uint32(d.Uvarint())}
 			n.readDepth(&d)
-			f.addNew(uint32(id-1), u, &n)
+			r.addNew(uint32(id-1), u, &n)
 			continue
 		}
 		rec := d.Bytes()
-		if err := f.addDone(u, rec, d.Bytes()); err != nil {
+		if err := f.addDone(r, u, rec, d.Bytes()); err != nil {
 			return err
 		}
 	}

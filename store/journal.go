@@ -196,7 +196,7 @@ type batch struct {
 }
 
 type rawDone struct {
-	url     string
+	url     []byte
 	rec     []byte
 	targets []byte
 	linked  bool
@@ -225,6 +225,25 @@ func (b *batch) decode(v []byte) error {
 	return nil
 }
 
+// journalURL returns the URL of an item of a batch.
+func journalURL(text []byte) (site.URL, error) {
+	u, err := storedURL(string(text))
+	if err != nil {
+		return u, fmt.Errorf("journal: %w", err)
+	}
+	return u, nil
+}
+
+// skipNews reads the new URLs of a batch, and keeps none of them.
+func skipNews(d *binread.Reader) {
+	d.Uvarint()
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		d.Bytes()
+		d.Uvarint()
+		d.Uvarint()
+	}
+}
+
 func readNew(d *binread.Reader) NewURL {
 	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
 	u.readDepth(d)
@@ -245,7 +264,7 @@ func (u *NewURL) readDepth(d *binread.Reader) {
 }
 
 func readDone(d *binread.Reader) rawDone {
-	r := rawDone{url: d.Text(), rec: d.Bytes()}
+	r := rawDone{url: d.Bytes(), rec: d.Bytes()}
 	if l := d.Uvarint(); l > 0 {
 		r.linked, r.targets = true, d.Take(int(l-1))
 	}
@@ -276,9 +295,9 @@ func (s *Records) Replay(
 			}
 		}
 		for _, d := range b.done {
-			u, err := storedURL(d.url)
+			u, err := journalURL(d.url)
 			if err != nil {
-				return fmt.Errorf("journal: %w", err)
+				return err
 			}
 			if at.folded(seq, u) {
 				continue

@@ -218,7 +218,7 @@ func FuzzBatch(f *testing.F) {
 		}
 		var r Resource
 		for _, d := range b.done {
-			if u, err := storedURL(d.url); err == nil {
+			if u, err := storedURL(string(d.url)); err == nil {
 				u.Key(nil)
 				_ = r.decode(u, d.rec)
 				Targets(d.targets, func(uint32) bool { return true })

@@ -212,15 +212,29 @@ func sealed(bucket, key, v []byte) []byte {
 // Put writes a value. It keeps neither slice.
 func (b *bucket) Put(key, v []byte) error {
 	b.t.looked(0)
+	return b.PutNear(key, v)
+}
+
+// PutNear is Put of a key that lies near the last one that was put, so that its page is there already.
+func (b *bucket) PutNear(key, v []byte) error {
+	if b.t.sealed {
+		if t := b.tallied(); t != nil {
+			if old := b.b.Get(key); old != nil {
+				t.take(key, old)
+			}
+		}
+	}
+	return b.PutNew(key, v)
+}
+
+// PutNew is PutNear of a key that has no value.
+func (b *bucket) PutNew(key, v []byte) error {
 	if !b.t.sealed {
-		return b.b.Put(key, v)
+		return b.b.Put(key, bytes.Clone(v))
 	}
 	b.t.note(redoPut, b.name, key, v)
 	v = sealed(b.name, key, v)
 	if t := b.tallied(); t != nil {
-		if old := b.b.Get(key); old != nil {
-			t.take(key, old)
-		}
 		t.add(key, v)
 	}
 	return b.b.Put(key, v)

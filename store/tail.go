@@ -179,7 +179,7 @@ func (s *Records) noted() (n noted, err error) {
 func (s *Records) allThere(b *batch, r *FrameReader) bool {
 	var res Resource
 	for _, d := range b.done {
-		u, err := storedURL(d.url)
+		u, err := storedURL(string(d.url))
 		if err != nil || res.decode(u, d.rec) != nil {
 			return false
 		}

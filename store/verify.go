@@ -365,7 +365,7 @@ func (v *verifier) journal() error {
 		}
 		for _, d := range b.done {
 			v.st.Journal++
-			u, err := storedURL(d.url)
+			u, err := storedURL(string(d.url))
 			if err == nil {
 				err = r.decode(u, d.rec)
 			}
