@@ -248,7 +248,7 @@ func pageLoads(b *Body, links []relocate.Link) []string {
 		return within(b.Data, searchPath, "")
 	case slices.ContainsFunc(links, isLean): // VitePress
 		return vitepressLoads(b.Data)
-	case bytes.Contains(b.Data[:min(len(b.Data), 2*begins)], []byte(`"./sb-manager/`)): // Storybook
+	case slices.ContainsFunc(links, isStorybook):
 		return []string{"iframe.html", "index.json"}
 	case bytes.Contains(b.Data[:min(len(b.Data), begins)], []byte("docfx:")):
 		return within(b.Data, docfxContents, ".json")
@@ -259,6 +259,8 @@ func pageLoads(b *Body, links []relocate.Link) []string {
 }
 
 // isLean reports whether a link leads to the script of a page without its text.
+func isStorybook(l relocate.Link) bool { return bytes.HasPrefix(l.Ref, []byte("./sb-manager/")) }
+
 func isLean(l relocate.Link) bool { return bytes.HasSuffix(l.URL, []byte(".lean.js")) }
 
 // generator returns the begin of what names the generator of a page.
