@@ -246,8 +246,12 @@ func (c *foldChunk) fold() error {
 	if c.sorter != nil {
 		next, n = func() (foldPart, error) { return c.sorter.part(c.part()) }, 2
 	}
-	alone := n == 1 // one transaction does all
-	if !alone && (c.at.last == 0) {
+	var links linksAside
+	defer links.Wait()
+	whole := n == 1 && c.at.last == 0 // one transaction does all
+	if whole {
+		links.begin(c)
+	} else if c.at.last == 0 {
 		if err := c.links(); err != nil {
 			return err
 		}
@@ -262,12 +266,8 @@ func (c *foldChunk) fold() error {
 			return diskErr("fold journal", err)
 		}
 		err = c.site.update("fold journal", func(tx *transaction) error {
-			if alone && (c.at.last == 0) {
-				all, err := c.linksOf(tx, c.batches)
-				if err == nil {
-					err = writeLinks(tx, all)
-				}
-				if err != nil {
+			if whole {
+				if err := links.write(tx); err != nil {
 					return err
 				}
 			}
@@ -314,6 +314,29 @@ func (c *foldChunk) links() error {
 		c.site.at("folded links")
 	}
 	return nil
+}
+
+// linksAside are the links of all batches of a chunk, which are read while its records are.
+type linksAside struct {
+	sync.WaitGroup
+	all []foldedLinks
+	err error
+}
+
+func (l *linksAside) begin(c *foldChunk) {
+	l.Go(func() {
+		l.err = c.site.db.View(func(tx *transaction) (err error) {
+			l.all, err = c.linksOf(tx, c.batches)
+			return err
+		})
+	})
+}
+
+func (l *linksAside) write(tx *transaction) error {
+	if l.Wait(); l.err != nil {
+		return l.err
+	}
+	return writeLinks(tx, l.all)
 }
 
 // foldedLinks is the list of targets of a document, as it is stored.

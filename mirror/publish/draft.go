@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"mirrord/mirror/ledger"
@@ -65,20 +64,7 @@ type Draft struct {
 	kept   damagedBodies // of files that stay as they are published all the same
 	result Result
 	meta   []byte // phm.json, once the draft is finished
-	large  sync.Mutex
-}
-
-// takesTurns is the size in bytes from which on a document takes turns with others: it needs memory of three
-// times that.
-const takesTurns = 256 << 10
-
-// turn waits until a document of so many bytes may be in memory; the caller calls done afterwards.
-func (d *Draft) turn(size int64) (done func()) {
-	if size < takesTurns {
-		return func() {}
-	}
-	d.large.Lock()
-	return d.large.Unlock
+	turns
 }
 
 // Open starts the tree of a version. It takes out of the tree what the version does not have, before any
