@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -115,4 +117,39 @@ func fileMemory(t *testing.T) (kb int) {
 		t.Fatal(err)
 	}
 	return kb
+}
+
+// Of a mapping that was divided, what is read alone is mapped.
+func TestDivide(t *testing.T) {
+	const size, reads = 8 << 20, 128
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	resident := func(divided bool) (kb int) {
+		mapped, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_PRIVATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Munmap(mapped)
+		from := uintptr(unsafe.Pointer(&mapped[0]))
+		if divided {
+			divide([]mapping{{from, from + size}})
+		}
+		before, sum := fileMemory(t), byte(0)
+		for at := 0; at < size; at += size / reads {
+			sum |= mapped[at]
+		}
+		return fileMemory(t) - before + int(sum)
+	}
+	whole, blocks := resident(false), resident(true)
+	if blocks > 2*reads*max(blockBytes, os.Getpagesize())>>10 {
+		t.Errorf("%d KB are resident", blocks)
+	}
+	t.Logf("%d KB are resident, %d of a mapping that was not divided", blocks, whole)
 }
