@@ -25,7 +25,7 @@ func realMain() int {
 	if os.Getenv("GOGC") == "" {
 		// memory on a mirror host is dear, but with less than this the collector takes more than a tenth of the
 		// processor time of a full run
-		defer collector.Bound(collector.Slack{Percent: 50, Most: 8 << 20, Always: 48 << 20})()
+		defer collector.Bound(collector.Slack{Percent: 50, Most: 8 << 20, Always: 40 << 20})()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -20,7 +20,8 @@ type Slack struct {
 	// without pointers, which the collector does not read, and a share of them would be left unused for nothing
 	Most uint64
 	// bytes of a heap that is always allowed: where little lives, a share of it is soon used up, and the
-	// collector would run all the time to save a few megabytes
+	// collector would run all the time to save a few megabytes. Once the program's file takes less it is
+	// dividedSpares more
 	Always uint64
 }
 
@@ -61,7 +62,11 @@ func (b *bound) watch(c *cycle) {
 		defer b.mu.Unlock()
 		if !b.stopped {
 			b.adjust()
+			divided := b.program.divided
 			b.program.leave(time.Now())
+			if b.program.divided && !divided && b.slack.Always > 0 {
+				b.slack.Always += dividedSpares
+			}
 			b.watch(c)
 		}
 	})

@@ -14,11 +14,12 @@ import (
 // program is what of the program's file is mapped into memory: code, constants, tables. The kernel maps 16
 // pages for each that is read, and the start alone reads something everywhere, so that 26 MB of 38 are
 // resident from then on; a run needs 18, and 8 where it maps two at a time. So the file's mappings are cut
-// into blocks, and given back from time to time. The finalizer of cycles calls leave, so one goroutine uses
-// it. The zero value does both at the end of the first cycle.
+// into blocks once the program runs for a while, and given back from time to time. The finalizer of cycles
+// calls leave, so one goroutine uses it. The zero value gives back at the end of the first cycle.
 type program struct {
 	left     time.Time
 	mappings []mapping
+	divided  bool
 }
 
 // leaveEach is how often it is given back. What is needed again is mapped again from the page cache, with
@@ -32,6 +33,8 @@ func (p *program) leave(now time.Time) (all int64) {
 	}
 	if p.left = now; p.mappings == nil {
 		p.mappings = programMappings()
+	} else if !p.divided {
+		p.divided = true
 		divide(p.mappings)
 	}
 	for _, m := range p.mappings {
@@ -51,6 +54,9 @@ const (
 	blockBytes = 8 << 10
 	mostBlocks = 8 << 10 // of vm.max_map_count, 65,530
 )
+
+// dividedSpares is how many bytes less of the program's file are mapped then, about.
+const dividedSpares = 8 << 20
 
 // divide cuts mappings into blocks, which takes 4 ms for 38 MB. Where the kernel does not have it so, they
 // stay whole.
