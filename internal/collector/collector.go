@@ -62,14 +62,19 @@ func (b *bound) watch(c *cycle) {
 		defer b.mu.Unlock()
 		if !b.stopped {
 			b.adjust()
-			divided := b.program.divided
-			b.program.leave(time.Now())
-			if b.program.divided && !divided && b.slack.Always > 0 {
-				b.slack.Always += dividedSpares
-			}
+			b.leave(time.Now())
 			b.watch(c)
 		}
 	})
+}
+
+// leave gives memory of the program's file back. What that spares for good the heap may have.
+func (b *bound) leave(now time.Time) {
+	divided := b.program.divided
+	b.program.leave(now)
+	if b.program.divided && !divided && b.slack.Always > 0 {
+		b.slack.Always += dividedSpares
+	}
 }
 
 // adjust sets the percentage for the heap as the last cycle left it, and a limit of memory that makes the

@@ -104,6 +104,18 @@ func TestProgramLeaves(t *testing.T) {
 	}
 }
 
+// The heap has what is spared from the second time on, once.
+func TestHeapHasWhatIsSpared(t *testing.T) {
+	const always = 40 << 20
+	now := time.Now()
+	b := bound{slack: Slack{Always: always}}
+	for i, want := range []uint64{always, always + dividedSpares, always + dividedSpares} {
+		if b.leave(now.Add(time.Duration(i) * leaveEach)); b.slack.Always != want {
+			t.Errorf("time %d: %d bytes are always allowed, wanted %d", i+1, b.slack.Always, want)
+		}
+	}
+}
+
 const madvPopulateRead = 22
 
 // fileMemory is the resident memory of files in kilobytes.
