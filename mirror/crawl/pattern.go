@@ -36,6 +36,7 @@ func foldNumbers(path string) string {
 		return path
 	}
 	var b strings.Builder
+	b.Grow(len(path))
 	inNumber := false
 	for i := 0; i < len(path); i++ {
 		c := path[i]
