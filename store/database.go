@@ -407,10 +407,12 @@ func origin() string {
 	}
 }
 
-// readAt reads bytes of the file, without mapping them.
+// readAt reads bytes of the file, without mapping them. What cannot be read is damaged, as in a transaction.
 func (d *database) readAt(b []byte, off int64) error {
-	_, err := d.file.ReadAt(b, off)
-	return err
+	if _, err := d.file.ReadAt(b, off); err != nil {
+		return d.damaged(err)
+	}
+	return nil
 }
 
 // dropPages gives the memory of the pages that were looked at back: they would count as ours until the system

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -125,7 +126,7 @@ type foldChunk struct {
 // foldBatch is one batch of a chunk.
 type foldBatch struct {
 	seq     []byte
-	off     int64 // bucket.offset
+	off     int64 // bucket.offset, of a chunk in memory
 	results int
 	rest    int     // offset of what follows the results
 	heads   stretch // of the answers, of a chunk in memory; no bytes for none
@@ -200,6 +201,9 @@ func (c *foldChunk) readPart(p *foldPart) error {
 	c.turn = 1 - c.turn
 	p.recs.Folding, p.recs.recs = c.Folding, p.recs.recs[:0]
 	err := p.add(p.recs)
+	if errors.Is(err, errValue) {
+		err = c.site.db.damaged(err)
+	}
 	if (err == nil) && (c.Err != nil) {
 		err = c.Err()
 	}

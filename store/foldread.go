@@ -98,7 +98,7 @@ func (c *foldChunk) take(
 }
 
 // addSorted gives the items of a batch to the sorter.
-func (c *foldChunk) addSorted(seq, v []byte, off int64) error {
+func (c *foldChunk) addSorted(seq, v []byte, _ int64) error {
 	var b batch
 	if err := b.decode(v); err != nil {
 		return err
@@ -141,12 +141,7 @@ func (c *foldChunk) addSorted(seq, v []byte, off int64) error {
 			return err
 		}
 	}
-	c.batches = append(c.batches, foldBatch{
-		seq:     slices.Clone(seq),
-		off:     off,
-		results: len(b.done),
-		rest:    b.rest,
-	})
+	c.batches = append(c.batches, foldBatch{seq: slices.Clone(seq), results: len(b.done), rest: b.rest})
 	return nil
 }
 
