@@ -22,7 +22,7 @@ type recordWriter struct {
 	site      *Records
 	res, hist *bucket
 	looked    []look // of the runs before
-	first     bool   // there is no record from the first to the last key of the part
+	fresh     bool   // there is no record from the first to the last key of the part
 	buf       []byte // of a record
 }
 
@@ -68,7 +68,7 @@ func (f *fold) addDone(r *folded, u site.URL, rec, answer []byte) error {
 func (f *recordWriter) flush() error {
 	f.res.fill(0.9)
 	f.hist.fill(0.9) // it grows at its end
-	f.first = len(f.recs) > 0 && f.res.hasNone(f.recs[0].key, f.recs[len(f.recs)-1].key)
+	f.fresh = len(f.recs) > 0 && f.res.hasNone(f.recs[0].key, f.recs[len(f.recs)-1].key)
 	for i := range f.recs {
 		r := &f.recs[i]
 		if !r.done && f.was(r.key) != nil {
@@ -83,7 +83,7 @@ func (f *recordWriter) flush() error {
 
 // was returns the record before, nil when there is none.
 func (f *recordWriter) was(key []byte) []byte {
-	if f.first {
+	if f.fresh {
 		return nil
 	}
 	return f.res.Get(key)
@@ -114,7 +114,7 @@ func (f *recordWriter) put(r *folded) error {
 		f.site.heads.place(&r.Resource, old, r.answer)
 	}
 	f.buf = r.append(f.buf[:0])
-	if f.first {
+	if f.fresh {
 		return f.res.PutNew(r.key, f.buf)
 	}
 	return f.res.Put(r.key, f.buf)

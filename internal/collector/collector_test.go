@@ -116,6 +116,14 @@ func TestHeapHasWhatIsSpared(t *testing.T) {
 	}
 }
 
+// What cannot be divided is no reason for a larger heap.
+func TestDivideFails(t *testing.T) {
+	page := uintptr(os.Getpagesize())
+	if divide(nil) || divide([]mapping{{page, 1 << 20}}) { // nothing is mapped there
+		t.Error("nothing was divided")
+	}
+}
+
 const madvPopulateRead = 22
 
 // fileMemory is the resident memory of files in kilobytes.
@@ -151,7 +159,9 @@ func TestDivide(t *testing.T) {
 		defer syscall.Munmap(mapped)
 		from := uintptr(unsafe.Pointer(&mapped[0]))
 		if divided {
-			divide([]mapping{{from, from + size}})
+			if !divide([]mapping{{from, from + size}}) {
+				t.Fatal("it stays whole")
+			}
 		}
 		before, sum := fileMemory(t), byte(0)
 		for at := 0; at < size; at += size / reads {

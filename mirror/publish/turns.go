@@ -16,7 +16,7 @@ const mostAtOnce = 3 << 20
 type turns struct {
 	mu    sync.Mutex
 	used  int64         // bytes of the documents in memory
-	ended chan struct{} // closed when one of them has gone; nil when nobody waits
+	ended chan struct{} // closed when one of them leaves the memory; nil when nobody waits
 }
 
 // turn waits until a document of so many bytes may be in memory; the caller calls done afterwards.
