@@ -245,6 +245,12 @@ type wire struct {
 	err   error // sticky
 }
 
+// read returns the body of the attempt.
+func (w *watch) read(body io.Reader, limit *rate.Limiter) *wire {
+	w.in = wire{body: body, watch: w, limit: limit}
+	return &w.in
+}
+
 func (r *wire) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err

@@ -76,6 +76,8 @@ type Client struct {
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
 	traces     sync.Pool // of *tracer
+	requests   sync.Pool // of *http.Request, for plain
+	watches    sync.Pool // of *watch
 	acceptAny  []string
 	identity   []string
 	codingsAny []string

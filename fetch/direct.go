@@ -51,13 +51,13 @@ func (d *direct) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Respons
 			return nil, err
 		}
 		w.gotDirect(c)
-		stop := w.guard(c.abort)
+		w.guard(c.abort)
 		resp, err := c.exchange(r)
 		if err == nil {
 			b := &directBody{
 				d:     d,
 				c:     c,
-				stop:  stop,
+				watch: w,
 				inner: resp.Body,
 				keep:  !resp.Close && !c.fresh && resp.StatusCode != http.StatusSwitchingProtocols,
 			}
@@ -66,7 +66,7 @@ func (d *direct) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Respons
 			}
 			return resp, nil
 		}
-		stop()
+		w.release()
 		again := c.used && !c.answered && w.why() == nil
 		d.drop(c)
 		if !again {

@@ -175,8 +175,8 @@ type directBody struct {
 	d     *direct
 	c     *directConn // nil after the end
 	inner io.Reader
-	stop  func() bool // of what closes the connection when the exchange is ended
-	keep  bool        // the connection may be used again
+	watch *watch // guards the connection
+	keep  bool   // the connection may be used again
 	err   error
 }
 
@@ -208,7 +208,7 @@ func (b *directBody) end(whole bool) {
 	if b.err == nil {
 		b.err = io.EOF
 	}
-	if b.stop() && whole && b.keep && c.br.Buffered() == 0 {
+	if b.watch.release() && whole && b.keep && c.br.Buffered() == 0 {
 		b.d.put(c)
 	} else {
 		b.d.drop(c)

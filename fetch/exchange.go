@@ -49,11 +49,11 @@ func (t *transfer) conditional() bool {
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res := &Result{Head: Head{Length: -1}}
-	w := newWatch(ctx, &c.o)
+	w := c.newWatch(ctx)
 	defer w.stop()
 	u := t.req.URL
 	ranged := t.at > 0 && t.validator != ""
-	resp, err := c.roundTrip(w, c.newRequest(t, ranged), t.req.Fresh)
+	resp, err := c.roundTrip(w, t, ranged)
 	res.Sent = w.sent
 	res.ToHeader = time.Since(w.start)
 	res.Remote = w.remote
@@ -75,7 +75,7 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	if err != nil {
 		return res, classify(ctx, w, u, err, false)
 	}
-	in := &wire{body: resp.Body, watch: w, limit: c.o.Bandwidth}
+	in := w.read(resp.Body, c.o.Bandwidth)
 	err = c.readBody(t, res, resp, in, ranged)
 	res.Wire = in.n
 	if err != nil {
@@ -87,11 +87,23 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	return res, nil
 }
 
-func (c *Client) roundTrip(w *watch, r *http.Request, fresh bool) (*http.Response, error) {
-	switch {
-	case c.plain != nil && r.URL.Scheme == "http":
-		return c.plain.roundTrip(w, r, fresh)
-	case fresh:
+func (c *Client) roundTrip(w *watch, t *transfer, ranged bool) (*http.Response, error) {
+	if c.plain != nil && t.req.URL.Scheme() == "http" {
+		r, ok := c.requests.Get().(*http.Request)
+		if !ok {
+			r = &http.Request{URL: new(url.URL), Header: http.Header{}}
+		}
+		c.compose(r, t, ranged)
+		resp, err := c.plain.roundTrip(w, r, t.req.Fresh)
+		if err == nil {
+			resp.Request = nil // it is for the next exchange
+		}
+		c.requests.Put(r)
+		return resp, err
+	}
+	r := &http.Request{URL: new(url.URL), Header: make(http.Header, len(c.header)+6)}
+	c.compose(r, t, ranged)
+	if t.req.Fresh {
 		return w.roundTrip(c.fresh, r, &c.traces)
 	}
 	return w.roundTrip(c.tr, r, &c.traces)
@@ -111,9 +123,11 @@ func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error)
 	return classify(ctx, w, u, err, true)
 }
 
-func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
+// compose makes the request of an attempt. hr has a URL and a Header, in which anything may stand.
+func (c *Client) compose(hr *http.Request, t *transfer, ranged bool) {
 	u, req := t.req.URL, &t.req
-	h := make(http.Header, len(c.header)+6)
+	h := hr.Header
+	clear(h)
 	maps.Copy(h, c.header)
 	if req.Accept != "" {
 		h["Accept"] = []string{req.Accept}
@@ -143,9 +157,10 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 	if len(c.secret) > 0 && c.auth[u.Origin()] {
 		maps.Copy(h, c.secret)
 	}
-	hr := &http.Request{
+	c.setURL(hr.URL, u)
+	*hr = http.Request{
 		Method:     http.MethodGet,
-		URL:        c.requestURL(u),
+		URL:        hr.URL,
 		Host:       u.Host(),
 		Header:     h,
 		Proto:      "HTTP/1.1",
@@ -157,17 +172,15 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 			hr.AddCookie(k)
 		}
 	}
-	return hr
 }
 
-// requestURL makes net/http send path and query exactly as they stand in u: its own escaping would change
+// setURL makes net/http send path and query exactly as they stand in u: its own escaping would change
 // what WHATWG URLs may hold, "|" or a stray "%".
-func (c *Client) requestURL(u site.URL) *url.URL {
-	r := &url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
+func (c *Client) setURL(r *url.URL, u site.URL) {
+	*r = url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
 	if strings.HasPrefix(r.Opaque, "//") || (c.httpProxy && r.Scheme == "http") {
 		r.Opaque = "//" + r.Host + r.Opaque // becomes the absolute form, RFC 9112 §3.2.2
 	}
-	return r
 }
 
 func cookieURL(u site.URL) *url.URL {

@@ -38,7 +38,7 @@ var ErrRecording = errors.New("the recorded answer cannot be used")
 func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	res := &Result{Head: Head{Length: -1}, Sent: 2} // as often as anything is requested
-	w := newWatch(ctx, &c.o)
+	w := c.newWatch(ctx)
 	defer w.stop()
 	fields := http.Header{}
 	for _, f := range rec.Head.Fields {
@@ -65,7 +65,7 @@ func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink 
 	if res.Whole, res.At, res.Seen = rec.Head, rec.At, rec.Seen; rec.Made {
 		res.Whole = nil
 	}
-	in := &wire{body: resp.Body, watch: w}
+	in := w.read(resp.Body, nil)
 	switch {
 	case err != nil:
 	case TransientStatus(res.Status), res.Status == http.StatusPartialContent,

@@ -48,6 +48,8 @@ type watch struct {
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
+	pool   *sync.Pool // takes the watch when it was stopped, if nobody else can have it
+	in     wire       // the body
 	tracer *tracer    // of an exchange by net/http, else nil
 	remote netip.Addr // of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
 	reused bool
@@ -66,12 +68,26 @@ type watch struct {
 	mu      sync.Mutex              // guards what follows
 	cancel  context.CancelCauseFunc // of the context of own; nil before
 	abort   func()                  // closes the connection that is guarded; nil for none
+	unguard func() bool             // ends that the context closes it
 	cause   error                   // the limit that ended the attempt
 	stopped bool
 }
 
-func newWatch(ctx context.Context, o *Options) *watch {
-	w := &watch{Context: ctx, o: o, start: time.Now()}
+// newWatch begins a watch: one that was stopped, or a new one.
+func (c *Client) newWatch(ctx context.Context) *watch {
+	o := &c.o
+	w, again := c.watches.Get().(*watch)
+	if !again {
+		w = new(watch)
+		w.timer = time.AfterFunc(time.Hour, w.check)
+	}
+	*w = watch{
+		Context: ctx,
+		o:       o,
+		start:   time.Now(),
+		timer:   w.timer,
+		pool:    &c.watches,
+	}
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
@@ -82,8 +98,7 @@ func newWatch(ctx context.Context, o *Options) *watch {
 	if o.MinRate > 0 {
 		first = min(first, o.MinRateWindow)
 	}
-	w.timer = time.AfterFunc(time.Hour, w.check)
-	w.timer.Reset(min(first, o.IdleTimeout)) // only now: check must find the timer in its place
+	w.timer.Reset(min(first, o.IdleTimeout)) // only now: check must find all in its place
 	return w
 }
 
@@ -139,9 +154,8 @@ func (w *watch) own() context.Context {
 	return w.Context
 }
 
-// guard closes a connection when a limit or the caller ends the attempt, until the function that it returns
-// is called. That reports whether the connection is still good.
-func (w *watch) guard(closeIt func()) (release func() bool) {
+// guard closes a connection when a limit or the caller ends the attempt, until release is called.
+func (w *watch) guard(closeIt func()) {
 	w.mu.Lock()
 	w.abort = closeIt
 	over := w.cause != nil
@@ -149,13 +163,15 @@ func (w *watch) guard(closeIt func()) (release func() bool) {
 	if over {
 		closeIt()
 	}
-	stop := context.AfterFunc(w.Context, closeIt)
-	return func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.abort = nil
-		return stop() && w.cause == nil
-	}
+	w.unguard = context.AfterFunc(w.Context, closeIt)
+}
+
+// release reports whether the connection that was guarded is still good.
+func (w *watch) release() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.abort = nil
+	return w.unguard() && w.cause == nil
 }
 
 // end ends the attempt because of a limit, unless it is over.
@@ -184,14 +200,19 @@ func (w *watch) why() error {
 	return context.Cause(w.Context)
 }
 
-// stop ends the watch; everything that still uses its context is canceled.
+// stop ends the watch; everything that still uses its context is canceled. The caller does not use the watch
+// any more.
 func (w *watch) stop() {
-	w.timer.Stop()
+	idle := w.timer.Stop()
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.stopped = true
 	if w.cancel != nil {
 		w.cancel(nil)
+	}
+	mine := idle && w.cancel == nil // net/http and who waits have a context of their own from it
+	w.mu.Unlock()
+	if mine {
+		w.pool.Put(w)
 	}
 }
 
