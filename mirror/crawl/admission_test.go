@@ -114,7 +114,7 @@ func TestAdmit(t *testing.T) {
 			x.table.Enter([]byte(c.url), ledger.Named)
 		}
 		ids := []int64{7}
-		got := x.Admit(new(ledger.Lookups), ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
+		got := x.Admitter(new(ledger.Lookups)).Admit(ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
 			URL:     []byte(c.url),
 			Purpose: c.purpose,
 			Follow:  !c.mention,
@@ -140,7 +140,7 @@ func TestAdmitRefusedAgain(t *testing.T) {
 	admitted := func(url string, purpose admit.Purpose) bool {
 		ids := []int64{7}
 		c := admit.Candidate{URL: []byte(url), Purpose: purpose, Follow: true}
-		x.Admit(new(ledger.Lookups), ids, Document{}, []admit.Candidate{c})
+		x.Admitter(new(ledger.Lookups)).Admit(ids, Document{}, []admit.Candidate{c})
 		return ids[0] >= 0
 	}
 	long := "http://other/" + strings.Repeat("x", 2*refusedSize)
@@ -199,7 +199,7 @@ func TestAdmitAgain(t *testing.T) {
 		say := func(as admit.Candidate) Admitted {
 			ids := []int64{7}
 			as.URL = []byte("http://h/a")
-			out := x.Admit(last, ids, Document{}, []admit.Candidate{as})
+			out := x.Admitter(last).Admit(ids, Document{}, []admit.Candidate{as})
 			if id = ids[0]; id != 0 {
 				t.Errorf("%s: number %d", c.name, id)
 			}
@@ -230,7 +230,7 @@ func TestAdmitDeadLinkAgain(t *testing.T) {
 	})
 	had, news := Document{Before: map[uint32]bool{id: true}}, Document{}
 	for i, doc := range []Document{had, had, news, news} {
-		add := x.Admit(last, make([]int64, 1), doc, []admit.Candidate{c}).Add
+		add := x.Admitter(last).Admit(make([]int64, 1), doc, []admit.Candidate{c}).Add
 		if enters := len(add) > 0; enters != (i == 2) {
 			t.Errorf("naming %d: it enters: %v", i, enters)
 		}
@@ -247,7 +247,7 @@ func TestAdmissionPostpones(t *testing.T) {
 	for i := range ids {
 		cs = append(cs, admit.Candidate{URL: fmt.Appendf(nil, "http://h/%d", i), Follow: true})
 	}
-	add := x.Admit(new(ledger.Lookups), ids, Document{}, cs).Add
+	add := x.Admitter(new(ledger.Lookups)).Admit(ids, Document{}, cs).Add
 	x.Add(add...)
 	x.Stored(store.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
 	if n := x.front.State(time.Time{}).Queued; n != 0 {

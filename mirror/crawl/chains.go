@@ -183,7 +183,7 @@ type ChainPage struct {
 	URL     site.URL
 	FromID  uint32 // of the page that first named it, plus one
 	From    site.URL
-	Above   site.URL        // of the page that first named From
+	Above   site.URL        // of the page that first named From; it matters if From has a pattern
 	Said    func() string   // its text; nil: it is as it was when it left the mirror as part of a trap
 	Links   []relocate.Link // of the page
 	Entered []site.URL      // URLs that enter the frontier because of it

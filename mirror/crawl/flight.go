@@ -37,12 +37,12 @@ func GivenUp(cause error) (class error) {
 
 // Flight is a request under way. It belongs to one goroutine, but for Count.
 type Flight struct {
-	*Body
+	Body
+	tail  *Tail
 	t     *Troubles
 	u     site.URL
 	heard int // answers of its origin when it began
 	timer *time.Timer
-	land  func()
 
 	mu      sync.Mutex
 	landed  bool
@@ -53,14 +53,13 @@ type Flight struct {
 // Fly notes a request that begins; the context is for its exchange. patient says that it does not give way.
 // The caller calls Land afterwards.
 func (m *Motor) Fly(ctx context.Context, u site.URL, patient bool) (context.Context, *Flight) {
-	ctx, body, end := m.Tail.Begin(ctx)
 	f := &Flight{
-		Body:  body,
+		tail:  m.Tail,
 		t:     m.Troubles,
 		u:     u,
 		heard: m.Troubles.fly(u, 1),
-		land:  end,
 	}
+	ctx = m.Tail.begin(ctx, &f.Body)
 	if !patient {
 		timeout := m.Troubles.o.HeaderTimeout
 		f.timer = time.AfterFunc(timeout-m.Patience(), f.look)
@@ -93,7 +92,7 @@ func (f *Flight) Land() (alone bool) {
 	f.mu.Lock()
 	f.landed = true
 	f.mu.Unlock()
-	f.land()
+	f.tail.end(&f.Body)
 	return f.t.fly(f.u, -1) == f.heard
 }
 

@@ -62,22 +62,31 @@ func (b *Body) Count(n int) { b.bytes.Add(int64(n)) }
 
 // Begin notes a body on its way; the context is for its exchange. The caller calls end afterwards.
 func (t *Tail) Begin(ctx context.Context) (_ context.Context, b *Body, end func()) {
+	b = new(Body)
+	return t.begin(ctx, b), b, func() { t.end(b) }
+}
+
+// begin is Begin for a body that the caller has, who calls Tail.end afterwards.
+func (t *Tail) begin(ctx context.Context, b *Body) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b = &Body{exchangeContext: t.contextIn(ctx)}
+	b.exchangeContext = t.contextIn(ctx)
 	if t.bodies == nil {
 		t.bodies = map[*Body]bool{}
 	}
 	t.bodies[b] = true
-	return b.Context, b, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.bodies, b)
-		if b.Err() == nil {
-			t.idle = append(t.idle, b.exchangeContext)
-		} else {
-			b.exchangeContext.end(nil)
-		}
+	return b.Context
+}
+
+// end says that a body has come, or does not.
+func (t *Tail) end(b *Body) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.bodies, b)
+	if b.Err() == nil {
+		t.idle = append(t.idle, b.exchangeContext)
+	} else {
+		b.exchangeContext.end(nil)
 	}
 }
 

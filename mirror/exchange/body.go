@@ -29,7 +29,9 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	if why != "" {
 		return r.outOfScope(rec, mime, why, as), nil
 	}
-	now := r.recordOf(rec, a)
+	f := new(ledger.Finding)
+	now := &f.Resource
+	r.recordOf(now, rec, a)
 	now.MIME = mime
 	rec.Answer = head.Whole // a replica's in place of the origin's
 	if a.From == source.FromOrigin && r.job.ObeyRobots && tags.NoArchive {
@@ -39,35 +41,35 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	body := sink.Bytes()
 	if sink.File() != nil {
 		var free func()
-		if body, free = r.largeDocument(&now, sink); free == nil {
-			return r.blobBody(&now, rec, sink, as)
+		if body, free = r.largeDocument(now, sink); free == nil {
+			return r.blobBody(f, rec, sink, as)
 		}
 		defer free()
 	}
-	now.Size, now.Digest = int64(len(body)), digestOf(body, &now, rec, sink, r.frames.OneOff())
+	now.Size, now.Digest = int64(len(body)), digestOf(body, now, rec, sink, r.frames.OneOff())
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
-	same := r.sameKind(&now, rec)
+	same := r.sameKind(now, rec)
 	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept = r.onlyVolatile(&now, rec, body); kept {
+		if only, kept = r.onlyVolatile(now, rec, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
 	if kept {
-		r.sameBody(rec, &now)
+		r.sameBody(rec, now)
 		return r.unchanged(rec, as)
 	}
-	observe(&now, rec, only, &as)
+	observe(now, rec, only, &as)
 	p := <-r.procs
-	defer func() { r.procs <- p }()
-	b := r.toRead(&now, body)
+	defer r.put(p)
+	b := r.toRead(p, now, body)
 	b.Links, b.Refresh = head.Links(), head.Refresh()
-	f, err := r.document(&now, rec, b, p, as)
+	f, err := r.document(f, rec, b, p, as)
 	p.pause()
 	if sink.File() != nil || p.read.Links() > manyLinks {
 		// Its memory refers to a body that goes, or was for this one document.
@@ -89,10 +91,10 @@ func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneO
 	return sink.Digest()
 }
 
-// recordOf begins the record of a body that came in the place of what is known.
-func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource {
+// recordOf begins the record now of a body that came in the place of what is known.
+func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
 	c := a.Content
-	now := store.Resource{
+	*now = store.Resource{
 		ID:       rec.ID,
 		URL:      rec.URL,
 		Outcome:  site.Fetched,
@@ -125,10 +127,9 @@ func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource
 		if at := a.Result.At; !at.IsZero() {
 			now.Fetched = at.Unix()
 		}
-		return now
+		return
 	}
 	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
-	return now
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
@@ -145,7 +146,7 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 		return false, false
 	}
 	p := <-r.procs
-	defer func() { r.procs <- p }()
+	defer r.put(p)
 	fr, err := r.frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return false, false
@@ -202,10 +203,11 @@ const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
 func (r *reading) blobBody(
-	now, old *store.Resource, sink *source.BodySink, as ledger.Account,
+	f *ledger.Finding, old *store.Resource, sink *source.BodySink, as ledger.Account,
 ) (*ledger.Finding, error) {
+	now := &f.Resource
 	head := sink.File().Head(1024)
-	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
+	if is := relocate.Detect(now.MIME, now.URL, head); is != relocate.Unknown && is != relocate.Script {
 		const what = "documents larger than limits.max_document = %v, stored as they came"
 		as.Notes = append(as.Notes, fmt.Sprintf(what, r.job.Limits.MaxDocument))
 	}
@@ -223,7 +225,7 @@ func (r *reading) blobBody(
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
-	return r.keep(now, old, nil, as), nil
+	return r.keep(f, old, nil, as), nil
 }
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From another source than

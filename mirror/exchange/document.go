@@ -20,9 +20,9 @@ import (
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
 func (r *reading) admit(
-	id uint32, depth int, x *intake.Extract, last *ledger.Lookups, as *ledger.Account,
+	id uint32, depth int, x *intake.Extract, by *crawl.Admitter, as *ledger.Account,
 ) []crawl.Queued {
-	in := r.admission.Admit(last, x.IDs, crawl.Document{
+	in := by.Admit(x.IDs, crawl.Document{
 		ID:     id,
 		Depth:  depth,
 		Before: r.deadBefore(id),
@@ -95,9 +95,9 @@ func (p *processor) page(now, old *store.Resource, body []byte, format relocate.
 	return out
 }
 
-// toRead prepares a body for its Reader.
-func (r *reading) toRead(rec *store.Resource, body []byte) *intake.Body {
-	return &intake.Body{
+// toRead prepares a body for the Reader of a processor.
+func (r *reading) toRead(p *processor, rec *store.Resource, body []byte) *intake.Body {
+	p.in = intake.Body{
 		URL:      rec.URL,
 		MIME:     rec.MIME,
 		Charset:  rec.Charset,
@@ -107,18 +107,19 @@ func (r *reading) toRead(rec *store.Resource, body []byte) *intake.Body {
 		NoFollow: rec.NoFollow,
 		Now:      r.now(),
 	}
+	return &p.in
 }
 
-// document reads a body that is in memory, stores it and follows its links.
+// document reads a body that is in memory, stores it and follows its links. The finding has the record of it.
 func (r *reading) document(
-	now, old *store.Resource, b *intake.Body, p *processor, as ledger.Account,
+	f *ledger.Finding, old *store.Resource, b *intake.Body, p *processor, as ledger.Account,
 ) (*ledger.Finding, error) {
-	x := p.read.Read(b)
+	now, x := &f.Resource, p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
 	now.Format = uint8(x.Format)
 	r.codings.note(now.ID, x)
 	if x.Format != relocate.Unknown {
-		return r.linkedDocument(now, old, b.Data, x, p, as)
+		return r.linkedDocument(f, old, b.Data, x, p, as)
 	}
 	var targets []uint32
 	var err error
@@ -127,7 +128,7 @@ func (r *reading) document(
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.last, &as)...)
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admit, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -144,13 +145,14 @@ func (r *reading) document(
 		return nil, err
 	}
 	as.Tally |= like
-	return r.keep(now, old, targets, as), nil
+	return r.keep(f, old, targets, as), nil
 }
 
 // linkedDocument stores a document whose links are relocated, and follows them.
 func (r *reading) linkedDocument(
-	now, old *store.Resource, body []byte, x *intake.Extract, p *processor, as ledger.Account,
+	f *ledger.Finding, old *store.Resource, body []byte, x *intake.Extract, p *processor, as ledger.Account,
 ) (*ledger.Finding, error) {
+	now := &f.Resource
 	if x.NoArchive {
 		if now.Source != "" && !r.provenance.Reused(now) {
 			return r.notGiven(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
@@ -161,7 +163,7 @@ func (r *reading) linkedDocument(
 	if old.InSet {
 		r.admission.Recall(old)
 	}
-	add := r.admit(now.ID, now.Depth, x, p.last, &as)
+	add := r.admit(now.ID, now.Depth, x, p.admit, &as)
 	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
@@ -185,7 +187,7 @@ func (r *reading) linkedDocument(
 		return nil, err
 	} else if ok {
 		now.Body, now.At = store.PackBody, at
-		return r.keep(now, old, x.Targets(r.rules), as), nil
+		return r.keep(f, old, x.Targets(r.rules), as), nil
 	}
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
@@ -194,7 +196,7 @@ func (r *reading) linkedDocument(
 		return nil, err
 	}
 	as.Tally |= like
-	return r.keep(now, old, x.Targets(r.rules), as), nil
+	return r.keep(f, old, x.Targets(r.rules), as), nil
 }
 
 // learn takes a page into the count of chains. It leads to what add says.
@@ -222,7 +224,8 @@ func (r *reading) chainPage(rec *store.Resource) *crawl.ChainPage {
 	p := &crawl.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
 	if rec.Referrer > 0 {
 		p.From = r.table.URL(rec.Referrer - 1)
-		if above := r.table.State(rec.Referrer - 1).Referrer(); above > 0 {
+		above := r.table.State(rec.Referrer - 1).Referrer()
+		if above > 0 && crawl.PatternOf(p.From) != "" { // else it does not matter
 			p.Above = r.table.URL(above - 1)
 		}
 	}
@@ -254,7 +257,7 @@ func (r *reading) sitemap(
 		slices.Sort(targets)
 		return slices.Compact(targets), nil
 	}
-	add := r.admit(now.ID, 0, x, p.last, as)
+	add := r.admit(now.ID, 0, x, p.admit, as)
 	// Before anybody asks for what it names.
 	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err

@@ -60,38 +60,40 @@ func KeepImported(x *Exchange, f Found) (Found, error) {
 // what became of its request. No answer of the site brought the body: Fetched is 0, there are no validators,
 // and whatever comes takes its place. nil when the file is damaged.
 func adopt(
-	x *Exchange, rec *store.Resource, f *phm.File, as ledger.Account,
+	x *Exchange, rec *store.Resource, file *phm.File, as ledger.Account,
 ) (*ledger.Finding, error) {
 	files, r := x.chain.Imported.Files, x.read
-	now := *rec
-	now.InSet, now.MIME, now.Size = true, f.Type, f.Size
-	if !f.Modified.IsZero() {
-		now.Modified = f.Modified.Unix()
+	f := &ledger.Finding{Done: store.Done{Resource: *rec}}
+	now := &f.Resource
+	now.InSet, now.MIME, now.Size = true, file.Type, file.Size
+	if !file.Modified.IsZero() {
+		now.Modified = file.Modified.Unix()
 	}
-	if v, ok := f.Extra[phm.SourceField]; ok && json.Unmarshal(v, &now.Source) != nil {
-		now.Source = f.URL
+	if v, ok := file.Extra[phm.SourceField]; ok && json.Unmarshal(v, &now.Source) != nil {
+		now.Source = file.URL
 	}
 	as.Tally = ledger.AsRefused // nothing came
-	if !files.IsDocument(f) || (f.Size > int64(r.job.Limits.MaxDocument)) {
-		return adoptBlob(x, &now, rec, f, as)
+	if !files.IsDocument(file) || (file.Size > int64(r.job.Limits.MaxDocument)) {
+		return adoptBlob(x, f, rec, file, as)
 	}
-	body, err := files.Document(f)
+	body, err := files.Document(file)
 	if err != nil {
 		return nil, nil
 	}
 	p := <-r.procs
-	defer func() { r.procs <- p }()
+	defer r.put(p)
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
-	b := r.toRead(&now, body)
+	b := r.toRead(p, now, body)
 	b.Sitemap = false
-	return r.document(&now, rec, b, p, as)
+	return r.document(f, rec, b, p, as)
 }
 
 // adoptBlob is adopt for a file without links to others.
 func adoptBlob(
-	x *Exchange, now, rec *store.Resource, f *phm.File, as ledger.Account,
+	x *Exchange, f *ledger.Finding, rec *store.Resource, file *phm.File, as ledger.Account,
 ) (*ledger.Finding, error) {
-	src, err := x.chain.Imported.Files.Open(f)
+	now := &f.Resource
+	src, err := x.chain.Imported.Files.Open(file)
 	if err != nil {
 		return nil, nil
 	}
@@ -102,7 +104,7 @@ func adoptBlob(
 	}
 	_, err = io.Copy(w, src)
 	now.Body, now.Digest = store.BlobBody, w.Digest()
-	if (err != nil) || hex.EncodeToString(now.Digest[:]) != f.SHA256 {
+	if (err != nil) || hex.EncodeToString(now.Digest[:]) != file.SHA256 {
 		w.Abort()
 		if _, full := errors.AsType[*store.DiskError](err); full {
 			return nil, err
@@ -115,5 +117,5 @@ func adoptBlob(
 	if full := x.read.reserve(now, rec, &as); full != nil {
 		return full, nil
 	}
-	return x.read.keep(now, rec, nil, as), nil
+	return x.read.keep(f, rec, nil, as), nil
 }

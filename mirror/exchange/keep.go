@@ -39,8 +39,11 @@ func (r *reading) reserve(now, old *store.Resource, as *ledger.Account) (full *l
 	return nil
 }
 
-// keep makes the outcome of a stored body, and says in which version it changed.
-func (r *reading) keep(now, old *store.Resource, targets []uint32, as ledger.Account) *ledger.Finding {
+// keep makes the finding of a stored body, whose record it has, and says in which version it changed.
+func (r *reading) keep(
+	f *ledger.Finding, old *store.Resource, targets []uint32, as ledger.Account,
+) *ledger.Finding {
+	now := &f.Resource
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
 	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.rescan {
 		now.Changed = r.run.Version
@@ -56,7 +59,8 @@ func (r *reading) keep(now, old *store.Resource, targets []uint32, as ledger.Acc
 	if stored := ledger.AsUnchanged | ledger.AsRefused | ledger.AsFailed; as.Tally&stored == 0 { // it came now
 		as.Tally |= ledger.AsFetched
 	}
-	return &ledger.Finding{Done: store.Done{Resource: *now, Targets: targets, Linked: true}, As: as}
+	f.Targets, f.Linked, f.As = targets, true, as
+	return f
 }
 
 // capped says which limit of the job is reached, "" for none. own is how many files are counted already that

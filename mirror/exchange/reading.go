@@ -79,9 +79,10 @@ func newReading(o *Options) *reading {
 // has buffers.
 type processor struct {
 	read  *intake.Reader
+	in    intake.Body // what it reads
 	w     *store.FrameWriter
 	r     *store.FrameReader
-	last  *ledger.Lookups
+	admit *crawl.Admitter
 	links []byte
 
 	paused time.Time // last
@@ -103,10 +104,10 @@ func newProcessors(o *Options) chan *processor {
 	procs := make(chan *processor, n)
 	for range n {
 		procs <- &processor{
-			read: intake.NewReader(how),
-			w:    o.Frames.NewFrameWriter(),
-			r:    store.NewFrameReader(),
-			last: ledger.NewLookups(),
+			read:  intake.NewReader(how),
+			w:     o.Frames.NewFrameWriter(),
+			r:     store.NewFrameReader(),
+			admit: o.Admission.Admitter(ledger.NewLookups()),
 
 			through: o.Through.Writer(),
 		}
@@ -125,6 +126,12 @@ func (p *processor) pause() {
 }
 
 const pauseEvery = 500 * time.Microsecond
+
+// put gives a processor back, which does not refer to the body that it read.
+func (r *reading) put(p *processor) {
+	p.in = intake.Body{}
+	r.procs <- p
+}
 
 // forget gives up the memory of the last document.
 func (p *processor) forget() {

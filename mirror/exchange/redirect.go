@@ -85,7 +85,7 @@ func (x *Exchange) redirectTarget(
 	}
 	ids := []int64{-1}
 	from := crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	in := x.admission.Admit(new(ledger.Lookups), ids, from, []admit.Candidate{{
+	in := x.admission.Admitter(new(ledger.Lookups)).Admit(ids, from, []admit.Candidate{{
 		URL:     []byte(to.String()),
 		Purpose: purpose,
 		Follow:  true,

@@ -20,7 +20,7 @@ import (
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
 func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
-	defer func() { r.procs <- p }()
+	defer r.put(p)
 	fr, err := r.frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
@@ -30,8 +30,8 @@ func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.
 	if err != nil {
 		return nil, err
 	}
-	now := *rec
-	b := r.toRead(&now, fr.Body)
+	f := &ledger.Finding{Done: store.Done{Resource: *rec}}
+	b := r.toRead(p, &f.Resource, fr.Body)
 	var links render.StoredLinks
 	if links.Decode(fr.Links) == nil { // else verify reports it
 		b.Refresh = r.declaredRefresh(&links)
@@ -39,7 +39,7 @@ func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.
 			return nil, err
 		}
 	}
-	return r.document(&now, rec, b, p, as)
+	return r.document(f, rec, b, p, as)
 }
 
 // declaredRefresh returns the Refresh header with which a stored document came.
@@ -87,12 +87,12 @@ func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.F
 	d := store.Done{Linked: !r.job.Scripts}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
-		defer func() { r.procs <- p }()
-		b := r.toRead(rec, body)
+		defer r.put(p)
+		b := r.toRead(p, rec, body)
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.last, &as)...)
+		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admit, &as)...)
 		d.Targets, d.Linked = x.Targets(r.rules), true
 	}
 	d.Resource = *rec

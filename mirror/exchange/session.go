@@ -66,7 +66,7 @@ func (x *Exchange) Second(q crawl.SecondRequest, res *fetch.Result, body []byte)
 	switch {
 	case res.Status == 200:
 		p := <-x.read.procs
-		defer func() { x.read.procs <- p }()
+		defer x.read.put(p)
 		second = secondOf(x.read, p, q.URL, res, body)
 		defer p.forget()
 	case (res.Status >= 300) && !res.Location.IsZero():

@@ -4,7 +4,7 @@ package ledger
 
 import (
 	"bytes"
-	"iter"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -43,6 +43,7 @@ type named struct {
 
 // Deciding is what is decided of the URLs of a list, by their places in it.
 type Deciding struct {
+	URL func(i int) []byte
 	// Settled takes a URL of which Mark.Settled was said: there is nothing to decide.
 	Settled func(i int, id uint32)
 	// Decide and Unknown are called while the table waits. Decide is that of Table.Mark, Unknown takes a URL
@@ -52,9 +53,10 @@ type Deciding struct {
 }
 
 // look finds what it can of a list without the table. It reports whether there is something to decide.
-func (l *Lookups) look(list iter.Seq2[int, []byte], settled func(i int, id uint32)) (left bool) {
-	l.named = l.named[:0]
-	for i, u := range list {
+func (l *Lookups) look(urls int, by Deciding) (left bool) {
+	l.named = slices.Grow(l.named[:0], urls)
+	for i := range urls {
+		u := by.URL(i)
 		n := named{hash: xxh3.Hash(u)}
 		if l.recent != nil {
 			r := &l.recent[n.hash%recently]
@@ -62,7 +64,7 @@ func (l *Lookups) look(list iter.Seq2[int, []byte], settled func(i int, id uint3
 			n.settled = n.known && r.settled
 		}
 		if n.settled {
-			settled(i, n.id)
+			by.Settled(i, n.id)
 		}
 		left = left || !n.settled
 		l.named = append(l.named, n)

@@ -252,19 +252,19 @@ func (t *Table) unqueued(id uint32, e *entry) site.URL {
 	return t.urls.urlOf(id)
 }
 
-// MarkNamed is Mark for URLs of which the numbers are not known. last is that of the worker.
-func (t *Table) MarkNamed(list iter.Seq2[int, []byte], last *Lookups, by Deciding) {
-	if !last.look(list, by.Settled) {
+// MarkNamed is Mark for n URLs of which the numbers are not known. last is that of the worker.
+func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
+	if !last.look(n, by) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := 0
-	for i, u := range list {
-		l := &last.named[n]
-		if n++; l.settled {
+	for i := range last.named {
+		l := &last.named[i]
+		if l.settled {
 			continue
 		}
+		u := by.URL(i)
 		if !l.known {
 			id, ok := t.urls.findHash(l.hash, u)
 			if !ok {

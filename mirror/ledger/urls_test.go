@@ -59,7 +59,8 @@ func TestTableFindsAgain(t *testing.T) {
 		for _, i := range which {
 			list, ids = append(list, name(i)), append(ids, -1)
 		}
-		table.MarkNamed(slices.All(list), last, Deciding{
+		table.MarkNamed(len(list), last, Deciding{
+			URL:     func(i int) []byte { return list[i] },
 			Settled: func(i int, id uint32) { ids[i] = int(id) },
 			Decide: func(i int, id uint32, _ State, _ site.URL) Mark {
 				ids[i] = int(id)
