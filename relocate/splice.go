@@ -104,6 +104,9 @@ const sinkBuffer = 64 << 10
 // run applies links and edits in the order of their places.
 func (sp *splicer) run(edits []Edit) (edited []Edit) {
 	links := sp.links
+	if len(edits) > 0 {
+		edited = make([]Edit, 0, len(edits))
+	}
 	for i := range edits {
 		if edits[i].Link >= 0 {
 			sp.keep, sp.in = true, make([]bool, 0, len(links))

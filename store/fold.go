@@ -445,16 +445,20 @@ func (c *foldChunk) addItems(f *fold, part []foldItem) error {
 			return err
 		}
 		d := binread.Reader{Rest: raw}
-		u, err := journalURL(d.Bytes())
-		if err != nil {
-			return err
-		}
+		text := d.Bytes()
 		r := &f.recs[i.rec]
-		if d.Rest = raw; !i.done {
-			n := readNew(&d)
+		u := r.URL // all items of a record have it
+		if u.IsZero() {
+			if u, err = journalURL(text); err != nil {
+				return err
+			}
+		}
+		if !i.done {
+			n := readReferral(&d)
 			r.addNew(i.n, u, &n)
 			continue
 		}
+		d.Rest = raw
 		var answer []byte
 		if answers != nil {
 			answer = answers[i.n]

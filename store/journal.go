@@ -245,7 +245,15 @@ func skipNews(d *binread.Reader) {
 }
 
 func readNew(d *binread.Reader) NewURL {
-	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
+	text := d.Text()
+	u := readReferral(d)
+	u.URL = text
+	return u
+}
+
+// readReferral is readNew without the URL, which was read.
+func readReferral(d *binread.Reader) (u NewURL) {
+	u.Referrer = uint32(d.Uvarint())
 	u.readDepth(d)
 	return u
 }

@@ -237,8 +237,8 @@ func (r *Resource) append(b []byte) []byte {
 func (r *Resource) decode(u site.URL, b []byte) error {
 	d := binread.Sharing(b)
 	*r = Resource{URL: u}
-	if err := checkVersion(u, &d); err != nil {
-		return err
+	if err := checkVersion(&d); err != nil {
+		return fmt.Errorf("record of %s: %w", u, err)
 	}
 	flags := d.Byte()
 	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0,
@@ -281,11 +281,11 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 }
 
 // checkVersion reads the version of a value.
-func checkVersion(u any, d *binread.Reader) error {
+func checkVersion(d *binread.Reader) error {
 	if v := d.Byte(); v < recordVersion {
-		return fmt.Errorf("record of %s: %w: format %d", u, errValue, v)
+		return fmt.Errorf("%w: format %d", errValue, v)
 	} else if v > recordVersion {
-		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
+		return fmt.Errorf("format %d: %w", v, ErrNewerFormat)
 	}
 	return nil
 }
@@ -293,8 +293,8 @@ func checkVersion(u any, d *binread.Reader) error {
 // numbersOf reads ID and Referrer of a value, and decodes no more of it.
 func numbersOf(k, v []byte) (id, referrer uint32, err error) {
 	d := binread.Reader{Rest: v}
-	if err := checkVersion(k, &d); err != nil {
-		return 0, 0, err
+	if err := checkVersion(&d); err != nil {
+		return 0, 0, fmt.Errorf("record of %s: %w", k, err)
 	}
 	d.Take(4) // flags, outcome, body, format
 	id = uint32(d.Uvarint())
@@ -311,8 +311,8 @@ func numbersOf(k, v []byte) (id, referrer uint32, err error) {
 // placeIn reads At of a value, and decodes no more of it than it must; ok is false when there is none.
 func placeIn(k, v []byte) (at Place, ok bool, err error) {
 	d := binread.Reader{Rest: v}
-	if err := checkVersion(k, &d); err != nil {
-		return at, false, err
+	if err := checkVersion(&d); err != nil {
+		return at, false, fmt.Errorf("record of %s: %w", k, err)
 	}
 	flags := d.Byte()
 	d.Byte() // outcome

@@ -58,13 +58,13 @@ func (s *Records) Some(urls []site.URL, f func(n int, r *Resource) error) error 
 			return err
 		}
 		var key []byte
+		var r Resource
 		for n, u := range urls {
 			key = u.Key(key[:0])
 			v := b.Get(key)
 			if v == nil {
 				continue
 			}
-			var r Resource
 			if err := r.decode(u, v); err != nil {
 				return err
 			}

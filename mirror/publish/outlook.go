@@ -135,13 +135,22 @@ func (o *outlook) put(id uint32, f foreseen) (ok bool) {
 
 // path returns the mirror path where a number leads.
 func (o *outlook) path(f foreseen) string {
+	var u site.URL
+	if f.path == pathOfURL || f.path == pathNamed {
+		u = o.table.URL(f.final)
+	}
+	return o.pathTo(f, u)
+}
+
+// pathTo is path where the URL to which the number leads is known.
+func (o *outlook) pathTo(f foreseen, final site.URL) string {
 	switch f.path {
 	case noPath:
 		return ""
 	case pathOfURL:
-		return o.table.URL(f.final).Path()[1:]
+		return final.Path()[1:]
 	case pathNamed:
-		return o.named(o.table.URL(f.final))
+		return o.named(final)
 	}
 	return string(o.paths.Append(nil, f.path))
 }
@@ -205,20 +214,20 @@ func (o *outlook) restate(v view) (f foreseen, ok bool) {
 
 // came hears that the table has the answer of a URL.
 func (o *outlook) came(rec *store.Resource) {
-	o.lookAgain(rec.ID)
+	o.lookAgain(rec.ID, rec.URL)
 	if twin := render.IndexTwin(rec.URL, rec.MIME); twin != "" {
 		if id, ok := o.table.Find([]byte(twin)); ok {
-			o.lookAgain(id)
+			o.lookAgain(id, site.Canonical(twin))
 		}
 	}
 }
 
-// lookAgain says something of a number of which something was said, by what is known now.
-func (o *outlook) lookAgain(id uint32) {
+// lookAgain says something of a number of which something was said, by what is known now. It has the URL.
+func (o *outlook) lookAgain(id uint32, u site.URL) {
 	if _, said := o.of(id); !said {
 		return
 	}
-	if v, ok := o.look(id); ok {
+	if v, ok := o.look(id, u); ok {
 		o.restate(v)
 	}
 }
@@ -229,7 +238,7 @@ func (o *outlook) say(id uint32) (f foreseen, ok bool) {
 	if ok && (f.final == id || o.retracted.Of(f.final) <= f.when) {
 		return f, true
 	}
-	v, ok := o.look(id)
+	v, ok := o.look(id, site.URL{})
 	if !ok {
 		return f, false
 	}
@@ -242,8 +251,8 @@ type view struct {
 	text            string // the path, where that has no number yet
 }
 
-// look finds out what most likely becomes of a number, by what is known now.
-func (o *outlook) look(id uint32) (v view, ok bool) {
+// look finds out what most likely becomes of a number, by what is known now. u is its URL, or none.
+func (o *outlook) look(id uint32, u site.URL) (v view, ok bool) {
 	final, s, known := o.table.Leads(id)
 	switch {
 	case known && !s.InSet(), !known && s.Guessed():
@@ -263,7 +272,9 @@ func (o *outlook) look(id uint32) (v view, ok bool) {
 			final: to.final,
 		}, ok
 	}
-	u := o.table.URL(id)
+	if u.IsZero() {
+		u = o.table.URL(id)
+	}
 	mime := o.table.MIME(id)
 	if !known {
 		mime = o.likelyType(u)

@@ -97,9 +97,10 @@ func (t *Through) remove(wrong []uint32) error {
 	slices.Sort(wrong)
 	wrong = slices.Compact(wrong)
 	var docs []store.WrittenThrough
+	var room []byte
 	for _, id := range wrong {
 		f := t.taken.Of(id)
-		l, err := t.lines.read(f.line())
+		l, err := t.lines.read(f.line(), &room)
 		if err != nil {
 			return err
 		}
@@ -148,8 +149,8 @@ func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*wri
 func (t *Through) has(id uint32) bool { return t != nil && t.taken.Of(id).some() }
 
 // line completes the line of a document of which the file stands as it was written through; ok is false when
-// it does not, or is not what the record says by now.
-func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
+// it does not, or is not what the record says by now. room is that of the caller.
+func (t *Through) line(rec *store.Resource, f *phm.File, room *[]byte) (ok bool, err error) {
 	if t == nil {
 		return false, nil
 	}
@@ -157,7 +158,7 @@ func (t *Through) line(rec *store.Resource, f *phm.File) (ok bool, err error) {
 	if !made.some() {
 		return false, nil
 	}
-	l, err := t.lines.read(made.line())
+	l, err := t.lines.read(made.line(), room)
 	if err != nil {
 		return false, err
 	}

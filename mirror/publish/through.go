@@ -203,7 +203,7 @@ func (w *ThroughWriter) foresee(
 		w.w = t.tree.Writer()
 	}
 	self = ownFile{
-		path:     t.outlook.path(f),
+		path:     t.outlook.pathTo(f, rec.URL),
 		number:   f.path,
 		identity: f.identity(),
 		when:     t.outlook.clock, // not before: what is stale is retracted and said again

@@ -140,25 +140,25 @@ func (l *writtenLines) documents(is *numbered.Values[writtenIs]) (all numbered.V
 	return all, nil
 }
 
-// read reads a line.
-func (l *writtenLines) read(at int64) (*writtenLine, error) {
-	b := make([]byte, lineRoom)
+// read reads a line. Its extra lies in room, which the next one may have.
+func (l *writtenLines) read(at int64, room *[]byte) (w writtenLine, err error) {
+	if *room == nil {
+		*room = make([]byte, lineRoom)
+	}
+	b := *room
 	n, err := l.file.ReadAt(b, at)
 	if err != nil && (!errors.Is(err, io.EOF) || n < lineHead) {
-		return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+		return w, &store.DiskError{Op: "read kept lines of the file table", Err: err}
 	}
 	if size := int(binary.BigEndian.Uint32(b)); size <= n {
 		b = b[:size]
 	} else {
 		b = make([]byte, size)
 		if _, err := l.file.ReadAt(b, at); err != nil {
-			return nil, &store.DiskError{Op: "read kept lines of the file table", Err: err}
+			return w, &store.DiskError{Op: "read kept lines of the file table", Err: err}
 		}
 	}
-	w := &writtenLine{
-		id:   binary.BigEndian.Uint32(b[4:]),
-		when: binary.BigEndian.Uint32(b[8:]),
-	}
+	w.id, w.when = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 	b = b[lineBegin:]
 	w.at = store.Place{
 		Pack: binary.BigEndian.Uint32(b),
@@ -195,11 +195,21 @@ func packEdits(b []byte, edits []phm.Edit) []byte {
 
 // unpackEdits returns what packEdits packed.
 func unpackEdits(b []byte) (edits []phm.Edit) {
+	if len(b) > 0 {
+		edits = make([]phm.Edit, 0, fewEdits)
+	}
+	kind := "" // mostly the same as before
 	for len(b) > 0 {
 		n := 1 + int(b[0])
+		if string(b[1:n]) != kind {
+			kind = string(b[1:n])
+		}
 		at, size := binary.Uvarint(b[n:])
-		edits = append(edits, phm.Edit{Kind: string(b[1:n]), At: int64(at)})
+		edits = append(edits, phm.Edit{Kind: kind, At: int64(at)})
 		b = b[n+size:]
 	}
 	return edits
 }
+
+// fewEdits is how many declared edits most documents have at most.
+const fewEdits = 4
