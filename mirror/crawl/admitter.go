@@ -9,7 +9,8 @@ import (
 	"mirrord/store"
 )
 
-// Admitter gives numbers to the URLs that documents name, one document after the other. One goroutine uses it.
+// Admitter gives numbers to the URLs that documents name, one document after the other. One goroutine uses
+// it.
 type Admitter struct {
 	a    *Admission
 	last *ledger.Lookups
