@@ -66,7 +66,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	}
 	observe(now, rec, only, &as)
 	p := <-r.procs
-	defer r.put(p)
+	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
 	b.Links, b.Refresh = head.Links(), head.Refresh()
 	f, err := r.document(f, rec, b, p, as)
@@ -146,7 +146,7 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 		return false, false
 	}
 	p := <-r.procs
-	defer r.put(p)
+	defer p.giveTo(r.procs)
 	fr, err := r.frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return false, false

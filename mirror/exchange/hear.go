@@ -59,7 +59,7 @@ func (r *reading) hearStored(rec *store.Resource) error {
 	switch {
 	case rec.Listing:
 		p := <-r.procs
-		defer r.put(p)
+		defer p.giveTo(r.procs)
 		fr, err := r.frames.ReadFrame(p.r, rec.At)
 		if err != nil {
 			return nil // verify reports it; without evidence everything is requested

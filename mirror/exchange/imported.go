@@ -81,7 +81,7 @@ func adopt(
 		return nil, nil
 	}
 	p := <-r.procs
-	defer r.put(p)
+	defer p.giveTo(r.procs)
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	b := r.toRead(p, now, body)
 	b.Sitemap = false

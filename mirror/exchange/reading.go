@@ -127,10 +127,10 @@ func (p *processor) pause() {
 
 const pauseEvery = 500 * time.Microsecond
 
-// put gives a processor back, which does not refer to the body that it read.
-func (r *reading) put(p *processor) {
+// giveTo gives a processor back, which does not refer to the body that it read.
+func (p *processor) giveTo(procs chan<- *processor) {
 	p.in = intake.Body{}
-	r.procs <- p
+	procs <- p
 }
 
 // forget gives up the memory of the last document.

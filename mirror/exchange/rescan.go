@@ -20,7 +20,7 @@ import (
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
 func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
-	defer r.put(p)
+	defer p.giveTo(r.procs)
 	fr, err := r.frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
@@ -87,7 +87,7 @@ func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.F
 	d := store.Done{Linked: !r.job.Scripts}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
-		defer r.put(p)
+		defer p.giveTo(r.procs)
 		b := r.toRead(p, rec, body)
 		b.Sitemap = false
 		x := p.read.Read(b)

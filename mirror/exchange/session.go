@@ -66,7 +66,7 @@ func (x *Exchange) Second(q crawl.SecondRequest, res *fetch.Result, body []byte)
 	switch {
 	case res.Status == 200:
 		p := <-x.read.procs
-		defer x.read.put(p)
+		defer p.giveTo(x.read.procs)
 		second = secondOf(x.read, p, q.URL, res, body)
 		defer p.forget()
 	case (res.Status >= 300) && !res.Location.IsZero():
