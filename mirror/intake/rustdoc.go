@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -24,60 +23,76 @@ func rustdocLoads(page []byte) (refs []string) {
 	}
 	from := bytes.LastIndexByte(page[:i], '<')
 	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
-	vars := map[string]string{}
-	var names []string
-	for name, value := range dataAttributes(element) {
-		vars[string(name)] = html.UnescapeString(string(value))
-		names = append(names, string(name))
-	}
-	root, suffix := vars["root-path"], vars["resource-suffix"]
+	vars := dataAttributes(string(element))
+	root, suffix := vars.get("root-path"), vars.get("resource-suffix")
 	static := root
-	if s, ok := vars["static-root-path"]; ok {
-		static = s
+	if vars.has("static-root-path") {
+		static = vars.get("static-root-path")
 	}
-	for _, name := range names { // in their order, so that each run finds the same
-		switch v := vars[name]; {
-		case !strings.HasSuffix(name, "-js") && !strings.HasSuffix(name, "-css"):
-		case strings.Contains(v, "/"):
-			refs = append(refs, v)
+	for _, v := range vars { // in their order, so that each run finds the same
+		switch {
+		case !strings.HasSuffix(v.name, "-js") && !strings.HasSuffix(v.name, "-css"):
+		case strings.Contains(v.value, "/"):
+			refs = append(refs, v.value)
 		default:
-			refs = append(refs, static+v)
+			refs = append(refs, static+v.value)
 		}
 	}
-	if vars["search-js"] == "" {
+	if vars.get("search-js") == "" {
 		refs = append(refs, root+"search"+suffix+".js")
 	}
 	switch {
-	case vars["stringdex-js"] != "":
+	case vars.get("stringdex-js") != "":
 		refs = append(refs, root+"search.index/root"+suffix+".js")
-	case vars["search-index-js"] == "":
+	case vars.get("search-index-js") == "":
 		refs = append(refs, root+"search-index"+suffix+".js")
 	}
 	return refs
 }
 
-// dataAttributes yields the attributes of an element whose names begin with data-, without that, and their
-// values in double quotes.
-func dataAttributes(element []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, value []byte) bool) {
-		for rest := element; ; {
-			_, after, found := bytes.Cut(rest, []byte("data-"))
-			if !found {
-				return
-			}
-			rest = after
-			name := after[:len(after)-len(bytes.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz-"))]
-			quoted, is := bytes.CutPrefix(after[len(name):], []byte(`="`))
-			value, after, closed := bytes.Cut(quoted, []byte{'"'})
-			if len(name) == 0 || !is || !closed {
-				continue
-			}
-			if rest = after; !yield(name, value) {
-				return
-			}
+// attributes are those of an element. They are few.
+type attributes []struct{ name, value string }
+
+// get returns the value of an attribute, the last one of several; "" when there is none.
+func (a attributes) get(name string) string {
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i].name == name {
+			return a[i].value
 		}
 	}
+	return ""
 }
+
+// has reports whether there is an attribute.
+func (a attributes) has(name string) bool {
+	return slices.ContainsFunc(a, func(v struct{ name, value string }) bool { return v.name == name })
+}
+
+// dataAttributes returns the attributes of an element whose names begin with data-, without that, with values
+// in double quotes.
+func dataAttributes(element string) (list attributes) {
+	for rest := element; ; {
+		_, after, found := strings.Cut(rest, "data-")
+		if !found {
+			return list
+		}
+		rest = after
+		name := after[:len(after)-len(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz-"))]
+		quoted, is := strings.CutPrefix(after[len(name):], `="`)
+		value, after, closed := strings.Cut(quoted, `"`)
+		if len(name) == 0 || !is || !closed {
+			continue
+		}
+		if list == nil {
+			list = make(attributes, 0, usualAttributes)
+		}
+		rest = after
+		list = append(list, struct{ name, value string }{name, html.UnescapeString(value)})
+	}
+}
+
+// usualAttributes is how many such attributes rustdoc's element has, and some more.
+const usualAttributes = 16
 
 // varsAt returns where the variables of a page are named, -1 for nowhere: in its head, or, before rustdoc
 // 1.72, at its end.

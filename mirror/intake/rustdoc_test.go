@@ -3,6 +3,7 @@
 package intake
 
 import (
+	"html"
 	"reflect"
 	"regexp"
 	"strings"
@@ -18,13 +19,13 @@ func TestDataAttributes(t *testing.T) {
 		"data-", "data", "-", "a", "z-b", "Z", "1", "=", `="`, `"`, " ", "'", "&quot;", `data-root-path="../"`, `data-x=""`,
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		element := []byte(strings.Join(rapid.SliceOfN(part, 0, 30).Draw(t, "parts"), ""))
+		element := strings.Join(rapid.SliceOfN(part, 0, 30).Draw(t, "parts"), "")
 		var got, want [][2]string
-		for name, value := range dataAttributes(element) {
-			got = append(got, [2]string{string(name), string(value)})
+		for _, a := range dataAttributes(element) {
+			got = append(got, [2]string{a.name, a.value})
 		}
-		for _, m := range like.FindAllSubmatch(element, -1) {
-			want = append(want, [2]string{string(m[1]), string(m[2])})
+		for _, m := range like.FindAllStringSubmatch(element, -1) {
+			want = append(want, [2]string{m[1], html.UnescapeString(m[2])})
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: %q, want %q", element, got, want)

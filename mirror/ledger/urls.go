@@ -165,14 +165,26 @@ func (t *urls) setPath(id uint32, p string) {
 	if len(p) == 0 {
 		return
 	}
-	u := t.urlOf(id)
-	if _, query := u.Query(); (u.Path()[1:] == p) && !query {
+	if t.isIdentity(e, p) {
 		e.flags |= fIdentity
 		return
 	}
 	target, text := e.to, t.texts.Add([]byte(p))
 	e.to, e.more = text, mPath
 	t.setTarget(id, target)
+}
+
+// isIdentity reports whether a mirror path is the URL path of an entry, which has no query.
+func (t *urls) isIdentity(e *entry, path string) bool {
+	var room [usual]byte
+	return string(afterRoot(t.texts.Append(room[:0], e.url))) == path && !strings.Contains(path, "?")
+}
+
+// afterRoot returns what follows the first slash after "http://" and at least one byte of host: of a URL
+// without a query its path.
+func afterRoot(u []byte) []byte {
+	u = u[len("http://")+1:]
+	return u[bytes.IndexByte(u, '/')+1:]
 }
 
 // dropPath takes the mirror path of a URL.
@@ -249,10 +261,7 @@ func (t *urls) path(id uint32) string {
 	var room [usual]byte
 	e := t.at(id)
 	if e.flags&fIdentity != 0 {
-		// What follows the first slash after "http://" and at least one byte of host; there is no query.
-		b := t.texts.Append(room[:0], e.url)
-		b = b[len("http://")+1:]
-		return string(b[bytes.IndexByte(b, '/')+1:])
+		return string(afterRoot(t.texts.Append(room[:0], e.url)))
 	}
 	switch e.more {
 	case mPath:

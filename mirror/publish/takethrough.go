@@ -128,8 +128,8 @@ func leadsToAny(targets []byte, is func(id uint32) bool) (found bool) {
 }
 
 // lineOf is what is kept of a file and of the document that it was made of, whose rest lies at a place.
-func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (*writtenLine, error) {
-	l := &writtenLine{
+func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (writtenLine, error) {
+	l := writtenLine{
 		id:    rec.ID,
 		at:    at,
 		body:  rec.Digest,

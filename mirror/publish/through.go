@@ -89,6 +89,7 @@ type ThroughWriter struct {
 	splice *render.Splicer
 	rests  *store.FrameWriter
 	w      *store.TreeWriter
+	file   phm.File // the last one
 	names  said
 }
 
@@ -141,8 +142,9 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	if !ok || (err != nil) || w.splice.Edits() > mostWrittenEdits {
 		return at, false, err
 	}
-	f := phm.File{Path: self.path}
-	if w.splice.Fresh(rec, body, &f, self.identity).WriteFile(render.NewFiles{TreeWriter: w.w}) != nil {
+	f := &w.file
+	*f = phm.File{Path: self.path}
+	if w.splice.Fresh(rec, body, f, self.identity).WriteFile(render.NewFiles{TreeWriter: w.w}) != nil {
 		return at, false, nil // another file has its place; of a bad disk the store says more
 	}
 	if ok = w.t.rests != nil; ok {
@@ -150,7 +152,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 			return at, false, err
 		}
 	}
-	line, err := w.t.lineOf(rec, at, &f)
+	line, err := w.t.lineOf(rec, at, f)
 	if err != nil {
 		return at, false, err
 	}
@@ -158,7 +160,7 @@ func (w *ThroughWriter) Write(rec *store.Resource, links, body []byte) (at store
 	w.t.mu.Lock()
 	defer w.t.mu.Unlock()
 	w.t.placed.Put(rec.ID, self.is)
-	return at, ok, w.t.lines.add(line)
+	return at, ok, w.t.lines.add(&line)
 }
 
 // ownFile is the file that a document gets.

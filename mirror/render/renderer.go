@@ -88,6 +88,7 @@ type Splicer struct {
 	cured    []RepairedLink // of the document
 	declared int            // bytes of its line that they take, about
 	full     bool           // some links are not repaired because of that
+	fresh    Rendered       // see Fresh
 }
 
 // Splicer returns a new Splicer.
@@ -164,9 +165,9 @@ func (s *Splicer) Targets() []StoredTarget { return s.links.Targets }
 func (s *Splicer) Edits() int { return len(s.links.Edits) }
 
 // Fresh is Document for one that has just come, of at most LargestRest bytes, with the links that were
-// encoded last. identity says whether its path is its URL's.
+// encoded last. identity says whether its path is its URL's. It is valid until Trim, or the next one.
 func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) *Rendered {
-	return &Rendered{
+	s.fresh = Rendered{
 		s:        s,
 		rec:      rec,
 		line:     f,
@@ -175,6 +176,7 @@ func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity 
 		identity: identity,
 		free:     func() {},
 	}
+	return &s.fresh
 }
 
 // Lend lends room for the next document, when that is a large one: its size is above KeptRoom.
@@ -186,7 +188,7 @@ func (s *Splicer) Trim() (room []byte) {
 	if cap(s.out) > KeptRoom {
 		room, s.out = s.out, s.kept
 	}
-	s.kept = nil
+	s.kept, s.fresh = nil, Rendered{}
 	if cap(s.links.Links) > keptLinks {
 		s.links = StoredLinks{Charset: s.links.Charset}
 	}

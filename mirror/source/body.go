@@ -120,6 +120,8 @@ type BodySink struct {
 	sum     *[32]byte // of the body in memory, nil when it is not known
 	cut     bool      // what has come is the beginning of a body whose rest may still be had
 	err     error     // of the disk
+
+	received Received // see contentOf
 }
 
 // SmallDocument is up to which size a document is always held in memory, in bytes.

@@ -61,13 +61,14 @@ func ended(ctx context.Context, err error) bool {
 
 // contentOf returns the body that an exchange brought.
 func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Received {
-	return &Received{
+	body.received = Received{
 		Body:     body,
 		MIME:     res.MIME,
 		Charset:  res.Charset,
 		Modified: res.ModifiedAt(now),
 		Head:     &res.Head,
 	}
+	return &body.received
 }
 
 // probeBody is how much of the body of a probe is read, in bytes, so that its connection can be used again.
