@@ -120,13 +120,15 @@ type foldChunk struct {
 	parts [2]fold // by turns: one is written while the other is read
 	turn  int
 	order []foldStep
-	buf   []byte
+	buf   []byte // see bytesOf
+	bufAt int64  // where in the database's file
 }
 
 // foldBatch is one batch of a chunk.
 type foldBatch struct {
 	seq     []byte
 	off     int64 // bucket.offset, of a chunk in memory
+	size    int   // bytes
 	results int
 	rest    int     // offset of what follows the results
 	heads   stretch // of the answers, of a chunk in memory; no bytes for none

@@ -178,7 +178,12 @@ func (c *foldChunk) add(seq, v []byte, off int64) error {
 			return err
 		}
 	}
-	b := foldBatch{seq: slices.Clone(seq), off: off, results: int(d.Uvarint())}
+	b := foldBatch{
+		seq:     slices.Clone(seq),
+		off:     off,
+		size:    len(v),
+		results: int(d.Uvarint()),
+	}
 	for n := 0; n < b.results && !d.Bad; n++ {
 		at := len(v) - len(d.Rest)
 		r := readDone(&d)
@@ -216,28 +221,40 @@ func stretchOf(batch []byte, from, to int) stretch {
 	}
 }
 
+// foldAhead is how many bytes of a batch are read at once at least: the items of one part mostly lie near
+// each other.
+const foldAhead = 4 << 10
+
 // bytesOf reads a stretch of a batch. They are valid until the next call.
 func (c *foldChunk) bytesOf(b *foldBatch, s stretch) ([]byte, error) {
 	if s.size == 0 {
 		return nil, nil
 	}
-	c.buf = slices.Grow(c.buf[:0], int(s.size))[:s.size]
-	read := func() error { return c.site.db.readAt(c.buf, b.off+int64(s.at)) }
-	if b.off < 0 { // a small journal
-		read = func() error {
-			return c.site.db.View(func(tx *transaction) error {
-				copy(c.buf, tx.Bucket(bJournal).Get(b.seq)[s.at:])
-				return nil
-			})
+	at := b.off + int64(s.at)
+	if have := c.bufAt + int64(len(c.buf)); b.off < 0 || at < c.bufAt || at+int64(s.size) > have {
+		n := max(int(s.size), min(foldAhead, b.size-int(s.at)))
+		c.buf, c.bufAt = slices.Grow(c.buf[:0], n)[:n], at
+		if err := c.fill(b, s.at); err != nil {
+			c.buf = c.buf[:0]
+			return nil, err
 		}
 	}
-	if err := read(); err != nil {
-		return nil, err
-	}
-	if crc32.Checksum(c.buf, castagnoli) != s.sum {
+	v := c.buf[at-c.bufAt:][:s.size]
+	if crc32.Checksum(v, castagnoli) != s.sum {
 		return nil, fmt.Errorf("journal: %w: other bytes than before", errValue)
 	}
-	return c.buf, nil
+	return v, nil
+}
+
+// fill fills the buffer from a byte of a batch on.
+func (c *foldChunk) fill(b *foldBatch, from uint32) error {
+	if b.off >= 0 {
+		return c.site.db.readAt(c.buf, b.off+int64(from))
+	}
+	return c.site.db.View(func(tx *transaction) error { // a small journal
+		copy(c.buf, tx.Bucket(bJournal).Get(b.seq)[from:])
+		return nil
+	})
 }
 
 // offset returns where in the database's file a value lies that was read in a transaction that does not
