@@ -234,6 +234,47 @@ func journalURL(text []byte) (site.URL, error) {
 	return u, nil
 }
 
+// Results calls done for each result of some numbers that is not folded yet, in order. done must not keep r.
+func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
+	var r Resource
+	at, err := s.folding()
+	if err != nil {
+		return err
+	}
+	return s.each(bJournal, func(seq, v []byte) error {
+		d := binread.Reader{Rest: v}
+		skipNews(&d)
+		for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+			x := readDone(&d)
+			if d.Bad {
+				break
+			}
+			id, _, err := numbersOf(x.url, x.rec)
+			if err != nil {
+				return err
+			}
+			if !of(id) {
+				continue
+			}
+			u, err := journalURL(x.url)
+			if err != nil {
+				return err
+			}
+			if at.folded(seq, u) {
+				continue
+			}
+			if err := r.decode(u, x.rec); err != nil {
+				return err
+			}
+			done(&r)
+		}
+		if d.Bad {
+			return fmt.Errorf("journal: %w: short batch", errValue)
+		}
+		return nil
+	})
+}
+
 // skipNews reads the new URLs of a batch, and keeps none of them.
 func skipNews(d *binread.Reader) {
 	d.Uvarint()

@@ -101,13 +101,7 @@ func (c *Closing) naming() publish.Naming {
 		Layout:  c.Layout,
 		Records: c.Site.Records,
 		Log:     c.Log,
-		Journal: func(done func(*store.Resource)) error {
-			return c.Site.Records.Replay(func(uint32, store.NewURL) error { return nil },
-				func(rec *store.Resource, _ []byte, _ bool) error {
-					done(rec)
-					return nil
-				})
-		},
+		Journal: c.Site.Records.Results,
 	}
 }
 

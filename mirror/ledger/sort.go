@@ -2,36 +2,53 @@
 
 package ledger
 
-import "slices"
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
 
-// sortRun is how many keys Sorted holds at a time.
-const sortRun = 1 << 15
+// sortRun is how many keys Sorted holds at a time, and mostSorters how many runs it sorts at a time.
+const (
+	sortRun     = 1 << 15
+	mostSorters = 4
+)
 
 // Sorted returns numbers in the order of their keys, which are made as they are needed: the table has URLs
 // and paths in a form that is slow to read, and all of them are more than should be in memory. It sorts runs
-// of some thousand numbers, and merges them. ids is used up.
+// of some thousand numbers, several at a time, and merges them. ids is used up.
 func Sorted[K any](ids []uint32, key func(id uint32) K, compare func(a, b K) int) []uint32 {
 	type keyed struct {
 		key K
 		id  uint32
 	}
-	keys := make([]keyed, 0, min(len(ids), sortRun))
 	type run struct {
 		head keyed
 		rest []uint32
 	}
-	var runs []run // a heap
-	for part := range slices.Chunk(ids, sortRun) {
-		keys = keys[:0]
-		for _, id := range part {
-			keys = append(keys, keyed{key(id), id})
-		}
-		slices.SortFunc(keys, func(a, b keyed) int { return compare(a.key, b.key) })
-		for i := range keys {
-			part[i] = keys[i].id
-		}
-		runs = append(runs, run{keys[0], part[1:]})
+	sorters := min(runtime.GOMAXPROCS(0), mostSorters)
+	parts := slices.Collect(slices.Chunk(ids, sortRun/sorters))
+	runs := make([]run, len(parts)) // a heap
+	var begun atomic.Int64
+	var wg sync.WaitGroup
+	for range min(sorters, len(parts)) {
+		wg.Go(func() {
+			keys := make([]keyed, 0, len(parts[0]))
+			for n := begun.Add(1) - 1; n < int64(len(parts)); n = begun.Add(1) - 1 {
+				keys = keys[:0]
+				for _, id := range parts[n] {
+					keys = append(keys, keyed{key(id), id})
+				}
+				slices.SortFunc(keys, func(a, b keyed) int { return compare(a.key, b.key) })
+				for i := range keys {
+					parts[n][i] = keys[i].id
+				}
+				runs[n] = run{keys[0], parts[n][1:]}
+			}
+		})
 	}
+	wg.Wait()
 	if len(runs) < 2 {
 		return ids
 	}

@@ -21,8 +21,8 @@ type Naming struct {
 	Records Records
 	Log     *slog.Logger
 
-	// Journal calls done for what was recorded and is not among Records yet, in order.
-	Journal func(done func(rec *store.Resource)) error
+	// Journal calls done for what was recorded of some numbers and is not among Records yet, in order.
+	Journal func(of func(id uint32) bool, done func(rec *store.Resource)) error
 }
 
 // Names says what became of files that several URLs share.

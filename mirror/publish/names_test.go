@@ -40,7 +40,7 @@ func assign(t *testing.T, recs ...store.Resource) (ledger.Settled, Names) {
 	n := Naming{
 		Table:   ledger.New().Settled(),
 		Layout:  phm.Layout{Primary: "http://h.example"},
-		Journal: func(func(*store.Resource)) error { return nil },
+		Journal: func(func(uint32) bool, func(*store.Resource)) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),
 	}
 	list := recordList{}

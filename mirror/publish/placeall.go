@@ -129,10 +129,15 @@ func (w *window) wait() (err error) {
 func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 	return func(yield func(*window) bool) {
 		size := d.windowFiles()
+		first := !live.ok && !old.ok && len(d.plan.wrong) == 0 // nothing is published
 		for ids := d.plan.Files; len(ids) > 0; {
 			k := min(size, len(ids))
 			w := &window{tasks: make([]Placing, k), files: make([]phm.File, k)}
 			for i, id := range ids[:k] {
+				if first {
+					w.tasks[i].ID = id
+					continue
+				}
 				p := d.plan.Table.Path(id)
 				w.tasks[i] = Placing{
 					ID:    id,

@@ -59,9 +59,11 @@ func NewPlan(b Basis) (*Plan, error) {
 	if err := p.affected(&b); err != nil {
 		return nil, err
 	}
-	for _, id := range p.Files {
-		if p.lost || p.wrong[t.Path(id)] {
-			p.again.add(id)
+	if p.lost || len(p.wrong) > 0 {
+		for _, id := range p.Files {
+			if p.lost || p.wrong[t.Path(id)] {
+				p.again.add(id)
+			}
 		}
 	}
 	if id, ok := t.Entry(b.Seeds); ok {

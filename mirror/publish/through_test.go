@@ -221,7 +221,7 @@ func (c *came) finish() (stay int) {
 		Table:   c.table.Settled(),
 		Layout:  phm.Layout{Primary: "http://h.example"},
 		Records: c.records,
-		Journal: func(func(*store.Resource)) error { return nil },
+		Journal: func(func(uint32) bool, func(*store.Resource)) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

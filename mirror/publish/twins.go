@@ -62,11 +62,11 @@ func (n *Naming) findTwins(fresh []uint32) (*twins, error) {
 			take(&rec, rec.InSet && rec.Path == "")
 		}
 	}
-	return w, n.Journal(func(rec *store.Resource) {
-		if was, ok := w.rec[rec.ID]; ok {
-			take(rec, was.shared)
-		}
-	})
+	wanted := func(id uint32) bool {
+		_, ok := w.rec[id]
+		return ok
+	}
+	return w, n.Journal(wanted, func(rec *store.Resource) { take(rec, w.rec[rec.ID].shared) })
 }
 
 // share decides whether a resource without a path shares the file of its twin, or takes over its path
