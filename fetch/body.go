@@ -47,7 +47,7 @@ func (c *Client) drain(in *wire, declared int64) {
 	in.watch.enter(phaseDrain)
 	for i := 0; in.n < drainMost; i++ {
 		if i == 1 {
-			in.watch.timer.Reset(drainTime)
+			in.watch.hurry(drainTime)
 		}
 		n, err := in.body.Read(*buf)
 		if in.n += int64(n); err != nil {

@@ -48,7 +48,7 @@ type watch struct {
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
-	pool   *sync.Pool // takes the watch when it was stopped, if nobody else can have it
+	pool   *sync.Pool // takes the watch when it was stopped; nil: nobody gets it
 	in     wire       // the body
 	tracer *tracer    // of an exchange by net/http, else nil
 	remote netip.Addr // of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
@@ -211,9 +211,15 @@ func (w *watch) stop() {
 	}
 	mine := idle && w.cancel == nil // net/http and who waits have a context of their own from it
 	w.mu.Unlock()
-	if mine {
+	if mine && w.pool != nil {
 		w.pool.Put(w)
 	}
+}
+
+// hurry has check called soon. It may be running then when the watch is stopped, which nobody else gets so.
+func (w *watch) hurry(within time.Duration) {
+	w.pool = nil
+	w.timer.Reset(within)
 }
 
 // isOver reports whether there is nothing left to watch.

@@ -51,7 +51,9 @@ func rustdocLoads(page []byte) (refs []string) {
 }
 
 // attributes are those of an element. They are few.
-type attributes []struct{ name, value string }
+type attributes []attribute
+
+type attribute struct{ name, value string }
 
 // get returns the value of an attribute, the last one of several; "" when there is none.
 func (a attributes) get(name string) string {
@@ -65,7 +67,7 @@ func (a attributes) get(name string) string {
 
 // has reports whether there is an attribute.
 func (a attributes) has(name string) bool {
-	return slices.ContainsFunc(a, func(v struct{ name, value string }) bool { return v.name == name })
+	return slices.ContainsFunc(a, func(v attribute) bool { return v.name == name })
 }
 
 // dataAttributes returns the attributes of an element whose names begin with data-, without that, with values
@@ -87,7 +89,7 @@ func dataAttributes(element string) (list attributes) {
 			list = make(attributes, 0, usualAttributes)
 		}
 		rest = after
-		list = append(list, struct{ name, value string }{name, html.UnescapeString(value)})
+		list = append(list, attribute{name, html.UnescapeString(value)})
 	}
 }
 
