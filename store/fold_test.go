@@ -287,3 +287,49 @@ func TestFoldReadsWhatWasChecked(t *testing.T) {
 		t.Errorf("%d records of 100", n)
 	}
 }
+
+// What is folded already, of a journal whose fold was interrupted, is not in the journal for its readers.
+func TestHalfFolded(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	s.Records.foldItems = 9 // parts of ten
+	var done []*Done
+	for id := range 100 {
+		done = append(done, &Done{Resource: Resource{ID: uint32(id), URL: testURL(id), Outcome: site.Failed}})
+	}
+	commit(t, s, 0, newURLs(0, 100), done...)
+	stopped, parts := errors.New("stopped"), 0
+	err := s.Records.Fold(Folding{
+		Version: 1,
+		Pending: func(uint32) bool { return false },
+		Path:    func(*Resource) string { return "" },
+		Err: func() error {
+			if parts++; parts > 4 {
+				return stopped
+			}
+			return nil
+		},
+	})
+	if !errors.Is(err, stopped) {
+		t.Fatal(err)
+	}
+	left := func() (results, replayed int) {
+		results, replayed = 0, 0
+		err := errors.Join(
+			s.Records.Results(func(uint32) bool { return true }, func(*Resource) { results++ }),
+			s.Records.Replay(func(uint32, NewURL) error { return nil }, func(*Resource, []byte, bool) error {
+				replayed++
+				return nil
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results, replayed
+	}
+	if results, replayed := left(); results != 60 || replayed != 60 {
+		t.Errorf("%d results, %d replayed, want 60", results, replayed)
+	}
+	foldAll(t, s, 1)
+	if results, replayed := left(); results+replayed > 0 || len(resources(t, s)) != 100 {
+		t.Errorf("%d results, %d replayed, %d records in the end", results, replayed, len(resources(t, s)))
+	}
+}

@@ -205,19 +205,25 @@ type rawDone struct {
 func (b *batch) decode(v []byte) error {
 	d := binread.Reader{Rest: v}
 	b.first = uint32(d.Uvarint())
-	b.news, b.done = b.news[:0], b.done[:0]
+	b.news = b.news[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
 		b.news = append(b.news, readNew(&d))
 	}
+	return b.decodeResults(v, &d)
+}
+
+// decodeResults decodes what follows the new URLs of a batch, which d has read.
+func (b *batch) decodeResults(v []byte, d *binread.Reader) error {
+	b.done = b.done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.done = append(b.done, readDone(&d))
+		b.done = append(b.done, readDone(d))
 	}
 	b.rest = len(v) - len(d.Rest)
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
 	}
 	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
-		b.looks = append(b.looks, readLook(&d))
+		b.looks = append(b.looks, readLook(d))
 	}
 	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)
@@ -234,8 +240,19 @@ func journalURL(text []byte) (site.URL, error) {
 	return u, nil
 }
 
-// Results calls done for each result of some numbers that is not folded yet, in order. done must not keep r.
+// result decodes a result of a batch into r; ok is false when it is among the records already.
+func (a *foldingAt) result(batch []byte, d *rawDone, r *Resource) (ok bool, err error) {
+	u, err := journalURL(d.url)
+	if err != nil || a.folded(batch, u) {
+		return false, err
+	}
+	return true, r.decode(u, d.rec)
+}
+
+// Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
+// done must not keep r.
 func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
+	var b batch
 	var r Resource
 	at, err := s.folding()
 	if err != nil {
@@ -244,32 +261,24 @@ func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error
 	return s.each(bJournal, func(seq, v []byte) error {
 		d := binread.Reader{Rest: v}
 		skipNews(&d)
-		for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-			x := readDone(&d)
-			if d.Bad {
-				break
-			}
-			id, _, err := numbersOf(x.url, x.rec)
+		if err := b.decodeResults(v, &d); err != nil {
+			return err
+		}
+		for i := range b.done {
+			id, _, err := numbersOf(b.done[i].url, b.done[i].rec)
 			if err != nil {
 				return err
 			}
 			if !of(id) {
 				continue
 			}
-			u, err := journalURL(x.url)
+			ok, err := at.result(seq, &b.done[i], &r)
 			if err != nil {
 				return err
 			}
-			if at.folded(seq, u) {
-				continue
+			if ok {
+				done(&r)
 			}
-			if err := r.decode(u, x.rec); err != nil {
-				return err
-			}
-			done(&r)
-		}
-		if d.Bad {
-			return fmt.Errorf("journal: %w: short batch", errValue)
 		}
 		return nil
 	})
@@ -343,18 +352,13 @@ func (s *Records) Replay(
 				return err
 			}
 		}
-		for _, d := range b.done {
-			u, err := journalURL(d.url)
+		for i := range b.done {
+			d := &b.done[i]
+			ok, err := at.result(seq, d, &r)
+			if ok && err == nil {
+				err = done(&r, d.targets, d.linked)
+			}
 			if err != nil {
-				return err
-			}
-			if at.folded(seq, u) {
-				continue
-			}
-			if err := r.decode(u, d.rec); err != nil {
-				return err
-			}
-			if err := done(&r, d.targets, d.linked); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -289,5 +290,39 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 	}, func(*Resource, []byte, bool) error { return errors.New("there is no record") })
 	if err != nil || n != batches*size {
 		t.Error(n, err)
+	}
+}
+
+// Results are those of the numbers that are wanted, each time that they came, until they are folded.
+func TestResults(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	result := func(n, status int) *Done {
+		return &Done{Resource: Resource{
+			ID:      uint32(n),
+			URL:     testURL(n),
+			Outcome: site.Gone,
+			Status:  status,
+		}}
+	}
+	commit(t, s, 0, newURLs(0, 5), result(0, 404), result(3, 404), result(1, 404))
+	commit(t, s, 5, newURLs(5, 7), result(6, 404), result(3, 410))
+	results := func(of ...uint32) (got []string) {
+		err := s.Records.Results(func(id uint32) bool { return slices.Contains(of, id) }, func(r *Resource) {
+			got = append(got, fmt.Sprint(r.ID, " ", r.URL, " ", r.Status))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	line := func(n, status int) string { return fmt.Sprint(n, " ", testURL(n), " ", status) }
+	want := []string{line(3, 404), line(6, 404), line(3, 410)}
+	if got := results(3, 6, 2); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	foldAll(t, s, 1)
+	commit(t, s, 7, nil, result(6, 410))
+	if got, want := results(3, 6), []string{line(6, 410)}; !slices.Equal(got, want) {
+		t.Errorf("after a fold: %q, want %q", got, want)
 	}
 }
