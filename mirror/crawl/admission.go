@@ -70,37 +70,6 @@ func seenAs(c *admit.Candidate) ledger.Seen {
 	return ledger.Named
 }
 
-// decide says what becomes of a candidate that may be requested and has not entered the frontier. It is
-// called while the table waits. The zero Queued says that the URL does not enter it now. hasPlan says that
-// known URLs have their turn without being named.
-func (a *Admission) decide(
-	c *admit.Candidate, doc Document, id uint32, s ledger.State, u site.URL, hasPlan bool,
-) (q Queued, m ledger.Mark) {
-	m.Seen = seenAs(c)
-	icon := c.Guess && admit.IsFavicon(u)
-	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
-	rests := icon && a.Rests(id, s)
-	trapped := !s.InSet() && a.o.Chains.Refuses(u, doc.ID)
-	left := hasPlan && doc.Before[id] && c.Purpose != admit.Sitemap && a.o.Leaves(id, s)
-	if hasTurn || rests || trapped || left {
-		return q, m
-	}
-	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
-	switch {
-	case c.Purpose == admit.Sitemap:
-		q.Prio = PrioSeed
-	case icon:
-		q.Prio = PrioGuess
-	case c.Guess:
-		q.Prio = a.guessPriority()
-	case c.Purpose == admit.Requisite:
-		q.Prio = PrioRequisite
-	case s.Known():
-		q.Prio = PrioKnown
-	}
-	return q, m
-}
-
 // tooDeep reports whether a page is linked from too far away.
 func (a *Admission) tooDeep(c *admit.Candidate, depth int) bool {
 	deep := a.o.MaxDepth > 0 && int64(depth) > a.o.MaxDepth

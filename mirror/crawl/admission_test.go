@@ -194,12 +194,13 @@ func TestAdmitAgain(t *testing.T) {
 			needed: true,
 		},
 	} {
-		x, last := newTestAdmission(t, c.rule), ledger.NewLookups()
+		x := newTestAdmission(t, c.rule)
+		by := x.Admitter(ledger.NewLookups())
 		var id int64
 		say := func(as admit.Candidate) Admitted {
 			ids := []int64{7}
 			as.URL = []byte("http://h/a")
-			out := x.Admitter(last).Admit(ids, Document{}, []admit.Candidate{as})
+			out := by.Admit(ids, Document{}, []admit.Candidate{as})
 			if id = ids[0]; id != 0 {
 				t.Errorf("%s: number %d", c.name, id)
 			}
@@ -219,9 +220,38 @@ func TestAdmitAgain(t *testing.T) {
 	}
 }
 
+// What an admitter says of a document has nothing of the one before.
+func TestAdmitterForgets(t *testing.T) {
+	x := newTestAdmission(t, `scope.not_types = ["movies"]`)
+	by := x.Admitter(ledger.NewLookups())
+	say := func(as admit.Purpose, urls ...string) Admitted {
+		var cs []admit.Candidate
+		for _, u := range urls {
+			cs = append(cs, admit.Candidate{URL: []byte(u), Purpose: as, Follow: true})
+		}
+		return by.Admit(make([]int64, len(cs)), Document{}, cs)
+	}
+	count := func(of Admitted) [3]int { return [3]int{len(of.Add), len(of.Forbidden), len(of.Needed)} }
+	say(admit.Page, "http://h/a")
+	first := say(admit.Requisite, "http://h/a", "http://h/no/a", "http://other/a", "http://h/b")
+	if got, want := count(first), [3]int{1, 1, 1}; got != want {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	if got, want := count(say(admit.Page, "http://h/c")), [3]int{1, 0, 0}; got != want {
+		t.Errorf("after another document: %v, want %v", got, want)
+	}
+	if got := count(say(admit.Page)); got != [3]int{} {
+		t.Errorf("of a document without links: %v", got)
+	}
+	if got, want := count(first), [3]int{1, 1, 1}; got != want || first.Add[0].ID != 2 {
+		t.Errorf("what was said first has changed: %+v", first)
+	}
+}
+
 // A dead link that a page had before does not enter the frontier; once another page names it, it does.
 func TestAdmitDeadLinkAgain(t *testing.T) {
-	x, last := newTestAdmission(t), ledger.NewLookups()
+	x := newTestAdmission(t)
+	by := x.Admitter(ledger.NewLookups())
 	x.o.Planned = func() bool { return true }
 	x.o.Leaves = func(uint32, ledger.State) bool { return true }
 	c := admit.Candidate{URL: []byte("http://h/dead"), Follow: true}
@@ -230,7 +260,7 @@ func TestAdmitDeadLinkAgain(t *testing.T) {
 	})
 	had, news := Document{Before: map[uint32]bool{id: true}}, Document{}
 	for i, doc := range []Document{had, had, news, news} {
-		add := x.Admitter(last).Admit(make([]int64, 1), doc, []admit.Candidate{c}).Add
+		add := by.Admit(make([]int64, 1), doc, []admit.Candidate{c}).Add
 		if enters := len(add) > 0; enters != (i == 2) {
 			t.Errorf("naming %d: it enters: %v", i, enters)
 		}

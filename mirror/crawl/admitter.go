@@ -121,7 +121,7 @@ func (d *Admitter) queue(c *admit.Candidate, id uint32, s ledger.State, u site.U
 	if s.Queued() {
 		return ledger.Mark{Seen: seenAs(c), Requisite: needed}
 	}
-	q, m := d.a.decide(c, d.doc, id, s, u, d.hasPlan && !needed)
+	q, m := d.enters(c, id, s, u, d.hasPlan && !needed), ledger.Mark{Seen: seenAs(c)}
 	if d.types.rests(id, s, u, needed) {
 		q = Queued{}
 	}
@@ -130,6 +130,37 @@ func (d *Admitter) queue(c *admit.Candidate, id uint32, s ledger.State, u site.U
 		d.out.Add = append(d.out.Add, q)
 	}
 	return m
+}
+
+// enters says how a candidate that may be requested enters the frontier, in which it never was; the zero
+// Queued: not now. hasPlan says that known URLs have their turn without being named. It is called while the
+// table waits.
+func (d *Admitter) enters(
+	c *admit.Candidate, id uint32, s ledger.State, u site.URL, hasPlan bool,
+) (q Queued) {
+	a := d.a
+	icon := c.Guess && admit.IsFavicon(u)
+	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
+	rests := icon && a.Rests(id, s)
+	trapped := !s.InSet() && a.o.Chains.Refuses(u, d.doc.ID)
+	left := hasPlan && d.doc.Before[id] && c.Purpose != admit.Sitemap && a.o.Leaves(id, s)
+	if hasTurn || rests || trapped || left {
+		return q
+	}
+	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
+	switch {
+	case c.Purpose == admit.Sitemap:
+		q.Prio = PrioSeed
+	case icon:
+		q.Prio = PrioGuess
+	case c.Guess:
+		q.Prio = a.guessPriority()
+	case c.Purpose == admit.Requisite:
+		q.Prio = PrioRequisite
+	case s.Known():
+		q.Prio = PrioKnown
+	}
+	return q
 }
 
 // admitNew decides on a URL that was never seen. It returns its number, -1 for one that is not admitted, and

@@ -128,7 +128,7 @@ func (r *reading) document(
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admit, &as)...)
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *reading) linkedDocument(
 	if old.InSet {
 		r.admission.Recall(old)
 	}
-	add := r.admit(now.ID, now.Depth, x, p.admit, &as)
+	add := r.admit(now.ID, now.Depth, x, p.admitter, &as)
 	r.learn(now, old, x, add, body)
 	r.admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
@@ -257,7 +257,7 @@ func (r *reading) sitemap(
 		slices.Sort(targets)
 		return slices.Compact(targets), nil
 	}
-	add := r.admit(now.ID, 0, x, p.admit, as)
+	add := r.admit(now.ID, 0, x, p.admitter, as)
 	// Before anybody asks for what it names.
 	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err

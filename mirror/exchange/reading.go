@@ -78,12 +78,12 @@ func newReading(o *Options) *reading {
 // processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
 // has buffers.
 type processor struct {
-	read  *intake.Reader
-	in    intake.Body // what it reads
-	w     *store.FrameWriter
-	r     *store.FrameReader
-	admit *crawl.Admitter
-	links []byte
+	read     *intake.Reader
+	in       intake.Body // what it reads
+	w        *store.FrameWriter
+	r        *store.FrameReader
+	admitter *crawl.Admitter
+	links    []byte
 
 	paused time.Time // last
 
@@ -104,10 +104,10 @@ func newProcessors(o *Options) chan *processor {
 	procs := make(chan *processor, n)
 	for range n {
 		procs <- &processor{
-			read:  intake.NewReader(how),
-			w:     o.Frames.NewFrameWriter(),
-			r:     store.NewFrameReader(),
-			admit: o.Admission.Admitter(ledger.NewLookups()),
+			read:     intake.NewReader(how),
+			w:        o.Frames.NewFrameWriter(),
+			r:        store.NewFrameReader(),
+			admitter: o.Admission.Admitter(ledger.NewLookups()),
 
 			through: o.Through.Writer(),
 		}

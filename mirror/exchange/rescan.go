@@ -92,7 +92,7 @@ func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.F
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admit, &as)...)
+		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admitter, &as)...)
 		d.Targets, d.Linked = x.Targets(r.rules), true
 	}
 	d.Resource = *rec

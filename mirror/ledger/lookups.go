@@ -43,7 +43,7 @@ type named struct {
 
 // Deciding is what is decided of the URLs of a list, by their places in it.
 type Deciding struct {
-	URL func(i int) []byte
+	URL func(i int) []byte // which one it is
 	// Settled takes a URL of which Mark.Settled was said: there is nothing to decide.
 	Settled func(i int, id uint32)
 	// Decide and Unknown are called while the table waits. Decide is that of Table.Mark, Unknown takes a URL
