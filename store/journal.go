@@ -249,16 +249,22 @@ func (a *foldingAt) result(batch []byte, d *rawDone, r *Resource) (ok bool, err 
 	return true, r.decode(u, d.rec)
 }
 
+// unfolded calls f for each batch of the journal, in the order of the commits; at says what of them is among
+// the records already.
+func (s *Records) unfolded(f func(at *foldingAt, seq, v []byte) error) error {
+	at, err := s.folding()
+	if err != nil {
+		return err
+	}
+	return s.each(bJournal, func(seq, v []byte) error { return f(&at, seq, v) })
+}
+
 // Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
 // done must not keep r.
 func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
 	var b batch
 	var r Resource
-	at, err := s.folding()
-	if err != nil {
-		return err
-	}
-	return s.each(bJournal, func(seq, v []byte) error {
+	return s.unfolded(func(at *foldingAt, seq, v []byte) error {
 		d := binread.Reader{Rest: v}
 		skipNews(&d)
 		if err := b.decodeResults(v, &d); err != nil {
@@ -336,11 +342,7 @@ func (s *Records) Replay(
 ) error {
 	var b batch
 	var r Resource
-	at, err := s.folding()
-	if err != nil {
-		return err
-	}
-	return s.each(bJournal, func(seq, v []byte) error {
+	return s.unfolded(func(at *foldingAt, seq, v []byte) error {
 		if err := b.decode(v); err != nil {
 			return err
 		}
