@@ -70,11 +70,7 @@ func (s *Frames) appendOver(
 		if what == overOldOnly {
 			return Place{}, false, nil
 		}
-		full, err := w.pack()
-		if err != nil {
-			return Place{}, false, err
-		}
-		if raw == nil || !pays(len(raw), len(full)) {
+		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
 			raw = full
 		}
 	}
@@ -108,9 +104,9 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 			return nil, 0
 		}
 	}
-	base, encode := chooseBase, w.coder.encode
+	base, small := chooseBase, smallDelta
 	if like {
-		base, encode = likeBase, w.coder.quick
+		base, small = likeBase, likeDelta
 	}
 	links := r.links[base(r.links):]
 	if len(links) == 0 {
@@ -122,8 +118,15 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	}
 	d := delta{base: links[0].at, sum: crc32.Checksum(dict, castagnoli), depth: links[0].depth + 1}
 	b := append(w.delta[:0], make([]byte, d.start())...)
-	if b, err = encode(b, payload, dict); err != nil {
-		return nil, 0 // the base is nothing that can be a dictionary
+	switch size := len(payload) + len(dict); {
+	case size <= small:
+		b = w.zstd.over(b, payload, dict)
+	case like:
+		return nil, 0
+	default:
+		if b, err = w.coder.encode(b, payload, dict); err != nil {
+			return nil, 0 // the base is nothing that can be a dictionary
+		}
 	}
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
@@ -184,15 +187,15 @@ func chooseBase(links []chained) int {
 	return best
 }
 
-// deltaCoder keeps what zstd needs for one size of documents and another, because making it costs many times
-// what a small delta costs.
+// deltaCoder encodes deltas of which base and document are too large for zstdfast, which keeps one place of a
+// hash in a table of 32 Ki. It keeps what zstd needs for those up to a megabyte, because making it costs many
+// times what such a delta costs.
 type deltaCoder struct {
-	small, middle, fast *zstd.Encoder
-	out                 appender
+	middle *zstd.Encoder
+	out    appender
 }
 
-// The tables of the quick levels hold 32 Ki and 128 Ki places: too few for a large base. A window in which
-// the whole base can be seen from the end of the body holds both.
+// A window in which the whole base can be seen from the end of the body holds both.
 const (
 	smallDelta  = 128 << 10 // bytes of base and document together
 	likeDelta   = 256 << 10 // of documents that say the same
@@ -200,12 +203,8 @@ const (
 )
 
 // encode appends a payload in zstd to b, with dict as a raw dictionary.
-func (c *deltaCoder) encode(b, payload, dict []byte) ([]byte, error) {
+func (c *deltaCoder) encode(b, payload, dict []byte) (_ []byte, err error) {
 	n := len(payload) + len(dict)
-	enc, window, level := &c.small, smallDelta, zstd.SpeedFastest
-	if n > smallDelta {
-		enc, window, level = &c.middle, middleDelta, zstd.SpeedDefault
-	}
 	if n > middleDelta {
 		large, err := newDeltaEncoder(nil, min(1<<bits.Len(uint(n)), maxWindow), zstd.SpeedBetterCompression, dict)
 		if err != nil {
@@ -213,31 +212,17 @@ func (c *deltaCoder) encode(b, payload, dict []byte) ([]byte, error) {
 		}
 		return large.EncodeAll(payload, b), nil
 	}
-	return c.with(enc, window, level, b, payload, dict)
-}
-
-// quick is encode for what is nearly all in dict, in little memory; it refuses what is large.
-func (c *deltaCoder) quick(b, payload, dict []byte) ([]byte, error) {
-	if len(payload)+len(dict) > likeDelta {
-		return nil, errLarge
-	}
-	return c.with(&c.fast, likeDelta, zstd.SpeedFastest, b, payload, dict)
-}
-
-func (c *deltaCoder) with(
-	enc **zstd.Encoder, window int, level zstd.EncoderLevel, b, payload, dict []byte,
-) (_ []byte, err error) {
 	c.out = b
-	if *enc == nil {
-		*enc, err = newDeltaEncoder(&c.out, window, level, dict)
+	if c.middle == nil {
+		c.middle, err = newDeltaEncoder(&c.out, middleDelta, zstd.SpeedDefault, dict)
 	} else {
-		err = (*enc).ResetWithOptions(&c.out, zstd.WithEncoderDictRaw(0, dict))
+		err = c.middle.ResetWithOptions(&c.out, zstd.WithEncoderDictRaw(0, dict))
 	}
 	if err == nil {
-		_, err = (*enc).Write(payload)
+		_, err = c.middle.Write(payload)
 	}
 	if err == nil {
-		err = (*enc).Close()
+		err = c.middle.Close()
 	}
 	b, c.out = c.out, nil
 	return b, err

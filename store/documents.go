@@ -17,7 +17,7 @@ func (d *Documents) Close() error { return d.packs.close() }
 type Frames struct {
 	packs  *packs
 	gather *gatherer
-	full   fullEncoder
+	zstd   frameEncoder
 	quick  bool // full frames are written in S2, which takes less time and more room
 	plain  bool // full frames are written as they are, until rests take their places
 }

@@ -237,14 +237,10 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
 func (s *Frames) keep(w *FrameWriter) (Place, error) {
-	if payload := w.buf[frameHeader:]; w.full != nil && len(payload) <= maxBundled {
+	if payload := w.buf[frameHeader:]; !w.quick && !w.plain && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
-	raw, err := w.pack()
-	if err != nil {
-		return Place{}, err
-	}
-	return s.packs.append(raw)
+	return s.packs.append(w.pack())
 }
 
 // committed returns the record of a result with the place of its document in the packs.

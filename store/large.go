@@ -20,9 +20,5 @@ func (s *Frames) appendLarge(w *FrameWriter, m FrameMeta, links, body []byte) (P
 		binary.LittleEndian.PutUint32(head[8:], sum)
 		return s.packs.append(head, body)
 	}
-	raw, err := w.full.encode(nil, head[frameHeader:], body)
-	if err != nil {
-		return Place{}, err
-	}
-	return s.packs.append(raw)
+	return s.packs.append(w.zstd.full(nil, head[frameHeader:], body))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/binread"
+	"mirrord/internal/zstdfast"
 )
 
 // A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
@@ -70,7 +71,7 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
-	full  *fullEncoder
+	zstd  *frameEncoder
 	quick bool // full frames are in S2
 	plain bool // full frames are plain
 	meta  []byte
@@ -87,55 +88,42 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	if s.quick || s.plain {
-		return &FrameWriter{quick: s.quick, plain: s.plain}
-	}
-	return &FrameWriter{full: &s.full}
+	return &FrameWriter{zstd: &s.zstd, quick: s.quick, plain: s.plain}
 }
 
-// fullEncoder encodes full frames of one document for all writers, one at a time: mostly they are large, and
-// few. The zero value is ready.
-type fullEncoder struct {
-	mu  sync.Mutex
-	enc *zstd.Encoder
+// frameEncoder encodes frames of one document for all writers, one at a time: they are large and few, or
+// small deltas. The zero value is ready. Safe for concurrent use.
+type frameEncoder struct {
+	mu     sync.Mutex
+	enc    *zstdfast.Encoder
+	joined []byte // a base and what is over it
 }
 
-// encode appends the frame of a payload, which comes in parts, to b.
-func (e *fullEncoder) encode(b appender, payload ...[]byte) (appender, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.enc == nil {
-		e.enc = newFrameEncoder()
-	}
-	size := 0
-	for _, p := range payload {
-		size += len(p)
-	}
+// full appends the frame of a payload, which comes in parts, to b.
+func (e *frameEncoder) full(b []byte, payload ...[]byte) []byte {
 	at := len(b)
 	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	e.enc.ResetContentSize(&b, int64(size))
-	defer e.enc.Reset(nil) // it would keep b
-	for _, p := range payload {
-		if _, err := e.enc.Write(p); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.enc.Close(); err != nil {
-		return nil, err
-	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b = e.encoder().Append(b, payload...)
 	seal(b[at:])
-	return b, nil
+	return b
 }
 
-// newFrameEncoder returns what encodes full frames, in about a megabyte.
-func newFrameEncoder() *zstd.Encoder {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithLowerEncoderMem(true),
-		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
-	if err != nil {
-		panic(err) // the options are constants
+// over appends a small payload to b, with dict as a raw dictionary.
+func (e *frameEncoder) over(b, payload, dict []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.joined = append(append(e.joined[:0], dict...), payload...)
+	return e.encoder().AppendOver(b, e.joined, len(dict))
+}
+
+// encoder returns what encodes. The caller holds mu.
+func (e *frameEncoder) encoder() *zstdfast.Encoder {
+	if e.enc == nil {
+		e.enc = zstdfast.New(false)
 	}
-	return enc
+	return e.enc
 }
 
 // encode returns a frame. It is valid until the next call.
@@ -143,7 +131,7 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
 	if err := w.fill(m, links, body); err != nil {
 		return nil, err
 	}
-	return w.pack()
+	return w.pack(), nil
 }
 
 // errLarge says that a document is larger than what would be read again.
@@ -182,19 +170,18 @@ func (w *FrameWriter) begin(m FrameMeta, links []byte, body, room int) error {
 }
 
 // pack returns the full frame of the payload that is in buf.
-func (w *FrameWriter) pack() ([]byte, error) {
+func (w *FrameWriter) pack() []byte {
 	switch {
 	case w.plain:
 		copy(w.buf, plainMagic)
 		seal(w.buf)
-		return w.buf, nil
+		return w.buf
 	case w.quick:
-		return w.packS2(quickMagic, w.buf[frameHeader:]), nil
+		return w.packS2(quickMagic, w.buf[frameHeader:])
 	}
 	w.letGo()
-	out, err := w.full.encode(w.out[:0], w.buf[frameHeader:])
-	w.out = out
-	return out, err
+	w.out = w.zstd.full(w.out[:0], w.buf[frameHeader:])
+	return w.out
 }
 
 // packS2 returns a frame of a payload, in S2.

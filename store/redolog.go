@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/binread"
+	"mirrord/internal/zstdfast"
 )
 
 // The database of a site is an index over its log: whatever is in it can be had from there, with all kept
@@ -43,8 +44,7 @@ const (
 	redoMagic  = "mRd1"
 	redoHeader = 28
 	maxRedo    = 1 << 30 // bytes of changes that an entry is believed to have
-	redoWindow = 512 << 10
-	redoMode   = 0o640 // as that of the database, which has the same in it
+	redoMode   = 0o640   // as that of the database, which has the same in it
 )
 
 // Kinds of entries.
@@ -75,7 +75,7 @@ type redoLog struct {
 	root *os.Root
 	file *os.File // the last segment; nil when it is to be begun again
 	num  uint32
-	enc  *zstd.Encoder
+	enc  *zstdfast.Encoder // nil until there is an entry
 	out  []byte
 
 	tail redoTail
@@ -100,12 +100,7 @@ func openRedo(site *os.Root, tx uint64) (*redoLog, error) {
 	if err != nil {
 		return nil, diskErr("open log", err)
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(redoWindow))
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	l := &redoLog{root: root, enc: enc}
+	l := &redoLog{root: root}
 	nums, err := redoSegments(root)
 	if err == nil {
 		err = diskErr("remove log", removeIn(root, redoAside)) // of a process that was killed
@@ -235,7 +230,10 @@ func (l *redoLog) write(kind byte, tx uint64, changes []byte) error {
 		l.out = nil
 	}
 	l.out = append(l.out[:0], make([]byte, redoHeader)...)
-	l.out = l.enc.EncodeAll(changes, l.out)
+	if l.enc == nil {
+		l.enc = zstdfast.New(false)
+	}
+	l.out = l.enc.Append(l.out, changes)
 	h := redoHead{kind: kind, tx: tx, before: l.tail.sum}
 	sum := h.put(l.out)
 	if _, err := l.file.WriteAt(l.out, l.tail.size); err != nil {
@@ -278,7 +276,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 		f.Close()
 		return diskErr("begin log", errors.Join(err, removeIn(l.root, redoAside)))
 	}
-	l.file, l.tail, l.base = f, next.tail, next.tail.size
+	l.file, l.enc, l.tail, l.base = f, next.enc, next.tail, next.tail.size
 	l.num++
 	return l.removeBefore(l.num)
 }

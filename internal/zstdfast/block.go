@@ -15,8 +15,8 @@ const (
 	compressedBlock = 2
 )
 
-// appendBlock appends src[begin:end] as a block, the last one when it reaches the end of src.
-func (e *Encoder) appendBlock(dst, src []byte, begin, end int) []byte {
+// appendBlock appends src[begin:end] as a block, the last one of the frame or not.
+func (e *Encoder) appendBlock(dst, src []byte, begin, end int, last bool) []byte {
 	const head = 3 // bytes
 	at := len(dst)
 	dst = append(dst, make([]byte, head)...)
@@ -32,7 +32,7 @@ func (e *Encoder) appendBlock(dst, src []byte, begin, end int) []byte {
 		e.forget()
 	}
 	v := kind<<1 | size<<3
-	if end == len(src) {
+	if last {
 		v |= 1
 	}
 	dst[at], dst[at+1], dst[at+2] = byte(v), byte(v>>8), byte(v>>16)

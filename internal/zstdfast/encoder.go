@@ -8,7 +8,7 @@
 // smaller frames of HTML. It has one strategy, that of zstd's level 1: a table of where each hash of 7 bytes
 // was last, one candidate a position, and the last two offsets. What makes it faster is that matches are
 // searched where the data lies, without a copy of it as history, and that the loops keep what they need in
-// registers. For streams, dictionaries, smaller frames and for decoding there is the library.
+// registers. For streams, smaller frames and for decoding there is the library.
 //
 // The frame depends on the bytes alone: not on the machine, and not on what an Encoder compressed before.
 package zstdfast
@@ -16,6 +16,7 @@ package zstdfast
 import (
 	"encoding/binary"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/huff0"
 )
 
@@ -36,6 +37,7 @@ type Encoder struct {
 
 	// of the frame
 	table   [1 << hashBits]uint32 // where in the input a hash was last; 0 for those that were not
+	base    int                   // bytes of the dictionary that lies before the content
 	offsets [2]int                // the last two, which may be repeated (RFC 8878 3.1.1.5)
 	huff    huff0.Scratch         // with the table that literals may use again
 	coders  [coders]coder
@@ -67,24 +69,70 @@ func New(checksum bool) *Encoder {
 	return e
 }
 
-// Append appends a frame with the content src to dst. The content may be empty. Up to 8 MiB of it are a
-// single segment: a decoder needs as much memory as there is content. Beyond, it needs a window of 8 MiB.
-func (e *Encoder) Append(dst, src []byte) []byte {
-	dst = e.appendHeader(dst, len(src))
-	clear(e.table[:])
-	e.offsets = [2]int{1, 4} // RFC 8878 3.1.1.5
-	e.forget()
-	for begin := 0; ; {
-		end := min(begin+maxBlock, len(src))
-		dst = e.appendBlock(dst, src, begin, end)
-		if begin = end; begin == len(src) {
-			break
+// Append appends a frame to dst whose content is the parts, one after the other. It may be empty. A part does
+// not refer to the parts before it, so the first ones should be small. Up to 8 MiB of content are a single
+// segment: a decoder needs as much memory as there is content. Beyond, it needs a window of 8 MiB.
+func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
+	if len(parts) == 0 {
+		parts = [][]byte{nil}
+	}
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	dst = e.begin(dst, size, 0)
+	var sum xxhash.Digest
+	sum.Reset()
+	for i, p := range parts {
+		clear(e.table[:])
+		dst = e.appendBlocks(dst, p, 0, i == len(parts)-1)
+		if e.checksum {
+			sum.Write(p)
 		}
 	}
+	return e.end(dst, sum.Sum64())
+}
+
+// AppendOver appends a frame to dst whose content is src[base:], for a decoder that has src[:base] as a raw
+// dictionary (RFC 8878 5). Of the dictionary the last 8 MiB are used, and of large ones what is at their end
+// is found more often: it is meant for up to a few hundred kilobytes.
+func (e *Encoder) AppendOver(dst, src []byte, base int) []byte {
+	dst = e.begin(dst, len(src)-base, base)
+	clear(e.table[:])
+	e.index(src, base)
+	dst = e.appendBlocks(dst, src, base, true)
+	var sum uint64
 	if e.checksum {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(sum64(src)))
+		sum = xxhash.Sum64(src[base:])
 	}
-	return dst
+	return e.end(dst, sum)
+}
+
+// begin appends the header of a frame with so many bytes of content, behind so many of a dictionary.
+func (e *Encoder) begin(dst []byte, size, base int) []byte {
+	e.base = base
+	e.offsets = [2]int{1, 4} // RFC 8878 3.1.1.5
+	e.forget()
+	return e.appendHeader(dst, size)
+}
+
+// appendBlocks appends src[begin:] in blocks; final says that they are the last ones of the frame.
+func (e *Encoder) appendBlocks(dst, src []byte, begin int, final bool) []byte {
+	for {
+		end := min(begin+maxBlock, len(src))
+		dst = e.appendBlock(dst, src, begin, end, final && end == len(src))
+		if begin = end; begin == len(src) {
+			return dst
+		}
+	}
+}
+
+// end appends the checksum, the lower half of the XXH64 of the content (RFC 8878 3.1.1).
+func (e *Encoder) end(dst []byte, sum uint64) []byte {
+	if !e.checksum {
+		return dst
+	}
+	return binary.LittleEndian.AppendUint32(dst, uint32(sum))
 }
 
 // forget has the next block bring tables of its own.
