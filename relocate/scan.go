@@ -78,10 +78,11 @@ func trim[T any](b []T) []T {
 // Forget lets go of all that refers to the last document. Room for an ordinary number of links stays for the
 // next one.
 func (d *Doc) Forget() {
-	next := Doc{Links: Emptied(d.Links)}
-	next.sc.arena, next.sc.maps, next.sc.urls = Emptied(d.sc.arena), Emptied(d.sc.maps), Emptied(d.sc.urls)
-	next.sc.strings = d.sc.strings
-	*d = next
+	links, sc := Emptied(d.Links), &d.sc
+	arena, maps, urls, strings := Emptied(sc.arena), Emptied(sc.maps), Emptied(sc.urls), sc.strings
+	*d = Doc{} // in its place: on the stack, a second one would take a third of what a goroutine needs
+	d.Links = links
+	sc.arena, sc.maps, sc.urls, sc.strings = arena, maps, urls, strings
 }
 
 // Emptied returns the room of a list for the next document, without what the list refers to; nil when the
