@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -326,5 +327,71 @@ func TestDirectEndsOnUsedConnection(t *testing.T) {
 		if err := get(t.Context(), "/last"); err != nil || opened.Load()-before != 2 {
 			t.Errorf("%s: %v on %d connections", name, err, opened.Load()-before)
 		}
+	}
+}
+
+// An exchange on a connection that is closed, before it or while it waits, ends with an error.
+func TestDirectClosed(t *testing.T) {
+	addr, _ := talk(t, func(string, int) (string, bool) { select {} }) // who asks gets no answer
+	for _, first := range []bool{true, false} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c directConn
+		c.begin(conn, 1<<20)
+		r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first {
+			c.abort()
+		} else {
+			time.AfterFunc(20*time.Millisecond, c.abort)
+		}
+		if _, err = c.exchange(r); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closed before: %v; %v", first, err)
+		}
+	}
+}
+
+// An answer that is there before anybody waits for it is read at once, and one of which the rest comes later
+// too.
+func TestDirectAnswerIsThere(t *testing.T) {
+	addr, _ := talk(t, func(string, int) (string, bool) { return short, false })
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c directConn
+	c.begin(conn, 1<<20)
+	defer c.abort()
+	c.host = &directHost{}
+	for range 200 {
+		r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.exchange(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
+			t.Fatalf("%q, %v", b, err)
+		}
+		// the next one is slow to wait
+		c.await = slowly(&c)
+	}
+}
+
+// slowly returns a c.await after which the answer has come before the wait begins.
+func slowly(c *directConn) func(uintptr) bool {
+	return func(uintptr) bool {
+		if c.asked {
+			return true
+		}
+		c.request()
+		time.Sleep(100 * time.Microsecond)
+		return false
 	}
 }

@@ -40,7 +40,9 @@ type directConn struct {
 
 	raw    syscall.RawConn // nil when there is none
 	peek   func(uintptr) bool
-	silent bool // found by peek
+	silent bool               // found by peek
+	await  func(uintptr) bool // see ask
+	asked  bool
 }
 
 // directBuffer is that of readers: as large as what bodies are read into, so that they come without a copy.
@@ -64,6 +66,13 @@ func (c *directConn) begin(conn net.Conn, most int64) {
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		c.silent = errors.Is(err, syscall.EAGAIN)
 		return true
+	}
+	c.await = func(uintptr) bool { // false: wait for what comes after Read began, as any answer does
+		if c.asked {
+			return true
+		}
+		c.request()
+		return false
 	}
 }
 
@@ -96,12 +105,13 @@ func (c *directConn) exchange(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c.left = c.most
-	if c.host != nil {
-		c.host.out.send(c)
-	} else {
-		c.send()
+	err := c.ask()
+	if !c.asked {
+		return nil, err
 	}
-	_, err := c.br.Peek(1)
+	if err == nil {
+		_, err = c.br.Peek(1)
+	}
 	if lost := <-c.sent; lost != nil {
 		return nil, lost
 	}
@@ -123,6 +133,25 @@ func (c *directConn) exchange(r *http.Request) (*http.Response, error) {
 		}
 		c.left = math.MaxInt64
 		return resp, nil
+	}
+}
+
+// ask has the request sent, and waits until something comes: who reads first makes a call of the system that
+// only finds that nothing is there yet. A connection that is closed already is not asked.
+func (c *directConn) ask() (err error) {
+	if c.asked = false; c.raw == nil {
+		c.request()
+		return nil
+	}
+	return c.raw.Read(c.await)
+}
+
+// request sends the request, or leaves that to who sends others.
+func (c *directConn) request() {
+	if c.asked = true; c.host != nil {
+		c.host.out.send(c)
+	} else {
+		c.send()
 	}
 }
 
