@@ -355,8 +355,7 @@ func TestDirectClosed(t *testing.T) {
 	}
 }
 
-// An answer that is there before anybody waits for it is read at once, and one of which the rest comes later
-// too.
+// An answer that has come before anybody waits for it ends the wait.
 func TestDirectAnswerIsThere(t *testing.T) {
 	addr, _ := talk(t, func(string, int) (string, bool) { return short, false })
 	conn, err := net.Dial("tcp", addr)
@@ -379,8 +378,7 @@ func TestDirectAnswerIsThere(t *testing.T) {
 		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
 			t.Fatalf("%q, %v", b, err)
 		}
-		// the next one is slow to wait
-		c.await = slowly(&c)
+		c.await = slowly(&c) // the next time
 	}
 }
 
