@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -332,25 +333,25 @@ func TestDirectEndsOnUsedConnection(t *testing.T) {
 
 // An exchange on a connection that is closed, before it or while it waits, ends with an error.
 func TestDirectClosed(t *testing.T) {
-	addr, _ := talk(t, func(string, int) (string, bool) { select {} }) // who asks gets no answer
-	for _, first := range []bool{true, false} {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var c directConn
-		c.begin(conn, 1<<20)
-		r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first {
+	asked, end := make(chan bool, 2), make(chan bool)
+	defer close(end)
+	addr, _ := talk(t, func(string, int) (string, bool) {
+		asked <- true
+		<-end
+		return "", true
+	})
+	for _, before := range []bool{true, false} {
+		c := connTo(t, addr)
+		if before {
 			c.abort()
 		} else {
-			time.AfterFunc(20*time.Millisecond, c.abort)
+			go func() {
+				<-asked
+				c.abort()
+			}()
 		}
-		if _, err = c.exchange(r); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("closed before: %v; %v", first, err)
+		if _, err := c.exchange(requestTo(t, addr)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closed before: %v; %v", before, err)
 		}
 	}
 }
@@ -358,38 +359,82 @@ func TestDirectClosed(t *testing.T) {
 // An answer that has come before anybody waits for it ends the wait.
 func TestDirectAnswerIsThere(t *testing.T) {
 	addr, _ := talk(t, func(string, int) (string, bool) { return short, false })
+	c := connTo(t, addr)
+	c.host = &directHost{}
+	await := c.await
+	c.await = func(fd uintptr) bool {
+		waits := await(fd)
+		for c.peek(fd); c.silent; c.peek(fd) {
+			runtime.Gosched()
+		}
+		return waits
+	}
+	for range 100 {
+		wantShort(t, c, addr)
+	}
+}
+
+// lookingConn is a connection that notes when it is read while nothing is there.
+type lookingConn struct {
+	*net.TCPConn
+	c    *directConn
+	idle int // such reads
+}
+
+func (l *lookingConn) Read(p []byte) (int, error) {
+	if err := l.c.raw.Read(l.c.peek); err == nil && l.c.silent {
+		l.idle++
+	}
+	return l.TCPConn.Read(p)
+}
+
+// Nothing is read before an answer is there.
+func TestDirectReadsWhatIsThere(t *testing.T) {
+	addr, _ := talk(t, func(string, int) (string, bool) {
+		time.Sleep(time.Millisecond) // the one who asks has the time to read too early
+		return short, false
+	})
+	c := connTo(t, addr)
+	l := &lookingConn{TCPConn: c.Conn.(*net.TCPConn), c: c}
+	c.Conn = l
+	for range 20 {
+		wantShort(t, c, addr)
+	}
+	if l.idle > 0 {
+		t.Errorf("%d reads found nothing", l.idle)
+	}
+}
+
+// connTo opens a connection, which ends with the test.
+func connTo(t *testing.T, addr string) *directConn {
+	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c directConn
+	c := new(directConn)
 	c.begin(conn, 1<<20)
-	defer c.abort()
-	c.host = &directHost{}
-	for range 200 {
-		r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := c.exchange(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
-			t.Fatalf("%q, %v", b, err)
-		}
-		c.await = slowly(&c) // the next time
-	}
+	t.Cleanup(c.abort)
+	return c
 }
 
-// slowly returns a c.await after which the answer has come before the wait begins.
-func slowly(c *directConn) func(uintptr) bool {
-	return func(uintptr) bool {
-		if c.asked {
-			return true
-		}
-		c.request()
-		time.Sleep(100 * time.Microsecond)
-		return false
+func requestTo(t *testing.T, addr string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wantShort makes an exchange that is answered with short.
+func wantShort(t *testing.T, c *directConn, addr string) {
+	t.Helper()
+	resp, err := c.exchange(requestTo(t, addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
+		t.Fatalf("%q, %v", b, err)
 	}
 }

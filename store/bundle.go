@@ -95,17 +95,16 @@ func (e *bundler) encode(b, raw []byte, ends []uint32) []byte {
 	if e.enc == nil {
 		e.enc = zstdfast.New(false)
 	}
-	at := len(b)
 	if len(ends) <= 1 {
-		b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	} else {
-		b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
-		last := uint32(0)
-		for _, end := range ends {
-			b = binary.AppendUvarint(b, uint64(end-last))
-			last = end
-		}
+		return appendFull(b, e.enc, raw)
+	}
+	at := len(b)
+	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
+	last := uint32(0)
+	for _, end := range ends {
+		b = binary.AppendUvarint(b, uint64(end-last))
+		last = end
 	}
 	b = e.enc.Append(b, raw)
 	seal(b[at:])

@@ -120,7 +120,7 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	b := append(w.delta[:0], make([]byte, d.start())...)
 	switch size := len(payload) + len(dict); {
 	case size <= small:
-		b = w.zstd.over(b, payload, dict)
+		b = w.encoder.over(b, payload, dict)
 	case like:
 		return nil, 0
 	default:

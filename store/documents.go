@@ -15,11 +15,11 @@ func (d *Documents) Close() error { return d.packs.close() }
 
 // Frames is the packs of an open site, to which documents are appended.
 type Frames struct {
-	packs  *packs
-	gather *gatherer
-	zstd   frameEncoder
-	quick  bool // full frames are written in S2, which takes less time and more room
-	plain  bool // full frames are written as they are, until rests take their places
+	packs   *packs
+	gather  *gatherer
+	encoder frameEncoder
+	quick   bool // full frames are written in S2, which takes less time and more room
+	plain   bool // full frames are written as they are, until rests take their places
 }
 
 // ReadFrame decodes a document of the packs.

@@ -20,5 +20,5 @@ func (s *Frames) appendLarge(w *FrameWriter, m FrameMeta, links, body []byte) (P
 		binary.LittleEndian.PutUint32(head[8:], sum)
 		return s.packs.append(head, body)
 	}
-	return s.packs.append(w.zstd.full(nil, head[frameHeader:], body))
+	return s.packs.append(w.encoder.full(nil, head[frameHeader:], body))
 }

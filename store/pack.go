@@ -71,12 +71,12 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
-	zstd  *frameEncoder
-	quick bool // full frames are in S2
-	plain bool // full frames are plain
-	meta  []byte
-	buf   []byte
-	out   []byte
+	encoder *frameEncoder // of the site
+	quick   bool          // full frames are in S2
+	plain   bool          // full frames are plain
+	meta    []byte
+	buf     []byte
+	out     []byte
 
 	base  *FrameReader // of the bases of deltas; nil until there is one
 	coder deltaCoder
@@ -88,7 +88,7 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	return &FrameWriter{zstd: &s.zstd, quick: s.quick, plain: s.plain}
+	return &FrameWriter{encoder: &s.encoder, quick: s.quick, plain: s.plain}
 }
 
 // frameEncoder encodes frames of one document for all writers, one at a time: they are large and few, or
@@ -101,11 +101,16 @@ type frameEncoder struct {
 
 // full appends the frame of a payload, which comes in parts, to b.
 func (e *frameEncoder) full(b []byte, payload ...[]byte) []byte {
-	at := len(b)
-	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b = e.encoder().Append(b, payload...)
+	return appendFull(b, e.ready(), payload...)
+}
+
+// appendFull appends the full frame of a payload, which comes in parts, to b.
+func appendFull(b []byte, enc *zstdfast.Encoder, payload ...[]byte) []byte {
+	at := len(b)
+	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b = enc.Append(b, payload...)
 	seal(b[at:])
 	return b
 }
@@ -115,11 +120,11 @@ func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.joined = append(append(e.joined[:0], dict...), payload...)
-	return e.encoder().AppendOver(b, e.joined, len(dict))
+	return e.ready().AppendOver(b, e.joined, len(dict))
 }
 
-// encoder returns what encodes. The caller holds mu.
-func (e *frameEncoder) encoder() *zstdfast.Encoder {
+// ready returns what encodes. The caller holds mu.
+func (e *frameEncoder) ready() *zstdfast.Encoder {
 	if e.enc == nil {
 		e.enc = zstdfast.New(false)
 	}
@@ -180,7 +185,7 @@ func (w *FrameWriter) pack() []byte {
 		return w.packS2(quickMagic, w.buf[frameHeader:])
 	}
 	w.letGo()
-	w.out = w.zstd.full(w.out[:0], w.buf[frameHeader:])
+	w.out = w.encoder.full(w.out[:0], w.buf[frameHeader:])
 	return w.out
 }
 

@@ -292,6 +292,33 @@ func TestAppendOver(t *testing.T) {
 	}
 }
 
+// A document that differs from another one in single bytes takes little more than these: an offset that is
+// repeated takes one bit, and what stands in its place in the dictionary is found where no hash would find
+// it.
+func TestRepeats(t *testing.T) {
+	const begin = 200 // what is the same before the first change
+	changed := func(b []byte, each int) []byte {
+		b = slices.Clone(b)
+		for i := begin; i < len(b); i += each {
+			b[i] ^= 0x55
+		}
+		return b
+	}
+	dict := noise(12_000, 60)
+	e := New(false)
+	for _, each := range []int{7, 40} {
+		n := len(e.AppendOver(nil, slices.Concat(dict, changed(dict, each)), len(dict)))
+		if most := len(dict)/each*3/2 + 50; n > most {
+			t.Errorf("a document with a changed byte in %d takes %d bytes, not %d", each, n, most)
+		}
+	}
+	text := words(12_000, 61)
+	n := len(e.Append(nil, slices.Concat(text, changed(text, 40)))) - len(e.Append(nil, text))
+	if most := len(text) / 40 * 4; n > most {
+		t.Errorf("a copy with a changed byte in 40 takes %d bytes, not %d", n, most)
+	}
+}
+
 // The program of those who made the format reads what is over a dictionary.
 func TestReferenceOver(t *testing.T) {
 	program, err := exec.LookPath("zstd")

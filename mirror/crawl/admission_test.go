@@ -220,7 +220,7 @@ func TestAdmitAgain(t *testing.T) {
 	}
 }
 
-// What an admitter says of a document has nothing of the one before.
+// An admitter keeps nothing of the document before.
 func TestAdmitterForgets(t *testing.T) {
 	x := newTestAdmission(t, `scope.not_types = ["movies"]`)
 	by := x.Admitter(ledger.NewLookups())
