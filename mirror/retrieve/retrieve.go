@@ -169,11 +169,6 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		}
 		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)
 	}
-	for _, u := range r.Options.Also {
-		if u = r.Rules.Main(u); r.isWanted(u) {
-			r.motor.Entrance.New(u, ledger.Named, crawl.PrioNew)
-		}
-	}
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
 		check(err)
@@ -191,6 +186,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	}
 	s.refill()
 	s.stage()
+	requestAlso(r, s)
 	check(s.moreListings())
 	var err error
 	r.skips, err = s.skipRest(ctx)
@@ -201,6 +197,20 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	if !r.stopped() {
 		check(r.held.drop(r))
 	}
+}
+
+// requestAlso requests what is to be had beside what the entry points lead to. It comes later than that, so
+// that what a page leads to is known to come from it: a style sheet has its encoding from there.
+func requestAlso(r *Retrieval, s *stages) {
+	if len(r.Options.Also) == 0 {
+		return
+	}
+	for _, u := range r.Options.Also {
+		if u = r.Rules.Main(u); r.isWanted(u) {
+			r.motor.Entrance.New(u, ledger.Named, crawl.PrioNew)
+		}
+	}
+	s.stage()
 }
 
 // isWanted reports whether a URL that no document names is one of the site.

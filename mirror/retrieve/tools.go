@@ -54,7 +54,11 @@ func (r *Retrieval) newChains() (*crawl.Chains, error) {
 	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
 		known.Patterns = nil
 	}
-	c := crawl.NewChains(r.Job.Limits.MaxStale, known.Patterns)
+	limit := r.Job.Limits.MaxStale
+	if r.Options.Imports {
+		limit = 0 // an archive ends, and has what somebody wanted to keep
+	}
+	c := crawl.NewChains(limit, known.Patterns)
 	c.Load(r.Table.Settled())
 	return c, nil
 }

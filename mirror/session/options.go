@@ -35,7 +35,7 @@ type Options struct {
 	Space    string                // of the job, from whose mirrors is taken what they have; "": none is
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
 	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
-	Also     []site.URL            // what is requested beside the entry points, and reached as these are
+	Also     []site.URL            // requested after all that the entry points lead to, and reached as these are
 	Restores int                   // the older version that comes back, of whose gaps nothing is said; 0 is none
 	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
 	// mirror; default 5 minutes, negative: the second request is made at the end of the run.
