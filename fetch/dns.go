@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"mirrord/reach"
 )
 
 // tapped is the machine's resolver, whose messages are read on their way. Package net knows the rules of the
@@ -23,8 +25,12 @@ type tapped struct {
 	connect func(ctx context.Context, network, server string) (net.Conn, error)
 }
 
-// lookup returns the addresses of a name and how long they hold, 0 if that is not known.
+// lookup returns the addresses of a name and how long they hold, 0 if that is not known. Names below
+// localhost have those of localhost (RFC 6761 §6.3), which few resolvers know, but browsers do.
 func (t tapped) lookup(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
+	if reach.IsLocalhost(name) {
+		name = "localhost"
+	}
 	h := heard{
 		open:   map[dnsQuestion]uint16{},
 		life:   math.MaxInt64,

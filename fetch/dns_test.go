@@ -15,6 +15,27 @@ import (
 	"mirrord/reach"
 )
 
+// A name below localhost is the machine itself, and no name server is asked (RFC 6761 §6.3).
+func TestBelowLocalhost(t *testing.T) {
+	d := badserver.StartDNS(t)
+	r := tapped{connect: d.Connect}
+	for _, name := range []string{"samba.localhost", "a.b.localhost", "Samba.LOCALHOST"} {
+		d.Name(name, badserver.DNSAnswer{Addrs: "192.0.2.1", TTL: 300})
+		addrs, _, err := r.lookup(t.Context(), name)
+		if err != nil || len(addrs) == 0 {
+			t.Errorf("%s: %v, %v", name, addrs, err)
+		}
+		for _, a := range addrs {
+			if !a.Unmap().IsLoopback() {
+				t.Errorf("%s has the address %v", name, a)
+			}
+		}
+		if n := d.Asked(name); n > 0 {
+			t.Errorf("%s: %d questions", name, n)
+		}
+	}
+}
+
 // What package net makes of a name server's answers, and how long they hold.
 func TestLifetimeOfAnswers(t *testing.T) {
 	d := badserver.StartDNS(t)

@@ -55,16 +55,19 @@ func PrivateName(host string) bool {
 		class, _ := Classify(ip)
 		return class != Public
 	}
-	return isLocalhost(name) || !strings.Contains(name, ".")
+	return IsLocalhost(name) || !strings.Contains(name, ".")
 }
 
 // IsAddress reports whether a host needs no resolver: an address, or localhost.
 func IsAddress(host string) bool {
 	_, err := netip.ParseAddr(Name(host))
-	return err == nil || isLocalhost(Name(host))
+	return err == nil || IsLocalhost(host)
 }
 
-func isLocalhost(name string) bool {
+// IsLocalhost reports whether a host is localhost or a name below it, which are the machine itself whatever a
+// resolver says (RFC 6761 §6.3).
+func IsLocalhost(host string) bool {
+	name := Name(host)
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
@@ -122,7 +125,7 @@ func (p *Policy) own(t Target) bool {
 	if !PrivateName(t.Host) || !p.names(t.Endpoint) {
 		return false
 	}
-	return !isLocalhost(t.Host) || !t.Addr.IsValid() || plain(t.Addr).IsLoopback()
+	return !IsLocalhost(t.Host) || !t.Addr.IsValid() || plain(t.Addr).IsLoopback()
 }
 
 // names reports whether the job has a URL of this host and port.

@@ -58,8 +58,17 @@ func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
 	private, use := forbidden(why)
 	names := certified(why)
-	robots := fmt.Sprintf("its robots.txt leads to %s, and no host has that name", robotsAt(why))
+	robotsTo := "its robots.txt leads to " + robotsAt(why)
+	robots, inside := robotsTo+", and no host has that name", robotsTo+", and "+private
 	return []KnownTrouble{
+		{robotsLeads + "…" + forbiddenAddress, Trouble{
+			What: inside,
+			Do: fmt.Sprintf("%s: tell its owner, or, if you may, set obey_robots = false or add %q to allow_private "+
+				"of the table [polite] in the job's file", inside, endpointOf(robotsAt(why))),
+			Get: fmt.Sprintf("tell its owner, or, if you may, use --set obey_robots=false or "+
+				"--set 'polite.allow_private=[%q]'", endpointOf(robotsAt(why))),
+			Lasting: true,
+		}},
 		{forbiddenAddress, Trouble{
 			What:    private,
 			Do:      private + ": " + use,
@@ -227,6 +236,20 @@ func robotsAt(why string) string {
 	return at
 }
 
+// endpointOf returns the host and port of a URL, as polite.allow_private has them.
+func endpointOf(at string) string {
+	u, err := url.Parse(at)
+	switch {
+	case err != nil:
+		return at
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "https":
+		return u.Host + ":443"
+	}
+	return u.Host + ":80"
+}
+
 // EmptyEntry is the cause of a first run whose entry page came without a byte.
 const EmptyEntry = "entry point …: it answers with an empty page"
 
@@ -238,7 +261,10 @@ const forbiddenAddress = "address not allowed: "
 func forbidden(why string) (what, use string) {
 	_, why, _ = strings.Cut(why, forbiddenAddress)
 	why, _, _ = strings.Cut(why, "\n")
-	what, use, _ = strings.Cut(why, "; ")
+	what, use, ok := strings.Cut(why, "; ")
+	if !ok { // it is no address for any job
+		use = "look where its name leads"
+	}
 	return what, use
 }
 

@@ -48,6 +48,11 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 		"http://h was left for the next run: its robots.txt cannot be had: connect: connection refused",
 		"http://h was left for the next run: its robots.txt cannot be had: lookup h: no such host",
 		"http://h was left for the next run: its robots.txt cannot be had: it leads to g: lookup g: no such host",
+		"http://h was left for the next run: its robots.txt cannot be had: it leads to http://g/robots.txt: " +
+			"fetch http://g/robots.txt: address not allowed: g at ::1 is a loopback address that the job " +
+			"does not allow",
+		"http://h was left for the next run: fetch http://h/: address not allowed: h at 169.254.169.254 is the " +
+			"metadata service of a cloud, which is never reached",
 		"https://h was left for the next run: tls: failed to verify certificate: x509: unknown authority",
 		"https://h was left for the next run: tls: x509: certificate has expired or is not yet valid: now",
 		"https://h was left for the next run: tls: x509: certificate is valid for www.h, h.org, not h",
@@ -74,6 +79,9 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 		if tr, ok := TroubleOf(why); !ok || (tr.Lasting && tr.Again) || j.Fix == "mirrord run-now x" ||
 			(tr.Lasting && strings.HasPrefix(j.Fix, "nothing")) {
 			t.Errorf("%q: %+v, %q", why, tr, j.Fix)
+		}
+		if strings.HasSuffix(j.Fix, ": ") || strings.Contains(j.Fix, ": ;") {
+			t.Errorf("%q: no remedy in %q", why, j.Fix)
 		}
 		if text := NewMessage(TellFailed, "host", j, now).Text; !strings.Contains(text, "what to do: "+j.Fix) {
 			t.Errorf("%q: the mail says\n%s", why, text)

@@ -135,7 +135,8 @@ func causeWalks() map[string]func(t *testing.T, cause string) {
 		"permission denied":                                                         walkPermission,
 		"Crawl-delay of … longer than polite.max_wait":                              walkCrawlDelay,
 
-		"its robots.txt cannot be had: it leads to …no such host": walkRobotsLead,
+		"its robots.txt cannot be had: it leads to …no such host":          walkRobotsLead,
+		"its robots.txt cannot be had: it leads to …address not allowed: ": walkRobotsLeadInside,
 
 		"connection refused|no route to host|network is unreachable|timeout|timed out": walkNoAnswer,
 	}
