@@ -170,10 +170,12 @@ func (f *wholeFile) Close() error { return nil }
 // servedName makes a name for a host of that of a file.
 func servedName(name string) string {
 	base := strings.ToLower(filepath.Base(filepath.Clean(name)))
+	whole := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst") // of a tar, or a web archive
 	for _, f := range archive.Forms() {
-		if rest, ok := strings.CutSuffix(base, "."+f.Name); ok && rest != "" {
-			base = rest
-			break
+		for _, end := range [...]string{f.Name, f.Short} {
+			if rest, ok := strings.CutSuffix(whole, "."+end); ok && rest != "" && end != "" {
+				base = rest
+			}
 		}
 	}
 	base = strings.Map(func(c rune) rune {

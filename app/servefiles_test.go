@@ -100,3 +100,27 @@ func TestDirectoryOfGetIsFile(t *testing.T) {
 		}
 	}
 }
+
+// A file is served under its name without what says its form.
+func TestServedNames(t *testing.T) {
+	for file, want := range map[string]string{
+		"/x/samba-12.phm":   "samba-12",
+		"samba.tar.zst":     "samba",
+		"samba.tar.gz":      "samba",
+		"samba.tar":         "samba",
+		"samba.zim":         "samba",
+		"samba.wacz":        "samba",
+		"Samba.WARC":        "samba",
+		"samba.warc.gz":     "samba",
+		"samba.warc.zst":    "samba",
+		"www.samba.org":     "www-samba-org",
+		"notes.gz/":         "notes-gz",
+		".phm":              "phm",
+		"rapport_été 3.phm": "rapport--t--3",
+		"ä":                 "mirror",
+	} {
+		if got := servedName(file); got != want {
+			t.Errorf("%s is served as %s, not %s", file, got, want)
+		}
+	}
+}
