@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/internal/count"
+	"mirrord/internal/version"
 )
 
 // helpCommand is the help of cobra, but an unknown command is an error of usage.
@@ -64,6 +65,36 @@ func plainDefaults(c *cobra.Command, names ...string) *cobra.Command {
 		}
 	}
 	return c
+}
+
+// nameUsage makes the errors about arguments of a command, and of those below it, say of which command and
+// what it takes.
+func nameUsage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return fmt.Errorf("%s: %w; usage: %s", c.Name(), err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, below := range c.Commands() {
+		nameUsage(below)
+	}
+}
+
+// versionCommand is what many look for before they know of --version.
+func versionCommand(a *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:    "version",
+		Short:  "Write the version, as --version does",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			a.printf("mirrord %s\n", version.Text())
+			return nil
+		},
+	}
 }
 
 // refuseUnknown makes a command that has only commands below it show no help for one that it does not have.

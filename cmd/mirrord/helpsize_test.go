@@ -55,3 +55,22 @@ func TestHelpDefaults(t *testing.T) {
 		}
 	}
 }
+
+// Whoever gives a command too little or too much learns what it takes.
+func TestArgumentsAreNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		"get":                 "usage: mirrord get URL…",
+		"explain samba":       "usage: mirrord explain JOB|FILE URL|PATH",
+		"versions samba back": "usage: mirrord versions JOB",
+		"cluster status a":    "usage: mirrord cluster status",
+	} {
+		code, out, errs := runArgs(t, nil, strings.Fields(args)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+	_, long, _ := runArgs(t, nil, "--version")
+	if code, out, errs := runArgs(t, nil, "version"); code != exitOK || out != long || errs != "" {
+		t.Errorf("version: exit code %d, %q, not %q\n%s", code, out, long, errs)
+	}
+}

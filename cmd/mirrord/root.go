@@ -62,7 +62,9 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job 
 		}
 		root.AddCommand(g.commands...)
 	}
-	root.AddCommand(replayCommand(a), nearGoldenCommand(a), replicaGoldenCommand(a), manCommand(a))
+	root.AddCommand(replayCommand(a), nearGoldenCommand(a), replicaGoldenCommand(a), manCommand(a),
+		versionCommand(a))
+	nameUsage(root)
 	root.SetHelpCommand(helpCommand())
 	refuseUnknown(root)
 	return root
