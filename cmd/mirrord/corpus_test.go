@@ -161,7 +161,7 @@ func (c corpus) serve(t *testing.T) *httptest.Server {
 
 // TestCorpusInBulk takes sites of other people through the whole way, out and back: get, verify, export in
 // every form, verify each, import each, verify that, run the job on it, and export it again with the same
-// files.
+// files. What is imported from a web archive has the files that the crawl made, too.
 func TestCorpusInBulk(t *testing.T) {
 	for _, c := range corpora() {
 		t.Run(path.Join(c.pkg, c.seed), func(t *testing.T) {
@@ -289,7 +289,27 @@ func (w *corpusWay) way(long bool) {
 			t.Errorf("%s: after a run on what was imported the files differ: %s", form, difference(want, now))
 		}
 	}
+	w.captures(name, jobFile, want)
 	w.foreign()
+}
+
+// captures takes the mirror through the web archives, of which an import makes it anew: each page is read and
+// relocated again.
+func (w *corpusWay) captures(name, jobFile string, want map[string]string) {
+	for _, form := range []string{"whole.warc.gz", "whole.wacz"} {
+		as := strings.ReplaceAll(form, ".", "-")
+		if err := os.WriteFile(filepath.Join(w.at("jobs"), as+".toml"), []byte(jobFile), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+		w.do("export", name, "--state", w.at("state"), "-o", w.at(form))
+		w.do("verify", w.at(form))
+		w.do("import", w.at(form), "--as", as, "--jobs", w.at("jobs"), "--state", w.at("back"))
+		w.do("verify", as, "--state", w.at("back"))
+		w.do("export", as, "--state", w.at("back"), "-o", w.at("again.phm"))
+		if now := w.table(w.at("again.phm")); !maps.Equal(now, want) {
+			w.t.Errorf("%s: the crawl made other files: %s", form, difference(now, want))
+		}
+	}
 }
 
 func (w *corpusWay) bytes(name string) []byte {
