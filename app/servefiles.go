@@ -170,12 +170,11 @@ func (f *wholeFile) Close() error { return nil }
 // servedName makes a name for a host of that of a file.
 func servedName(name string) string {
 	base := strings.ToLower(filepath.Base(filepath.Clean(name)))
-	whole := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst") // of a tar, or a web archive
+	inner := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst") // a tar or web archive
 	for _, f := range archive.Forms() {
-		for _, end := range [...]string{f.Name, f.Short} {
-			if rest, ok := strings.CutSuffix(whole, "."+end); ok && rest != "" && end != "" {
-				base = rest
-			}
+		if rest, ok := f.Cut(inner); ok && rest != "" {
+			base = rest
+			break
 		}
 	}
 	base = strings.Map(func(c rune) rune {

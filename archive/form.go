@@ -151,11 +151,19 @@ func Named(file string) Form {
 	for _, f := range Exports() {
 		if f.Folder() {
 			folder = f
-		} else if strings.HasSuffix(file, "."+f.Name) || (f.Short != "" && strings.HasSuffix(file, "."+f.Short)) {
+		} else if _, ok := f.Cut(file); ok {
 			return f
 		}
 	}
 	return folder
+}
+
+// Cut returns the name of a file without the ending that stands for the form; ok is false when it has none.
+func (f Form) Cut(file string) (rest string, ok bool) {
+	if rest, ok = strings.CutSuffix(file, "."+f.Name); !ok && f.Short != "" {
+		rest, ok = strings.CutSuffix(file, "."+f.Short)
+	}
+	return rest, ok
 }
 
 // Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken

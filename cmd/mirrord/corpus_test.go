@@ -293,8 +293,8 @@ func (w *corpusWay) way(long bool) {
 	w.foreign()
 }
 
-// captures takes the mirror through the web archives, of which an import makes it anew: each page is read and
-// relocated again.
+// captures takes the mirror through the web archives. An import reads and relocates each of their pages
+// again, so the files can only be the same if that does what the crawl did.
 func (w *corpusWay) captures(name, jobFile string, want map[string]string) {
 	for _, form := range []string{"whole.warc.gz", "whole.wacz"} {
 		as := strings.ReplaceAll(form, ".", "-")
