@@ -67,7 +67,7 @@ func (o RobotsOptions) withDefaults() RobotsOptions {
 type RobotsRecord struct {
 	Origin  string
 	Status  int       // 200, or the 3xx or 4xx that means that there are no rules
-	Body    []byte    // at most robots.MaxBytes
+	Body    []byte    // at most robots.ReadBytes
 	Fetched time.Time // when it was last confirmed
 	ETag    string
 
@@ -300,7 +300,7 @@ func (r *RobotsCache) ask(
 		req := Request{
 			URL:     at,
 			Accept:  "text/plain,*/*;q=0.8",
-			MaxBody: robots.MaxBytes,
+			MaxBody: robots.ReadBytes,
 			Cut:     true,
 			Gap:     gap,
 			NoRetry: known.Status != 0, // the stored copy serves
@@ -408,7 +408,7 @@ func plainRobots(body []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: robots.txt begins as gzip: %w", ErrCoding, err)
 		}
-		plain, err := io.ReadAll(io.LimitReader(z, robots.MaxBytes))
+		plain, err := io.ReadAll(io.LimitReader(z, robots.ReadBytes))
 		if (err != nil) && (len(plain) == 0) {
 			return nil, fmt.Errorf("%w: robots.txt begins as gzip: %w", ErrCoding, err)
 		}

@@ -34,7 +34,8 @@ func limitKeys() []Key {
 			Type:    "size",
 			Example: `"4MiB"`,
 			Doc: "A larger page or style sheet is stored as it came; its links are neither followed " +
-				"nor relocated, and verify leaves them out.",
+				"nor relocated, and verify leaves them out. What it linked to before stays, and it is a gap until " +
+				"`mirrord accept`.",
 			Risk:  "A run needs a few times this much memory.",
 			min:   1 << 10,
 			max:   1 << 30,
@@ -86,10 +87,11 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "links",
 			Example: "20000",
-			Doc:     "Most links taken from one page; further ones are left out, and the summary says so.",
-			min:     1,
-			max:     10_000_000,
-			field:   func(j *Job) any { return &j.Limits.MaxLinks },
+			Doc: "Most links followed of one page; links that the scope excludes do not count. What a page " +
+				"linked to before stays, and a page with more links is a gap until `mirrord accept`.",
+			min:   1,
+			max:   10_000_000,
+			field: func(j *Job) any { return &j.Limits.MaxLinks },
 		},
 		{
 			Name:    "limits.max_url_length",

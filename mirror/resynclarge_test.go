@@ -59,12 +59,13 @@ func TestLargeSitemap(t *testing.T) {
 			t.Errorf("%s was asked %d times", u, n)
 		}
 	}
-	// A sitemap that is over the limit of documents is stored as it came; its pages are asked as if there were
-	// none.
+	// A sitemap that is over the limit of documents is stored as it came, which is a gap; its pages are asked as
+	// if there were none.
 	m.Set("limits.max_document", `"1MB"`)
 	w.Set(home+"/page42.html", mirrortest.HTML("42", "changed"))
 	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
+	wantVerdict(t, s, mirror.Gaps, true)
+	wantCut(t, s, home+"/map.xml", "limits.max_document")
 	if s.Changed != 1 {
 		t.Errorf("%d changed", s.Changed)
 	}

@@ -217,7 +217,7 @@ func TestManyBases(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSpans(t, raw, &d)
-		if !d.Truncated || len(d.Links) == 0 || len(d.Links) >= n {
+		if d.Truncated != BoundURLs || len(d.Links) == 0 || len(d.Links) >= n {
 			t.Errorf("%v: %d links, truncated %v", c.f, len(d.Links), d.Truncated)
 		}
 		for _, l := range d.Links {
@@ -233,8 +233,8 @@ func TestMaxLinks(t *testing.T) {
 	var d Doc
 	for _, c := range []struct {
 		max, want int
-		truncated bool
-	}{{0, 100_000, true}, {5, 5, true}, {200_000, 100_001, false}} {
+		truncated Bound
+	}{{0, 100_000, BoundLinks}, {5, 5, BoundLinks}, {200_000, 100_001, 0}} {
 		if err := d.Scan(raw, Input{
 			URL:      mustURL(t, "http://zoo.test/"),
 			Format:   HTML,
@@ -243,7 +243,7 @@ func TestMaxLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(d.Links) != c.want || d.Truncated != c.truncated {
-			t.Errorf("max %d: %d links, truncated %t", c.max, len(d.Links), d.Truncated)
+			t.Errorf("max %d: %d links, truncated %v", c.max, len(d.Links), d.Truncated)
 		}
 	}
 }

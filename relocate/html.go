@@ -390,7 +390,7 @@ func (h *htmlScan) drop() {
 // out.
 func (sc *scanner) countBase(base site.URL) bool {
 	if sc.baseBytes += len(base.String()); sc.baseBytes > maxBaseBytes {
-		sc.d.Truncated = true
+		sc.d.Truncated |= BoundURLs
 		return false
 	}
 	return true

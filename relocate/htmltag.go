@@ -108,7 +108,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 
 // edit declares an edit that depends on a link; without one it is not needed.
 func (h *htmlScan) edit(start, end int32, text string, why EditKind, link int) {
-	if link >= 0 && !h.sc.d.Truncated {
+	if link >= 0 && h.sc.d.Truncated&^BoundNesting == 0 {
 		h.sc.d.Edits = append(h.sc.d.Edits, Edit{
 			Start: start,
 			End:   end,
@@ -306,7 +306,8 @@ func (t *tagLinks) srcset(a *attr, lazy bool) {
 func (t *tagLinks) srcdoc(a *attr) {
 	ctx := t.h.attrCtx(a)
 	if ctx&CtxLevel == CtxLevel {
-		return // a document in a document in a document: a reference in it could not be written
+		t.h.sc.d.Truncated |= BoundNesting // a reference in it could not be written
+		return
 	}
 	t.h.sc.html(t.h.sc.attrText(t.h.val(a), false), ctx)
 }

@@ -165,7 +165,7 @@ type Input struct {
 	Around    string
 	Refresh   string // the HTTP header Refresh; only used for HTML
 	Format    Format // how to scan; Unknown: as Detect says
-	MaxLinks  int    // links kept; more set Doc.Truncated. Default 100 000
+	MaxLinks  int    // links kept; more set BoundLinks in Doc.Truncated. Default 100 000
 	NoScripts bool   // leave scripts and event handlers alone
 	// treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
 	Scripting bool
@@ -181,6 +181,17 @@ func (in Input) withDefaults() Input {
 	return in
 }
 
+// Bound is a set of bounds of a scan.
+type Bound uint8
+
+// The bounds. Each protects memory or time against a document that is made to cost it.
+const (
+	BoundLinks   Bound = 1 << iota // Input.MaxLinks
+	BoundText                      // MaxDecoded bytes of text in another encoding, or with character references
+	BoundURLs                      // MaxURLBytes of absolute URLs, or bases of parts of the document
+	BoundNesting                   // documents in srcdoc attributes of documents in srcdoc attributes
+)
+
 // Doc is what one scan found. A Doc may be used again and again; it keeps its memory. It is not safe for
 // concurrent use.
 type Doc struct {
@@ -192,8 +203,8 @@ type Doc struct {
 	Title       string // of HTML and SVG; white space collapsed
 	Lang        string // the root element's lang or xml:lang
 	Robots      []RobotsMeta
-	Icon        bool // a link element names the document's icon
-	Truncated   bool // a cap was hit: some links were not found or have no URL, and stay as they were
+	Icon        bool  // a link element names the document's icon
+	Truncated   Bound // the bounds that were hit: links were not found or have no URL, and stay as they were
 
 	sc scanner
 }

@@ -26,8 +26,8 @@ func (l HeaderLink) Kind() (kind Kind, ok bool) {
 	return k, !hint
 }
 
-// maxHeaderLinks bounds the links taken from one response's header.
-const maxHeaderLinks = 1000
+// MaxHeaderLinks bounds the links taken from one response's header.
+const MaxHeaderLinks = 1000
 
 // ParseLinkHeader returns the links of all Link fields of a response, in order. What cannot be parsed is
 // passed over.
@@ -41,7 +41,7 @@ func ParseLinkHeader(values []string) []HeaderLink {
 			}
 			s = s[i+1:]
 			j := strings.IndexByte(s, '>')
-			if j < 0 || len(links) >= maxHeaderLinks {
+			if j < 0 || len(links) >= MaxHeaderLinks {
 				break
 			}
 			l := HeaderLink{Ref: strings.TrimSpace(s[:j])}

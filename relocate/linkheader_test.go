@@ -43,8 +43,8 @@ func TestParseLinkHeader(t *testing.T) {
 			t.Errorf("%q:\n got %s\nwant %s", c.in, got, c.want)
 		}
 	}
-	if n := len(ParseLinkHeader([]string{strings.Repeat("<a>,", 100_000)})); n != maxHeaderLinks {
-		t.Errorf("%d links kept, want %d", n, maxHeaderLinks)
+	if n := len(ParseLinkHeader([]string{strings.Repeat("<a>,", 100_000)})); n != MaxHeaderLinks {
+		t.Errorf("%d links kept, want %d", n, MaxHeaderLinks)
 	}
 	for rel, want := range map[string]string{
 		"stylesheet": "requisite true",

@@ -9,9 +9,9 @@ import (
 	"mirrord/site"
 )
 
-// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would
+// MaxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would
 // otherwise be quadratic.
-const maxURLBytes = 64 << 20
+const MaxURLBytes = 64 << 20
 
 // maxBaseBytes bounds the same of the bases that parts of a document have.
 const maxBaseBytes = 16 << 20
@@ -104,8 +104,8 @@ func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
 		return
 	}
 	n := len(sc.urls)
-	if sc.urlsBefore+n > maxURLBytes {
-		sc.d.Truncated = true
+	if sc.urlsBefore+n > MaxURLBytes {
+		sc.d.Truncated |= BoundURLs
 		return
 	}
 	// a new block: what stands in the old one stays where it is

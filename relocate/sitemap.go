@@ -64,7 +64,7 @@ func ScanSitemap(raw []byte, limit int) SitemapList {
 	sc.cs, _ = charset.Browser(raw, charset.XML, "")
 	v := view{s: raw}
 	switch {
-	case sc.cs.Transcoded() && len(raw) > maxDecoded:
+	case sc.cs.Transcoded() && len(raw) > MaxDecoded:
 		list.Truncated = true
 		return list
 	case sc.cs.Name == "iso-2022-jp":

@@ -77,7 +77,7 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	r := reference{b[start:i:i], v.at(start), v.at(i), class, foreign, v.escaped, i < end}
 	if class&urlEscape != 0 || (class&urlForeign != 0 && foreign) {
 		if len(sc.d.Links) >= sc.in.MaxLinks {
-			sc.d.Truncated = true
+			sc.d.Truncated |= BoundLinks
 			return -1
 		}
 		sc.decodeURL(&r, v)
@@ -161,7 +161,7 @@ func (sc *scanner) link(r *reference, kind Kind, ctx Context, nofollow bool) int
 		}
 	}
 	if len(d.Links) >= sc.in.MaxLinks {
-		d.Truncated = true
+		d.Truncated |= BoundLinks
 		return -1
 	}
 	ref := r.text

@@ -38,9 +38,9 @@ func (v *view) sub(a, b int) view {
 	return w
 }
 
-// maxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per
+// MaxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per
 // byte). Longer ones are left alone and the Doc is marked truncated.
-const maxDecoded = 16 << 20
+const MaxDecoded = 16 << 20
 
 // decoder builds a view from another one. Text goes to the scanner's arena, which lives as long as the Doc;
 // so does the map.
@@ -125,8 +125,8 @@ func (sc *scanner) attrText(v view, xml bool) view {
 	if acc == 0 || (acc == valueForeign && (v.utf8 || sc.cs.IsUTF8())) {
 		return v
 	}
-	if len(v.s) > maxDecoded {
-		sc.d.Truncated = true
+	if len(v.s) > MaxDecoded {
+		sc.d.Truncated |= BoundText
 		return v.sub(0, 0)
 	}
 	d := sc.newDecoder(&v)
@@ -172,8 +172,8 @@ func (sc *scanner) plainText(v view) view {
 	if v.utf8 || sc.cs.IsUTF8() || ascii(v.s) {
 		return v
 	}
-	if len(v.s) > maxDecoded {
-		sc.d.Truncated = true
+	if len(v.s) > MaxDecoded {
+		sc.d.Truncated |= BoundText
 		return v.sub(0, 0)
 	}
 	d := sc.newDecoder(&v)

@@ -84,7 +84,7 @@ func Parse(body []byte) *File {
 		p.number++
 		p.line(line)
 	}
-	if cut {
+	if p.file.cut = cut; cut {
 		p.warn("the file is longer than 500 KiB, what follows does not count")
 	}
 	return p.file

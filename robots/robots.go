@@ -26,6 +26,9 @@ import (
 // more.
 const MaxBytes = 500 << 10
 
+// ReadBytes is how much a fetcher reads: one byte more shows that the file is longer.
+const ReadBytes = MaxBytes + 1
+
 // MaxDelay bounds CrawlDelay: a greater wish is cut to it.
 const MaxDelay = 24 * time.Hour
 
@@ -37,7 +40,11 @@ type File struct {
 	groups   []group
 	sitemaps []string
 	warnings []Warning
+	cut      bool // it is longer than MaxBytes
 }
+
+// Cut reports whether the file is longer than MaxBytes, so that its end does not count.
+func (f *File) Cut() bool { return f.cut }
 
 // A group is the lines from its first User-agent to the next group's.
 type group struct {

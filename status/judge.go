@@ -80,7 +80,7 @@ func (j *Job) fix() string {
 	case j.Health == Suspicious, j.Health == Partial && j.Last.Hold && j.Activity != Running:
 		return AcceptHint(j.Name)
 	case j.Health == Gaps:
-		return GapsHint(j.Name)
+		return GapsHint(j.Name, j.why())
 	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
 		return "free some space (mirrord gc), or lower limits.min_free in the job's file; the run then goes on " +
 			"by itself"
@@ -144,9 +144,31 @@ func HeldHint(name string) string {
 	return "nothing, a changed site is published; to publish the site as it is: mirrord accept " + name
 }
 
-// GapsHint is what to do about a run that found new gaps.
-func GapsHint(name string) string {
-	return "nothing, each run tries again; if the gaps are to stay: mirrord accept " + name
+// cutShort is what a reason says of a document that a limit of the job cut short, before the key of that
+// limit.
+const cutShort = " is cut short by limits."
+
+// CutBy returns the keys of the limits that cut documents short by the reasons of a run, separated by " and
+// ".
+func CutBy(why string) string {
+	var keys []string
+	for line := range strings.Lines(why) {
+		if _, rest, ok := strings.Cut(line, cutShort); ok {
+			key, _, _ := strings.Cut(rest, " ")
+			keys = append(keys, "limits."+key)
+		}
+	}
+	slices.Sort(keys)
+	return strings.Join(slices.Compact(keys), " and ")
+}
+
+// GapsHint is what to do about a run that found new gaps, by its reasons.
+func GapsHint(name, why string) string {
+	do := "nothing, each run tries again"
+	if keys := CutBy(why); keys != "" {
+		do = "raise " + keys + " in the job's file"
+	}
+	return do + "; if the gaps are to stay: mirrord accept " + name
 }
 
 // goesOn reports whether a run that was ended for a cause goes on by itself.

@@ -80,6 +80,7 @@ type Resource struct {
 	Shape    uint32 // hash of a page's title and links; 0 for what is no page
 	ShapeNew bool   // the body before had another shape or was like no page, or there was none
 	Listing  bool   // a directory index made by the server
+	Cut      uint16 // the limits that cut the document short (result.Cut); its links before the cut stay
 	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it
 	// was last found to be as it is; 0 is nothing. As long as they say the same, no request is needed.
 	Evidence [2]uint64
@@ -162,7 +163,8 @@ const (
 const (
 	rqDoc      = 1 << iota // Place.Doc follows
 	rqFragment             // Fragment follows
-	rqUnknown  = ^byte(rqDoc | rqFragment)
+	rqCut                  // Cut follows
+	rqUnknown  = ^byte(rqDoc | rqFragment | rqCut)
 )
 
 // recordFixed is how many bytes a value takes beside its texts, as a rule.

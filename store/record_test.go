@@ -57,6 +57,7 @@ func drawResource(t *rapid.T) Resource {
 		rapid.Int64Min(0).Draw(t, "expires")
 	r.Volatile = volatile.Rule{Seen: rapid.Uint8().Draw(t, "seen"), Held: rapid.Uint8().Draw(t, "held")}
 	copy(r.Volatile.Templates[:], rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "templates"))
+	r.Cut = rapid.SampledFrom([]uint16{0, 0, 1, 1 << 15}).Draw(t, "cut")
 	if r.Target != 0 {
 		r.Fragment = text.Draw(t, "fragment")
 	}
@@ -140,7 +141,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	next.At.Doc = 200
 	b := next.append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
-		b[i+2] |= 4
+		b[i+2] |= 8
 		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return
 		}

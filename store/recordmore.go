@@ -47,6 +47,9 @@ func (r *Resource) fourth() (f byte) {
 	if r.Fragment != "" && r.Target != 0 {
 		f |= rqFragment
 	}
+	if r.Cut != 0 {
+		f |= rqCut
+	}
 	return f
 }
 
@@ -120,6 +123,9 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		if fourth&rqFragment != 0 {
 			b = binread.AppendString(b, r.Fragment)
 		}
+		if fourth&rqCut != 0 {
+			b = binary.AppendUvarint(b, uint64(r.Cut))
+		}
 	}
 	b[at] = third | byte(file<<rtShift)
 	return b
@@ -186,6 +192,9 @@ func (r *Resource) decodeMore(d *binread.Reader) bool {
 	}
 	if fourth&rqFragment != 0 {
 		r.Fragment = d.Text()
+	}
+	if fourth&rqCut != 0 {
+		r.Cut = uint16(d.Uvarint())
 	}
 	return d.Bad || fourth&rqUnknown == 0
 }

@@ -60,7 +60,13 @@ is so, --accept publishes what was held back. Exit code 6: the mirror is there, 
 func getHints() hints {
 	return hints{
 		accept: "look at the site; if it really is so: the same command with --accept",
-		full:   "the same command with --full",
+		gaps: func(why string) string {
+			if keys := status.CutBy(why); keys != "" {
+				return "raise " + keys + " with --set"
+			}
+			return ""
+		},
+		full: "the same command with --full",
 		entry: func(why string) string {
 			if t, ok := status.TroubleOf(why); ok && t.Get != "" {
 				return t.Get

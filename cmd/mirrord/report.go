@@ -14,20 +14,19 @@ import (
 // hints are what the report of a run tells its user to do.
 type hints struct {
 	accept string // when the run was held back as suspicious, or as the first one
-	gaps   string // when it found new gaps
 	held   string // when a rollback held it back
 	full   string // to have everything requested, when the run did not
 	look   string // to see the first version
-	// when it was partial, by its reasons
-	again func(why string) string
-	entry func(why string) string // when it was suspicious, and accept cannot publish it either
+	// when it found new gaps, or was partial, by its reasons
+	gaps, again func(why string) string
+	entry       func(why string) string // when it was suspicious, and accept cannot publish it either
 }
 
 // jobHints are the hints for a job of the jobs directory.
 func jobHints(name string) hints {
 	return hints{
 		accept: status.AcceptHint(name),
-		gaps:   status.GapsHint(name),
+		gaps:   func(why string) string { return status.GapsHint(name, why) },
 		held:   status.HeldHint(name),
 		full:   "mirrord run-now " + name + " --full",
 		look:   "mirrord serve " + name,
@@ -49,8 +48,10 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 		a.printf("  what to do: %s\n", h.entry(strings.Join(sum.Reasons, "\n")))
 	case sum.Held != nil && h.held != "":
 		a.printf("  what to do: %s\n", h.held)
-	case sum.Verdict == mirror.Gaps && h.gaps != "":
-		a.printf("  what to do: %s\n", h.gaps)
+	case sum.Verdict == mirror.Gaps && h.gaps != nil:
+		if do := h.gaps(strings.Join(sum.Reasons, "\n")); do != "" {
+			a.printf("  what to do: %s\n", do)
+		}
 	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.accept != "":
 		a.printf("  what to do: %s\n", h.accept)
 	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:

@@ -137,10 +137,12 @@ func TestWalkFullDisk(t *testing.T) {
 	defer unix.Unmount(disk, unix.MNT_DETACH)
 	w := newWalkIn(t, "", disk)
 	var large http.HandlerFunc = func(rw http.ResponseWriter, r *http.Request) {
-		if page(rw, r); r.URL.Path == "/" {
-			io.WriteString(rw, "<a href=large.bin>x</a>")
-		}
-		if strings.HasSuffix(r.URL.Path, ".bin") {
+		if !strings.HasSuffix(r.URL.Path, ".bin") {
+			if page(rw, r); r.URL.Path == "/" {
+				io.WriteString(rw, "<a href=large.bin>x</a>")
+			}
+		} else {
+			rw.Header().Set("Content-Type", "application/octet-stream")
 			for range 30 {
 				io.WriteString(rw, strings.Repeat("0123456789abcdef", 1<<16))
 			}

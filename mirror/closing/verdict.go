@@ -66,14 +66,20 @@ func (c *Closing) judgeParts(j *judge.Judgement) error {
 		return nil
 	}
 	known := c.newCase()
-	if err := c.addRetrieval(known); err != nil {
+	err := c.addRetrieval(known)
+	if err != nil {
 		return err
 	}
 	known.Why = c.Notes.Reason
+	known.Parts.Cuts, known.Parts.RobotsCuts = c.Traits.Cuts(), c.found.RobotsCuts
+	if known.Parts.CutBefore, err = loadCuts(c.Site.Notes); err != nil {
+		c.Log.Warn("the list of documents that are cut short cannot be decoded; starting with an empty one",
+			"err", err)
+	}
 	known.Sitemaps = listed(c)
 	known.Parts.Began, known.Parts.Now = time.Unix(c.Run.Started, 0), c.Now()
 	known.Parts.Covers, known.Parts.Refused = c.Rules.Scope.Covers, c.Traits.IsRefused
-	_, err := c.judgeAt(judge.Folded, known, j)
+	_, err = c.judgeAt(judge.Folded, known, j)
 	return err
 }
 
@@ -252,6 +258,11 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 				return err
 			}
 		}
+		if x.Cuts != nil {
+			if err := saveCuts(c.Site.Notes, *x.Cuts); err != nil {
+				return err
+			}
+		}
 		if x.Missing != nil {
 			if err := saveMissing(c.Site.Notes, x.Missing); err != nil {
 				return err
@@ -301,6 +312,27 @@ func keepLeaving(notes *store.SiteNotes, numbers []uint32) error {
 		return err
 	}
 	return notes.SetFact(ledger.LeavingFact, v)
+}
+
+func loadCuts(notes *store.SiteNotes) (ledger.Cuts, error) {
+	v, err := notes.Fact(ledger.CutsFact)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.DecodeCuts(v)
+}
+
+// saveCuts stores which documents limits cut short, when that is something else than what is stored.
+func saveCuts(notes *store.SiteNotes, cuts ledger.Cuts) error {
+	before, err := notes.Fact(ledger.CutsFact)
+	if err != nil {
+		return err
+	}
+	v, err := cuts.Encode()
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return notes.SetFact(ledger.CutsFact, v)
 }
 
 func saveMissing(notes *store.SiteNotes, m *judge.Missing) error {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mirrord/fetch"
+	"mirrord/mirror/result"
 	"mirrord/site"
 )
 
@@ -15,12 +16,13 @@ type Origins struct {
 
 	mu    sync.Mutex
 	rules map[string]*fetch.Robots
+	full  map[string]bool // origins whose robots.txt names more sitemaps than are read
 }
 
 // NewOrigins returns an empty set. obey says whether the job obeys robots rules: if not, the rules of all
 // origins are known and allow everything.
 func NewOrigins(obey bool) *Origins {
-	return &Origins{obey: obey, rules: map[string]*fetch.Robots{}}
+	return &Origins{obey: obey, rules: map[string]*fetch.Robots{}, full: map[string]bool{}}
 }
 
 // Rules returns the rules of a URL's origin. They are nil, which allows everything, while they are not known.
@@ -41,6 +43,30 @@ func (o *Origins) Learn(u site.URL, rules *fetch.Robots) (first bool) {
 	_, known := o.rules[u.Origin()]
 	o.rules[u.Origin()] = rules
 	return !known
+}
+
+// NoteFull notes that the robots.txt of a URL's origin names more sitemaps than a run reads.
+func (o *Origins) NoteFull(u site.URL) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.full[u.Origin()] = true
+}
+
+// Cuts returns the origins whose robots.txt was read, each with the limits that cut it.
+func (o *Origins) Cuts() map[string]result.Cut {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := make(map[string]result.Cut, len(o.rules))
+	for origin, r := range o.rules {
+		out[origin] = 0
+		if (r != nil) && (r.File != nil) && r.File.Cut() {
+			out[origin] |= result.CutRobots
+		}
+		if o.full[origin] {
+			out[origin] |= result.CutSitemaps
+		}
+	}
+	return out
 }
 
 // Forbids reports whether rules that are known do not allow a URL. What the mirror has of it then leaves, and

@@ -3,39 +3,39 @@
 package crawl
 
 import (
-	"fmt"
-
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// maxSitemaps is how many sitemaps a run reads, against indexes that name one another.
-const maxSitemaps = 2000
-
 // Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
-// when it is not.
-func (a *Admission) Sitemap(u site.URL) (id int64) {
+// when it is not. full reports that the run reads no more sitemaps.
+func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 	u = a.o.Rules.Main(u)
 	if !a.o.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
-		return -1
+		return -1, false
 	}
-	if a.o.Traits.CountSitemaps() >= maxSitemaps {
-		a.o.Notes.Cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
-		return -1
+	n, known := a.o.Table.Find([]byte(u.String()))
+	known = known && a.o.Traits.Sitemap(n)
+	if !known && a.o.Traits.CountSitemaps() >= ledger.MaxSitemaps {
+		return -1, true
 	}
 	n, first := a.o.Table.Enter([]byte(u.String()), 0)
 	a.o.Traits.NoteSitemap(n) // before a worker may take it
 	if first {
 		a.o.Front.Add(u.Origin(), n, PrioSeed)
 	}
-	return int64(n)
+	return int64(n), false
 }
 
-// Sitemaps lets the sitemaps that the robots.txt of an origin names enter the frontier.
-func (a *Admission) Sitemaps(origin site.URL, maps []string) {
+// Sitemaps lets the sitemaps that the robots.txt of an origin names enter the frontier. full reports that
+// they are more than a run reads.
+func (a *Admission) Sitemaps(origin site.URL, maps []string) (full bool) {
 	for _, m := range maps {
 		if u, _, err := origin.Resolve(m); err == nil {
-			a.Sitemap(u)
+			_, rest := a.Sitemap(u)
+			full = full || rest
 		}
 	}
+	return full
 }

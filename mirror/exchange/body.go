@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/relocate"
@@ -210,6 +211,7 @@ func (r *reading) blobBody(
 	if is := relocate.Detect(now.MIME, now.URL, head); is != relocate.Unknown && is != relocate.Script {
 		const what = "documents larger than limits.max_document = %v, stored as they came"
 		as.Notes = append(as.Notes, fmt.Sprintf(what, r.job.Limits.MaxDocument))
+		now.Cut = uint16(result.CutDocument)
 	}
 	d, size, err := sink.Commit(render.ModTime(now))
 	if err != nil {
@@ -225,7 +227,7 @@ func (r *reading) blobBody(
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
-	return r.keep(f, old, nil, as), nil
+	return r.keep(f, old, nil, as)
 }
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From another source than

@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
@@ -116,7 +117,7 @@ func (r *reading) document(
 ) (*ledger.Finding, error) {
 	now, x := &f.Resource, p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
-	now.Format = uint8(x.Format)
+	now.Format, now.Cut = uint8(x.Format), uint16(x.Cut)
 	r.codings.note(now.ID, x)
 	if x.Format != relocate.Unknown {
 		return r.linkedDocument(f, old, b.Data, x, p, as)
@@ -145,7 +146,7 @@ func (r *reading) document(
 		return nil, err
 	}
 	as.Tally |= like
-	return r.keep(f, old, targets, as), nil
+	return r.keep(f, old, targets, as)
 }
 
 // linkedDocument stores a document whose links are relocated, and follows them.
@@ -170,8 +171,10 @@ func (r *reading) linkedDocument(
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}
-		if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
-			return nil, err
+		if now.Cut == 0 { // else it may name the rest behind the cut
+			if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
+				return nil, err
+			}
 		}
 	}
 	r.advice.Plan.Named(now.ID, numbers(add))
@@ -187,7 +190,7 @@ func (r *reading) linkedDocument(
 		return nil, err
 	} else if ok {
 		now.Body, now.At = store.PackBody, at
-		return r.keep(f, old, x.Targets(r.rules), as), nil
+		return r.keep(f, old, x.Targets(r.rules), as)
 	}
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
@@ -196,7 +199,7 @@ func (r *reading) linkedDocument(
 		return nil, err
 	}
 	as.Tally |= like
-	return r.keep(f, old, x.Targets(r.rules), as), nil
+	return r.keep(f, old, x.Targets(r.rules), as)
 }
 
 // learn takes a page into the count of chains. It leads to what add says.
@@ -250,8 +253,12 @@ func (r *reading) sitemap(
 ) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range intake.Locations(now.URL, *x.Sitemap) {
-			if id := r.admission.Sitemap(u); id >= 0 {
+			id, full := r.admission.Sitemap(u)
+			if id >= 0 {
 				targets = append(targets, uint32(id))
+			}
+			if full {
+				now.Cut |= uint16(result.CutSitemaps)
 			}
 		}
 		slices.Sort(targets)

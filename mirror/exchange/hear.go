@@ -84,7 +84,7 @@ func (r *reading) hearStoredSitemap(rec *store.Resource) error {
 // storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.
 // What an index of sitemaps names is known as sitemaps from now on.
 func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList, err error) {
-	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
+	f, err := r.bodies.Open(rec.Digest, 0, ledger.MaxSitemap)
 	if err != nil {
 		return list, nil
 	}
@@ -99,7 +99,7 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 	list = r.readSitemap(rec.URL, body)
 	if list.Index {
 		for u := range intake.Locations(rec.URL, list) {
-			r.admission.Sitemap(u)
+			_, _ = r.admission.Sitemap(u) // that the index is cut stands in its record
 		}
 	}
 	return list, nil
@@ -107,7 +107,7 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 
 // readSitemap reads a stored sitemap again.
 func (r *reading) readSitemap(u site.URL, body []byte) relocate.SitemapList {
-	list, notes := intake.ReadSitemap(body)
+	list, _, notes := intake.ReadSitemap(body)
 	for _, what := range notes {
 		r.notes.Add(what, u)
 	}

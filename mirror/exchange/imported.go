@@ -11,6 +11,7 @@ import (
 
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -74,6 +75,9 @@ func adopt(
 	}
 	as.Tally = ledger.AsRefused // nothing came
 	if !files.IsDocument(file) || (file.Size > int64(r.job.Limits.MaxDocument)) {
+		if files.IsDocument(file) {
+			now.Cut = uint16(result.CutDocument)
+		}
 		return adoptBlob(x, f, rec, file, as)
 	}
 	body, err := files.Document(file)
@@ -117,5 +121,5 @@ func adoptBlob(
 	if full := x.read.reserve(now, rec, &as); full != nil {
 		return full, nil
 	}
-	return x.read.keep(f, rec, nil, as), nil
+	return x.read.keep(f, rec, nil, as)
 }

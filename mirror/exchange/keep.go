@@ -4,6 +4,7 @@ package exchange
 
 import (
 	"fmt"
+	"slices"
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
@@ -39,11 +40,21 @@ func (r *reading) reserve(now, old *store.Resource, as *ledger.Account) (full *l
 	return nil
 }
 
-// keep makes the finding of a stored body, whose record it has, and says in which version it changed.
+// keep makes the finding of a stored body, whose record it has, and says in which version it changed. Of a
+// document that was cut short, and of an entry point whose links are not followed, those that it had before
+// stay.
 func (r *reading) keep(
 	f *ledger.Finding, old *store.Resource, targets []uint32, as ledger.Account,
-) *ledger.Finding {
+) (*ledger.Finding, error) {
 	now := &f.Resource
+	entry := (now.Referrer == 0) || r.traits.IsLead(now.ID)
+	if (now.Cut != 0) || (entry && now.NoFollow) {
+		before, err := r.records.TargetsOf(old.ID)
+		if err != nil {
+			return nil, err
+		}
+		targets = withBefore(targets, before)
+	}
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
 	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.rescan {
 		now.Changed = r.run.Version
@@ -60,7 +71,32 @@ func (r *reading) keep(
 		as.Tally |= ledger.AsFetched
 	}
 	f.Targets, f.Linked, f.As = targets, true, as
-	return f
+	return f, nil
+}
+
+// withBefore returns the links of a document, sorted, with those that it had before. What it only mentions
+// now, because it was cut, and linked to before, is a link.
+func withBefore(targets []uint32, before []byte) []uint32 {
+	links := map[uint32]bool{}
+	for _, id := range targets {
+		if id < store.Mention {
+			links[id&^store.Guess] = true
+		}
+	}
+	var had []uint32
+	store.Targets(before, func(id uint32) bool {
+		if n := id &^ store.Guess; (id < store.Mention) && !links[n] {
+			links[n] = true
+			had = append(had, id)
+		}
+		return true
+	})
+	targets = slices.DeleteFunc(targets, func(id uint32) bool {
+		return (id >= store.Mention) && (id != store.Unnumbered) && links[id&^store.Mention]
+	})
+	targets = append(targets, had...)
+	slices.Sort(targets)
+	return targets
 }
 
 // capped says which limit of the job is reached, "" for none. own is how many files are counted already that

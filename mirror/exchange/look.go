@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
@@ -140,7 +141,9 @@ func (x *Exchange) request(
 	if rec.Referrer > 0 {
 		req.Referer = x.table.URL(rec.Referrer - 1)
 	}
-	newRules := x.read.rescan && ledger.IsSitemap(rec) // a sitemap is read again only as it comes
+	// A sitemap, and a document that was too large to be read, are read again only as they come.
+	unread := ledger.IsSitemap(rec) || (result.Cut(rec.Cut)&result.CutDocument != 0)
+	newRules := x.read.rescan && unread
 	if rec.InSet && rec.Body != store.NoBody && !newRules {
 		req.ETag, req.LastModified = x.advice.Validators.For(rec)
 	}
@@ -196,7 +199,9 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 	}
 	release(l.Observed)
 	x.motor.Troubles.EndProbe(u)
-	x.admission.Sitemaps(u, l.Sitemaps)
+	if x.admission.Sitemaps(u, l.Sitemaps) {
+		x.motor.Origins.NoteFull(u)
+	}
 }
 
 // mayRetry returns what decides whether an exchange repeats a request within its turn of the host. What broke

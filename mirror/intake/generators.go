@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/site"
 )
@@ -125,7 +127,7 @@ var loaders = []loader{
 }
 
 // mostLoads bounds what one document of a generator loads.
-const mostLoads = 10_000
+const mostLoads = ledger.MaxGenerated
 
 // scriptLoads returns what a script of a generator loads, relative to the script.
 func scriptLoads(b *Body) (refs []string) {
@@ -344,6 +346,9 @@ func materialLoads(page []byte) (refs []string) {
 
 // loads makes candidates of what the scripts of a generator load.
 func (rd *Reader) loads(b *Body, refs []string) {
+	if len(refs) >= mostLoads {
+		rd.x.Cut |= result.CutGenerated
+	}
 	for _, ref := range refs {
 		u, _, err := b.URL.Resolve(ref)
 		if err != nil {

@@ -4,18 +4,18 @@ package intake
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/site"
 )
 
 // links makes candidates of the links of the document that was scanned.
 func (rd *Reader) links(b *Body) {
-	x, most := &rd.x, rd.o.MaxLinks
-	guesses := 0
+	x, guesses := &rd.x, 0
+	within := rd.within()
 	for i := range rd.doc.Links {
 		l := &rd.doc.Links[i]
 		if l.URL == nil || l.Kind == relocate.Action {
@@ -30,15 +30,29 @@ func (rd *Reader) links(b *Body) {
 		}
 		noFollow := x.NoFollow || (l.NoFollow && rd.o.ObeyNofollow)
 		switch {
-		case i >= most, c.Purpose == admit.Page && noFollow, x.Listing != nil && sortsListing(l.URL, b.URL):
+		case c.Purpose == admit.Page && noFollow, x.Listing != nil && sortsListing(l.URL, b.URL):
 			c.Follow = false
+		case c.Follow && !within(c.URL, c.Purpose):
+			c.Follow, x.Cut = false, x.Cut|result.CutLinks
 		}
 		x.Candidates = append(x.Candidates, c)
 		x.where = append(x.where, i)
 	}
-	if len(rd.doc.Links) > most {
-		const what = "documents with more than limits.max_links = %d links: the rest was not followed"
-		x.Notes = append(x.Notes, fmt.Sprintf(what, most))
+}
+
+// within returns what reports, for each link of a document that is to be followed, whether it comes before
+// limits.max_links. Links that the rules of the job exclude do not count.
+func (rd *Reader) within() func(u []byte, as admit.Purpose) bool {
+	left := rd.o.MaxLinks
+	if len(rd.doc.Links) <= left {
+		return func([]byte, admit.Purpose) bool { return true }
+	}
+	return func(u []byte, as admit.Purpose) bool {
+		if ok, _ := rd.o.Rules.Allow(site.Canonical(string(u)), as); !ok {
+			return true // nothing follows it
+		}
+		left--
+		return left >= 0
 	}
 }
 
@@ -56,6 +70,9 @@ func (rd *Reader) header(b *Body) {
 	x := &rd.x
 	isHTML := x.Format == relocate.HTML
 	links := relocate.ParseLinkHeader(b.Links)
+	if len(links) >= relocate.MaxHeaderLinks {
+		x.Cut |= result.CutHeader
+	}
 	for _, h := range links {
 		rd.headerLink(b.URL, h)
 	}

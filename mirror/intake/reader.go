@@ -10,6 +10,7 @@ import (
 
 	"mirrord/listing"
 	"mirrord/mirror/admit"
+	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
@@ -60,6 +61,7 @@ type Extract struct {
 	NoFollow   bool              // its metas or the header forbid to follow its links
 	Candidates []admit.Candidate // what it leads to
 	IDs        []int64           // for the numbers of the candidates, -1 for one without
+	Cut        result.Cut        // the limits that cut it short
 	Notes      []string          // kinds of notes under which the summary lists the URL
 
 	where []int   // the link of each candidate
@@ -145,7 +147,8 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	if err != nil {
 		x.Notes = append(x.Notes, unreadLinks+err.Error())
 	}
-	if rd.doc.Truncated {
+	x.Cut |= cutBy(rd.doc.Truncated)
+	if rd.doc.Truncated&relocate.BoundLinks != 0 {
 		const what = "documents with more than %d links: the rest was left as it was"
 		x.Notes = append(x.Notes, fmt.Sprintf(what, most))
 	}
@@ -182,8 +185,27 @@ func (rd *Reader) script(b *Body) {
 		rd.x.Notes = append(rd.x.Notes, unreadLinks+err.Error())
 		return
 	}
+	rd.x.Cut |= cutBy(rd.doc.Truncated)
 	rd.links(b)
 	rd.loads(b, scriptLoads(b))
+}
+
+// cutBy names the limits that a scan reached.
+func cutBy(b relocate.Bound) (cut result.Cut) {
+	for _, c := range [...]struct {
+		bound relocate.Bound
+		cut   result.Cut
+	}{
+		{relocate.BoundLinks, result.CutLinks},
+		{relocate.BoundText, result.CutText},
+		{relocate.BoundURLs, result.CutURLs},
+		{relocate.BoundNesting, result.CutNesting},
+	} {
+		if b&c.bound != 0 {
+			cut |= c.cut
+		}
+	}
+	return cut
 }
 
 // Spread spreads the numbers of the candidates over the links of the document, and returns the number of the

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -276,10 +277,11 @@ func TestReadSitemap(t *testing.T) {
 		{"packed", packed, 1, 0},
 		{"cut off", packed[:len(packed)-4], 1, 1},
 		{"not packed at all", []byte("\x1f\x8bnot gzip"), 0, 1},
-		{"too long", []byte("<urlset>" + strings.Repeat("<url><loc>/a</loc></url>", maxLocations+1) + "</urlset>"),
-			maxLocations, 1},
+		{"too long",
+			[]byte("<urlset>" + strings.Repeat("<url><loc>/a</loc></url>", ledger.MaxLocations+1) + "</urlset>"),
+			ledger.MaxLocations, 0},
 	} {
-		list, notes := ReadSitemap(c.body)
+		list, _, notes := ReadSitemap(c.body)
 		if len(list.Entries) != c.entries || len(notes) != c.note {
 			t.Errorf("%s: %d entries, notes %q", c.name, len(list.Entries), notes)
 		}

@@ -5,26 +5,20 @@ package intake
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/site"
-)
-
-// Limits of sitemaps (sitemaps.org, protocol): 50 MB and 50 000 locations each; we read somewhat more of
-// careless ones.
-const (
-	MaxSitemap   = 64 << 20 // bytes, unpacked
-	maxLocations = 200_000
 )
 
 // sitemap reads what a sitemap names.
 func (rd *Reader) sitemap(b *Body) {
 	x := &rd.x
-	list, notes := ReadSitemap(b.Data)
-	x.Sitemap, x.Notes = &list, append(x.Notes, notes...)
+	list, cut, notes := ReadSitemap(b.Data)
+	x.Sitemap, x.Cut, x.Notes = &list, x.Cut|cut, append(x.Notes, notes...)
 	if list.Index {
 		return
 	}
@@ -44,32 +38,34 @@ func Locations(base site.URL, list relocate.SitemapList) func(yield func(site.UR
 	}
 }
 
-// ReadSitemap reads the body of a sitemap, packed or not. What can be read of a damaged one is used, and
-// notes say so.
-func ReadSitemap(body []byte) (list relocate.SitemapList, notes []string) {
+// ReadSitemap reads the body of a sitemap, packed or not. What can be read of a damaged or too large one is
+// used; cut and notes report that.
+func ReadSitemap(body []byte) (list relocate.SitemapList, cut result.Cut, notes []string) {
 	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		var note string
-		if body, note = gunzip(body); note != "" {
+		if body, cut, note = gunzip(body); note != "" {
 			notes = append(notes, note)
 		}
 	}
-	list = relocate.ScanSitemap(body, maxLocations)
+	list = relocate.ScanSitemap(body, ledger.MaxLocations)
 	if list.Truncated {
-		const what = "sitemaps with more than %d locations: the rest was not read"
-		notes = append(notes, fmt.Sprintf(what, maxLocations))
+		cut |= result.CutEntries
 	}
-	return list, notes
+	return list, cut, notes
 }
 
-// gunzip unpacks a .gz sitemap, and says what is wrong with it.
-func gunzip(body []byte) (out []byte, note string) {
+// gunzip unpacks a .gz sitemap; note says what is wrong with it.
+func gunzip(body []byte) (out []byte, cut result.Cut, note string) {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, "sitemaps that could not be unpacked"
+		return nil, result.CutDamaged, "sitemaps that could not be unpacked"
 	}
-	out, err = io.ReadAll(io.LimitReader(z, MaxSitemap+1))
-	if err != nil || len(out) > MaxSitemap {
-		note = "sitemaps that could not be unpacked whole"
+	out, err = io.ReadAll(io.LimitReader(z, ledger.MaxSitemap+1))
+	switch {
+	case err != nil:
+		cut, note = result.CutDamaged, "sitemaps that could not be unpacked whole"
+	case len(out) > ledger.MaxSitemap:
+		out, cut = out[:ledger.MaxSitemap], result.CutEntries
 	}
-	return out[:min(len(out), MaxSitemap)], note
+	return out, cut, note
 }

@@ -7,6 +7,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -60,13 +61,16 @@ type LostFiles struct {
 
 // PartFacts is what a case knows of the parts that the mirror should have and could not get.
 type PartFacts struct {
-	Before  *Missing // as an earlier run stored them; nil when none ever did
-	Began   time.Time
-	Now     time.Time
-	Covers  func(site.URL) bool  // the scope of the job
-	Refused func(id uint32) bool // the last failure of the run is one that stays, and no trouble
-	Closed  bool                 // the run is too old to go on: what is left counts as missing
-	Gaps    bool                 // at Settled and Compared: the verdict is gaps
+	CutBefore  ledger.Cuts           // as an earlier run stored them
+	RobotsCuts map[string]result.Cut // by origin, of each whose robots.txt was read
+	Before     *Missing              // as an earlier run stored them; nil when none ever did
+	Began      time.Time
+	Now        time.Time
+	Covers     func(site.URL) bool   // the scope of the job
+	Refused    func(id uint32) bool  // the last failure of the run is one that stays, and no trouble
+	Cuts       map[uint32]result.Cut // documents that limits cut short
+	Closed     bool                  // the run is too old to go on: what is left counts as missing
+	Gaps       bool                  // at Settled and Compared: the verdict is gaps
 
 	Rejection RejectionFacts // at Compared: the parts as they were in a version that a rollback rejected
 }

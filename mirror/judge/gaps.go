@@ -53,8 +53,11 @@ func gaps(c *Case) (r Ruling, _ error) {
 		entry = entry || p.entry
 	}
 	requests := max(c.Requests, Requested(c.Ledger))
-	now.Open = (fresh > 0) && (entry || !tolerates(c.Limits.MaxFailures, fresh, requests))
-	r.Gaps = reportOf(parts, now.Open)
+	failed := (fresh > 0) && (entry || !tolerates(c.Limits.MaxFailures, fresh, requests))
+	r.Gaps = reportOf(parts, failed)
+	cuts := cutsOf(c, &r)
+	isCut, newCut := addCuts(c, &r, cuts)
+	now.Open = failed || isCut
 	wasOpen := (c.Parts.Before != nil) && c.Parts.Before.Open
 	untold := (c.Parts.Before != nil) && c.Parts.Before.Untold
 	switch {
@@ -62,15 +65,21 @@ func gaps(c *Case) (r Ruling, _ error) {
 		now.Open, now.Untold = wasOpen, untold
 	case now.Open:
 		died := slices.ContainsFunc(parts, func(p *part) bool { return p.entry && (p.begun > 0) })
-		r.Gaps.Grew = !wasOpen || untold || died || !tolerates(c.Limits.MaxFailures, begun, requests)
+		many := !tolerates(c.Limits.MaxFailures, begun, requests)
+		r.Gaps.Grew = !wasOpen || untold || died || many || newCut
 		now.Untold = r.Gaps.Grew // until the end of the run
 		c.sayGaps(&r, parts, fresh)
+		sayCuts(c, &r, cuts)
 	}
 	if c.Parts.Closed { // only the run log has its report: the next run says what is new
 		now.Open, now.Untold = wasOpen, untold
 	}
-	if (len(now.URLs) > 0) || (c.Parts.Before == nil) || (len(c.Parts.Before.URLs) > 0) {
+	stays := (c.Parts.Before != nil) && (now.Open == wasOpen) && (now.Untold == untold)
+	if (len(now.URLs) > 0) || !stays || (len(c.Parts.Before.URLs) > 0) {
 		r.Missing = now
+	}
+	if !c.isUnfinished() && !c.Parts.Closed { // else the next run counts them
+		r.Cuts = &cuts
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mirrord/internal/parts"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/site"
 )
@@ -44,14 +45,15 @@ type Ruling struct {
 	Reasons []string
 	Notes   []Remark
 
-	Restart bool     // unless some of this run is left, the next one requests everything
-	Forget  []uint32 // pages that the next run requests without validators
-	Leave   []uint32 // resources that leave the mirror
-	Why     string   // they leave; "": nothing links to them
-	Dropped []uint32 // resources whose loss makes the run suspicious
-	Stay    []uint32 // those of Dropped that are still in the mirror, and leave when the run is accepted
-	Orphans Orphans  // in the place of the stored ones; nil: these stay
-	Missing *Missing // likewise
+	Restart bool         // unless some of this run is left, the next one requests everything
+	Forget  []uint32     // pages that the next run requests without validators
+	Leave   []uint32     // resources that leave the mirror
+	Why     string       // they leave; "": nothing links to them
+	Dropped []uint32     // resources whose loss makes the run suspicious
+	Stay    []uint32     // those of Dropped that are still in the mirror, and leave when the run is accepted
+	Orphans Orphans      // in the place of the stored ones; nil: these stay
+	Missing *Missing     // likewise
+	Cuts    *ledger.Cuts // likewise
 	Gaps    *result.GapReport
 
 	Rejection *result.Rejection // what was found is not published, because a rollback holds

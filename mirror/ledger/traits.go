@@ -3,8 +3,11 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 	"sync"
+
+	"mirrord/mirror/result"
 )
 
 // Traits are what one run knows of single URLs beside the table: facts that concern few of them and end with
@@ -13,6 +16,7 @@ import (
 type Traits struct {
 	mu       sync.Mutex
 	of       map[uint32]trait
+	cuts     map[uint32]result.Cut // of documents that a limit cut short
 	sitemaps int
 }
 
@@ -121,6 +125,27 @@ func (t *Traits) NoteReopened(id uint32) { t.flag(id, isReopened) }
 
 // IsReopened reports whether a URL is requested so, see NoteReopened.
 func (t *Traits) IsReopened(id uint32) bool { return t.has(id, isReopened) }
+
+// NoteCut notes which limits cut a document short when it was last read; 0: none did.
+func (t *Traits) NoteCut(id uint32, by result.Cut) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case by == 0:
+		delete(t.cuts, id)
+	case t.cuts == nil:
+		t.cuts = map[uint32]result.Cut{id: by}
+	default:
+		t.cuts[id] = by
+	}
+}
+
+// Cuts returns the documents that limits cut short, see NoteCut.
+func (t *Traits) Cuts() map[uint32]result.Cut {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.cuts)
+}
 
 // NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
 func (t *Traits) NoteSitemap(id uint32) {

@@ -107,9 +107,12 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		if e.refused != "" {
 			e.x.Answer = "not mirrored: " + e.refused
 		}
-		return e.x, nil
+		return e.x, e.cuts(&rec, false)
 	}
 	if err := e.types(&rec); err != nil {
+		return nil, err
+	}
+	if err := e.cuts(&rec, true); err != nil {
 		return nil, err
 	}
 	e.history(&rec)

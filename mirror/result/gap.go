@@ -3,6 +3,7 @@
 package result
 
 import (
+	"slices"
 	"time"
 
 	"mirrord/internal/count"
@@ -29,6 +30,8 @@ type Gap struct {
 	Runs    int       `json:"runs"`              // that failed, in a row
 	Why     string    `json:"why,omitempty"`
 	Known   string    `json:"known,omitempty"` // why it is no new trouble; "" when it is
+	Limit   string    `json:"limit,omitempty"` // that cut the document with the URL short: its links are missing
+	Value   string    `json:"value,omitempty"` // of Limit
 }
 
 // Name is the URL or the origin.
@@ -49,6 +52,24 @@ type GapReport struct {
 	// the run is the first one, would publish less than half of what is known, and waits for accept
 	Hold bool  `json:"hold,omitempty"`
 	List []Gap `json:"list,omitempty"` // at most MaxGaps, those that are not known first
+}
+
+// AddFirst adds gaps before those that are as known as they are.
+func (r *GapReport) AddFirst(list []Gap) {
+	for i := range list {
+		g := &list[i]
+		r.Count++
+		r.URLs += g.URLs
+		if g.Known != "" {
+			r.Known++
+		}
+		if (r.Since == nil) || g.Since.Before(*r.Since) {
+			r.Since = &g.Since
+		}
+	}
+	r.List = slices.Concat(list, r.List)
+	slices.SortStableFunc(r.List, func(a, b Gap) int { return min(len(a.Known), 1) - min(len(b.Known), 1) })
+	r.List = r.List[:min(len(r.List), MaxGaps)]
 }
 
 // KnownText is "but for 3 known gaps (since 2026-11-01)", "" without known gaps.

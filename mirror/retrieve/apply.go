@@ -27,6 +27,7 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	d.Evidence = r.advice.Evidence.For(&d.Resource, r.Provenance.Hearsay(d.ID))
 	r.shapes.Note(&d.Resource, r.Recording())
 	r.Provenance.Note(&d.Resource)
+	r.Traits.NoteCut(d.ID, cutOf(&d.Resource))
 	r.account(&d.Resource, &f.As)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.Notes.Decided(d.URL, d.Reason)

@@ -7,6 +7,7 @@ import (
 
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -42,9 +43,19 @@ func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
 	if ledger.IsSitemap(rec) {
 		r.Traits.NoteSitemap(rec.ID)
 	}
+	r.Traits.NoteCut(rec.ID, cutOf(rec))
 	if answered {
 		r.shapes.Note(rec, r.Recording())
 	}
+}
+
+// cutOf returns what keeps a run from knowing all that a document links to.
+func cutOf(rec *store.Resource) result.Cut {
+	cut := result.Cut(rec.Cut)
+	if rec.InSet && rec.NoFollow {
+		cut |= result.CutNoFollow
+	}
+	return cut
 }
 
 // recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on

@@ -170,6 +170,8 @@ func (r *Retrieval) retrieved(ended error) session.Retrieved {
 		Waits:  r.motor.Troubles.WaitUntil(),
 		Probes: r.probes,
 		Traps:  r.chains.Traps(),
+
+		RobotsCuts: r.motor.Origins.Cuts(),
 	}
 	for _, l := range r.motor.Troubles.LeftEntries() {
 		f.Postponed = append(f.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/result"
 	"mirrord/policy"
 )
 
@@ -23,6 +24,8 @@ type Retrieved struct {
 	Probes    []judge.ErrorPage     // what origins answer to a path that cannot exist
 
 	Traps map[string][]uint32 // see judge.Case
+
+	RobotsCuts map[string]result.Cut // by origin, of each whose robots.txt was read
 
 	HasPlan bool
 	Planned map[string]int64     // requests of the plan, by reason; nil without a plan

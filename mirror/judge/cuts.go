@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"mirrord/internal/count"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
+	"mirrord/site"
+)
+
+// isCut is the reason of a gap that a limit makes. How much of the site is behind the limit is unknown, so it
+// is never one of few, and no run writes it off: only accept makes it known.
+const isCut = "%s %s: what it links to is not all known"
+
+// cutsOf returns the documents of the mirror that limits cut short now, with what earlier runs knew of them.
+// Pages whose links are not followed are gaps when they are entry points; others are noted.
+func cutsOf(c *Case, r *Ruling) ledger.Cuts {
+	found := map[string]result.Cut{}
+	sitemaps := map[uint32]bool{}
+	for _, id := range c.Sitemaps {
+		sitemaps[id] = true
+	}
+	entries := entryPages(c)
+	var kept []site.URL // other pages whose links are not followed
+	for id, by := range c.Parts.Cuts {
+		if s := c.Ledger.State(id); !s.InSet() && !sitemaps[id] {
+			continue
+		}
+		u := c.Ledger.URL(id)
+		if (by&result.CutNoFollow != 0) && !slices.Contains(entries, id) {
+			kept, by = append(kept, u), by&^result.CutNoFollow
+		}
+		found[u.String()] |= by
+	}
+	for origin, by := range c.Parts.RobotsCuts {
+		if by != 0 {
+			found[ledger.RobotsOf(origin)] |= by
+		}
+	}
+	if len(kept) > 0 {
+		slices.SortFunc(kept, func(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) })
+		r.note(fmt.Sprintf("%s robots nofollow, such as %s: what only such pages link to is not in the mirror",
+			count.Of(len(kept), "page tells", "pages tell"), kept[0]), site.URL{})
+	}
+	maps.Copy(found, c.Parts.CutBefore.Robots(c.Parts.RobotsCuts))
+	return c.Parts.CutBefore.Next(found, c.Run.Number, c.Parts.Now, c.Accept)
+}
+
+// entryPages returns the pages to which the entry points lead.
+func entryPages(c *Case) (ids []uint32) {
+	for _, u := range c.Seeds {
+		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
+			final, _ := c.Ledger.Final(id)
+			ids = append(ids, final)
+		}
+	}
+	return ids
+}
+
+// addCuts adds the gaps that limits make to the report of all gaps. open says that some are not known, grew
+// that one of these is new.
+func addCuts(c *Case, r *Ruling, cuts ledger.Cuts) (open, grew bool) {
+	var list []result.Gap
+	for i := range cuts {
+		d := &cuts[i]
+		limit := ledger.LimitOf(d.By, &c.Limits)
+		g := result.Gap{
+			URL:   d.URL,
+			URLs:  1,
+			Since: time.Unix(d.Since, 0).UTC(),
+			Runs:  d.Runs,
+			Why:   limit.Why(),
+			Limit: limit.Name,
+			Value: limit.Value,
+		}
+		if d.Accepted {
+			g.Known = result.Accepted
+		} else {
+			open, grew = true, grew || (d.Runs == 1)
+		}
+		list = append(list, g)
+	}
+	r.Gaps.AddFirst(list)
+	return open, grew
+}
+
+// sayCuts adds verdict and reasons of the documents that are cut short and not known to be.
+func sayCuts(c *Case, r *Ruling, cuts ledger.Cuts) {
+	for i := range cuts {
+		if d := &cuts[i]; !d.Accepted {
+			r.gaps(isCut, d.URL, ledger.LimitOf(d.By, &c.Limits).Why())
+		}
+	}
+}
