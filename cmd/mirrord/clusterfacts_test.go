@@ -50,12 +50,12 @@ func TestClusterFacts(t *testing.T) {
 		put(t, filepath.Join(dir, "jobs-a"), fmt.Sprintf("s%d.toml", i),
 			fmt.Sprintf("url = \"http://%s/\"\n[polite]\ndelay = \"10ms\"\n", l.Addr()))
 	}
-	keeper, depot := loopback(t), "file://"+filepath.Join(dir, "depot")
+	keeper, depot := unusedAddress(t), "file://"+filepath.Join(dir, "depot")
 	var logs [3]bytes.Buffer
 	consoles, processes := map[string]string{}, map[string]*os.Process{}
 	killed := ""
 	for i, name := range names {
-		consoles[name] = loopback(t)
+		consoles[name] = unusedAddress(t)
 		args := []string{
 			"daemon", "--jobs", filepath.Join(dir, "jobs-"+name), "--state", filepath.Join(dir, name), "--spread", "0",
 			"--poll", "1s", "--node", name, "--depot", depot,
@@ -153,7 +153,7 @@ func TestClusterFacts(t *testing.T) {
 		t.Errorf("%d sites were visited", n)
 	}
 
-	at := loopback(t)
+	at := unusedAddress(t)
 	reader := exec.Command("mirrord", "serve", "--depot", depot, "--listen", at, "--state",
 		filepath.Join(dir, "reader"))
 	if err := reader.Start(); err != nil {

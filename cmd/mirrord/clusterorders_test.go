@@ -56,7 +56,7 @@ func TestClusterOrders(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	keeper, depot := loopback(t), "file://"+filepath.Join(dir, "depot")
+	keeper, depot := unusedAddress(t), "file://"+filepath.Join(dir, "depot")
 	jobs := filepath.Join(dir, "jobs")
 	if err := os.Mkdir(jobs, 0o755); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestClusterOrders(t *testing.T) {
 	consoles, processes := map[string]string{}, map[string]*exec.Cmd{}
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
-		consoles[name] = loopback(t)
+		consoles[name] = unusedAddress(t)
 		args := []string{
 			"daemon", "--jobs", jobs, "--state", filepath.Join(dir, name), "--node", name, "--depot", depot,
 			"--console", consoles[name], "--spread", "0",

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,7 +92,7 @@ func (w *clusterWorld) lookup(name string) (string, bool) {
 func (w *clusterWorld) keepers(names string) {
 	var clients, routes []string
 	for range names {
-		clients, routes = append(clients, loopback(w.t)), append(routes, loopback(w.t))
+		clients, routes = append(clients, unusedAddress(w.t)), append(routes, unusedAddress(w.t))
 	}
 	w.servers = "nats://" + strings.Join(clients, ",nats://")
 	for i, name := range strings.Split(names, "") {
@@ -298,15 +297,4 @@ func (w *clusterWorld) judge() {
 	} else {
 		w.t.Logf("%d commits, %d requests by processes that were gone", n, w.unknown)
 	}
-}
-
-// loopback returns an address that nobody listens at.
-func loopback(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -42,12 +42,7 @@ func nginxBefore(t *testing.T, console string) (base string, pool *x509.CertPool
 	dir := t.TempDir()
 	_, pool = putCert(t, dir, 1)
 	put(t, dir, "users", "ann:{PLAIN}secret\nbob:{PLAIN}secret\n")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	l.Close()
+	at := unusedAddress(t)
 	for from, to := range map[string]string{
 		"listen 443 ssl":                    "listen " + at + " ssl",
 		"/etc/nginx/tls/fullchain.pem":      dir + "/cert.pem",

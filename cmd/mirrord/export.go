@@ -5,10 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -48,9 +45,6 @@ Files are read back before they replace older ones. Web archives hold the answer
 				return app.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
 			}
 			o.Job, o.Stream = args[0], a.stdout
-			if o.Out == "-" {
-				defer outlivePipe()()
-			}
 			return export(cmd.Context(), a, o)
 		},
 	}
@@ -77,14 +71,6 @@ Files are read back before they replace older ones. Web archives hold the answer
 	cmd.MarkFlagsMutuallyExclusive("space", "version")
 	cmd.MarkFlagsMutuallyExclusive("space", "single-file")
 	return cmd
-}
-
-// outlivePipe makes it an error to write to a pipe that nobody reads, until the function that it returns is
-// called. Else it ends the process, which leaves temporary files.
-func outlivePipe() (end func()) {
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	return func() { signal.Stop(broken) }
 }
 
 // export says what was written; nothing of what went to standard output.

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"mirrord/app"
@@ -107,6 +109,9 @@ func run(ctx context.Context, e env, args []string) int {
 	if err == nil {
 		err = unknownBelow(cmd)
 	}
+	if isBroken(err, os.Stdout) {
+		return exitBroken
+	}
 	code := exitCode(err, a.started)
 	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {
@@ -136,6 +141,15 @@ func run(ctx context.Context, e env, args []string) int {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}
 	return code
+}
+
+// exitBroken is how shells show the end by SIGPIPE.
+const exitBroken = 128 + int(syscall.SIGPIPE)
+
+// isBroken reports whether an error is that the reader of a file has ended, as in "mirrord find WORD | head".
+func isBroken(err error, f *os.File) bool {
+	p, ok := errors.AsType[*fs.PathError](err)
+	return ok && (p.Path == f.Name()) && errors.Is(err, syscall.EPIPE)
 }
 
 // readsMirrors reports whether a command shows what a mirror on this machine has.
