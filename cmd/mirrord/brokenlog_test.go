@@ -17,8 +17,8 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// A daemon and a server outlive the reader of their standard output and error, as when "| logger" ends or journald
-// is restarted: they work, and end cleanly when they are told to.
+// A daemon and a server outlive the reader of their standard output and error, as when "| logger" ends or
+// journald is restarted: they work, and end cleanly when they are told to.
 func TestBrokenLog(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
@@ -27,7 +27,8 @@ func TestBrokenLog(t *testing.T) {
 	common := []string{"--jobs", jobs, "--state", state}
 	runNow := func() {
 		t.Helper()
-		out, err := exec.Command("mirrord", append([]string{"run-now", "site", "--full"}, common...)...).CombinedOutput()
+		args := append([]string{"run-now", "site", "--full"}, common...)
+		out, err := exec.Command("mirrord", args...).CombinedOutput()
 		if err != nil {
 			t.Errorf("run-now: %v: %s", err, out)
 		}

@@ -27,9 +27,9 @@ func realMain() int {
 		// processor time of a full run
 		defer collector.Bound(collector.Slack{Percent: 50, Most: 8 << 20, Always: 40 << 20})()
 	}
-	// A write to a pipe without a reader is an error and does not end the process: a daemon outlives the reader of
-	// its log, and an export removes its temporary files. Unlike signal.Ignore, programs that are started do not
-	// inherit this.
+	// A write to a pipe without a reader is an error and does not end the process: a daemon outlives the reader
+	// of its log, and an export removes its temporary files. Unlike signal.Ignore, programs that are started do
+	// not inherit this.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
