@@ -43,6 +43,9 @@ func SetText(text []byte, key, value string) ([]byte, error) {
 }
 
 func tableOf(text []byte) (map[string]any, error) {
+	if _, crowd := crowded(bytes.TrimPrefix(text, []byte("\ufeff"))); crowd {
+		return nil, fmt.Errorf("the text has more than %d keys and tables; change it in an editor", maxKeys)
+	}
 	doc := map[string]any{}
 	err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &doc)
 	scopeAsTable(doc)

@@ -49,9 +49,20 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 		p.errs = append(p.errs, *bad)
 		return nil, p.errs.asError()
 	}
+	whole := data
+	if at, ok := crowded(data); ok {
+		data = data[:at.start]
+		p.errs = append(p.errs, Error{
+			File: filename,
+			Line: at.line,
+			Col:  at.col,
+			Msg:  fmt.Sprintf("more than %d keys and tables; what follows is not read", maxKeys),
+			Hint: "a job file has few keys; is this another file?",
+		})
+	}
 	var doc map[string]any
 	if err := toml.Unmarshal(data, &doc); err != nil {
-		p.syntax(err, data)
+		p.syntax(err, whole)
 		return nil, p.errs.asError()
 	}
 	p.places = findPlaces(data)

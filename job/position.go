@@ -11,8 +11,12 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// maxDepth is how deep the tables of a document are followed for the places of their keys.
-const maxDepth = 6
+// The places of keys are found for tables up to maxDepth deep whose dotted names have at most maxPath bytes.
+// No key of ours is beyond, and the paths of all keys of a document could have the square of its size.
+const (
+	maxDepth = 6
+	maxPath  = 1 << 10
+)
 
 type place struct{ line, col int }
 
@@ -58,10 +62,12 @@ func findPlaces(data []byte) places {
 		line := sort.SearchInts(starts, off+1)
 		out[path] = place{line, off - starts[line-1] + 1}
 	}
-	// keys adds the parts of a dotted key. Nothing of ours is deeper than maxDepth, and paths of a deeper
-	// document would grow with the square of its size.
+	// keys adds the parts of a dotted key
 	keys := func(prefix string, depth int, it unstable.Iterator) (string, int) {
 		for ; depth < maxDepth && it.Next(); depth++ {
+			if len(prefix)+len(it.Node().Data) > maxPath {
+				return prefix, maxDepth
+			}
 			prefix = join(prefix, string(it.Node().Data))
 			add(prefix, it.Node())
 		}

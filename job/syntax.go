@@ -28,26 +28,26 @@ func checkText(file string, data []byte) *Error {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
 		c, size := utf8.DecodeRune(data[i:])
-		bad := Error{
-			File: file,
-			Line: line,
-			Col:  i - start + 1,
-		}
+		var msg, hint string
 		switch loneReturn := c == '\r' && (i+1 >= len(data) || data[i+1] != '\n'); {
 		case c == utf8.RuneError && size == 1:
-			bad.Msg = fmt.Sprintf("byte 0x%02X is not UTF-8", data[i])
-			bad.Hint = "save the file as UTF-8"
-			return &bad
+			msg, hint = fmt.Sprintf("byte 0x%02X is not UTF-8", data[i]), "save the file as UTF-8"
 		case c == '\n':
 			line, start = line+1, i+1
 		case loneReturn:
-			bad.Msg = "a carriage return stands without a line feed"
-			bad.Hint = "save the file with the line ends of Unix or Windows"
-			return &bad
+			msg = "a carriage return stands without a line feed"
+			hint = "save the file with the line ends of Unix or Windows"
 		case (c < ' ' && c != '\t' && c != '\r') || c == 0x7f:
-			bad.Msg = fmt.Sprintf("the control character %U is not allowed", c)
-			bad.Hint = "remove it"
-			return &bad
+			msg, hint = fmt.Sprintf("the control character %U is not allowed", c), "remove it"
+		}
+		if msg != "" {
+			return &Error{
+				File: file,
+				Line: line,
+				Col:  i - start + 1,
+				Msg:  msg,
+				Hint: hint,
+			}
 		}
 		i += size
 	}

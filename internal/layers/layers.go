@@ -105,6 +105,9 @@ func rows() map[string]Row {
 		// What a disk may hold after a loss of power.
 		"internal/disktest": harness,
 
+		// Holds in tests that work grows with its input.
+		"internal/growth": harness,
+
 		// Asks programs of others in tests.
 		"internal/oracle": harness,
 
