@@ -91,6 +91,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		Store:      kept,
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),
+		Empty:      st.EmptySite,
 		MaxRuns:    o.MaxRuns,
 		MaxParked:  o.MaxParked,
 		Spread:     o.Spread,

@@ -12,6 +12,7 @@ import (
 
 // Why a job is due.
 const (
+	whyFirst    = "first"
 	whySchedule = "schedule"
 	whyMissed   = "missed"
 	whyRetry    = "retry"
@@ -27,6 +28,7 @@ type entry struct {
 	rec   Record
 	dirty bool // rec is to be saved
 
+	empty  bool      // the site has no run and no version: the first run is due at once
 	run    *running  // nil: none
 	manual *Ticket   // requested by hand and not started
 	seen   time.Time // when this process took the job in; what was due before that was missed
@@ -178,6 +180,9 @@ func (e *entry) plan(now time.Time) {
 		want(at, whyResume)
 	} else if !e.clock.Manual() {
 		want(e.rec.Retry, whyRetry)
+	}
+	if e.empty && !e.rec.Resume && e.rec.Retry.IsZero() && !e.clock.Manual() {
+		want(e.seen, whyFirst)
 	}
 	if at := e.scheduled(); !at.IsZero() {
 		if at.Before(e.seen) { // missed: made up once, not all jobs at the same moment

@@ -92,7 +92,10 @@ func (s *state) start(e *entry, now time.Time) launch {
 	}
 	o.ByHand = len(r.tickets) > 0
 	r.job, r.accept, r.resumed = j, o.Accept, e.rec.Resume
-	e.serve(now)
+	if e.serve(now); e.why == whyFirst && e.clock.Interval() {
+		e.rec.Served = now // an interval counts from this start
+	}
+	e.empty = false
 	e.rec.Running, e.rec.Resume, e.rec.Retry, e.rec.At, e.dirty = now, false, time.Time{}, time.Time{}, true
 	if e.rec.Began.IsZero() {
 		e.rec.Began = now

@@ -32,6 +32,7 @@ type Options struct {
 	Store  Store
 	Teller Teller                // default: no messages
 	Free   func() (int64, error) // bytes left on the disk of the mirrors; default: enough
+	Empty  func(job string) bool // the site of a job has no run and no version; default: none is empty
 
 	MaxRuns    int            // that work at a time; default 4
 	MaxParked  int            // runs that only wait, at a time: what they take is memory; default 4 * MaxRuns

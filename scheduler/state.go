@@ -157,6 +157,7 @@ func (s *state) apply(c Config) []Change {
 			continue
 		}
 		e.adopt(cfg, clock, now)
+		e.empty = e.run == nil && s.isEmpty(name)
 	}
 	for name, e := range s.jobs {
 		if c[name] != nil {
@@ -200,6 +201,7 @@ func (s *state) setProblem(what string) {
 		for name, cfg := range s.config {
 			if clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread); err == nil {
 				s.jobs[name].adopt(cfg, clock, now)
+				s.jobs[name].empty = s.isEmpty(name)
 			}
 		}
 		s.ready = true
@@ -305,7 +307,10 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 			}
 			continue
 		}
-		e.plan(now)
+		if e.plan(now); e.why == whyFirst && !s.isEmpty(e.name) { // somebody made a version meanwhile
+			e.empty = false
+			e.plan(now)
+		}
 		e.activity, e.held = "", time.Time{}
 		switch {
 		case e.rec.Paused && e.manual == nil:
@@ -337,6 +342,9 @@ func rankOf(e *entry) int {
 	}
 	return 1
 }
+
+// isEmpty reports whether the site of a job has no run and no version.
+func (s *state) isEmpty(name string) bool { return s.o.Empty != nil && s.o.Empty(name) }
 
 func (s *state) free() int64 {
 	if s.o.Free == nil {

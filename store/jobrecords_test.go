@@ -3,6 +3,8 @@
 package store
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -24,5 +26,33 @@ func TestLastRuns(t *testing.T) {
 	got, err := st.LastRuns()
 	if err != nil || len(got) != 2 || got["a"].Ended.Unix() != 2 || got["b"].Ended.Unix() != 1 {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A site is empty until a run of it has ended or a version is published.
+func TestEmptySite(t *testing.T) {
+	st, err := OpenState(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for name, file := range map[string]string{
+		"none":     "",
+		"made":     "site.db",
+		"ran":      lastRunName,
+		"imported": currentLink,
+	} {
+		if file != "" {
+			dir := filepath.Join(st.Dir, "sites", name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := st.EmptySite(name), file == "" || file == "site.db"; got != want {
+			t.Errorf("%s: empty is %v, want %v", name, got, want)
+		}
 	}
 }

@@ -157,6 +157,16 @@ func (s *State) Sites() ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, asideMark) }), err
 }
 
+// EmptySite reports whether a site has no run and no version. A site of which that cannot be said has some.
+func (s *State) EmptySite(name string) bool {
+	for _, file := range []string{lastRunName, currentLink} {
+		if _, err := s.root.Lstat("sites/" + name + "/" + file); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
 // asideMark begins the name of a site that is being made aside: no job has such a name.
 const asideMark = "~"
 
