@@ -270,7 +270,8 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // conditional request is no answer about the resource: it is requested again without the condition, once, and
 // so is what is retried after a 500. The first 5xx of an origin to conditional requests are retried so at
 // once, whatever Request.Again says; when that helped twice in a row, the origin gets no conditions any more
-// from this Client.
+// from this Client. A 304 that contradicts the conditions, or that no condition asked for, is requested again
+// without conditions, once, on a new connection; when 304 comes again, Result.NotModified is false.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {
@@ -285,14 +286,16 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	}
 	origin := req.URL.Origin()
 	t.plain = t.conditional() && !c.conditions.send(origin)
-	tries, restarted, blamed := 0, false, false
+	tries, restarted, blamed, doubted := 0, false, false, false
 	for {
 		start, at, conditional := time.Now(), t.at, t.conditional()
+		ranged := t.continues()
 		t.portion = false
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
 		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
 		res.Unconditional = t.refused
+		res.NotModified = (err == nil) && conditional && !ranged && confirms(&t.req, &res.Head)
 		noteProgress(err, t.at > at && t.validator != "")
 		res.Total = time.Since(start)
 		good := (err == nil) && !TransientStatus(res.Status)
@@ -315,6 +318,11 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		case err == nil && res.Status == http.StatusPreconditionFailed && t.conditional():
 			// RFC 9110 §13.2.2 has 304 for a GET: this server cannot do with conditions
 			t.plain, t.refused = true, true
+			wait, again = req.Gap, true
+		case err == nil && res.Status == http.StatusNotModified && !res.NotModified && !doubted &&
+			(conditional || ranged || !req.NoRetry):
+			t.restart()
+			t.plain, t.req.Fresh, doubted = true, true, true
 			wait, again = req.Gap, true
 		case mayBlame && c.conditions.blame(origin):
 			wait, _ = c.again(res, err, tries)

@@ -4,6 +4,8 @@ package fetch
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -74,4 +76,36 @@ func (c *conditions) answered(origin string) {
 func mayBeOfCondition(status int) bool {
 	return status >= 500 && status <= 510 &&
 		status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
+}
+
+// confirms reports whether an answer is a 304 that confirms the stored body whose validators a request sent
+// (RFC 9111 §4.3.4). One of the two that is the same confirms it: servers that share a site give the same
+// date with entity tags of their own. Without validators in the answer its status is believed.
+func confirms(req *Request, h *Head) bool {
+	if h.Status != http.StatusNotModified {
+		return false
+	}
+	tags := req.ETag != "" && h.ETag != ""
+	if tags && sameTag(req.ETag, h.ETag) {
+		return true
+	}
+	was, err := http.ParseTime(req.LastModified)
+	now, errNow := http.ParseTime(h.LastModified)
+	if err == nil && errNow == nil {
+		return was.Equal(now)
+	}
+	return !tags
+}
+
+// sameTag compares entity tags weakly (RFC 9110 §8.8.3.2) and without what servers append to that of a body
+// which they send with a content coding.
+func sameTag(a, b string) bool { return opaqueTag(a) == opaqueTag(b) }
+
+func opaqueTag(tag string) string {
+	tag = strings.Trim(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), `"`)
+	i := strings.LastIndexAny(tag, "-;:.")
+	if i >= 0 && slices.Contains([]string{"gzip", "gz", "br", "zstd", "deflate", "df"}, tag[i+1:]) {
+		tag = strings.TrimRight(tag[:i], "-;:.")
+	}
+	return tag
 }

@@ -46,13 +46,16 @@ func (t *transfer) conditional() bool {
 	return !t.plain && (t.req.ETag != "" || t.req.LastModified != "")
 }
 
+// continues reports whether a request is for the rest of a body.
+func (t *transfer) continues() bool { return t.at > 0 && t.validator != "" }
+
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res := &Result{Head: Head{Length: -1}}
 	w := c.newWatch(ctx)
 	defer w.stop()
 	u := t.req.URL
-	ranged := t.at > 0 && t.validator != ""
+	ranged := t.continues()
 	resp, err := c.roundTrip(w, t, ranged)
 	res.Sent = w.sent
 	res.ToHeader = time.Since(w.start)
@@ -196,7 +199,6 @@ func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	if n := fields(h); n > c.o.MaxHeaderFields {
 		return &Error{URL: u, Class: ErrHeaderFlood, Err: fmt.Errorf("%d fields", n)}
 	}
-	res.NotModified = res.Status == http.StatusNotModified
 	if ra := first(h, "Retry-After"); ra != "" {
 		res.RetryAfter, res.HasRetryAfter = parseRetryAfter(ra, first(h, "Date"), c.o.Now())
 	}

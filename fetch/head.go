@@ -66,7 +66,7 @@ func (h *Head) ModifiedAt(now time.Time) int64 {
 // Result is what became of a request that got an answer.
 type Result struct {
 	Head
-	NotModified bool // 304 to a conditional request
+	NotModified bool // 304 to a conditional request, whose validators it does not contradict
 	SetsCookie  bool // it set a cookie that the Client keeps
 	// Unconditional says that the server answered 412 to a condition, and that it was requested without.
 	Unconditional bool

@@ -61,7 +61,7 @@ func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink 
 		Body:             io.NopCloser(body),
 	}
 	err := c.readHead(res, resp, req.URL)
-	res.NotModified, res.RetryAfter, res.HasRetryAfter = false, 0, false
+	res.RetryAfter, res.HasRetryAfter = 0, false
 	if res.Whole, res.At, res.Seen = rec.Head, rec.At, rec.Seen; rec.Made {
 		res.Whole = nil
 	}

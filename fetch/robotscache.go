@@ -319,7 +319,7 @@ func (r *RobotsCache) ask(
 		}
 		rec.Status, rec.Fetched, rec.ETag, rec.took = res.Status, r.c.o.Now(), res.ETag, res.ToHeader
 		switch {
-		case res.NotModified && req.ETag != "":
+		case res.Status == http.StatusNotModified && known.Status == http.StatusOK:
 			rec.Status, rec.ETag = known.Status, known.ETag
 			rec.Body, err = plainRobots(known.Body)
 			return rec, 0, err

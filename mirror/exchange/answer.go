@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -56,6 +57,9 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		rec.Volatile = rec.Volatile.Still()
 		rec.Expires = spare.Expires(x.job.Evidence, res.Header, x.now())
 		return outcome(x.read.unchanged(rec, ledger.Account{}))
+	case s == http.StatusNotModified:
+		const reason = "status 304, which confirms nothing: no condition was sent"
+		return x.givenUp(ctx, rec, failure{reason: reason, fallback: true})
 	case a.Refused != "":
 		return outcome(x.read.outOfScope(rec, res.MIME, a.Refused, ledger.Account{}), nil)
 	case a.Content != nil:
