@@ -60,9 +60,6 @@ func (c *Client) drain(in *wire, declared int64) {
 func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) error {
 	t.restart()
 	list, err := codings(res.Header["Content-Encoding"])
-	if err != nil {
-		return err
-	}
 	var src io.Reader = in
 	var frees []func()
 	defer func() {
@@ -70,15 +67,18 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 			frees[i]()
 		}
 	}()
-	if n := len(list); n > 0 && list[n-1] == "gzip" && isGzipFile(res.MIME, t.req.URL.Path()) {
+	if p := packingOf(res.MIME, t.req.URL.Path()); p != nil && len(list) > 0 {
 		b := c.dec.buffered(in)
 		frees = append(frees, func() { b.Reset(noReader{}); c.dec.bufs.Put(b) })
 		src = b
-		if head, _ := b.Peek(4 << 10); !gzipTwice(head) {
-			list = list[:n-1]
-			res.MIME = gzipMIME
-			t.gzipFile = true
+		if head, _ := b.Peek(packHead); c.dec.staysPacked(p, list[len(list)-1], head) {
+			list, err = codings(list[:len(list)-1])
+			res.MIME, res.Charset = p.mime, ""
+			t.packed = true
 		}
+	}
+	if err != nil {
+		return err
 	}
 	res.Coding = strings.Join(list, ", ")
 	for i := len(list) - 1; i >= 0; i-- {
@@ -111,8 +111,7 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,
 			first(res.Header, "Content-Range"), t.at)
 	}
-	if list, err := codings(res.Header["Content-Encoding"]); err != nil ||
-		(len(list) > 0 && !(t.gzipFile && len(list) == 1)) {
+	if list, _ := codings(res.Header["Content-Encoding"]); len(list) > 0 && !(t.packed && len(list) == 1) {
 		return fmt.Errorf("%w: coded", errRestart)
 	}
 	// If-Range with a validator that differs would have been answered with 200, unless the server ignores it.
@@ -131,7 +130,7 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	t.resumed++
 	res.Resumed = t.resumed
 	if t.w == nil { // continues an earlier exchange
-		res.Head = t.req.Part.head(&res.Head, t.gzipFile)
+		res.Head = t.req.Part.head(&res.Head, t.req.URL.Path())
 		res.Length, res.Offset = t.total, t.at
 		return c.begin(t, res, in, in, limit, false)
 	}

@@ -275,8 +275,8 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {
-		t.at, t.validator, t.total, t.gzipFile = req.Offset, req.Part.Validator, req.Part.Length,
-			req.Part.isGzipFile()
+		t.at, t.validator, t.total, t.packed = req.Offset, req.Part.Validator, req.Part.Length,
+			req.Part.isPacked()
 	}
 	if req.URL.IsZero() {
 		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}

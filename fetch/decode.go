@@ -4,11 +4,10 @@ package fetch
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 	"sync"
 
@@ -58,9 +57,8 @@ type noReader struct{}
 func (noReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // codings splits a Content-Encoding into the codings in the order in which they were applied; identity is
-// left out.
-func codings(values []string) ([]string, error) {
-	var list []string
+// left out. With an error the list has also those that are not known.
+func codings(values []string) (list []string, err error) {
 	for _, v := range values {
 		for c := range strings.SplitSeq(v, ",") {
 			c = strings.ToLower(strings.TrimSpace(c))
@@ -75,14 +73,14 @@ func codings(values []string) ([]string, error) {
 				if _, ok := charset.Lookup([]byte(c)); ok { // so are the names of encodings
 					continue
 				}
-				return nil, fmt.Errorf("%w: %.40q", ErrCoding, c)
+				list, err = append(list, strings.TrimPrefix(c, "x-")), cmp.Or(err, fmt.Errorf("%w: %.40q", ErrCoding, c))
 			}
 		}
 	}
 	if len(list) > maxCodings {
-		return nil, fmt.Errorf("%w: %d codings one over the other", ErrCoding, len(list))
+		err = fmt.Errorf("%w: %d codings one over the other", ErrCoding, len(list))
 	}
-	return list, nil
+	return list, err
 }
 
 // open returns a reader of r without the coding, and a function that gives the decoder back. An empty body is
@@ -203,47 +201,6 @@ func (m *members) Read(p []byte) (int, error) {
 		}
 		m.z.Multistream(false)
 	}
-}
-
-// gzipMagic begins every gzip body (RFC 1952 §2.3.1).
-var gzipMagic = []byte{0x1f, 0x8b}
-
-// gzipMIME is the type of a body whose label Content-Encoding: gzip is not believed.
-const gzipMIME = "application/gzip"
-
-// isGzipFile reports whether a body labelled Content-Encoding: gzip is a gzip file by its own right, by type
-// or by name: servers that map ".gz" to a coding label every download so, and a mirror that removed it would
-// publish a .tar.gz that is a .tar.
-func isGzipFile(mime, urlPath string) bool {
-	switch mime {
-	case "application/gzip", "application/x-gzip", "application/x-tgz", "application/x-gunzip",
-		"application/gzipped":
-		return true
-	case "", "application/octet-stream", "application/x-tar", "application/x-gtar", "application/tar",
-		"application/x-compressed",
-		"application/x-compressed-tar", "application/x-compress", "binary/octet-stream", "application/x-binary",
-		"application/download",
-		"application/force-download", "application/x-download":
-		switch strings.ToLower(path.Ext(urlPath)) {
-		case ".gz", ".tgz", ".taz", ".gzip", ".crate", ".apk":
-			return true
-		}
-	}
-	return false
-}
-
-// gzipTwice reports whether the beginning of a gzip body decodes to the beginning of another: then the label
-// was honest and one layer is to go even from a gzip file.
-func gzipTwice(head []byte) bool {
-	z, err := gzip.NewReader(bytes.NewReader(head))
-	if err != nil {
-		return false
-	}
-	var two [2]byte
-	if _, err := io.ReadFull(z, two[:]); err != nil {
-		return false
-	}
-	return two == [2]byte{0x1f, 0x8b}
 }
 
 // codingError gives what a decoder said a class: an early end is a truncation, all else bad data. Errors of

@@ -28,7 +28,7 @@ type transfer struct {
 	identity bool      // ask for no content coding
 	plain    bool      // ask without conditions
 	refused  bool      // because the server refused one
-	gzipFile bool      // the body is a gzip file that is labelled as coded, see isGzipFile
+	packed   bool      // the body is a packed file that is labelled as coded, see packingOf
 	// the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	validator string
 	total     int64 // length of the whole body, -1 unknown
@@ -39,7 +39,7 @@ type transfer struct {
 }
 
 // restart forgets what the sink has got.
-func (t *transfer) restart() { t.w, t.at, t.validator, t.total, t.gzipFile = nil, 0, "", -1, false }
+func (t *transfer) restart() { t.w, t.at, t.validator, t.total, t.packed = nil, 0, "", -1, false }
 
 // conditional reports whether a request for the whole body is conditional.
 func (t *transfer) conditional() bool {

@@ -74,15 +74,15 @@ func (p *Part) usable() bool {
 		(p.Status == http.StatusOK || p.Status == http.StatusNonAuthoritativeInfo)
 }
 
-// isGzipFile reports whether the body is one of those whose label was not believed, see keep.
-func (p *Part) isGzipFile() bool {
-	list, err := codings(p.Header["Content-Encoding"])
-	return err == nil && len(list) == 1 && list[0] == "gzip"
+// isPacked reports whether the body is one of those whose label was not believed, see keep.
+func (p *Part) isPacked() bool {
+	list, _ := codings(p.Header["Content-Encoding"])
+	return len(list) == 1
 }
 
 // head is the head of the whole body: that of the answer that began it, with what the one that continues it
 // says again.
-func (p *Part) head(now *Head, gzipFile bool) Head {
+func (p *Part) head(now *Head, urlPath string) Head {
 	fields := make(http.Header, len(p.Header)+len(now.Header))
 	maps.Copy(fields, p.Header)
 	for k, v := range now.Header {
@@ -94,8 +94,8 @@ func (p *Part) head(now *Head, gzipFile bool) Head {
 	if h.Whole = p.Whole; h.Whole == nil {
 		h.Whole = heads.Normalised(fmt.Sprintf("HTTP/1.1 %d %s", p.Status, http.StatusText(p.Status)), fields)
 	}
-	if gzipFile {
-		h.MIME = gzipMIME
+	if pk := packingOf(h.MIME, urlPath); pk != nil && p.isPacked() {
+		h.MIME, h.Charset = pk.mime, ""
 	}
 	return h
 }

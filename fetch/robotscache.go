@@ -401,7 +401,7 @@ func (w robotsWriter) Write(p []byte) (int, error) {
 // ends early, what comes before counts; one of which nothing can be read is no answer.
 func plainRobots(body []byte) ([]byte, error) {
 	for range maxCodings {
-		if !bytes.HasPrefix(body, gzipMagic) {
+		if !bytes.HasPrefix(body, []byte(gzipMagic)) {
 			break
 		}
 		z, err := gzip.NewReader(bytes.NewReader(body))

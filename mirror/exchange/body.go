@@ -5,6 +5,7 @@ package exchange
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 		r.sameBody(rec, now)
 		return r.unchanged(rec, as)
 	}
-	observe(now, rec, only, &as)
+	observe(now, rec, only || r.isUnpacked(rec), &as)
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
@@ -158,6 +159,25 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	return only, kept
 }
 
+// isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
+// its URL names a packed file.
+func (r *reading) isUnpacked(rec *store.Resource) bool {
+	if rec.Body != store.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
+		return false
+	}
+	h, err := r.records.ReadHead(rec.URL, rec.Head)
+	if err != nil {
+		return false
+	}
+	f, err := r.bodies.Open(rec.Digest, 0, 8)
+	if err != nil {
+		return false // verify reports it
+	}
+	defer f.Close()
+	first, err := io.ReadAll(f)
+	return err == nil && fetch.IsUnpacked(rec.MIME, rec.URL.Path(), h.Values("Content-Encoding"), first)
+}
+
 // emptied reports whether a page of the mirror came without a byte: so do programs fail that hide their
 // errors. It is believed when it stays.
 func emptied(rec *store.Resource, came *source.Received) bool {
@@ -223,7 +243,7 @@ func (r *reading) blobBody(
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}
-	observe(now, old, false, &as)
+	observe(now, old, r.isUnpacked(old), &as)
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
