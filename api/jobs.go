@@ -22,8 +22,9 @@ type newJob struct {
 // savedJob is a job file that was written.
 type savedJob struct {
 	Job      string   `json:"job"`
-	ETag     string   `json:"etag"`               // for the next change
-	Warnings []string `json:"warnings,omitempty"` // of what will go wrong although the file is accepted
+	ETag     string   `json:"etag"`                // for the next change
+	Warnings []string `json:"warnings,omitempty"`  // of what will go wrong although the file is accepted
+	First    string   `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
 }
 
 // problemsError says what is wrong with a job file.
@@ -60,7 +61,7 @@ func createJob(c *call) error {
 	c.job = made.Job
 	c.reload()
 	c.w.Header().Set("Location", "/v1/jobs/"+made.Job)
-	return c.saved(http.StatusCreated, nil)
+	return c.saved(http.StatusCreated, made.First, nil)
 }
 
 // reload puts job files in force. When that fails they are in force a little later.
@@ -71,13 +72,18 @@ func (c *call) reload() {
 }
 
 // saved answers with what is in the job file now.
-func (c *call) saved(code int, warnings []string) error {
+func (c *call) saved(code int, first string, warnings []string) error {
 	t, err := app.ReadJobText(c.o.App, c.job)
 	if err != nil {
 		return err
 	}
 	c.w.Header().Set("ETag", etag(t))
-	c.send(code, savedJob{Job: c.job, ETag: etag(t), Warnings: warnings})
+	c.send(code, savedJob{
+		Job:      c.job,
+		ETag:     etag(t),
+		Warnings: warnings,
+		First:    first,
+	})
 	return nil
 }
 
@@ -139,7 +145,7 @@ func changeFile(c *call) error {
 		return err
 	}
 	c.reload()
-	return c.saved(http.StatusOK, checked.Warnings)
+	return c.saved(http.StatusOK, checked.First, checked.Warnings)
 }
 
 // removeJob removes a job, its mirror and all versions, or says what that would take.

@@ -25,6 +25,8 @@ type CheckedFile struct {
 
 	Warnings []string `json:"warnings,omitempty"` // what will go wrong although the file is valid
 	NotRead  bool     `json:"not_read,omitempty"` // the name is not that of a job file; Warnings says so
+	// of a file of the jobs directory: when the first run of its job comes, such as "runs now"
+	First string `json:"first_run,omitempty"`
 
 	Parsed *job.Job `json:"-"` // nil unless OK
 	Err    error    `json:"-"` // nil if OK; all of Errors in one
@@ -71,6 +73,7 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 	leaving := checkLeaving(a, files)
 	out := &Checked{Files: make([]CheckedFile, 0, len(files)), Unresolved: unknown}
 	daemon, looked := a.eyes(), false
+	first := newFirstRuns(a)
 	for _, f := range files {
 		r := CheckedFile{
 			File:   f.Path,
@@ -92,6 +95,8 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 			r.Warnings, looked = append(r.Warnings, access...), looked || len(access) > 0
 			if why := beside[f.Path]; why != "" {
 				r.Warnings = append(r.Warnings, why)
+			} else if inDir(a.Jobs, f.Path) {
+				r.First = first.of(r.Job, f.Job)
 			}
 		}
 		out.Files = append(out.Files, r)
@@ -103,6 +108,13 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 		out.NotAs = daemon.user.String()
 	}
 	return out, nil
+}
+
+// inDir reports whether a file lies in a directory.
+func inDir(dir, file string) bool {
+	in, err := filepath.Abs(filepath.Dir(file))
+	abs, derr := filepath.Abs(dir)
+	return err == nil && derr == nil && in == abs
 }
 
 // checkedDirs are the directories that are checked as a whole.

@@ -28,6 +28,7 @@ type NewJobFile struct {
 	Job      string `json:"job"`
 	File     string `json:"file"`
 	Schedule string `json:"schedule,omitempty"`
+	First    string `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
 }
 
 // Init writes a commented job file into the jobs directory, which it makes when it is missing. The file is
@@ -55,7 +56,11 @@ func newJobText(a *App, r InitRequest) (*NewJobFile, []byte, error) {
 		r.Job = job.NameFor(u)
 	}
 	out, err := jobFileFor(a, r)
-	return out, job.Template(u.String(), r.Schedule), err
+	if err != nil {
+		return nil, nil, err
+	}
+	out.First = newFirstRuns(a).of(out.Job, j)
+	return out, job.Template(u.String(), r.Schedule), nil
 }
 
 // jobFileFor is where the file of a new job lies.

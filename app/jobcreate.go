@@ -27,6 +27,7 @@ func CreateJob(a *App, r InitRequest, text []byte) (*NewJobFile, []JobFileError,
 	if bad := machineErrors(job.Default(), j, out.File); len(bad) > 0 {
 		return nil, bad, nil
 	}
+	out.First = newFirstRuns(a).of(out.Job, j)
 	err = mayWriteJob(a, out, made)
 	if e, ok := errors.AsType[*Error](err); ok && e.Field == "" { // refused beside the other jobs
 		return nil, checkErrors(errors.New(strings.TrimPrefix(e.Error(), out.File+": "))), nil

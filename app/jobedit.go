@@ -39,6 +39,7 @@ type EditedJob struct {
 	Moved    bool           // that is not what the new text was made from
 	Errors   []JobFileError // why it is refused
 	Warnings []string       // what will go wrong although it is not
+	First    string         // when the first run of its job comes, such as "runs now"; "" when it has had one
 	Diff     *diff.Page     // from what is on the disk to the new text
 
 	text []byte // the new one as it is written
@@ -101,6 +102,7 @@ func CheckEdit(a *App, e JobEdit) (*EditedJob, error) {
 	if w := checkLeaving(a, []scheduler.File{f})[f.Job]; w != "" {
 		out.Warnings = append(out.Warnings, w)
 	}
+	out.First = newFirstRuns(a).of(e.Job, f.Job)
 	return out, nil
 }
 

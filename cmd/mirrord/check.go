@@ -51,13 +51,17 @@ func check(ctx context.Context, a *cli, args []string, effective, resolve bool) 
 		if a.json {
 			continue
 		}
+		runs := ""
+		if r.First != "" {
+			runs = ", " + r.First
+		}
 		switch {
 		case r.Err != nil:
 			a.printf("%s\n", r.Text())
 		case effective && !r.NotRead:
 			a.printf("# %s\n%s\n", r.File, r.Parsed.Effective())
 		case !r.NotRead:
-			a.printf("%s: ok\n", r.File)
+			a.printf("%s: ok%s\n", r.File, runs)
 		}
 		for _, w := range r.Warnings {
 			if !effective {

@@ -17,7 +17,7 @@ func initCommand(a *cli) *cobra.Command {
 below the directory of the URL. The file is checked beside the other jobs before it is written. No file is overwritten, and no request
 is made.
 
-The daemon runs the job at its schedule, daily unless --schedule says otherwise.`,
+The daemon runs the job at once, and then at its schedule, daily unless --schedule says otherwise.`,
 		Example: `  mirrord init https://www.samba.org/samba/docs/
   mirrord init https://www.samba.org/ --as samba --schedule "30 3 * * *"
   mirrord init https://www.samba.org/ --schedule ""      # only by mirrord run-now`,
@@ -37,7 +37,10 @@ The daemon runs the job at its schedule, daily unless --schedule says otherwise.
 			a.printf("  see what it takes in, by a few requests: mirrord plan %s\n", made.Job)
 			a.printf("  mirror it now: mirrord run-now %s\n", made.Job)
 			a.printf("  look at it: mirrord serve %s\n", made.Job)
-			if made.Schedule != "" {
+			switch {
+			case made.First != "":
+				a.printf("  the job %s, and then by the schedule %s%s\n", made.First, made.Schedule, a.startHint())
+			case made.Schedule != "":
 				a.printf("  the daemon mirrors it by the schedule %s%s\n", made.Schedule, a.startHint())
 			}
 			return nil
