@@ -17,10 +17,10 @@ func replicaKeys() []Key {
 			Example: `["https://mirror.example.net/docs/"]`,
 			Doc: "Replicas of the directory of the first url, each named by the URL that stands for " +
 				"that directory. When the origin is down, or answers 500 or more after all attempts, " +
-				"a replica that was found to hold the same is used. Files keep their addresses; " +
-				"explain and the summary say where the bytes came from. A page never counts as gone " +
-				"because a replica lacks it.",
-			Risk: "A replica may be behind the origin, and its owner can change what you mirror. An IP " +
+				"a replica that was found to hold the same gives what the mirror lacks, and confirms what " +
+				"it has. Files keep their addresses; explain and the summary say where the bytes came " +
+				"from. A page never counts as gone because a replica lacks it.",
+			Risk: "A replica may be behind the origin, and its owner decides on what the mirror lacks. An IP " +
 				"address, localhost or a name of one label is reached at its port even if it is " +
 				"private.",
 			field: func(j *Job) any { return &j.Alternates },
@@ -38,6 +38,18 @@ func replicaKeys() []Key {
 			Risk: "Between two comparisons an alternate that turns bad can give new pages; explain says which " +
 				"came from where.",
 			field: func(j *Job) any { return (*string)(&j.AlternatesUse) },
+		},
+		{
+			Name:    "alternates_replace",
+			Type:    "true or false",
+			Example: "true",
+			Doc: "Let a page of an alternate take the place of the one that the mirror has, when the origin " +
+				"fails: a text that was compared with it, lacks nothing of it, and has a later Last-Modified " +
+				"(than the last look at the origin, if the mirror's page has none). Without it what the " +
+				"mirror has stays.",
+			Risk: "Advertisements and other words that the alternate adds come along, until the origin " +
+				"answers again.",
+			field: func(j *Job) any { return &j.AlternatesReplace },
 		},
 		{
 			Name:    "repair",

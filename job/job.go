@@ -50,8 +50,11 @@ type Job struct {
 	Proxy         string
 	Alternates    []string // base URLs of replicas of the first url's directory; see Base
 	AlternatesUse AlternatesUse
-	Repair        bool // what is gone but still linked is taken from an alternate
-	Priority      []PriorityRule
+
+	AlternatesReplace bool // a newer page of a replica takes the place of the mirror's
+
+	Repair   bool // what is gone but still linked is taken from an alternate
+	Priority []PriorityRule
 
 	Programs Programs
 	Limits   Limits

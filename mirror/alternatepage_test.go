@@ -36,15 +36,15 @@ func product(frame, own string) mirrortest.Page {
 // holds. An edition of the same product is.
 func TestAlternateHasAnotherProduct(t *testing.T) {
 	pages := shop(24, 0)
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	frame := mirrortest.Words(7, 400)
 	there["/product05.html"] = product(frame, mirrortest.Words(424242, 60))
 	words := strings.Fields(mirrortest.Words(9*7919, 60)) // of product08
 	words[20] = "cheaper"
-	there["/product08.html"] = product(frame,
-		strings.Join(words, " ")+" now with a longer warranty of five years")
+	there["/product08.html"] = newer(product(frame,
+		strings.Join(words, " ")+" now with a longer warranty of five years"))
 	replicate(w, there)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -85,11 +85,11 @@ func TestAlternateIsAnotherShop(t *testing.T) {
 // A page of another kind, an image that is a page: the types differ.
 func TestAlternateHasAPageForAnImage(t *testing.T) {
 	pages := handbook(24)
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	takeDown(w, pages)
 	there := maps.Clone(pages)
-	there["/logo.png"] = mirrortest.HTML("Logo", prose(3, 3))
-	there["/p00.html"] = mirrortest.HTML("Page 0", `<img src="logo.png"><p>`+edited(0))
+	there["/logo.png"] = newer(mirrortest.HTML("Logo", prose(3, 3)))
+	there["/p00.html"] = newer(mirrortest.HTML("Page 0", `<img src="logo.png"><p>`+edited(0)))
 	replicate(w, there)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)

@@ -60,6 +60,17 @@ func takeDown(w *mirrortest.Web, pages map[string]mirrortest.Page) {
 	w.Remove(home + "/robots.txt")
 }
 
+// replacing lets newer pages of the replica take the place of the mirror's.
+const replacing = "alternates_replace = true\n"
+
+// newer dates a page of the replica later than any run.
+func newer(p mirrortest.Page) mirrortest.Page {
+	h := map[string]string{"Last-Modified": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}
+	maps.Copy(h, p.Header)
+	p.Header = h
+	return p
+}
+
 func withAlternates() string { return job(fmt.Sprintf("alternates = [%q]", copyBase)) }
 
 // replicated starts an origin and a replica with the same pages, and mirrors the origin once. toml stands
@@ -95,7 +106,7 @@ func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resourc
 
 func TestAlternatesWhenHostIsDown(t *testing.T) {
 	pages := handbook(24)
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	before := m.Tree()
 	if w.Asked(); resource(t, m, home+"/p03.html").Source != "" {
 		t.Fatal("a page of the origin has a source")
@@ -104,8 +115,8 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	// The replica has a page that changed, one more than the origin had, and lacks one.
 	takeDown(w, pages)
 	there := maps.Clone(pages)
-	there["/p03.html"] = mirrortest.HTML("Page 3",
-		"<p>news "+edited(3)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
+	there["/p03.html"] = newer(mirrortest.HTML("Page 3",
+		"<p>news "+edited(3)+`<a href="./">home</a><a href="extra.html">x</a><a href="/p04.html">4</a>`))
 	there["/extra.html"] = mirrortest.HTML("Extra", "<p>"+prose(99, 0))
 	delete(there, "/p05.html")
 	replicate(w, there)
@@ -196,7 +207,7 @@ func explanation(t *testing.T, m *mirrortest.Mirror, url string) *report.Explana
 // One page of the origin fails; the others do not.
 func TestAlternateForOnePage(t *testing.T) {
 	pages := handbook(12)
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	for _, c := range []struct {
 		status  int
 		foreign int
@@ -209,7 +220,7 @@ func TestAlternateForOnePage(t *testing.T) {
 			}
 			w.Set(home+"/p02.html", mirrortest.Status(c.status))
 			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, edited(2)))
-			w.Set(copyBase+"p02.html", changed)
+			w.Set(copyBase+"p02.html", newer(changed))
 			s := m.Run()
 			if s.Foreign != c.foreign || len(s.Alternates) != c.foreign {
 				t.Errorf("%d foreign, %v\n%s", s.Foreign, s.Alternates, mirrortest.Text(s))
@@ -305,12 +316,12 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 func TestAlternateIsAskedPolitely(t *testing.T) {
 	pages := handbook(24)
 	pages["/robots.txt"] = mirrortest.Page{Body: "User-agent: *\nDisallow: /private/\n"}
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	takeDown(w, pages)
 	delete(pages, "/robots.txt")
 	there := maps.Clone(pages)
-	there["/p01.html"] = mirrortest.HTML("Page 1",
-		`<p>news `+edited(1)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
+	there["/p01.html"] = newer(mirrortest.HTML("Page 1",
+		`<p>news `+edited(1)+`<a href="no.html">n</a> <a href="missing.html">m</a>`))
 	there["/no.html"] = mirrortest.HTML("No", "<p>"+prose(1, 8))
 	replicate(w, there)
 	w.Set(copyHost+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /pub/no.html\n"})
@@ -367,13 +378,13 @@ func TestAlternatesOfAResumedRun(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		t.Run(policy, func(t *testing.T) {
 			pages := handbook(40)
-			w, m := replicated(t, pages, "policy = \""+policy+"\"\n")
+			w, m := replicated(t, pages, replacing+"policy = \""+policy+"\"\n")
 			wantVerdict(t, m.Run(), mirror.Complete, false)
 			takeDown(w, pages)
 			there := maps.Clone(pages)
 			for i := range 20 { // more than a test would forgive; but the test was made before
 				p := fmt.Sprintf("/p%02d.html", 2*i)
-				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>news %d %s", i, edited(2*i)))
+				there[p] = newer(mirrortest.HTML("News", fmt.Sprintf("<p>news %d %s", i, edited(2*i))))
 			}
 			delete(there, "/logo.png")
 			w.Remove(copyBase + "logo.png")

@@ -26,7 +26,7 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	w.Set(short+"/", mirrortest.Redirect(www+"/"))
 	replicate(w, pages)
 	m := mirrortest.New(t, w,
-		fmt.Sprintf("url = %q\nscope = \"domain\"\nalternates = [%q]\n", short+"/", copyBase))
+		fmt.Sprintf("url = %q\nscope = \"domain\"\nalternates = [%q]\n", short+"/", copyBase)+replacing)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantText(t, s, copyBase+" was tested and is used when the origin fails (level 1 by 19 of 19 tests")
@@ -34,7 +34,7 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 		w.Remove(www + p)
 	}
 	there := maps.Clone(pages)
-	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+edited(3))
+	there["/p03.html"] = newer(mirrortest.HTML("Page 3", "<p>news "+edited(3)))
 	replicate(w, there)
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -87,7 +87,7 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 			pages[p] = dated(page, 10)
 		}
 	}
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	there["/p03.html"] = dated(mirrortest.HTML("Page 3", "<p>olds "+edited(3)), 9)
@@ -112,12 +112,13 @@ func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 	for _, often := range []int64{2, 3, 5} {
 		t.Run(fmt.Sprint(often), func(t *testing.T) {
 			pages := handbook(40)
-			w, m := replicated(t, pages, "")
+			w, m := replicated(t, pages, replacing)
 			before := m.Tree()
 			there := maps.Clone(pages)
 			for i := range 40 { // the replica is one edit ahead
 				p := fmt.Sprintf("/p%02d.html", i)
-				there[p] = mirrortest.HTML(fmt.Sprintf("News %d", i), fmt.Sprintf("<p>of the replica %s", prose(i, 0)))
+				news := fmt.Sprintf("<p>of the replica %s", prose(i, 0))
+				there[p] = newer(mirrortest.HTML(fmt.Sprintf("News %d", i), news))
 			}
 			delete(there, "/p07.html")
 			replicate(w, there)
@@ -169,12 +170,12 @@ func TestAlternatesOfStrangeAddresses(t *testing.T) {
 	there := maps.Clone(pages)
 	there["/dir"] = mirrortest.Redirect(copyBase + "dir/")
 	replicate(w, there)
-	m := mirrortest.New(t, w, withAlternates())
+	m := mirrortest.New(t, w, replacing+withAlternates())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	files := len(m.ByURL())
 	takeDown(w, pages)
 	for i, p := range strange {
-		there[p] = mirrortest.HTML(p, "<p>news "+prose(200+i, 0))
+		there[p] = newer(mirrortest.HTML(p, "<p>news "+prose(200+i, 0)))
 	}
 	replicate(w, there)
 	s := m.Run()
@@ -195,7 +196,7 @@ func TestAlternateWithOtherHeaders(t *testing.T) {
 	pages := handbook(24)
 	pages["/p02"] = mirrortest.HTML("Page", `<meta name="robots" content="nofollow"><p>`+prose(60, 0))
 	pages["/p03.html"] = mirrortest.HTML("Page 3", `<a href="p02">2</a><p>`+prose(3, 0))
-	w, m := replicated(t, pages, "")
+	w, m := replicated(t, pages, replacing)
 	before := m.Stamps()
 	takeDown(w, pages)
 	there := maps.Clone(pages)
@@ -223,7 +224,9 @@ func TestAlternateWithOtherHeaders(t *testing.T) {
 	takeDown(w, pages)
 	news := there["/p02"]
 	news.Body += "<p>news"
-	there["/p02"] = news
+	news.Header = maps.Clone(news.Header)
+	delete(news.Header, "Last-Modified")
+	there["/p02"] = newer(news)
 	replicate(w, there)
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -258,13 +261,13 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 	}
 	m := mirrortest.New(t, w,
 		job(fmt.Sprintf("alternates = [%q]\nauth.user = \"reader\"\nauth.password_file = %q\nauth.headers = { "+
-			"\"X-Token\" = { file = %q } }\nauth.cookies = true\nauth.cookies_file = %q",
+			"\"X-Token\" = { file = %q } }\nauth.cookies = true\nauth.cookies_file = %q\n"+replacing,
 			base, filepath.Join(dir, "password"), filepath.Join(dir, "password"), filepath.Join(dir, "cookies"))))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	takeDown(w, pages)
 	for p, page := range pages {
 		page.Body += "<!-- news -->"
-		w.Set(base+p[1:], page)
+		w.Set(base+p[1:], newer(page))
 	}
 	s := m.Run()
 	if wantVerdict(t, s, mirror.Complete, true); s.Foreign == 0 {
@@ -300,27 +303,28 @@ func TestAlternatesAfterRebuild(t *testing.T) {
 				http.TimeFormat)},
 		}
 	}
-	pages["/logo.png"] = dated("of the origin", 10)
-	w, m := replicated(t, pages, "")
+	pages["/notes.txt"] = dated(prose(60, 0), 10)
+	pages["/p02.html"] = mirrortest.HTML("Page 2", `<a href="notes.txt">notes</a><p>`+prose(2, 0))
+	w, m := replicated(t, pages, replacing)
 	takeDown(w, pages)
-	w.Set(copyBase+"logo.png", dated("of the replica", 20))
+	w.Set(copyBase+"notes.txt", dated(edited(60), 20))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	st := reopen(t, m.Dir)
 	if _, err := st.Rebuild("test"); err != nil {
 		t.Fatal(err)
 	}
-	if rec := resource(t, m, home+"/logo.png"); rec.Source != copyBase+"logo.png" {
+	if rec := resource(t, m, home+"/notes.txt"); rec.Source != copyBase+"notes.txt" {
 		t.Errorf("made again: of %q", rec.Source)
 	}
 	w.SetAll(home, pages)
 	w.Requests()
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	for _, r := range w.Requests() {
-		if r.URL == home+"/logo.png" && r.Conditional {
+		if r.URL == home+"/notes.txt" && r.Conditional {
 			t.Error("the origin was asked by a replica's date")
 		}
 	}
-	if got := m.Tree()["logo.png"]; got != "of the origin" {
+	if got := m.Tree()["notes.txt"]; got != prose(60, 0) {
 		t.Errorf("the mirror has the file %s", got)
 	}
 }

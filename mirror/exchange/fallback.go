@@ -99,7 +99,7 @@ func (x *Exchange) fallback(ctx context.Context, rec *store.Resource, why string
 	}
 	f, err := x.take(rec, &a)
 	if f != nil && a.To.IsZero() {
-		x.chain.Replicas.Took(&a, f.Outcome == site.Unchanged)
+		x.chain.Replicas.Took(&a)
 	}
 	return f, err
 }

@@ -264,9 +264,13 @@ func (e *explainer) alternates() error {
 	if err != nil || !ok {
 		return err
 	}
+	what := "and the mirror lacks it"
+	if e.v.Job.AlternatesReplace {
+		what = "and the mirror lacks it or has an older page"
+	}
 	for _, base := range bases {
-		e.say("alternates: when the origin does not give it, %s%s is used "+
-			"if that replica was found to hold the same", base, rest)
+		e.say("alternates: when the origin does not give it %s, %s%s is used "+
+			"if that replica was found to hold the same", what, base, rest)
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func (m sourcing) chain() source.Chain {
 	replicas := source.ReplicaSourceOptions{
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
+		Replace:    j.AlternatesReplace,
 		Product:    source.AskerOptionsOf(j).Product,
 		MaxBody:    int64(j.Limits.MaxBody),
 		NewAsker:   m.asker,

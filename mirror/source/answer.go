@@ -80,6 +80,7 @@ type Answer struct {
 
 	body    *BodySink
 	replica string // base of the replica
+	kept    bool   // with Same: the replica has another body, which is not taken
 }
 
 // Received is a body with what its source says of it.

@@ -55,7 +55,7 @@ type place struct {
 // newPlace returns the sources of a site with one replica, tested as equal says.
 func newPlace(t *testing.T, equal bool) *place {
 	t.Helper()
-	p := newUntested(t)
+	p := newUntested(t, false)
 	p.tested(t, equal)
 	return p
 }
@@ -76,8 +76,9 @@ func (p *place) tested(t *testing.T, equal bool) {
 	}
 }
 
-// newUntested returns the sources of a site with one replica that was not tested yet.
-func newUntested(t *testing.T) *place {
+// newUntested returns the sources of a site with one replica that was not tested yet; replace says that its
+// newer pages take the place of the mirror's.
+func newUntested(t *testing.T, replace bool) *place {
 	t.Helper()
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {
@@ -120,6 +121,7 @@ func newUntested(t *testing.T) *place {
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{
 			Base:       home,
 			Replicas:   []site.URL{site.Canonical(there)},
+			Replace:    replace,
 			NewAsker:   asker,
 			Bodies:     bodies,
 			Pairs:      st,
@@ -181,7 +183,7 @@ func TestReplicaAnswers(t *testing.T) {
 		{"a new page of one that is not trusted", false, "", mirrortest.HTML("P", one), 0, false, "", 0},
 		{"what the mirror holds", true, held.Body, held, source.FromReplica, true, "", 0},
 		{"what the mirror holds, not trusted", false, held.Body, held, source.FromReplica, true, "", 0},
-		{"another edition", true, held.Body, edition, source.FromReplica, false, "", 0},
+		{"another edition", true, held.Body, edition, source.FromReplica, true, "", 1},
 		{"another page", true, held.Body, mirrortest.HTML("P", other), 0, false, "", 1},
 		{"its error page", true, "", mirrortest.HTML("Oops", "nothing here"), 0, false, "", 0},
 		{"missing", true, "", mirrortest.Status(404), 0, false, "", 0},

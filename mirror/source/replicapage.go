@@ -77,35 +77,49 @@ func eachDir(dir, base string, f func(string) bool) {
 	}
 }
 
-// isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another
-// edition of it.
-func (x *ReplicaSource) isThatPage(rec *store.Resource, res *fetch.Result, sink *BodySink) bool {
+// likeness is what a body that a replica sent for a resource is to the one that the mirror holds.
+type likeness uint8
+
+const (
+	otherPage   likeness = iota // another page, a part of it, or unknown
+	notCompared                 // of the same type, which is no text
+	thatPage                    // the page, or another edition of it
+)
+
+// compare compares what a replica sent for a resource with what the mirror holds of it.
+func (x *ReplicaSource) compare(rec *store.Resource, res *fetch.Result, sink *BodySink) likeness {
 	body := sink.Bytes()
+	mime := res.MIME
+	if saysNoType(mime) {
+		mime = rec.MIME // the replica does not know
+	}
 	if f := sink.File(); f != nil {
 		if f.Size() > hosts.MaxCompared {
-			return false
+			return otherPage
 		}
 		data, free, err := f.Load()
 		if err != nil {
-			return false
+			return otherPage
 		}
 		defer free()
 		body = data
 	}
 	held, err := x.o.Body(rec)
 	if err != nil {
-		return false // verify reports it
-	}
-	mime := res.MIME
-	if saysNoType(mime) {
-		mime = rec.MIME // the replica does not know
+		return otherPage // verify reports it
 	}
 	is, was := pageOf(rec, mime, body), pageOf(rec, rec.MIME, held)
 	if !is.IsText() && !was.IsText() {
-		return mime == rec.MIME
+		if mime != rec.MIME {
+			return otherPage
+		}
+		return notCompared
 	}
 	kin := was.Kin(is, hosts.Template(x.around(rec, pageOf)), pageHigh)
-	return kin == hosts.Alike || kin == hosts.Grown
+	if kin == hosts.Alike || kin == hosts.Grown {
+		return thatPage
+	}
+	return otherPage
 }
 
 // prepared makes a body of a resource ready for a comparison.

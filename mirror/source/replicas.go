@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ import (
 // replica/hosts): by a test of what the mirror holds, which a complete run makes when there is none of late,
 // or the failing origin when it is needed; or by one of "replicas --verify". Of any other replica only a body
 // is taken that the mirror holds already.
+//
+// A replica fills what the mirror lacks. A copy that the mirror holds stays, whatever the replica sends. With
+// alternates_replace a text takes its place that was compared with it, says all that it says, and has a later
+// Last-Modified.
 //
 // The origin stays what the mirror is of. URLs, links and mirror paths are the origin's. A replica's
 // validators are never sent to the origin. No replica's 404, robots meta, listing or missing link takes
@@ -56,6 +61,7 @@ const (
 type ReplicaSourceOptions struct {
 	Base       string     // directory of the site, as the job names it, for which each replica stands
 	Replicas   []site.URL // directories
+	Replace    bool       // a newer page takes the place of what the mirror holds
 	Product    string     // our name in robots.txt; "": robots rules are not obeyed
 	MaxBody    int64      // bytes; 0 is no limit
 	NewAsker   func() *Asker
@@ -108,12 +114,12 @@ func (x *ReplicaSource) IsWell() bool {
 	})
 }
 
-// Took counts an answer of a replica that became an outcome; same says that the mirror stays as it is.
-func (x *ReplicaSource) Took(a *Answer, same bool) {
+// Took counts an answer of a replica that became an outcome.
+func (x *ReplicaSource) Took(a *Answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.given[a.replica]++
-	if same {
+	if a.Same && !a.kept {
 		x.same++
 	}
 }
@@ -248,19 +254,20 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 		Checked: rec.Checked,
 	}
 	held := rec.InSet && rec.Body != store.NoBody
-	older := res.ModifiedAt(x.o.Now())
 	switch {
 	case held && body.Digest() == rec.Digest: // whatever type it says that this is
 		got.Same = true
 		return got
-	case held && older > 0 && older < rec.Modified:
-		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
-		got.Same = true
-		got.Notes = []string{fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)}
-		return got
-	case held && !x.isThatPage(rec, res, body):
-		note := fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base)
-		return Answer{Notes: []string{note}}
+	case held:
+		switch note, stays := x.keeps(a, rec, res, body); {
+		case stays: // the age of the mirror goes on growing
+			got.Same, got.kept, got.Notes = true, true, []string{note}
+			return got
+		case note != "":
+			return Answer{Notes: []string{note}}
+		}
+	case rec.Target != 0: // the mirror knows where it leads
+		return Answer{}
 	}
 	if !ledger.IsGone(rec) {
 		got.Status = res.Status
@@ -271,6 +278,33 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 		got.Content.MIME = rec.MIME // the replica does not know; the file's name says the type
 	}
 	return got
+}
+
+// keeps says why what the mirror holds of a resource is not replaced by the other body that a replica sent, ""
+// when it is. stays says that the replica has that page all the same, in the form of another time or with
+// something of its own.
+func (x *ReplicaSource) keeps(
+	a *replica, rec *store.Resource, res *fetch.Result, body *BodySink,
+) (note string, stays bool) {
+	modified := res.ModifiedAt(x.o.Now())
+	if modified > 0 && modified < rec.Modified {
+		return fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), true
+	}
+	switch how := x.compare(rec, res, body); {
+	case how == otherPage:
+		const form = "pages of %s that say something else than the mirror's were not taken"
+		return fmt.Sprintf(form, a.base), false
+	case !x.o.Replace:
+		const form = "copies of %s that differ from the mirror's did not replace them (alternates_replace)"
+		return fmt.Sprintf(form, a.base), true
+	case how == notCompared:
+		const form = "files of %s that are no text and differ from the mirror's did not replace them"
+		return fmt.Sprintf(form, a.base), true
+	case modified <= cmp.Or(rec.Modified, rec.Checked):
+		const form = "pages of %s that differ from the mirror's without a later date did not replace them"
+		return fmt.Sprintf(form, a.base), true
+	}
+	return "", false
 }
 
 // saysNoType reports whether a media type is one that servers send of files that they do not know.
