@@ -154,6 +154,7 @@ func runOf(sum *mirror.Summary) status.Run {
 		Asked:     sum.Asked,
 		Known:     sum.Known,
 		Requests:  sum.Requests,
+		FirstGone: sum.FirstGone,
 		Received:  sum.Wire,
 		Spared:    sum.Spared,
 		Added:     sum.Added,

@@ -169,9 +169,13 @@ func TestNoteOfASecondLook(t *testing.T) {
 			if runs > 1 {
 				s := run()
 				wantText(t, s, stays+" (2, such as "+dead[0])
+				wantText(t, s, "; 2 URLs answer 404 or 410 for the first time (")
 				wantCounts(t, s, 0, 0)
+				wantSum(t, s, 2)
 			}
-			leaves(t, run(), 2)
+			s := run()
+			leaves(t, s, 2)
+			wantSum(t, s, 0)
 		})
 	}
 	inGone(t, "policy = \"full\"\npolite.delay = \"250ms\"", func(
@@ -182,6 +186,16 @@ func TestNoteOfASecondLook(t *testing.T) {
 		w.Remove(home + "/page58.html")
 		leaves(t, run(), 0)
 	})
+}
+
+// wantSum checks how many URLs are gone at first sight, and that each request of a run is in one count.
+func wantSum(t *testing.T, s *mirror.Summary, first int64) {
+	t.Helper()
+	sum := s.Fetched + s.Unchanged + s.Redirected + s.Gone + s.FirstGone + s.Failed + s.Refused + s.Other
+	if (s.FirstGone != first) || (sum != s.Requests) {
+		t.Errorf("%d gone at first sight, want %d; %d requests are in a count, of %d:\n%s", s.FirstGone, first,
+			sum, s.Requests, mirrortest.Text(s))
+	}
 }
 
 // wantCounts checks how many files left, and how many URLs are gone.

@@ -192,7 +192,7 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	}
 	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause",
 		string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "gaps", run.Gaps, "err", run.Error,
-		"requests", run.Requests, "received", run.Received, "published", run.Published, "took",
+		"requests", run.Requests, "first_gone", run.FirstGone, "received", run.Received, "published", run.Published, "took",
 		run.Ended.Sub(run.Started).Round(time.Millisecond))
 	s.consider(e, run.Ended)
 	for _, t := range r.tickets {

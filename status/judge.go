@@ -193,6 +193,9 @@ func (j *Job) Say() string {
 	if j.Health == OK && j.Last != nil && j.Last.RolledBackTo > 0 {
 		fmt.Fprintf(&b, ", rolled back to %d", j.Last.RolledBackTo)
 	}
+	if first := j.Last.FirstGoneText(); (first != "") && ((j.Health == OK) || (j.Health == Gaps)) {
+		b.WriteString(", " + first)
+	}
 	waits := j.Waits
 	switch j.Activity {
 	case Idle, "":

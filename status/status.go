@@ -103,14 +103,16 @@ type Run struct {
 	Files     int       `json:"files,omitempty"` // of the published version
 	Bytes     int64     `json:"bytes,omitempty"`
 
-	Asked    int64            `json:"asked"` // URLs, of those that the run knew
-	Known    int64            `json:"known"`
-	Requests int64            `json:"requests"`
-	Received int64            `json:"received"`         // bytes of bodies, as they came
-	Spared   map[string]int64 `json:"spared,omitempty"` // requests, by what spared them
-	Added    int              `json:"added,omitempty"`
-	Changed  int              `json:"changed,omitempty"`
-	Removed  int              `json:"removed,omitempty"`
+	Asked    int64 `json:"asked"` // URLs, of those that the run knew
+	Known    int64 `json:"known"`
+	Requests int64 `json:"requests"`
+	// URLs of the mirror that answered 404 or 410 for the first time: they stay until a second look
+	FirstGone int64            `json:"first_gone,omitempty"`
+	Received  int64            `json:"received"`         // bytes of bodies, as they came
+	Spared    map[string]int64 `json:"spared,omitempty"` // requests, by what spared them
+	Added     int              `json:"added,omitempty"`
+	Changed   int              `json:"changed,omitempty"`
+	Removed   int              `json:"removed,omitempty"`
 
 	Gaps      int        `json:"gaps,omitempty"`       // parts that the mirror should have and could not get
 	KnownGaps int        `json:"known_gaps,omitempty"` // of Gaps: written off, accepted or few
@@ -155,6 +157,22 @@ func (r *Run) GapsText() string {
 		text += " (since " + r.GapsSince.Format(time.DateOnly) + ")"
 	}
 	return text
+}
+
+// FirstGoneText says what answered 404 or 410 for the first time in a run; "" for none.
+func (r *Run) FirstGoneText() string {
+	if r == nil {
+		return ""
+	}
+	return FirstGoneText(r.FirstGone)
+}
+
+// FirstGoneText says how many URLs answered 404 or 410 for the first time; "" for none.
+func FirstGoneText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return count.Of(n, "URL answers", "URLs answer") + " 404 or 410 for the first time"
 }
 
 // Progress is where a run stands, as the engine reports it.

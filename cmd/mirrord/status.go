@@ -295,9 +295,17 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", timeText(&r.Started),
 			count.Span(r.Ended.Sub(r.Started)), r.Verdict, version, r.Requests, bytesText(r.Received),
-			strings.Join(r.Reasons, "; "))
+			strings.Join(whyOf(&r), "; "))
 	}
 	return w.Flush()
+}
+
+// whyOf is what the list of runs says of one beside its numbers.
+func whyOf(r *status.Run) []string {
+	if first := r.FirstGoneText(); first != "" {
+		return append([]string{first}, r.Reasons...)
+	}
+	return r.Reasons
 }
 
 // nextText is when a job runs next. A daemon of an older version gives no text for it.

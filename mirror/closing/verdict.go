@@ -290,6 +290,7 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 			firstGone := (rec.Gone == 1) && (rec.Run == c.Run.Number) && (rec.Outcome == site.Failed)
 			if firstGone { // it is not waited for
 				c.Notes.Withdraw(ledger.FirstGone, rec.URL)
+				c.Counts.ForgetFirstGone()
 			}
 			rec.Reason = why
 			t.Leave(rec.ID)

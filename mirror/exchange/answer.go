@@ -300,7 +300,7 @@ func (x *Exchange) firstGone(rec *store.Resource, as ledger.Account) (Found, err
 		return Found{Turn: turn}, nil
 	}
 	turn.At, turn.Optional = x.now().Add(x.least), true
-	as.Notes = append(as.Notes, ledger.FirstGone)
+	as.Notes, as.Tally = append(as.Notes, ledger.FirstGone), ledger.AsFirstGone
 	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
 	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
 	f := &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}

@@ -67,7 +67,8 @@ func (r *reading) keep(
 		now.Path, now.Moved = "", r.run.Version // its name must say the new type
 	}
 	now.ShapeNew = r.shapes.IsNew(now, old, r.run)
-	if stored := ledger.AsUnchanged | ledger.AsRefused | ledger.AsFailed; as.Tally&stored == 0 { // it came now
+	const stored = ledger.AsUnchanged | ledger.AsRefused | ledger.AsFailed | ledger.AsFirstGone
+	if as.Tally&stored == 0 { // it came now
 		as.Tally |= ledger.AsFetched
 	}
 	f.Targets, f.Linked, f.As = targets, true, as

@@ -109,7 +109,9 @@ func (x *Exchange) Look(
 		}
 		return f, true, nil
 	}
-	f, err = x.request(ctx, rec, release)
+	if f, err = x.request(ctx, rec, release); err == nil {
+		x.counts.CountOther(f.Finding)
+	}
 	return f, true, err
 }
 
@@ -225,7 +227,7 @@ func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool
 
 // askWitness requests a URL that is known to answer, to find out whether its origin is down.
 func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
-	x.counts.Requests.Add(1)
+	x.counts.CountAside()
 	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), x.motor.Patience())
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)

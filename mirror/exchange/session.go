@@ -45,7 +45,7 @@ func compareTwo(ctx context.Context, x *Exchange, q *spare.Twice, release func(f
 func again(
 	ctx context.Context, x *Exchange, u site.URL, most int64, release func(fetch.Observation),
 ) (*fetch.Result, []byte, error) {
-	x.counts.Requests.Add(1)
+	x.counts.CountAside()
 	res, body, err := x.chain.Origin.Again(ctx, u, x.motor.Gate.Gap(u.Hostname()), most)
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)

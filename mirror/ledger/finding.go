@@ -31,6 +31,8 @@ type Counts struct {
 
 	Requests, Fetched, Unchanged, Redirected, Gone, Failed atomic.Int64
 	Disallowed, Trapped, Refused                           atomic.Int64
+	FirstGone                                              atomic.Int64 // AsFirstGone
+	Other                                                  atomic.Int64 // requests that no count above has
 	Guesses, GuessGone, GuessFound                         atomic.Int64 // addresses in scripts
 	SameText, NearText                                     atomic.Int64 // pages that say what another page says
 	Bytes, Wire                                            atomic.Int64
@@ -44,7 +46,7 @@ type Counts struct {
 // Done is how many URLs were answered.
 func (s *Counts) Done() int64 {
 	return s.Fetched.Load() + s.Unchanged.Load() + s.Redirected.Load() + s.Gone.Load() + s.Failed.Load() +
-		s.Refused.Load()
+		s.Refused.Load() + s.FirstGone.Load()
 }
 
 // Phase is what a run is doing.
@@ -128,8 +130,32 @@ const (
 	AsNotRedirect // it came under AsRedirected earlier in this run, and does not any more
 	AsSameText    // a page with the words of another page
 	AsNearText    // a page with nearly the words of another page
+	AsFirstGone   // a first 404 or 410 of something that the mirror has
 	AsSpared      // by evidence: shifted by the kind, so it stays the last
 )
+
+// outcomes are the counts of which each request comes under one, unless it comes under Counts.Other.
+const outcomes = AsFetched | AsUnchanged | AsRedirected | AsGone | AsFailed | AsRefused | AsFirstGone
+
+// CountOther counts a request whose finding comes under none of the counts of outcomes. nil is none: the URL is
+// requested again.
+func (s *Counts) CountOther(f *Finding) {
+	if (f == nil) || (f.As.Tally&outcomes == 0) {
+		s.Other.Add(1)
+	}
+}
+
+// CountAside counts a request that is made beside those of the frontier.
+func (s *Counts) CountAside() {
+	s.Requests.Add(1)
+	s.Other.Add(1)
+}
+
+// ForgetFirstGone takes back that something answered 404 or 410 for the first time: the run found out more.
+func (s *Counts) ForgetFirstGone() {
+	s.TakeBack(AsFirstGone)
+	s.Other.Add(1)
+}
 
 // Account adds a finding to the counts.
 func (s *Counts) Account(a *Account) {
@@ -163,6 +189,7 @@ func (s *Counts) count(a Tally, n int64) {
 		{AsNotRedirect, &s.Redirected, -1},
 		{AsSameText, &s.SameText, 1},
 		{AsNearText, &s.NearText, 1},
+		{AsFirstGone, &s.FirstGone, 1},
 	} {
 		if a&c.as != 0 {
 			c.n.Add(n * c.by)

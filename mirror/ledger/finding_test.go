@@ -14,8 +14,8 @@ import (
 // Each kind of finding comes under one count of the summary; what comes under two is counted in both.
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
-		as                                                                                           Tally
-		fetched, unchanged, redirected, gone, disallowed, trapped, failed, refused, listings, expiry int64
+		as                                                                                                  Tally
+		fetched, unchanged, redirected, gone, disallowed, trapped, failed, refused, first, listings, expiry int64
 	}{
 		{as: 0},
 		{as: AsFetched, fetched: 1},
@@ -26,6 +26,7 @@ func TestCounts(t *testing.T) {
 		{as: AsDisallowed, disallowed: 1},
 		{as: AsTrapped, trapped: 1},
 		{as: AsRefused, refused: 1},
+		{as: AsFirstGone, first: 1},
 		{as: AsSpared << ByListing, listings: 1},
 		{as: AsSpared << ByExpiry, expiry: 1},
 	} {
@@ -40,6 +41,7 @@ func TestCounts(t *testing.T) {
 			"trapped":    {s.Trapped.Load(), c.trapped},
 			"failed":     {s.Failed.Load(), c.failed},
 			"refused":    {s.Refused.Load(), c.refused},
+			"first":      {s.FirstGone.Load(), c.first},
 			"listings":   {s.Spared[ByListing].Load(), c.listings},
 			"expiry":     {s.Spared[ByExpiry].Load(), c.expiry},
 		} {

@@ -52,13 +52,18 @@ type Summary struct {
 	LatestLook time.Time `json:"latest_look,omitzero"`
 	Redirected int64     `json:"redirected"`
 	Gone       int64     `json:"gone"`
-	Disallowed int64     `json:"disallowed"`
-	Trapped    int64     `json:"trapped"`
-	Failed     int64     `json:"failed"`  // not retrieved; another run may succeed
-	Refused    int64     `json:"refused"` // 401, 403 and the like, never part of the mirror
-	Left       int64     `json:"left"`    // for the next run
-	Bytes      int64     `json:"bytes"`   // of bodies, decoded
-	Wire       int64     `json:"wire"`    // of bodies, as they came
+	// FirstGone are those of the mirror that answered 404 or 410 for the first time: they stay until a second
+	// look. Other are requests that no count has: second attempts, questions to the site, answers that are not
+	// kept.
+	FirstGone  int64 `json:"first_gone,omitempty"`
+	Other      int64 `json:"other,omitempty"`
+	Disallowed int64 `json:"disallowed"`
+	Trapped    int64 `json:"trapped"`
+	Failed     int64 `json:"failed"`  // not retrieved; another run may succeed
+	Refused    int64 `json:"refused"` // 401, 403 and the like, never part of the mirror
+	Left       int64 `json:"left"`    // for the next run
+	Bytes      int64 `json:"bytes"`   // of bodies, decoded
+	Wire       int64 `json:"wire"`    // of bodies, as they came
 
 	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed
 	// when the first host of an entry point that asked for a long wait may be requested; zero for none

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/policy"
+	"mirrord/status"
 )
 
 // shownFailures is how many failures the text of a summary names.
@@ -88,6 +89,9 @@ func (t *text) head() {
 	default:
 		t.p("%s: %s, nothing published yet", s.Job, verdict)
 	}
+	if first := status.FirstGoneText(s.FirstGone); first != "" {
+		t.p("; %s", first)
+	}
 	t.p(" (%s)\n", count.Span(s.Ended.Sub(s.Started)))
 	if s.Closed {
 		t.p("  the run was too old to go on and was closed; the next one starts over\n")
@@ -152,11 +156,15 @@ func (t *text) requests() {
 	s := t.s
 	t.p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone",
 		s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
-	if s.Failed > 0 {
-		t.p(", %d failed", s.Failed)
-	}
-	if s.Refused > 0 {
-		t.p(", %d refused", s.Refused)
+	for _, x := range []part{
+		{s.FirstGone, ", %d gone at first sight"},
+		{s.Failed, ", %d failed"},
+		{s.Refused, ", %d refused"},
+		{s.Other, ", %d other"},
+	} {
+		if x.n > 0 {
+			t.p(x.format, x.n)
+		}
 	}
 	t.p("; %s received\n", Bytes(s.Wire))
 	if s.Published && s.Sparing() {

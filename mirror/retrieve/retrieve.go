@@ -289,6 +289,7 @@ func (r *Retrieval) betweenPhases() {
 func (r *Retrieval) conclude(id uint32, u site.URL, f exchange.Found) {
 	if (f.Finding != nil) && r.Traits.Spent(id, ledger.AfterGone) { // this was the second look
 		r.Notes.Withdraw(ledger.FirstGone, u)
+		r.Counts.ForgetFirstGone()
 	}
 	r.Traits.Spend(id, f.Spent|f.Turn.Why)
 	if f.Finding != nil {

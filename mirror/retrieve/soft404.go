@@ -54,7 +54,7 @@ func newAsker(r *Retrieval) *source.Asker {
 		Turns:   r.motor.Gate,
 		Now:     r.Now,
 		Count: func(wire int64) {
-			r.Counts.Requests.Add(1)
+			r.Counts.CountAside()
 			r.Counts.Wire.Add(wire)
 		},
 		Watch:   watch(r.motor.Tail),

@@ -151,7 +151,7 @@ func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKin
 func (m sourcing) asker() *source.Asker {
 	o := source.AskerOptionsOf(m.Job)
 	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
-	o.Count = func(wire int64) { m.Counts.Requests.Add(1); m.Counts.Wire.Add(wire) }
+	o.Count = func(wire int64) { m.Counts.CountAside(); m.Counts.Wire.Add(wire) }
 	o.Watch, o.GivenUp = watch(m.tail), crawl.GivenUp
 	return source.NewAsker(o)
 }
