@@ -44,6 +44,7 @@ func RunSite(
 		return nil, fmt.Errorf("job %s: %w", j.Name, setupError{err})
 	}
 	defer client.Close()
+	defer o.Hosts.Leave(j.Name)
 	return mirror.Run(ctx, mirror.Options{
 		Job:      j,
 		State:    st,

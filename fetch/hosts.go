@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -98,8 +99,9 @@ type Others interface {
 // It is safe for concurrent use, starts no goroutine and reads no clock: time is passed in and must not go
 // backward by much.
 //
-// A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports
-// one host, is the strict choice.
+// The names that callers pass are those of origins, scheme://host:port. All origins of a host share its turns,
+// and each has the gap that its own failures ask for beside: a port at which nobody answers says nothing about
+// the others. A name without a scheme is that of a host.
 type Hosts struct {
 	// Beyond has a say in each turn, for hosts that other machines request too. nil: no other machine does. It
 	// is set before the first call.
@@ -112,20 +114,19 @@ type Hosts struct {
 type host struct {
 	rules    []rule // of the jobs with requests lately, mostly one
 	inFlight int
+	origins  map[string]*origin
 
-	crawlDelay    time.Duration
-	crawlSet      time.Time     // when it was said; zero until its first request
-	notBefore     time.Time     // from Retry-After
-	next          time.Time     // earliest next start by the gap
-	before, after time.Time     // next before and after the last turn was taken
-	last          time.Duration // last response time
-	fast, base    float64       // moving averages of the response time in ns: of now, and of what is usual
-	penalty       time.Duration
-	grown         time.Time // when the penalty last grew
-	seen          time.Time
-	requests      int64
-	failures      int64
-	bytes         int64
+	crawlDelay time.Duration
+	crawlSet   time.Time     // when it was said; zero until its first request
+	notBefore  time.Time     // from Retry-After
+	spacing                  // by the gap
+	last       time.Duration // last response time
+	fast, base float64       // moving averages of the response time in ns: of now, and of what is usual
+	penalty    penalty       // for answers 429
+	seen       time.Time
+	requests   int64
+	failures   int64
+	bytes      int64
 }
 
 type rule struct {
@@ -146,16 +147,21 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.host(name)
-	s.rest(now)
-	s.seen = now
+	o := s.origin(name)
+	s.rest(o, now)
+	s.seen, o.seen = now, now
 	if s.crawlSet.IsZero() {
 		s.crawlSet = now
 	}
 	eff, mine := s.admit(p, now)
 	r := &s.rules[mine]
-	again := s.busy(eff, r, now)
+	if now.Before(o.next) { // it does not wait for the host: others need not wait for it
+		r.awaited = time.Time{}
+		return false, later(o.next, s.notBefore)
+	}
+	again := s.busy(eff, r, o, now)
 	if again.IsZero() && h.Beyond != nil {
-		again = h.Beyond.Turn(name, p, now)
+		again = h.Beyond.Turn(HostOf(name), p, now)
 	}
 	if !again.IsZero() {
 		r.awaited = again
@@ -163,25 +169,23 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	}
 	r.before, r.served, r.awaited = r.served, now, time.Time{}
 	s.inFlight++
+	o.inFlight++
 	r.inFlight++
 	s.requests++
-	s.before = s.next
-	if g := s.gap(eff); g > 0 {
-		s.next = now.Add(g)
-	}
-	s.after = s.next
+	s.start(now, s.gap(eff))
+	o.start(now, o.gap(eff))
 	return true, time.Time{}
 }
 
 // busy returns when to ask again for a turn that cannot be had now; zero when it can.
-func (s *host) busy(eff Politeness, mine *rule, now time.Time) time.Time {
+func (s *host) busy(eff Politeness, mine *rule, o *origin, now time.Time) time.Time {
 	if now.Before(s.notBefore) {
 		return s.notBefore
 	}
 	if s.crawlDelay > 0 {
 		eff.Connections = 1
 	}
-	if s.inFlight >= eff.Connections {
+	if s.inFlight-s.mute(o) >= eff.Connections {
 		again := now.Add(min(max(poll, s.last/4), longestPoll))
 		if len(s.rules) > 1 { // others wait for whoever comes next
 			again = now.Add(poll)
@@ -217,27 +221,34 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.host(name)
+	at := s.origin(name)
 	eff, mine := s.admit(p, now)
-	s.seen = now
+	s.seen, at.seen = now, now
 	s.inFlight = max(s.inFlight-1, 0)
+	at.inFlight = max(at.inFlight-1, 0)
 	s.rules[mine].inFlight = max(s.rules[mine].inFlight-1, 0)
 	if h.Beyond != nil {
-		h.Beyond.Done(name, o)
+		h.Beyond.Done(HostOf(name), o)
 	}
 	if o.Unused {
 		s.requests--
 		s.rules[mine].served = s.rules[mine].before
-		if s.next.Equal(s.after) { // nobody has had a turn since
-			s.next, s.after = s.before, s.before
-		}
+		s.giveBack()
+		at.giveBack()
 		return
 	}
 	s.bytes += o.Bytes
-	s.learn(o, eff, now)
-	if g := s.gap(eff); g > 0 {
-		if t := now.Add(g); t.After(s.next) {
-			s.next = t
-		}
+	s.learn(at, o, eff, now)
+	s.end(now, s.gap(eff))
+	at.end(now, at.gap(eff))
+}
+
+// Leave ends the wishes of a job whose run has ended, for all hosts. The gap after its last request stays.
+func (h *Hosts) Leave(by string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.hosts {
+		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return r.given.By == by && r.inFlight == 0 })
 	}
 }
 
@@ -246,7 +257,7 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 func (h *Hosts) Gap(name string, p Politeness) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.hosts[name]
+	s := h.hosts[HostOf(name)]
 	if s == nil {
 		return p.Delay
 	}
@@ -254,10 +265,28 @@ func (h *Hosts) Gap(name string, p Politeness) time.Duration {
 	for i := range s.rules {
 		eff = strictest(eff, s.rules[i].p)
 	}
-	return s.gap(eff)
+	g := s.gap(eff)
+	if o := s.origins[name]; o != nil {
+		g = max(g, o.gap(eff))
+	}
+	return g
 }
 
-func (h *Hosts) host(name string) *host {
+// HostOf returns the host of an origin, without port: politeness counts by it.
+func HostOf(origin string) string {
+	_, host, ok := strings.Cut(origin, "://")
+	if !ok {
+		return origin
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		return host[:i]
+	}
+	return host
+}
+
+// host returns what is known of the host of an origin.
+func (h *Hosts) host(origin string) *host {
+	name := HostOf(origin)
 	s := h.hosts[name]
 	if s == nil {
 		if h.hosts == nil {
@@ -300,7 +329,7 @@ func (s *host) admit(p Politeness, now time.Time) (eff Politeness, mine int) {
 
 // gap is the least time to the next start.
 func (s *host) gap(p Politeness) time.Duration {
-	g := s.penalty
+	g := s.penalty.gap
 	if p.Factor > 0 && s.last > 0 {
 		f := p.Factor
 		if s.base > 0 {
@@ -311,29 +340,30 @@ func (s *host) gap(p Politeness) time.Duration {
 	return max(min(g, p.MaxDelay), p.Delay, s.crawlDelay)
 }
 
-// learn takes an answer into account: the penalty doubles with every sign of distress and shrinks by an
-// eighth with every good answer, so that twelve good answers undo about two bad ones.
-func (s *host) learn(o Observation, p Politeness, now time.Time) {
+// learn takes an answer into account: a penalty doubles with every sign of distress and shrinks by an eighth
+// with every good answer, so that twelve good answers undo about two bad ones. The host as a whole has one for
+// answers 429, which concern whoever asks; each origin one for what concerns its server.
+func (s *host) learn(at *origin, o Observation, p Politeness, now time.Time) {
 	if o.RetryAfter > 0 {
 		if t := now.Add(min(o.RetryAfter, mostRetryAfter)); t.After(s.notBefore) {
 			s.notBefore = t
 		}
 	}
-	if o.Distress() {
+	distress := o.Distress()
+	if at.mute = distress && o.Status == 0; distress {
 		s.failures++
-		// requests that fail together are one sign, not sixteen
-		if s.penalty == 0 || !now.Before(s.grown.Add(s.penalty)) {
-			s.penalty = min(max(2*s.gap(p), firstPenalty), p.MaxDelay)
-			s.grown = now
+		of := &at.penalty
+		if o.Status == http.StatusTooManyRequests {
+			of = &s.penalty
 		}
+		of.grow(max(s.gap(p), at.gap(p)), p.MaxDelay, now)
 		return
 	}
 	if o.Status == 0 {
 		return // says nothing about the host: canceled, a full disk, an address that is not allowed
 	}
-	if s.penalty -= s.penalty / 8; s.penalty < leastPenalty {
-		s.penalty = 0
-	}
+	s.penalty.shrink()
+	at.penalty.shrink()
 	if o.Duration <= 0 {
 		return
 	}
@@ -351,18 +381,13 @@ func (s *host) learn(o Observation, p Politeness, now time.Time) {
 	}
 }
 
-// rest forgets a penalty with the time in which the host could have been requested and was not. Else what a
-// run met at its end would slow down the first requests of another one hours later.
-func (s *host) rest(now time.Time) {
-	if s.penalty == 0 || s.inFlight > 0 {
-		return
+// rest lets the penalties of a host and of one of its origins rest.
+func (s *host) rest(o *origin, now time.Time) {
+	if s.inFlight == 0 {
+		s.penalty.rest(now.Sub(later(later(s.seen, s.next), s.notBefore)))
 	}
-	idle := now.Sub(later(later(s.seen, s.next), s.notBefore))
-	if idle < restLife {
-		return
-	}
-	if s.penalty >>= min(idle/restLife, 63); s.penalty < leastPenalty {
-		s.penalty = 0
+	if o.inFlight == 0 {
+		o.penalty.rest(now.Sub(later(later(o.seen, o.next), s.notBefore)))
 	}
 }
 
@@ -373,7 +398,7 @@ func (o Observation) Distress() bool {
 			return true
 		}
 	}
-	return o.Status == 429 || o.Status == 503
+	return o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
 }
 
 // SetCrawlDelay notes what a robots.txt of the host demands: the gap is at least d and there is one

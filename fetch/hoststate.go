@@ -11,9 +11,9 @@ type HostState struct {
 	Jobs       []string      // that have requests under way
 	Waiting    []string      // jobs that asked in vain just now
 	Next       time.Time     // earliest next start
-	Gap        time.Duration // under the strictest rule in force
+	Gap        time.Duration // under the strictest rule in force, the longest of its origins
 	CrawlDelay time.Duration
-	Penalty    time.Duration
+	Penalty    time.Duration // the longest of the host and its origins
 	Response   time.Duration // moving average
 	Usual      time.Duration // what it is measured against
 	Requests   int64
@@ -32,6 +32,10 @@ func (s *host) snapshot(name string) HostState {
 	for i := range s.rules {
 		eff = strictest(eff, s.rules[i].p)
 	}
+	most := s.penalty.gap
+	for _, o := range s.origins {
+		most = max(most, o.penalty.gap)
+	}
 	var jobs, waiting []string
 	for i := range s.rules {
 		switch r := &s.rules[i]; {
@@ -47,9 +51,9 @@ func (s *host) snapshot(name string) HostState {
 		Jobs:       jobs,
 		Waiting:    waiting,
 		Next:       next,
-		Gap:        s.gap(eff),
+		Gap:        max(s.gap(eff), min(most, eff.MaxDelay)),
 		CrawlDelay: s.crawlDelay,
-		Penalty:    s.penalty,
+		Penalty:    most,
 		Response:   time.Duration(s.fast),
 		Usual:      time.Duration(s.base),
 		Requests:   s.requests,

@@ -29,7 +29,6 @@ type RobotsOptions struct {
 	Hosts *Hosts // takes the host's turn for every request; default none: whoever calls Rules has it
 	// passed to Hosts; without Hosts its Delay passes between redirects and retries
 	Politeness Politeness
-	HostKey    func(site.URL) string // name of a URL's host in Hosts; default URL.Hostname
 }
 
 const (
@@ -56,9 +55,6 @@ func (o RobotsOptions) withDefaults() RobotsOptions {
 	}
 	if o.FailTTL <= 0 {
 		o.FailTTL = robotsFail
-	}
-	if o.HostKey == nil {
-		o.HostKey = site.URL.Hostname
 	}
 	return o
 }
@@ -281,7 +277,7 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 	}
 	if r.o.Hosts != nil {
 		d, _ := s.CrawlDelay()
-		r.o.Hosts.SetCrawlDelay(r.o.HostKey(u), d)
+		r.o.Hosts.SetCrawlDelay(u.Origin(), d)
 	}
 	return s
 }
@@ -295,7 +291,7 @@ func (r *RobotsCache) ask(
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
 		if r.o.Hosts != nil {
-			gap = r.o.Hosts.Gap(r.o.HostKey(at), r.o.Politeness)
+			gap = r.o.Hosts.Gap(at.Origin(), r.o.Politeness)
 		}
 		req := Request{
 			URL:     at,
@@ -351,10 +347,10 @@ func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result
 	if r.o.Hosts == nil {
 		return r.c.Do(ctx, req, sink)
 	}
-	key := r.o.HostKey(req.URL)
+	origin := req.URL.Origin()
 	for {
 		now := r.c.o.Now()
-		ok, until := r.o.Hosts.Acquire(key, r.o.Politeness, now)
+		ok, until := r.o.Hosts.Acquire(origin, r.o.Politeness, now)
 		if ok {
 			break
 		}
@@ -366,7 +362,7 @@ func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
-	r.o.Hosts.Release(key, r.o.Politeness, r.c.o.Now(), Observe(res, err))
+	r.o.Hosts.Release(origin, r.o.Politeness, r.c.o.Now(), Observe(res, err))
 	return res, err
 }
 

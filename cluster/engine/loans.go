@@ -49,7 +49,6 @@ type turnAsked struct {
 	Status int           `json:"status,omitempty"`
 	Wait   time.Duration `json:"wait,omitempty"` // Retry-After
 	Bytes  int64         `json:"bytes,omitempty"`
-	Bad    bool          `json:"bad,omitempty"` // no answer
 }
 
 // turnAnswer is what it says.
@@ -214,18 +213,16 @@ func (a turnAsked) politeness() fetch.Politeness {
 	}
 }
 
+// observation is what a turn that was lent says about the host. That there was no answer says something about
+// an origin, whose gap the node keeps that made the request.
 func (a turnAsked) observation() fetch.Observation {
-	o := fetch.Observation{
+	return fetch.Observation{
 		Duration:   a.Took,
 		Status:     a.Status,
 		RetryAfter: a.Wait,
 		Bytes:      a.Bytes,
 		Unused:     a.Unused,
 	}
-	if a.Bad {
-		o.Err = fetch.ErrUnreachable
-	}
-	return o
 }
 
 // borrow is Turn of a host that another node has.
@@ -261,7 +258,7 @@ func (e *turns) turnAnswered(m *nats.Msg) {
 func (e *turns) Done(host string, o fetch.Observation) {
 	if back := e.loans.done(host); back != nil {
 		back.Took, back.Status, back.Wait, back.Bytes = o.Duration, o.Status, o.RetryAfter, o.Bytes
-		back.Unused, back.Bad = o.Unused, o.Status == 0 && o.Distress()
+		back.Unused = o.Unused
 		e.tellTurn(back, "")
 	}
 }

@@ -90,7 +90,7 @@ func (f *Frontier) put(origin string, id uint32, push func(q *backQueue, id uint
 func (f *Frontier) queue(origin string) *backQueue {
 	q := f.queues[origin]
 	if q == nil {
-		q = &backQueue{origin: origin, host: HostOf(origin), index: -1}
+		q = &backQueue{origin: origin, host: fetch.HostOf(origin), index: -1}
 		f.queues[origin] = q
 		f.hosts[q.host] = append(f.hosts[q.host], q)
 		if f.ahead != nil {
@@ -127,7 +127,7 @@ func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
 func (f *Frontier) queueAt(origin string, id uint32, p Priority, at time.Time) *backQueue {
 	q := &backQueue{
 		origin: origin,
-		host:   HostOf(origin),
+		host:   fetch.HostOf(origin),
 		next:   at,
 		n:      1,
 	}
@@ -162,7 +162,7 @@ func (f *Frontier) next(now func() time.Time) (h handed, ok bool) {
 				if f.join(q) {
 					continue
 				}
-				ok, again := f.gate.Acquire(q.host, t)
+				ok, again := f.gate.Acquire(q.origin, t)
 				if ok {
 					return handed{id: f.take(q), origin: q.origin, turn: true}, true
 				}
@@ -228,9 +228,9 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		if q.next.After(now) {
 			break
 		}
-		ok, again := f.gate.Acquire(q.host, now)
+		ok, again := f.gate.Acquire(q.origin, now)
 		if ok {
-			f.gate.Release(q.host, fetch.Observation{Unused: true})
+			f.gate.Release(q.origin, fetch.Observation{Unused: true})
 			return true, p
 		}
 		if f.long != nil && f.gate.TooLong(again, now) {
@@ -243,7 +243,7 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 	if f.idle > 0 && !f.stopped {
 		h, _, again := f.dueHelper(now)
 		if h != nil {
-			f.gate.Release(h.host, fetch.Observation{Unused: true})
+			f.gate.Release(h.Origin(), fetch.Observation{Unused: true})
 			return true, p
 		}
 		soon = again
@@ -353,7 +353,7 @@ func (f *Frontier) Release(origin string) {
 			heap.Fix(&f.heap, q.index)
 		}
 	}
-	for _, q := range f.hosts[HostOf(origin)] {
+	for _, q := range f.hosts[fetch.HostOf(origin)] {
 		if q.origin != origin { // first: who had this turn comes last
 			wake(q)
 		}
@@ -369,7 +369,7 @@ func (f *Frontier) Done(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inFlight--
-	host := HostOf(origin)
+	host := fetch.HostOf(origin)
 	if f.flying[host]--; f.flying[host] <= 0 {
 		delete(f.flying, host)
 	}

@@ -5,7 +5,6 @@ package crawl
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"mirrord/fetch"
@@ -16,20 +15,20 @@ import (
 // Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for
 // concurrent use.
 type Hosts interface {
-	// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may
-	// make it earlier.
-	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
-	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
+	// Acquire takes a turn of an origin's host. When it is not its turn, again says when to try next; a release
+	// may make it earlier.
+	Acquire(origin string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
+	Release(origin string, p fetch.Politeness, now time.Time, o fetch.Observation)
 	SetCrawlDelay(host string, d time.Duration)
 	// Defer notes that a host asked an earlier process to be left alone until a time.
 	Defer(host string, until, now time.Time)
-	Gap(host string, p fetch.Politeness) time.Duration
+	Gap(origin string, p fetch.Politeness) time.Duration
 }
 
 // turns gives out the turns of hosts to a frontier. *Gate is one; it is safe for concurrent use.
 type turns interface {
-	Acquire(host string, now time.Time) (ok bool, again time.Time)
-	Release(host string, o fetch.Observation)
+	Acquire(origin string, now time.Time) (ok bool, again time.Time)
+	Release(origin string, o fetch.Observation)
 	// Closed reports whether there are no turns at all, because the job's window is closed.
 	Closed(now time.Time) bool
 	// TooLong reports whether the job does not wait for a turn until a time.
@@ -70,14 +69,14 @@ func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Ga
 	}, nil
 }
 
-// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may
-// make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when
+// Acquire takes a turn of an origin's host. When it is not its turn, again says when to try next; a release
+// may make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when
 // the window opens.
-func (g *Gate) Acquire(host string, now time.Time) (ok bool, again time.Time) {
+func (g *Gate) Acquire(origin string, now time.Time) (ok bool, again time.Time) {
 	if g.Closed(now) {
 		return false, g.window.Change(now.In(g.zone))
 	}
-	return g.hosts.Acquire(host, g.p, now)
+	return g.hosts.Acquire(origin, g.p, now)
 }
 
 // Closed reports whether now is outside of the window.
@@ -103,17 +102,17 @@ func (g *Gate) ClosedFor(from, to time.Time) (d time.Duration) {
 // TooLong reports whether the job does not wait for a turn until a time. It does outside of the window.
 func (g *Gate) TooLong(again, now time.Time) bool { return (again.Sub(now) > g.most) && !g.Closed(now) }
 
-// Turn waits for a turn of a host and takes it, for a request that is not in a frontier. The error is
+// Turn waits for a turn of an origin's host and takes it, for a request that is not in a frontier. The error is
 // fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of
 // the window does not count. Any other error is that of ctx.
-func (g *Gate) Turn(ctx context.Context, host string) error {
+func (g *Gate) Turn(ctx context.Context, origin string) error {
 	for {
 		at := g.now()
-		ok, again := g.Acquire(host, at)
+		ok, again := g.Acquire(origin, at)
 		if ok {
 			return nil
 		}
-		p := Pause{Why: status.ForHost, Host: host, Until: again}
+		p := Pause{Why: status.ForHost, Host: fetch.HostOf(origin), Until: again}
 		switch {
 		case g.Closed(at):
 			p.Why, p.Host = status.ForWindow, ""
@@ -126,26 +125,14 @@ func (g *Gate) Turn(ctx context.Context, host string) error {
 	}
 }
 
-// Release ends a turn of a host and says what was observed in it.
-func (g *Gate) Release(host string, o fetch.Observation) { g.hosts.Release(host, g.p, g.now(), o) }
+// Release ends a turn of an origin's host and says what was observed in it.
+func (g *Gate) Release(origin string, o fetch.Observation) { g.hosts.Release(origin, g.p, g.now(), o) }
 
-// Gap is the least time between two requests of a host.
-func (g *Gate) Gap(host string) time.Duration { return g.hosts.Gap(host, g.p) }
+// Gap is the least time between two requests of an origin.
+func (g *Gate) Gap(origin string) time.Duration { return g.hosts.Gap(origin, g.p) }
 
 // SetCrawlDelay takes the Crawl-delay of a host's robots.txt.
 func (g *Gate) SetCrawlDelay(host string, d time.Duration) { g.hosts.SetCrawlDelay(host, d) }
 
 // Defer notes that a host asked an earlier run to be left alone until a time.
 func (g *Gate) Defer(host string, until time.Time) { g.hosts.Defer(host, until, g.now()) }
-
-// HostOf returns the host of an origin, without port: politeness counts by it.
-func HostOf(origin string) string {
-	_, host, ok := strings.Cut(origin, "://")
-	if !ok {
-		return origin
-	}
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		return host[:i]
-	}
-	return host
-}

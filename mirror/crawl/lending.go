@@ -59,7 +59,7 @@ func (f *Frontier) Lend(of string, helpers []Helper, serve func(Lent)) {
 	f.locked(func() {
 		f.serve = serve
 		for _, h := range helpers {
-			f.helpers = append(f.helpers, &helping{Helper: h, of: of, host: HostOf(h.Origin())})
+			f.helpers = append(f.helpers, &helping{Helper: h, of: of, host: fetch.HostOf(h.Origin())})
 		}
 	})
 }
@@ -76,7 +76,7 @@ func (f *Frontier) lend(now time.Time) (l Lent, ok bool) {
 	l = Lent{Helper: h.Helper, Wish: wish, Of: h.of}
 	if l.Wish == WishURL {
 		if l.ID, ok = f.queues[h.of].lend(h.Can, &f.order); !ok {
-			f.gate.Release(h.host, fetch.Observation{Unused: true})
+			f.gate.Release(h.Origin(), fetch.Observation{Unused: true})
 			return l, false
 		}
 		f.queued--
@@ -104,7 +104,7 @@ func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish LentWish, again ti
 		}
 		if !h.next.After(now) {
 			var ok bool
-			if ok, h.next = f.gate.Acquire(h.host, now); ok {
+			if ok, h.next = f.gate.Acquire(h.Origin(), now); ok {
 				return h, wish, time.Time{}
 			}
 		}
@@ -145,7 +145,7 @@ func (f *Frontier) releaseLent(of Helper) {
 	f.Release(of.Origin())
 	f.locked(func() {
 		for _, h := range f.helpers {
-			if h.host == HostOf(of.Origin()) {
+			if h.host == fetch.HostOf(of.Origin()) {
 				h.next = time.Time{}
 			}
 		}

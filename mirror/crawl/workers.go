@@ -16,8 +16,8 @@ type Workers struct {
 	Now         func() time.Time
 	Shift       *Shift // nil: the run has no turns
 
-	// Release ends a turn of a host.
-	Release func(host string, o fetch.Observation)
+	// Release ends a turn of an origin's host.
+	Release func(origin string, o fetch.Observation)
 	// Ask does the work of one URL. It calls release when the exchange with the host has ended, at most once.
 	// used is false when it did not need its turn: the turn then goes to another URL of the origin. An error
 	// ends the run.
@@ -57,7 +57,7 @@ func (w *Workers) Lend(ctx context.Context, of string, helpers []Helper) {
 		release := func(o fetch.Observation) {
 			if !released {
 				released = true
-				w.Release(HostOf(l.Helper.Origin()), o)
+				w.Release(l.Helper.Origin(), o)
 				w.Front.releaseLent(l.Helper)
 			}
 		}
@@ -75,7 +75,7 @@ func (w *Workers) work(ctx context.Context, id uint32, origin string, turn bool)
 	release := func(o fetch.Observation) {
 		if !released {
 			released = true
-			w.Release(HostOf(origin), o)
+			w.Release(origin, o)
 			w.Front.Release(origin)
 		}
 	}

@@ -134,7 +134,7 @@ func (x *Exchange) request(
 	u := rec.URL
 	req := fetch.Request{
 		URL:     u,
-		Gap:     x.motor.Gate.Gap(u.Hostname()),
+		Gap:     x.motor.Gate.Gap(u.Origin()),
 		MaxBody: int64(x.job.Limits.MaxBody),
 		NoMend:  true,
 		Fresh:   x.traits.Spent(rec.ID, ledger.AfterFailure),
@@ -228,7 +228,7 @@ func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool
 // askWitness requests a URL that is known to answer, to find out whether its origin is down.
 func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
 	x.counts.CountAside()
-	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), x.motor.Patience())
+	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Origin()), x.motor.Patience())
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)
 	symptom, failed := crawl.SymptomOf(err)

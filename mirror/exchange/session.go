@@ -46,7 +46,7 @@ func again(
 	ctx context.Context, x *Exchange, u site.URL, most int64, release func(fetch.Observation),
 ) (*fetch.Result, []byte, error) {
 	x.counts.CountAside()
-	res, body, err := x.chain.Origin.Again(ctx, u, x.motor.Gate.Gap(u.Hostname()), most)
+	res, body, err := x.chain.Origin.Again(ctx, u, x.motor.Gate.Gap(u.Origin()), most)
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)
 	return res, body, err

@@ -37,13 +37,13 @@ type Robots interface {
 
 // Turns are the turns of hosts for requests that are not in a frontier. They are safe for concurrent use.
 type Turns interface {
-	// Turn waits for a turn of a host and takes it. The error is fetch.ErrLongWait, at once, when the host is
-	// not to be requested for longer than the job waits; any other error is that ctx ended.
-	Turn(ctx context.Context, host string) error
+	// Turn waits for a turn of an origin's host and takes it. The error is fetch.ErrLongWait, at once, when the
+	// host is not to be requested for longer than the job waits; any other error is that ctx ended.
+	Turn(ctx context.Context, origin string) error
 	// Release gives the turn back and says what was observed in it.
-	Release(host string, o fetch.Observation)
-	// Gap is the time between two requests of the host.
-	Gap(host string) time.Duration
+	Release(origin string, o fetch.Observation)
+	// Gap is the time between two requests of the origin.
+	Gap(origin string) time.Duration
 	// SetCrawlDelay takes the Crawl-delay of the host's robots.txt.
 	SetCrawlDelay(host string, d time.Duration)
 }
@@ -154,13 +154,13 @@ func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
 
 // learn gets the rules of an origin in a turn of its own.
 func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
-	host := u.Hostname()
-	if err := k.o.Turns.Turn(ctx, host); err != nil {
+	origin := u.Origin()
+	if err := k.o.Turns.Turn(ctx, origin); err != nil {
 		return nil, err
 	}
 	start := k.o.Now()
 	rules, err := k.learnInTurn(ctx, u)
-	k.o.Turns.Release(host, fetch.Observation{Duration: k.o.Now().Sub(start), Status: 200})
+	k.o.Turns.Release(origin, fetch.Observation{Duration: k.o.Now().Sub(start), Status: 200})
 	return rules, err
 }
 
@@ -282,18 +282,18 @@ func (k *Asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 
 // Exchange makes one request in a turn of its own. After fetch.ErrLongWait no request was made.
 func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	host := req.URL.Hostname()
-	if err := k.o.Turns.Turn(ctx, host); err != nil {
+	origin := req.URL.Origin()
+	if err := k.o.Turns.Turn(ctx, origin); err != nil {
 		return &fetch.Result{}, err
 	}
 	res, err := k.inTurn(ctx, req, sink)
-	k.o.Turns.Release(host, fetch.Observe(res, err))
+	k.o.Turns.Release(origin, fetch.Observe(res, err))
 	return res, err
 }
 
 // inTurn makes one request in a turn that the caller has.
 func (k *Asker) inTurn(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	req.Gap = k.o.Turns.Gap(req.URL.Hostname())
+	req.Gap = k.o.Turns.Gap(req.URL.Origin())
 	res, err := k.watched(ctx, req, sink)
 	k.o.Count(res.Wire)
 	return res, err
