@@ -51,6 +51,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	options := RunOptions{
 		Accept:   o.Accept,
 		AsIs:     o.Accept,
+		Again:    o.Again,
 		Hosts:    r.hosts,
 		Progress: o.Progress,
 		Most:     r.mostFor(j.Name),

@@ -23,6 +23,7 @@ import (
 type RunOptions struct {
 	Accept   bool                  // publish what was held back, and make its gaps known
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
+	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // receives where the run stands; may be nil
 	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
 	Most     int64                 // bytes that the mirror may take for the sake of the others; 0: no limit
@@ -57,6 +58,7 @@ func RunSite(
 		Accept:   o.Accept,
 		Space:    spaceOf(st, j),
 		NoFetch:  o.AsIs,
+		Again:    o.Again,
 		Turn:     o.Turn,
 		Now:      st.Now,
 		TreeWait: o.TreeWait,

@@ -4,6 +4,7 @@ package mirror_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,42 @@ func TestNoteOfASecondLook(t *testing.T) {
 		w.Remove(home + "/page58.html")
 		leaves(t, run(), 0)
 	})
+}
+
+// A second look is at the URLs alone that answered 404 for the first time: what is gone leaves, and what came
+// back stays. It is no look at the whole site.
+func TestSecondLook(t *testing.T) {
+	for _, policy := range []string{"full", "adaptive"} {
+		inGone(t, fmt.Sprintf("policy = %q", policy), func(
+			t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary,
+		) {
+			run()
+			dead, back := home+"/page07.html", home+"/page08.html"
+			page := w.Page(back)
+			w.Remove(dead)
+			w.Remove(back)
+			wantSum(t, run(), 2)
+			w.Set(back, page)
+			w.Asked()
+			time.Sleep(30 * time.Minute)
+			s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Again = true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := w.Asked()
+			delete(asked, home+"/robots.txt")
+			if want := map[string]int{dead: 1, back: 1}; !maps.Equal(asked, want) {
+				t.Errorf("%s: asked %v, want %v", policy, asked, want)
+			}
+			wantVerdict(t, s, mirror.Complete, true)
+			wantCounts(t, s, 1, 1)
+			wantSum(t, s, 0)
+			if last(t, m).Complete {
+				t.Errorf("%s: it counts as a look at all", policy)
+			}
+			wantVerdict(t, run(), mirror.Complete, false)
+		})
+	}
 }
 
 // wantSum checks how many URLs are gone at first sight, and that each request of a run is in one count.

@@ -17,6 +17,7 @@ const (
 	whyMissed   = "missed"
 	whyRetry    = "retry"
 	whyResume   = "resume"
+	whyAgain    = "second look"
 	whyByHand   = "by hand"
 )
 
@@ -123,6 +124,9 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.rec.Retry.Sub(now) > tooFarAhead {
 		e.rec.Retry, mended = now, true
 	}
+	if e.rec.Again.Sub(now) > tooFarAhead {
+		e.rec.Again, mended = now, true
+	}
 	if j := e.job(); j != nil && e.rec.At.Sub(now) > j.MaxInterval+tooFarAhead {
 		e.rec.At, mended = now, true
 	}
@@ -179,7 +183,9 @@ func (e *entry) plan(now time.Time) {
 		}
 		want(at, whyResume)
 	} else if !e.clock.Manual() {
-		want(e.rec.Retry, whyRetry)
+		if want(e.rec.Retry, whyRetry); e.rec.Retry.IsZero() {
+			want(e.rec.Again, whyAgain)
+		}
 	}
 	if e.empty && !e.rec.Resume && e.rec.Retry.IsZero() && !e.clock.Manual() {
 		want(e.seen, whyFirst)
@@ -194,6 +200,11 @@ func (e *entry) plan(now time.Time) {
 	if e.clock.Continuous() {
 		want(e.rec.At, whySchedule)
 	}
+}
+
+// isContinuousDue reports whether a continuous job wants its next run.
+func (e *entry) isContinuousDue(now time.Time) bool {
+	return e.clock.Continuous() && !e.rec.At.After(now)
 }
 
 // hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it

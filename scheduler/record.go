@@ -23,7 +23,9 @@ type Record struct {
 	Paused bool      `json:"paused,omitempty"`
 	Retry  time.Time `json:"retry,omitzero"` // after a run that did not end well
 	At     time.Time `json:"at,omitzero"`    // next run of a continuous job
-	Rate   Rate      `json:"rate,omitzero"`
+	// when the URLs are looked at again that answered 404 or 410 for the first time, until that look has ended
+	Again time.Time `json:"again,omitzero"`
+	Rate  Rate      `json:"rate,omitzero"`
 
 	Last     *status.Run `json:"last,omitempty"`
 	Complete time.Time   `json:"complete,omitzero"` // end of the last run that was complete or had gaps
@@ -66,9 +68,21 @@ func roomAfter(n int) time.Duration {
 // lockedAfter is the pause when another process works on the site.
 const lockedAfter = time.Minute
 
+// secondLookAfter is the pause before the URLs are looked at again that answered 404 or 410 for the first
+// time. It is long enough for a deploy, and the look comes within the hour.
+const secondLookAfter = 30 * time.Minute
+
+// lookAgain says when a run that has ended leaves URLs to be looked at again; zero when it does not.
+func (r *Record) lookAgain(run *status.Run) time.Time {
+	if (run.FirstGone == 0) || (r.Schedule == "") {
+		return time.Time{}
+	}
+	return run.Ended.Add(secondLookAfter)
+}
+
 // ended takes in how a run ended, and decides what comes next.
 func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
-	began := r.Began
+	began, second := r.Began, !r.Again.IsZero()
 	r.Running, r.Resume, r.Retry = time.Time{}, false, time.Time{}
 	if run.Cause == status.Busy { // it has not run at all
 		r.Retry = run.Ended.Add(lockedAfter)
@@ -92,7 +106,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 				r.Verified = began
 			}
 		}
-		if !before.IsZero() {
+		if !before.IsZero() && !second {
 			r.Rate = r.Rate.Observe(run.Added+run.Changed+run.Removed, run.Ended.Sub(before))
 		}
 	case run.Cause == status.Cancelled:
@@ -113,7 +127,12 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 			r.Retry = run.Ended.Add(retryAfter(r.Failures))
 		}
 	}
-	if c.Continuous() {
+	if run.Finished() {
+		r.Again = r.lookAgain(&run)
+	} else if !r.Resume && r.Retry.IsZero() {
+		r.Again = time.Time{}
+	}
+	if c.Continuous() && !second {
 		r.At = run.Ended.Add(r.Rate.Interval(r.Files, j.MinInterval, j.MaxInterval))
 	}
 }
@@ -127,6 +146,8 @@ func (r *Record) Note(run status.Run) {
 		keep.At, keep.Rate
 	if r.Last.Finished() {
 		r.Retry = time.Time{}
+	} else {
+		r.Again = keep.Again
 	}
 	if !r.Running.IsZero() && !run.Started.Before(r.Running) &&
 		// this is the run under way, and nothing is left to do

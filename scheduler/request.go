@@ -115,9 +115,9 @@ func (s *state) cancel(name string) error {
 			e.run.cause = status.Cancelled // it was ending already, to go on later
 		}
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
-	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero():
+	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero() || !e.rec.Again.IsZero():
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
-		e.rec.Resume, e.rec.Retry, e.dirty = false, time.Time{}, true
+		e.rec.Resume, e.rec.Retry, e.rec.Again, e.dirty = false, time.Time{}, time.Time{}, true
 	case !e.due.IsZero() && !e.due.After(s.o.Now()):
 		if now := s.o.Now(); !e.serve(now) && e.clock.Continuous() {
 			e.rec.At, e.dirty = now.Add(e.job().MinInterval), true

@@ -26,6 +26,7 @@ type Runner interface {
 type RunOptions struct {
 	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
 	ByHand   bool                  // somebody waits for it
+	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // called a few times a second, never twice at a time
 	Turn     *RunTurn              // to be given back while the run only waits; nil: it has no turns
 }
@@ -92,11 +93,18 @@ func (s *state) start(e *entry, now time.Time) launch {
 	}
 	o.ByHand = len(r.tickets) > 0
 	r.job, r.accept, r.resumed = j, o.Accept, e.rec.Resume
-	if e.serve(now); e.why == whyFirst && e.clock.Interval() {
+	served := e.serve(now)
+	if e.why == whyFirst && e.clock.Interval() {
 		e.rec.Served = now // an interval counts from this start
 	}
 	e.empty = false
-	e.rec.Running, e.rec.Resume, e.rec.Retry, e.rec.At, e.dirty = now, false, time.Time{}, time.Time{}, true
+	if served || o.ByHand || e.isContinuousDue(now) { // it requests them with all others
+		e.rec.Again = time.Time{}
+	}
+	if o.Again = !e.rec.Again.IsZero(); !o.Again {
+		e.rec.At = time.Time{}
+	}
+	e.rec.Running, e.rec.Resume, e.rec.Retry, e.dirty = now, false, time.Time{}, true
 	if e.rec.Began.IsZero() {
 		e.rec.Began = now
 	}

@@ -233,7 +233,7 @@ type Job struct {
 	Timezone string     `json:"timezone,omitempty"`
 	Next     *time.Time `json:"next_run,omitempty"`
 	NextText string     `json:"next_text,omitempty"` // Next for people, with the job's time zone
-	Why      string     `json:"next_why,omitempty"`  // first, schedule, missed, retry, resume, by hand
+	Why      string     `json:"next_why,omitempty"`  // first, schedule, missed, retry, resume, second look, by hand
 	Started  *time.Time `json:"started,omitempty"`   // of the run under way
 	Progress *Progress  `json:"progress,omitempty"`
 	Turn     bool       `json:"turn,omitempty"`  // the run has a turn: it works

@@ -52,10 +52,13 @@ func (x *Exchange) fromUpstream(ctx context.Context, rec *store.Resource) (f Fou
 // fromSpace takes a URL from another mirror of the space, which the site gave it a short while ago; nil when
 // none has it so. What runs learn of other URLs by, and what they must be sure of, is requested.
 func (x *Exchange) fromSpace(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
+	if rec.Gone > 0 {
+		return nil, nil
+	}
 	named := slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
 	tells := rec.Listing || x.traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
 	const later = ledger.AfterFailure | ledger.AfterSilence | ledger.AfterGone | ledger.WithCookie
-	if !x.chain.Space.Gives() || named || tells || rec.Gone > 0 || x.traits.Spent(rec.ID, later) {
+	if !x.chain.Space.Gives() || named || tells || x.traits.Spent(rec.ID, later) {
 		return nil, nil
 	}
 	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})

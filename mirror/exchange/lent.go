@@ -49,7 +49,7 @@ func (x *Exchange) mayLend(rec *store.Resource) bool {
 	}
 	permitted, _ := rules.Permits(rec.URL)
 	others := x.chain.Reuse.Covers(rec.URL) || x.chain.Upstream.Follows()
-	named := slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
+	named := (rec.Gone > 0) || slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
 	later := x.traits.Spent(rec.ID, ledger.AfterFailure|ledger.AfterGone)
 	down := x.motor.Troubles.IsDown(rec.URL)
 	return permitted && !others && !named && !later && !down && x.refusal(rec) == ""

@@ -161,23 +161,18 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(s.skipKnown())
 	}
 	r.motor.Entrance.EndWait()
-	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
-		if r.Rules.TakenDown(u) {
-			_, why := r.Rules.Allow(u, admit.Page)
-			r.Notes.Add("not requested: "+why, u)
-			continue
-		}
-		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)
-	}
+	r.enterNamed(named && r.Options.Again)
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
 		check(err)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
-		owed := r.lasting.owed(r.Session)
-		r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
-			return owed(id) || r.advice.Plan.Due(id)
-		})
+		if !r.Options.Again {
+			owed := r.lasting.owed(r.Session)
+			r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
+				return owed(id) || r.advice.Plan.Due(id)
+			})
+		}
 		r.advice.Plan.Await(s.underWay())
 		r.advice.Plan.Open()
 	}
@@ -196,6 +191,27 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	compareLast(ctx, r)
 	if !r.stopped() {
 		check(r.held.drop(r))
+	}
+}
+
+// enterNamed lets the entry points enter, and what the run is for. A second look at URLs of the mirror is at
+// these alone.
+func (r *Retrieval) enterNamed(second bool) {
+	if second {
+		for _, u := range r.Job.Only {
+			if id, ok := r.Table.Settled().Find([]byte(u.String())); ok {
+				r.motor.Entrance.Known(id, crawl.PrioKnown)
+			}
+		}
+		return
+	}
+	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
+		if r.Rules.TakenDown(u) {
+			_, why := r.Rules.Allow(u, admit.Page)
+			r.Notes.Add("not requested: "+why, u)
+			continue
+		}
+		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"mirrord/store"
 )
 
-// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Space,
+// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Again, Space,
 // Turn, Also, Imports, Restores and Policies are needed.
 type Options struct {
 	Job     *job.Job
@@ -32,6 +32,7 @@ type Options struct {
 	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
 	Accept   bool                  // publish even if the run is suspicious, and make gaps known
 	NoFetch  bool                  // only relocate and publish what is stored
+	Again    bool                  // request only what answered 404 or 410 for the first time
 	Space    string                // of the job, from whose mirrors is taken what they have; "": none is
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
 	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
