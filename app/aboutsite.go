@@ -13,14 +13,23 @@ import (
 // aboutSite adds to the status of one job what only its site knows. A site that cannot be read adds nothing:
 // judgeTree says why.
 func aboutSite(j *status.Job, st *store.State) {
-	_ = view(st, j.Name, func(s *store.Site) (err error) {
-		if j.Forgotten, err = forgottenLines(s); err == nil {
-			j.Hooks, err = hookLines(s)
+	var err error
+	if j.Forgotten, err = forgottenLines(keptFacts{st, j.Name}, j.Name); err == nil {
+		if g, gerr := st.Glance(j.Name); gerr == nil {
+			j.Hooks = hookLines(g.Hooks)
 		}
-		return err
-	})
+	}
 	j.Disk = diskOf(st, j.Name)
 }
+
+// keptFacts are the lasting facts of a site, which are read without its database.
+type keptFacts struct {
+	st   *store.State
+	site string
+}
+
+// Fact returns a fact, nil when there is none.
+func (f keptFacts) Fact(name string) ([]byte, error) { return store.LastingFact(f.st, f.site, name) }
 
 // diskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.
 func diskOf(st *store.State, name string) *status.Disk {
@@ -60,14 +69,14 @@ func (r *runner) mostFor(name string) int64 {
 const mostForgotten = 20
 
 // forgottenLines says what was taken out of a mirror, and why.
-func forgottenLines(s *store.Site) (lines []string, err error) {
-	down, err := mirror.Forgotten(s)
+func forgottenLines(facts mirror.KeptFacts, name string) (lines []string, err error) {
+	down, err := mirror.Forgotten(facts)
 	if err != nil {
 		return nil, err
 	}
 	for i := range down.List {
 		if i == mostForgotten {
-			lines = append(lines, fmt.Sprintf("and %d more: mirrord forget %s", len(down.List)-i, s.Name))
+			lines = append(lines, fmt.Sprintf("and %d more: mirrord forget %s", len(down.List)-i, name))
 			break
 		}
 		lines = append(lines, down.List[i].What+" "+down.List[i].Sentence())
@@ -84,7 +93,7 @@ func mirrorWarnings(a *App, name string) (lines []string) {
 	}
 	defer st.Close()
 	_ = view(st, name, func(s *store.Site) (err error) {
-		if lines, err = forgottenLines(s); err != nil {
+		if lines, err = forgottenLines(s.Notes, name); err != nil {
 			return err
 		}
 		for i, line := range lines {

@@ -146,7 +146,7 @@ func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 	if x.list, err = s.Versions.List(); err != nil || len(x.list) == 0 {
 		return err
 	}
-	if x.down, err = mirror.Forgotten(s); err != nil {
+	if x.down, err = mirror.Forgotten(s.Notes); err != nil {
 		return err
 	}
 	stands, err := f.x.Stands(ctx)

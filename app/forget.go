@@ -267,7 +267,7 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 		if err != nil {
 			continue // a run, verify and status say what is wrong
 		}
-		down, err := mirror.Forgotten(s)
+		down, err := mirror.Forgotten(s.Notes)
 		if err == nil && slices.Contains(left, down.Left) {
 			out = append(out, name)
 		}
@@ -311,7 +311,7 @@ func ForgottenIn(a *App, name string) (*mirror.TakeDowns, error) {
 	down := &mirror.TakeDowns{}
 	if d.mirror != "" {
 		err = viewState(a, d.name, func(_ *store.State, s *store.Site) (err error) {
-			down, err = mirror.Forgotten(s)
+			down, err = mirror.Forgotten(s.Notes)
 			return err
 		})
 	}
@@ -328,7 +328,7 @@ func notForgotten(st *store.State, j *job.Job) error {
 	}
 	var down *mirror.TakeDowns
 	err := view(st, j.Name, func(s *store.Site) (err error) {
-		down, err = mirror.Forgotten(s)
+		down, err = mirror.Forgotten(s.Notes)
 		return err
 	})
 	if err != nil { // there is no mirror yet, or the run says what is wrong with it

@@ -61,9 +61,6 @@ type HookFile struct {
 	URL  string `json:"url"`
 }
 
-// hooksFact is the name of the site's fact that has its hookNotes.
-const hooksFact = "hooks"
-
 // hookNotes is what is kept of the hooks of a job.
 type hookNotes struct {
 	Told   int               `json:"told"` // the last version that hooks.published was told of
@@ -119,7 +116,7 @@ func withHooks(
 
 // read reads what is kept of the hooks.
 func (h *hooked) read() error {
-	v, err := h.site.Notes.Fact(hooksFact)
+	v, err := h.site.Notes.Fact(store.HooksFact)
 	if err == nil && v != nil {
 		err = json.Unmarshal(v, &h.notes)
 	}
@@ -139,10 +136,10 @@ func (h *hooked) write() error {
 	if len(h.job.Hooks.Commands()) == 0 {
 		v = nil
 	}
-	if had, err := h.site.Notes.Fact(hooksFact); err != nil || bytes.Equal(had, v) {
+	if had, err := h.site.Notes.Fact(store.HooksFact); err != nil || bytes.Equal(had, v) {
 		return err
 	}
-	return h.site.Notes.SetFact(hooksFact, v)
+	return h.site.Notes.SetFact(store.HooksFact, v)
 }
 
 // before runs hooks.before. The error is errPostponed when it does not want the run now.
@@ -285,16 +282,15 @@ func (h *hooked) run(ctx context.Context, key string, args []string, in *HookInp
 }
 
 // hookLines says which hooks of a job failed when they ran last.
-func hookLines(s *store.Site) (lines []string, err error) {
+func hookLines(fact []byte) (lines []string) {
 	var notes hookNotes
-	v, err := s.Notes.Fact(hooksFact)
-	if err == nil && v != nil {
-		err = json.Unmarshal(v, &notes)
+	if json.Unmarshal(fact, &notes) != nil {
+		return nil // there is none, or the next run says so
 	}
 	for _, key := range slices.Sorted(maps.Keys(notes.Failed)) {
 		lines = append(lines, key+" failed: "+notes.Failed[key])
 	}
-	return lines, err
+	return lines
 }
 
 // postponedRun is the report of a run that hooks.before did not want; ok is false for any other error.

@@ -118,7 +118,7 @@ func fillAll(list []status.Job, st *store.State, now time.Time) error {
 
 // fill adds what the site itself knows.
 func fill(s *status.Job, st *store.State, now time.Time) error {
-	site, err := st.ViewSite(s.Name)
+	g, err := st.Glance(s.Name)
 	switch {
 	case errors.Is(err, store.ErrBusy):
 		s.Activity = status.Running
@@ -129,16 +129,10 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 		unreadableSite(s, err, now)
 		return nil
 	}
-	if site.Busy() {
+	if g.Busy {
 		s.Activity = status.Running
 	}
-	vs, err := site.Versions.List()
-	if err = errors.Join(err, site.Close()); err != nil {
-		unreadableSite(s, err, now)
-		return nil
-	}
-	if len(vs) > 0 {
-		v := vs[len(vs)-1]
+	if v := &g.Version; v.Number > 0 {
 		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
 		s.Judge(now)
 	}
@@ -167,13 +161,8 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 	if s.Last == nil || s.Last.Cause != status.BadState {
 		return
 	}
-	site, err := st.ViewSite(s.Name)
-	if err != nil {
-		return
-	}
-	defer site.Close() // read only: nothing can be lost
-	at, err := site.Notes.Rebuilt()
-	if err != nil || at.Before(s.Last.Ended.Truncate(time.Second)) {
+	g, err := st.Glance(s.Name)
+	if err != nil || g.Rebuilt.Before(s.Last.Ended.Truncate(time.Second)) {
 		return
 	}
 	last := *s.Last
@@ -215,12 +204,8 @@ func judgeTree(
 // publishing reports whether a publish was decided that is not carried out yet: readers see its version as
 // soon as somebody opens the site for writing.
 func publishing(st *store.State, name string) bool {
-	s, err := st.ViewSite(name)
-	if err != nil {
-		return false
-	}
-	defer s.Close() // read only: nothing can be lost
-	return s.Publishing()
+	g, err := st.Glance(name)
+	return (err == nil) && g.Publishing
 }
 
 // JobStatus is what the disk knows of one job, with the report of its last run.

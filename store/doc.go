@@ -17,6 +17,7 @@
 //	  sites/NAME/trees/N        PHM directories, by version (treenext.go); one of them is brought up to date by
 //	                            the next publish
 //	  sites/NAME/versions/N     symbolic links to them
+//	  sites/NAME/glance.json    what lists show of site.db, and of which commit it is
 //	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of
 //	                            again when it is damaged
 //	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run

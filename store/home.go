@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,6 +27,9 @@ type home struct {
 	db       *database
 	lease    *siteLock // nil when the site is open for reading
 	broken   atomic.Pointer[error]
+
+	glancing sync.Mutex   // holds glanced, and the file
+	glanced  string       // what glanceName has
 	step     func(string) // called between two changes of the disk; tests stop the world there
 }
 
@@ -45,7 +49,15 @@ func (s *home) update(op string, f func(*transaction) error) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	err := diskErr(op, s.db.Update(s.fenced(f)))
+	shown := false // lists show something that was changed
+	err := diskErr(op, s.db.Update(s.fenced(func(tx *transaction) error {
+		err := f(tx)
+		shown = tx.changed(bMeta) || tx.changed(bVersions)
+		return err
+	})))
+	if shown && err == nil {
+		s.noteGlance(true)
+	}
 	if s.lease != nil && errors.Is(err, ErrLeaseLost) {
 		s.lease.end()
 	}

@@ -375,7 +375,11 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.tidy(); err != nil {
 		return err
 	}
-	return s.Rests().Recover()
+	if err := s.Rests().Recover(); err != nil {
+		return err
+	}
+	s.noteGlance(true)
+	return nil
 }
 
 // letGo gives the site's folder and database back, with its lease.

@@ -102,7 +102,11 @@ func (s *Site) Close() error {
 	s.Records.gather.stop()
 	s.Parts.folder.close()
 	s.pin.close()
-	err := errors.Join(s.Records.closeTail(), s.packs.close(), s.heads.close(), s.letGo())
+	err := errors.Join(s.Records.closeTail(), s.packs.close(), s.heads.close())
+	if !s.readOnly && err == nil {
+		s.noteGlance(false)
+	}
+	err = errors.Join(err, s.letGo())
 	s.db = nil
 	if s.holds {
 		s.spool.unhold()

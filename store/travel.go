@@ -21,7 +21,8 @@ const DepotNotes = "depots.json"
 // the log are made again; what is left of older formats, and what was set aside, is of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName:
+	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName,
+		glanceName:
 		return false
 	}
 	return name[0] != '.' && !strings.HasPrefix(name, siteDB+".")

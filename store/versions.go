@@ -69,13 +69,21 @@ func (s *SiteVersions) List() ([]Version, error) {
 	}
 	err = s.each(bVersions, func(_, v []byte) error {
 		var x Version
-		if err := json.Unmarshal(v, &x); err != nil {
-			return fmt.Errorf("versions of %s: %w: %v", s.name, errValue, err)
+		if err := decodeVersion(s.name, v, &x); err != nil {
+			return err
 		}
 		out = append(out, x)
 		return nil
 	})
 	return decided.with(out), err
+}
+
+// decodeVersion reads a value of the bucket of versions.
+func decodeVersion(site string, v []byte, x *Version) error {
+	if err := json.Unmarshal(v, x); err != nil {
+		return fmt.Errorf("versions of %s: %w: %v", site, errValue, err)
+	}
+	return nil
 }
 
 // Dated is what was known of a URL in a version.

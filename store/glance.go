@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"mirrord/internal/dbpages"
+)
+
+// HooksFact is the name of the fact that a Glance has: what the hooks of the job came to.
+const HooksFact = "hooks"
+
+// Glance is what lists show of the database of a site.
+type Glance struct {
+	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: there is none
+	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
+	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
+	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
+	Busy       bool      `json:"-"`                   // somebody has the site open for writing
+}
+
+// glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the site
+// needs no copy of its database. The file is not synced, and says itself of which commit it is: one that does
+// not fit the database is not used.
+const glanceName = "glance.json"
+
+// glanceFile is what the file has.
+type glanceFile struct {
+	Glance
+	Format  int       `json:"format"`           // FormatVersion of the program that wrote it
+	Open    bool      `json:"open,omitempty"`   // its writer has the site open, and keeps the file up to date
+	Tx      uint64    `json:"tx,omitempty"`     // the last transaction, when the writer closed the site
+	Size    int64     `json:"size,omitempty"`   // of the database then, in bytes
+	Changed time.Time `json:"changed,omitzero"` // when the database was written last
+}
+
+// Glance returns what lists show of a site, as of its last commit. It reads the file that the last writer has
+// left. Where there is none that fits the database, as after a crash or a change by hand, it opens a view; the
+// errors are those of ViewSite.
+func (s *State) Glance(name string) (*Glance, error) {
+	if g := s.readGlance(name); g != nil {
+		return g, nil
+	}
+	v, err := s.ViewSite(name)
+	if err != nil {
+		return nil, err
+	}
+	busy := v.Busy()
+	g, err := v.look()
+	if err = errors.Join(err, v.Close()); err == nil && g == nil {
+		err = errRebuilding
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.Busy = busy
+	return g, nil
+}
+
+// readGlance returns what the file of a site has, nil when it cannot be relied on.
+func (s *State) readGlance(name string) *Glance {
+	if !ValidName(name) {
+		return nil
+	}
+	root, err := s.root.OpenRoot("sites/" + name)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var g glanceFile
+	v, err := root.ReadFile(glanceName)
+	if err != nil || json.Unmarshal(v, &g) != nil || g.Format != FormatVersion {
+		return nil
+	}
+	_, err = root.Stat("packs")
+	if err != nil || linkedVersion(root) > g.Version.Number {
+		return nil
+	}
+	f, err := root.Open(siteDB)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	free, err := flock(f, false, false)
+	if g.Busy = !free; err != nil || (g.Busy && !g.Open) {
+		return nil
+	}
+	if free && !g.fits(f) {
+		return nil
+	}
+	return &g.Glance
+}
+
+// fits reports whether a database is as its last writer has left it.
+func (g *glanceFile) fits(f *os.File) bool {
+	head, err := dbpages.ReadCommit(f)
+	fi, serr := f.Stat()
+	return err == nil && serr == nil && head.Tx == g.Tx && fi.Size() == g.Size && fi.ModTime().Equal(g.Changed)
+}
+
+// look reads what lists show from the database. It is nil while a rebuild has not finished.
+func (s *home) look() (g *Glance, err error) {
+	err = s.db.View(func(tx *transaction) error {
+		p, err := s.pendingIn(tx)
+		if err != nil {
+			return err
+		}
+		g = &Glance{Publishing: p != nil}
+		m := tx.Bucket(bMeta)
+		if v := m.Get(kRebuilt); len(v) == 8 {
+			at := int64(binary.BigEndian.Uint64(v))
+			if at == 0 {
+				g = nil
+				return nil
+			}
+			g.Rebuilt = time.Unix(at, 0)
+		}
+		g.Hooks = append(g.Hooks, m.Get([]byte("fact/"+HooksFact))...)
+		if p != nil {
+			g.Version = p.Version
+		} else if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil {
+			return decodeVersion(s.name, v, &g.Version)
+		}
+		return nil
+	})
+	if g != nil {
+		g.Version.Meta = nil
+	}
+	return g, err
+}
+
+// noteGlance keeps the file up to date: after each commit that may have changed what it has, and when the site
+// is closed. One that cannot be written is removed: a reader opens a view then.
+func (s *home) noteGlance(open bool) {
+	if s.volatile || s.owned() != nil {
+		return
+	}
+	s.glancing.Lock()
+	defer s.glancing.Unlock()
+	err := s.writeGlance(open)
+	if err != nil {
+		s.glanced = ""
+		_ = removeIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
+	}
+}
+
+func (s *home) writeGlance(open bool) error {
+	g, err := s.look()
+	if err != nil || g == nil || !s.db.sealed.Load() { // changes of one that is not sealed are not told
+		return errors.Join(err, fs.ErrNotExist)
+	}
+	out := glanceFile{Glance: *g, Format: FormatVersion, Open: open}
+	if !open {
+		head, err := dbpages.ReadCommit(s.db.file)
+		fi, serr := s.db.file.Stat()
+		if err = errors.Join(err, serr); err != nil {
+			return err
+		}
+		out.Tx, out.Size, out.Changed = head.Tx, fi.Size(), fi.ModTime()
+	}
+	v, err := json.Marshal(&out)
+	if err != nil || string(v) == s.glanced {
+		return err
+	}
+	const aside = "." + glanceName + ".new"
+	if err := removeIn(s.root, aside); err != nil { // of a process that was killed
+		return err
+	}
+	if err := replaceIn(s.root, aside, glanceName, v, s.db.mode, false); err != nil {
+		return err
+	}
+	s.glanced = string(v)
+	return nil
+}
