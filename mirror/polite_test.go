@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mirrord/fetch"
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 )
@@ -248,4 +249,47 @@ func TestMaxTime(t *testing.T) {
 		fake.Forget()
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 	})
+}
+
+// A URL that is known to fail says nothing about its host while others answer: it slows no run down. One that
+// begins to fail does.
+func TestKnownFailuresSlowNothing(t *testing.T) {
+	for name, fails := range map[string]func(rw http.ResponseWriter){
+		"broken": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"503":    func(rw http.ResponseWriter) { rw.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, with(`polite.delay = "0s"`, "polite.factor = 0.0", "polite.connections = 1", `polite.max_delay = "60s"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+				m.Hosts = new(fetch.Hosts)
+				hub(w, 60)
+				var body strings.Builder
+				for i := range 3 {
+					fmt.Fprintf(&body, "<img src=/bad%d.png>", i)
+					w.Set(fmt.Sprintf("%s/bad%d.png", home, i), mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+						fails(rw)
+					}})
+				}
+				w.Set(home+"/page00.html", mirrortest.HTML("pictures", body.String()))
+				takes := func() time.Duration {
+					start := time.Now()
+					m.Run()
+					d := time.Since(start)
+					time.Sleep(time.Minute)
+					return d
+				}
+				if d := takes(); d < 10*time.Second {
+					t.Errorf("the first run, in which three URLs begin to fail, took %v", d)
+				}
+				for range 5 {
+					takes()
+				}
+				if d := takes(); d > 5*time.Second {
+					t.Errorf("a run with three URLs that are known to fail took %v", d)
+				}
+				if g := m.Hosts.Gap(home, fetch.Politeness{}); g != 0 {
+					t.Errorf("it left a gap of %v", g)
+				}
+			})
+		})
+	}
 }

@@ -21,7 +21,7 @@ func silentMotor(answers int, slowest time.Duration) (m *Motor, page site.URL) {
 	tr.AddEntry(page)
 	for range answers {
 		tr.Answered(site.Canonical("http://h/well"))
-		tr.Observe(page, 1, &fetch.Result{ToHeader: slowest}, nil)
+		tr.Observe(page, 1, false, &fetch.Result{ToHeader: slowest}, nil)
 	}
 	return &Motor{Front: front, Troubles: tr, Tail: new(Tail)}, page
 }

@@ -54,6 +54,7 @@ type trouble struct {
 	pace     pace
 	flying   map[site.URL]int // requests under way, see Flight
 	slowest  time.Duration    // until the header of an answer
+	sick     bool             // since the last answer a URL failed that is not known to fail
 	reason   string
 	down     bool      // it is left for the next run
 	slow     bool      // because it refuses, or asks for longer waits than the job allows: no replica is needed
@@ -228,7 +229,7 @@ func (t *Troubles) Answered(u site.URL) {
 	k := t.of(u.Origin())
 	k.heard()
 	k.pace.heard(u)
-	k.witness, k.waits, k.answered = u, k.waits[:0], true
+	k.witness, k.waits, k.answered, k.sick = u, k.waits[:0], true, false
 	t.of(u.Hostname()).answered = true
 }
 
@@ -361,17 +362,27 @@ func (t *Troubles) leave(l Left, free func(string)) {
 
 // Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the
 // host's. A port that has never answered, of a host that answers at another one, says nothing of how busy the
-// host is.
-func (t *Troubles) Observe(u site.URL, id uint32, res *fetch.Result, err error) fetch.Observation {
+// host is. Nor does the failure of a URL that failed in earlier runs, as failedBefore says, while only such
+// URLs fail and others of the origin answer; that there was no connection, or a 429, is not of the URL.
+func (t *Troubles) Observe(
+	u site.URL, id uint32, failedBefore bool, res *fetch.Result, err error,
+) fetch.Observation {
 	o := fetch.Observe(res, err)
 	o.RetryAfter = t.Waited(u, id, res)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.of(u.Origin()); err == nil {
+	k := t.of(u.Origin())
+	if err == nil {
 		k.slowest = max(k.slowest, res.ToHeader)
 	}
-	if err != nil && !t.of(u.Origin()).answered && t.of(u.Hostname()).answered {
+	switch {
+	case err != nil && !k.answered && t.of(u.Hostname()).answered:
 		o.Err = nil
+	case !o.Distress():
+	case failedBefore && k.answered && !k.sick && !fetch.Unconnected(err) && SymptomOfStatus(o.Status) != Busy:
+		o.Err, o.Status = nil, 0
+	default:
+		k.sick = true
 	}
 	return o
 }

@@ -145,14 +145,14 @@ func TestTroublesObserve(t *testing.T) {
 	tr, _ := newTroubles()
 	dead, well := site.Canonical("http://h:1/"), site.Canonical("http://h/")
 	none := &fetch.Result{}
-	if o := tr.Observe(dead, 1, none, errSilent); o.Err == nil {
+	if o := tr.Observe(dead, 1, false, none, errSilent); o.Err == nil {
 		t.Error("the host may be down, and its politeness is not told")
 	}
 	tr.Answered(well)
-	if o := tr.Observe(dead, 1, none, errSilent); o.Err != nil {
+	if o := tr.Observe(dead, 1, false, none, errSilent); o.Err != nil {
 		t.Error(o.Err)
 	}
-	if o := tr.Observe(well, 2, answered(503, time.Hour), nil); o.RetryAfter != 0 {
+	if o := tr.Observe(well, 2, false, answered(503, time.Hour), nil); o.RetryAfter != 0 {
 		t.Errorf("the wait of one URL became the host's: %v", o.RetryAfter)
 	}
 }

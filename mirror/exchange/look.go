@@ -168,7 +168,7 @@ func (x *Exchange) request(
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure | ledger.AfterSilence}}, ctx.Err()
 	}
 	if res := a.Result; res != nil {
-		release(x.motor.Troubles.Observe(u, rec.ID, res, a.Err))
+		release(x.motor.Troubles.Observe(u, rec.ID, rec.Failures > 0, res, a.Err))
 		x.counts.Wire.Add(res.Wire)
 	}
 	if err != nil {
