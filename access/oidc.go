@@ -17,7 +17,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +26,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/oauth2"
+
+	"mirrord/internal/regular"
 )
 
 // OIDCConfig says how users of an OpenID provider log in. It is a TOML file.
@@ -52,7 +53,7 @@ const OIDCCallback = "/login/oidc/done"
 
 // ReadOIDC reads the file of a provider.
 func ReadOIDC(file string) (c OIDCConfig, err error) {
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadSmall(file)
 	if err != nil {
 		return c, err
 	}
@@ -68,7 +69,7 @@ func ReadOIDC(file string) (c OIDCConfig, err error) {
 		return c, fmt.Errorf("%s: %w", file, err)
 	}
 	if c.SecretFile != "" {
-		secret, err := os.ReadFile(c.SecretFile)
+		secret, err := regular.ReadSmall(c.SecretFile)
 		if err != nil {
 			return c, fmt.Errorf("%s: client_secret_file: %w", file, err)
 		}

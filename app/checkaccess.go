@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 )
 
@@ -40,7 +41,7 @@ func (a *App) eyes() daemonEyes {
 		return e
 	}
 	proc := fmt.Sprintf("/proc/%d", by.PID)
-	if data, err := os.ReadFile(proc + "/environ"); err == nil {
+	if data, err := regular.ReadSmall(proc + "/environ"); err == nil {
 		env := map[string]string{}
 		for line := range strings.SplitSeq(string(data), "\x00") {
 			if k, v, ok := strings.Cut(line, "="); ok {
@@ -131,7 +132,7 @@ func (e daemonEyes) accessWarnings(j *job.Job) (lines []string) {
 
 // fileWarning says why a file cannot be used, "" when it can.
 func (e daemonEyes) fileWarning(f namedPath) string {
-	data, err := readPlain(f.path)
+	data, err := regular.ReadSmall(f.path)
 	cause := err
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		cause = p.Err
@@ -169,18 +170,6 @@ func (e daemonEyes) hookWarning(f namedPath) string {
 		return fmt.Sprintf("%s: user %s may not run %s; allow it (chmod a+rx)", f.key, e.user, f.path)
 	}
 	return ""
-}
-
-// readPlain reads an ordinary file; it does not wait for a pipe.
-func readPlain(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("is no ordinary file")
-	}
-	return os.ReadFile(path)
 }
 
 // publishWarning says why publish.dir cannot be made or moved, "" when it can.

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -119,7 +120,7 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(state, baseFile))
+	text, err := regular.ReadSmall(filepath.Join(state, baseFile))
 	if err == nil {
 		err = json.Unmarshal(text, &l.base)
 	}
@@ -344,7 +345,7 @@ func keepAside(t *JobText) error {
 			_, err = f.Write(t.Text)
 			return errors.Join(err, f.Close())
 		}
-		if old, rerr := os.ReadFile(name); rerr == nil && bytes.Equal(old, t.Text) {
+		if old, rerr := regular.ReadSmall(name); rerr == nil && bytes.Equal(old, t.Text) {
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) || n > 1000 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/control"
+	"mirrord/internal/regular"
 	"mirrord/store"
 )
 
@@ -110,7 +111,7 @@ const activatesWithin = time.Second
 
 // DaemonOf returns the daemon that owns a state directory; ok is false when there is none.
 func DaemonOf(dir string) (by Owner, ok bool, err error) {
-	f, err := os.Open(filepath.Join(dir, lockFile))
+	f, err := regular.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
 	}

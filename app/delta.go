@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -130,7 +131,7 @@ func openBase(
 
 // openArchive opens a file in the archive form of PHM.
 func openArchive(name string) (*phm.Archive, *os.File, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}

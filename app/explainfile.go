@@ -20,6 +20,7 @@ import (
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/internal/count"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/zim"
@@ -85,7 +86,7 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 
 // fromTree reads the table of a mirror in a file or directory.
 func (x *FileExplanation) fromTree(url string) (err error) {
-	f, err := os.Open(x.File)
+	f, err := regular.Open(x.File)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 	x.Form = "directory"
 	var tree fs.FS
 	if fi.IsDir() {
-		root, err := os.OpenRoot(x.File)
+		root, err := regular.OpenRoot(x.File)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/scheduler"
@@ -373,11 +374,11 @@ func deriveTree(
 			err = errors.Join(err, done())
 		}
 	}()
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := phm.Derive(tree, treeSink{root}, how); err != nil {
+	if _, err := phm.Derive(tree, treeSink{root.Root}, how); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return derivedTree{published{root.FS(), root}, done}, nil

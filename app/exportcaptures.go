@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
@@ -94,20 +95,20 @@ func spillBeside(out string) (*fileSpill, error) {
 		root, err := openTemporary()
 		return &fileSpill{root: root}, err
 	}
-	root, err := os.OpenRoot(filepath.Dir(out))
+	root, err := regular.OpenRoot(filepath.Dir(out))
 	if err != nil {
 		return nil, err
 	}
-	return &fileSpill{root: root}, nil
+	return &fileSpill{root: root.Root}, nil
 }
 
 // openTemporary opens the directory for temporary files.
 func openTemporary() (*os.Root, error) {
-	root, err := os.OpenRoot(os.TempDir())
+	root, err := regular.OpenRoot(os.TempDir())
 	if err != nil {
 		return nil, fmt.Errorf("temporary files: %w; set TMPDIR to a directory that exists", err)
 	}
-	return root, nil
+	return root.Root, nil
 }
 
 // prepare plans the export from one view of the site.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -90,10 +91,11 @@ func (o *ExportRequest) historyRoom() (root *os.Root, done func() error, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	if root, err = os.OpenRoot(dir); err != nil {
+	in, err := regular.OpenRoot(dir)
+	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	return root, done, nil
+	return in.Root, done, nil
 }
 
 // add writes the history, and table and description of the tree with it.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
@@ -181,10 +183,10 @@ func (w *getWork) hasTree(live *store.Version) (bool, error) {
 // placed reports whether a version lies at out.
 func (w *getWork) placed(live *store.Version) bool {
 	if w.form.Folder() {
-		raw, err := os.ReadFile(filepath.Join(w.out, phm.MetaName))
+		raw, err := regular.Read(filepath.Join(w.out, phm.MetaName), int64(len(live.Meta)))
 		return (err == nil) && bytes.Equal(raw, live.Meta)
 	}
-	f, err := os.Open(w.out)
+	f, err := regular.Open(w.out)
 	if err != nil {
 		return false
 	}
@@ -197,7 +199,12 @@ func (w *getWork) placed(live *store.Version) bool {
 	if err != nil {
 		return false
 	}
-	raw, err := fs.ReadFile(tree, phm.MetaName)
+	meta, err := tree.Open(phm.MetaName)
+	if err != nil {
+		return false
+	}
+	defer meta.Close()
+	raw, err := io.ReadAll(io.LimitReader(meta, int64(len(live.Meta))+1))
 	return (err == nil) && bytes.Equal(raw, live.Meta)
 }
 
@@ -219,25 +226,25 @@ func (w *getWork) restore(ctx context.Context, live *store.Version) (bool, error
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
-	tree, err := os.OpenRoot(dir)
+	tree, err := regular.OpenRoot(dir)
 	if err != nil {
 		return false, err
 	}
 	defer tree.Close()
 	if !w.form.Folder() {
-		if _, err := unpack(w.out, interruptibleSink{treeSink{tree}, ctx}); err != nil {
+		if _, err := unpack(w.out, interruptibleSink{treeSink{tree.Root}, ctx}); err != nil {
 			return false, ctx.Err() // a damaged archive is made again
 		}
-	} else if known, err := linkTree(ctx, w.out, dir, tree); err != nil || !known {
+	} else if known, err := linkTree(ctx, w.out, dir, tree.Root); err != nil || !known {
 		return false, err
 	}
-	return true, w.keepBodies(tree, live)
+	return true, w.keepBodies(tree.Root, live)
 }
 
 // linkTree fills a folder with the files of the mirror in another one, phm.json last. Where there are no
 // links, files are copied. What the mirror lacks is left out; known is false when it lacks its table.
 func linkTree(ctx context.Context, from, dir string, tree *os.Root) (known bool, err error) {
-	src, err := os.OpenRoot(from)
+	src, err := regular.OpenRoot(from)
 	if err != nil {
 		return false, err
 	}
@@ -330,17 +337,17 @@ func (w *getWork) same() (bool, error) {
 		return false, err
 	}
 	defer tree.Close()
-	dst, err := os.OpenRoot(w.out)
+	dst, err := regular.OpenRoot(w.out)
 	if err != nil {
 		return false, err
 	}
 	defer dst.Close()
 	same := true
 	err = render.ScanTable(tree, nil, func(f *phm.File) error {
-		same = same && sameFile(tree.FS(), dst, f.Path)
+		same = same && sameFile(tree.FS(), dst.Root, f.Path)
 		return nil
 	})
-	return same && sameFile(tree.FS(), dst, phm.FilesName), err
+	return same && sameFile(tree.FS(), dst.Root, phm.FilesName), err
 }
 
 // putAway leaves in the folder what only the next run needs, and closes it.

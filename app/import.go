@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/store"
@@ -107,7 +108,7 @@ func importInto(
 
 // unpack copies a PHM in any form to a sink.
 func unpack(name string, sink phm.Sink) (*phm.Meta, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func unpack(name string, sink phm.Sink) (*phm.Meta, error) {
 	if !fi.IsDir() {
 		return archive.Unpack(f, fi.Size(), sink, phm.Limits{})
 	}
-	root, err := os.OpenRoot(name)
+	root, err := regular.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}

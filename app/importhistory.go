@@ -13,6 +13,7 @@ import (
 
 	"mirrord/archive"
 	"mirrord/archive/crawls"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -25,14 +26,14 @@ func (in *importInputs) history(name string, wanted bool) (taken bool, err error
 	}
 	var tree fs.FS
 	if fi.IsDir() {
-		root, err := os.OpenRoot(name)
+		root, err := regular.OpenRoot(name)
 		if err != nil {
 			return false, err
 		}
 		defer root.Close()
 		tree = root.FS()
 	} else {
-		f, err := os.Open(name)
+		f, err := regular.Open(name)
 		if err != nil {
 			return false, err
 		}

@@ -19,6 +19,7 @@ import (
 	"mirrord/archive/crawls"
 	"mirrord/archive/projects"
 	"mirrord/internal/lines"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/site"
@@ -173,7 +174,7 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 	if err != nil || !fi.IsDir() || len(records) > 0 {
 		return false, err
 	}
-	root, err := os.OpenRoot(name)
+	root, err := regular.OpenRoot(name)
 	if err != nil {
 		return false, err
 	}
@@ -212,7 +213,7 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 
 // anyNames is the files of a folder under whatever names they have. Those of an old site often are no UTF-8,
 // which [os.Root.FS] refuses.
-type anyNames struct{ root *os.Root }
+type anyNames struct{ root regular.Root }
 
 func (f anyNames) Open(name string) (fs.File, error) {
 	file, err := f.root.Open(name)
@@ -231,7 +232,7 @@ func recordFiles(name string) ([]string, error) {
 		return nil, err
 	}
 	if !fi.IsDir() {
-		f, err := os.Open(name)
+		f, err := regular.Open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +260,7 @@ func recordFiles(name string) ([]string, error) {
 }
 
 func (in *importInputs) add(name string) error {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"mirrord/control"
 	"mirrord/fetch"
+	"mirrord/internal/regular"
 	"mirrord/notify"
 )
 
@@ -30,7 +31,7 @@ func notifyOptions(a *App, n NotifyOptions) (o notify.Options, err error) {
 	o = notify.Options{
 		Host:      n.Host,
 		LookupEnv: a.LookupEnv,
-		ReadFile:  os.ReadFile,
+		ReadFile:  regular.ReadSmall,
 		Log:       a.Log,
 	}
 	if o.Host == "" {

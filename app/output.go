@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
@@ -116,7 +117,7 @@ func replaceable(out string, form archive.Form) error {
 	if form.Replaceable == nil {
 		return nil
 	}
-	f, err := os.Open(out)
+	f, err := regular.Open(out)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func place(ctx context.Context, s *store.Site, out string) error {
 // keepForeign moves the files that are no part of an old mirror into the new one that took its place: they
 // are somebody's notes. A name that the new mirror has is the mirror's.
 func keepForeign(old, out string) error {
-	src, err := os.OpenRoot(old)
+	src, err := regular.OpenRoot(old)
 	if err != nil {
 		return nil // it was a symbolic link, which goes
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"mirrord/internal/regular"
 )
 
 // What an export writes lies aside, under a hidden name, until it is whole. It is locked as long as its
@@ -90,7 +92,7 @@ func asideDir(above string) (name string, done func() error, err error) {
 		if err := os.Mkdir(name, 0o700); err != nil {
 			return nil, err
 		}
-		return os.Open(name)
+		return regular.Open(name)
 	})
 	if err != nil {
 		return "", nil, err
@@ -143,7 +145,7 @@ func removeLeft(prefix string) {
 		if !strings.HasPrefix(e.Name(), filepath.Base(prefix)) || (!e.Type().IsRegular() && !e.IsDir()) {
 			continue
 		}
-		f, err := os.Open(filepath.Join(filepath.Dir(prefix), e.Name()))
+		f, err := regular.Open(filepath.Join(filepath.Dir(prefix), e.Name()))
 		if err != nil {
 			continue
 		}

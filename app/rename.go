@@ -13,6 +13,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/control"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -201,7 +202,7 @@ func (r *renaming) place() error {
 
 // relink lets the symbolic link of publish.dir lead to the mirror under its new name.
 func (r *renaming) relink() error {
-	text, err := os.ReadFile(r.aside)
+	text, err := regular.ReadSmall(r.aside)
 	if err != nil {
 		return err
 	}

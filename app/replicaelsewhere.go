@@ -21,6 +21,7 @@ import (
 
 	"mirrord/control"
 	"mirrord/internal/count"
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/status"
 	"mirrord/store"
@@ -110,7 +111,7 @@ func publishedHere(st *store.State, name string) (p publishedAs, ok bool) {
 // loadElsewhere reads what is known; nothing when nobody ever asked.
 func loadElsewhere(dir string) (*othersSaid, error) {
 	e := &othersSaid{Nodes: map[string]*saidMirrors{}}
-	data, err := os.ReadFile(filepath.Join(dir, elsewhereFolder, elsewhereNotes))
+	data, err := regular.Read(filepath.Join(dir, elsewhereFolder, elsewhereNotes), mostNotes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
 	}
@@ -237,7 +238,7 @@ func (r *replicaPages) addElsewhere() ([]ReplicaNode, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		f, err := os.Open(filepath.Join(r.state.Dir, elsewhereFolder, name))
+		f, err := regular.Open(filepath.Join(r.state.Dir, elsewhereFolder, name))
 		if err != nil {
 			return nil, err
 		}

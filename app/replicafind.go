@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
@@ -114,7 +115,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 			return nil, err
 		}
 	}
-	root, err := os.OpenRoot(room)
+	root, err := regular.OpenRoot(room)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		return ctx.Err()
 	}
 	options := collections.FinderOptions{Memory: o.Memory, Progress: progress}
-	f := collections.NewFinder(&fileSpill{root: root}, options)
+	f := collections.NewFinder(&fileSpill{root: root.Root}, options)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	v := hosts.NewInventory(o.ofPages())
 	err = r.digests(ctx, func(p *replicaPage) error {
@@ -213,11 +214,11 @@ func (r *Replicas) PlotCollection(w io.Writer, n int) error {
 // for files.
 func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err error) {
 	for _, dir := range dirs {
-		root, err := os.OpenRoot(dir)
+		root, err := regular.OpenRoot(dir)
 		if err != nil {
 			return "", notTree(a, dir, err)
 		}
-		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root}})
+		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root.Root}})
 	}
 	if len(dirs) > 0 {
 		return os.TempDir(), nil

@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/replica/hosts"
 )
 
@@ -73,7 +73,7 @@ func readURLList(
 	ctx context.Context, a *App, name string, in io.Reader, v *hosts.Inventory,
 ) (hosts.ListCount, error) {
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := regular.Open(name)
 		if err != nil {
 			return hosts.ListCount{}, err
 		}

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/replica/collections"
@@ -71,13 +71,13 @@ func FindLinked(
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(room)
+	root, err := regular.OpenRoot(room)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	memory := cmp.Or(o.Memory, 1<<30) / 2
-	f := collections.NewFinder(&fileSpill{root: root}, collections.FinderOptions{
+	f := collections.NewFinder(&fileSpill{root: root.Root}, collections.FinderOptions{
 		FindOptions: collections.FindOptions{Group: collections.GroupOptions{Resemblance: linkedResemblance}},
 		Memory:      memory,
 		Progress: func(phase string, n, of int) error {
@@ -86,7 +86,7 @@ func FindLinked(
 		},
 	})
 	defer func() { err = errors.Join(err, f.Close()) }()
-	b := collections.NewLinkBuilder(&fileSpill{root: root}, collections.LinkOptions{
+	b := collections.NewLinkBuilder(&fileSpill{root: root.Root}, collections.LinkOptions{
 		Memory: memory,
 		Tick:   func(int) error { return ctx.Err() },
 	})

@@ -5,12 +5,12 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/google/renameio/v2"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/store"
 )
@@ -85,9 +85,12 @@ func saveReplicas(dir string, now time.Time, r *Replicas, versions map[string]in
 	return renameio.WriteFile(filepath.Join(dir, replicasName), data, 0o644)
 }
 
+// mostNotes bounds a file of what is known of replicas.
+const mostNotes = 1 << 30
+
 // loadReplicas reads what saveReplicas kept; fs.ErrNotExist when there is nothing.
 func loadReplicas(dir string) (*KnownReplicas, error) {
-	data, err := os.ReadFile(filepath.Join(dir, replicasName))
+	data, err := regular.Read(filepath.Join(dir, replicasName), mostNotes)
 	if err != nil {
 		return nil, err
 	}

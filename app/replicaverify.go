@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/phm"
@@ -97,7 +97,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 	if s == nil {
 		c, err := mirror.NewClient(j, mirror.World{
 			LookupEnv: v.LookupEnv,
-			ReadFile:  os.ReadFile,
+			ReadFile:  regular.ReadSmall,
 			Names:     v.st.PublicNames(),
 			Network:   v.Network,
 		}, v.Log)

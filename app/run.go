@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/status"
@@ -80,7 +81,7 @@ func (a *App) politeness() *fetch.Hosts {
 func (a *App) world(names fetch.Names) mirror.World {
 	return mirror.World{
 		LookupEnv: a.LookupEnv,
-		ReadFile:  os.ReadFile,
+		ReadFile:  regular.ReadSmall,
 		Names:     names,
 		Network:   a.Network,
 	}

@@ -17,6 +17,7 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/scheduler"
@@ -91,7 +92,7 @@ type openedTree struct {
 
 // addFile serves an archive, or a directory.
 func addFile(files *web.Files, name string) error {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func addFile(files *web.Files, name string) error {
 		return errors.Join(err, f.Close())
 	}
 	if fi.IsDir() {
-		root, err := os.OpenRoot(name)
+		root, err := regular.OpenRoot(name)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/scheduler"
 	"mirrord/space"
@@ -38,12 +39,12 @@ func ExportSpace(ctx context.Context, a *App, name, out string) (_ *ExportedSpac
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, done()) }() // nothing is there once it has its name
-	root, err := os.OpenRoot(aside)
+	root, err := regular.OpenRoot(aside)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close() // whole files were written and closed
-	is, err := space.Export(ctx, st.Dir, name, root, func(mirror string) (*space.Source, error) {
+	is, err := space.Export(ctx, st.Dir, name, root.Root, func(mirror string) (*space.Source, error) {
 		return spaceSource(st, mirror)
 	})
 	if err == nil {

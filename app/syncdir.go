@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -27,12 +28,13 @@ func syncDir(src fs.FS, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	dst, err := os.OpenRoot(out)
+	there, err := regular.OpenRoot(out)
 	if err != nil {
 		return err
 	}
-	defer dst.Close()
-	old, err := tableOf(dst.FS())
+	defer there.Close()
+	dst := there.Root
+	old, err := tableOf(there.FS())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the mirror at %s: %w", out, err)
 	}

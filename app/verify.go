@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror/report"
 	"mirrord/phm"
@@ -127,7 +128,7 @@ func verifyFolder(ctx context.Context, a *App, dir string, links bool) (*phm.Rep
 }
 
 func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error)
 }
 
 func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -219,7 +220,7 @@ func (x *exporter) copy(from, to, digest string, modified time.Time) (err error)
 // ExportedFolder is an exported space, opened. It may come from anybody.
 type ExportedFolder struct {
 	Archived
-	root *os.Root
+	root regular.Root
 }
 
 // maxArchived bounds what is read of space.json.
@@ -233,7 +234,7 @@ func IsArchive(dir string) bool {
 
 // OpenArchive opens the folder of an exported space.
 func OpenArchive(dir string) (_ *ExportedFolder, err error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -331,6 +332,18 @@ func (p archivedPHM) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+// sum returns the SHA-256 of a file.
+func (a *ExportedFolder) sum(name string) (string, error) {
+	f, err := a.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
 // Verify returns what is wrong with the links between the mirrors of an exported space: pages of which the
 // space has others than the mirror that are missing or have other bytes, and files to which they lead that
 // are missing. The mirrors themselves are PHMs.
@@ -348,13 +361,13 @@ func (a *ExportedFolder) Verify(ctx context.Context) (findings []Discrepancy, er
 			if err := errors.Join(dec.Decode(&p), ctx.Err()); err != nil {
 				return nil, errors.Join(fmt.Errorf("%s of %s: %w", changedName, m.Name, err), f.Close())
 			}
-			switch data, err := a.root.ReadFile(path.Join(MirrorFolder(m.Name), p.Path)); {
+			switch sum, err := a.sum(path.Join(MirrorFolder(m.Name), p.Path)); {
 			case errors.Is(err, fs.ErrNotExist):
 				say(p.Path, "it is missing")
 			case err != nil:
 				say(p.Path, err.Error())
 			default:
-				if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
+				if sum != p.SHA256 {
 					say(p.Path, "it has other bytes")
 				}
 			}

@@ -6,7 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"syscall"
+
+	"mirrord/internal/regular"
 )
 
 // treeFiles opens the files of a tree by way of folders that stay open: one look-up for each file, and not
@@ -24,8 +25,7 @@ func (t *treeFiles) Open(name string) (fs.File, error) {
 		return t.FS.Open(name)
 	}
 	if dir, base := t.folder(name); dir != nil {
-		// os asks and sets the same with four system calls for each file that was opened without it
-		if f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+		if f, err := (regular.Root{Root: dir}).Open(base); err == nil {
 			return f, nil
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"mirrord/internal/regular"
 )
 
 // holdTries is how many times hold looks for a published tree that is not about to be changed. Each time
@@ -20,6 +22,9 @@ type HeldTree struct {
 	lock  *os.File
 	files *treeFiles
 }
+
+// FS returns the tree. Somebody may have put other things than files there.
+func (t *HeldTree) FS() fs.FS { return regular.Root{Root: t.Root}.FS() }
 
 // Files returns the tree for work on many of its files, about in path order: the folders that were used last
 // stay open. It is safe for concurrent use, and of use until Close.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/space"
@@ -239,7 +240,7 @@ func (st *storeSite) opened() (*openTree, error) {
 
 // read opens the published tree, with one user: storeSite itself.
 func (st *storeSite) read() (*openTree, error) {
-	root, err := os.OpenRoot(st.s.dir(st.name))
+	root, err := regular.OpenRoot(st.s.dir(st.name))
 	if err != nil {
 		return nil, fmt.Errorf("open mirror %s: %w", st.name, err)
 	}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"mirrord/cluster/objects"
+	"mirrord/internal/regular"
 )
 
 // Archives of a cluster with a depot lie there too, so that they outlive the node that made them:
@@ -168,7 +168,7 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 
 // put puts a file.
 func (d *depotShelf) put(ctx context.Context, name, path string, size int64) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", errNoFile, err)
 	}

@@ -8,10 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // downloadFor is how long a download may take.
@@ -52,7 +53,7 @@ func (h *shelf) archive(ctx context.Context, x *Ordered, name string) (io.ReadSe
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, filesDir, name))
+	f, err := regular.Open(filepath.Join(dir, filesDir, name))
 	if errors.Is(err, fs.ErrNotExist) && h.inDepot(x) {
 		return h.depot.open(ctx, folderOf(id)+x.Depot+"/"+word(name), x.Result.Archives[i].Bytes)
 	}

@@ -86,12 +86,17 @@ func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
 	return t, nil
 }
 
+// maxCommand bounds the line of the log that has the URLs.
+const maxCommand = 1 << 20
+
 // entryPoints reads the URLs with which HTTrack was started; none when that is not known.
 func entryPoints(dir fs.FS) (urls []string) {
-	text, err := fs.ReadFile(dir, logName)
+	f, err := dir.Open(logName)
 	if err != nil {
 		return nil
 	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxCommand)) // its beginning will do
 	line, _, _ := strings.Cut(string(text), "\n")
 	quoted, before := false, ""
 	for _, w := range strings.Fields(line) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/store"
 )
 
@@ -99,10 +100,13 @@ func readNotes(st *store.State, site string) (map[string]*note, error) {
 	return readNotesIn[note](filepath.Join(st.Dir, "sites", site, store.DepotNotes))
 }
 
+// mostNotes bounds a file of notes.
+const mostNotes = 1 << 30
+
 // readNotesIn reads notes, by cluster. Those that cannot be read are none.
 func readNotesIn[N any](file string) (map[string]*N, error) {
 	notes := map[string]*N{}
-	b, err := os.ReadFile(file)
+	b, err := regular.Read(file, mostNotes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return notes, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/store"
 )
 
@@ -69,7 +70,7 @@ func (d *Depot) checkinShared(
 		return nil, err
 	}
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(jobs, name))
+		f, err := regular.Open(filepath.Join(jobs, name))
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +225,7 @@ const (
 func (d *Depot) sharedFile(
 	ctx context.Context, m *Manifest, f *File, to string, known *sharedNote, discard bool,
 ) (digest SHA256, done sharedOutcome, err error) {
-	local, lerr := os.ReadFile(to)
+	local, lerr := regular.Read(to, mostNotes)
 	if lerr != nil && !errors.Is(lerr, fs.ErrNotExist) {
 		return digest, stays, lerr
 	}

@@ -16,13 +16,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // Folder is a Store in a directory: one file for each object. The directory may be mounted by several
 // machines (NFS 4): a put on a condition holds the lock of a file in it.
 type Folder struct {
 	dir  string
-	root *os.Root
+	root regular.Root
 }
 
 // Names of a Folder that are no objects.
@@ -36,7 +38,7 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

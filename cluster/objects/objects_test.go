@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -214,5 +215,35 @@ func TestOpen(t *testing.T) {
 	other, err := objects.Open("s3://no-such-bucket/x?endpoint=http://127.0.0.1:1", keys)
 	if err != nil || other.String() != "s3://no-such-bucket/x" || s.String() != "s3://depot/" {
 		t.Errorf("%v, %v, %v", other, s, err)
+	}
+}
+
+// What is no file in the folder of a depot is an error and does not make anybody wait.
+func TestFolderWithPipe(t *testing.T) {
+	dir := t.TempDir()
+	f, err := objects.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 2)
+	go func() {
+		_, _, err := f.Get(t.Context(), "pipe", 0, 10)
+		done <- err
+		_, err = f.Put(t.Context(), "pipe", io.NewSectionReader(strings.NewReader("x"), 0, 1),
+			objects.Condition{ETag: "x"})
+		done <- err
+	}()
+	for range 2 {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("a pipe is an object")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("a depot waits for the other end of a pipe")
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"mirrord/app"
 	"mirrord/cluster/engine"
 	"mirrord/internal/count"
+	"mirrord/internal/regular"
 )
 
 // clusterCommand has the commands of many machines: what they share, and what brings mirrors from one to
@@ -73,13 +73,13 @@ func (f *clusterFlags) engineOptions(a *cli) (o engine.Options, err error) {
 	}
 	ca, _ := a.lookupEnv(envCA)
 	if o.CA = cmp.Or(f.ca, ca); o.CA != "" {
-		if _, err := os.ReadFile(o.CA); err != nil {
+		if _, err := regular.ReadSmall(o.CA); err != nil {
 			return o, app.Usagef("--cluster-ca: %w", err)
 		}
 	}
 	env, _ := a.lookupEnv(envSecret)
 	if file := cmp.Or(f.secret, env); file != "" {
-		text, err := os.ReadFile(file)
+		text, err := regular.ReadSmall(file)
 		if err != nil {
 			return o, app.Usagef("--cluster-secret: %w", err)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // certFiles is a certificate that is replaced while the daemon runs, as by a program that renews it. It is
@@ -49,7 +51,15 @@ func (c *certFiles) load() error {
 	if c.pair != nil && made == c.made {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	cert, err := regular.ReadSmall(c.cert)
+	if err != nil {
+		return err
+	}
+	key, err := regular.ReadSmall(c.key)
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/internal/regular"
 	"mirrord/internal/systemd"
 	"mirrord/internal/version"
 	"mirrord/job"
@@ -66,7 +67,7 @@ func (f *daemonFlags) mirrorzSite() (*web.MirrorzSite, error) {
 	if f.mirrorz == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(f.mirrorz)
+	text, err := regular.ReadSmall(f.mirrorz)
 	if err != nil {
 		return nil, app.Usagef("--mirrorz: %w", err)
 	}

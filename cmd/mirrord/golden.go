@@ -5,9 +5,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/internal/regular"
 )
 
 // goldenResult is what comes of a file of expected values, and what --json writes of it.
@@ -19,7 +20,7 @@ type goldenResult struct {
 
 // golden checks a file of expected values, and reports; it is an error when a value is another.
 func golden(a *cli, cmd *cobra.Command, name string, check func(io.Reader) (*goldenResult, error)) error {
-	file, err := os.Open(name)
+	file, err := regular.Open(name)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/internal/count"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/near"
 	"mirrord/policy"
@@ -322,7 +323,7 @@ func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o repla
 
 // history reads a recorded history: a file's, or that of a job's own runs.
 func history(a *cli, arg string) (*replay.History, error) {
-	file, err := os.Open(arg)
+	file, err := regular.Open(arg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, scheduler.Suffix)):
 		return app.OwnHistory(a.app(), strings.TrimSuffix(arg, scheduler.Suffix))

@@ -109,8 +109,10 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 			return "only tests use it"
 		case row == harness:
 			return ""
-		case row == helper:
-			return "a helper imports nothing of the module"
+		case row == helper, row == ground:
+			return "it imports nothing of the module"
+		case other == ground && isPure(pkg, row):
+			return "pure rows open no files"
 		case other == helper && row < rows()["app"]:
 			return "only the command and tests use helpers"
 		case isRoom(rest) && !entersRoom(pkg, rest):
@@ -244,6 +246,8 @@ func TestRefuse(t *testing.T) {
 		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false},
 		{"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false},
 		{"mirror", "mirrord/nosuch", false},
+		{"store", "mirrord/internal/regular", true}, {"archive", "mirrord/internal/regular", false},
+		{"internal/regular", "mirrord/site", false},
 		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false},
 		{"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
 		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},

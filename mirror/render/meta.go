@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -16,7 +16,7 @@ import (
 // PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site
 // nor its lock. The error for a site that has no version is store.ErrNoVersion.
 func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
-	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
+	root, err := regular.OpenRoot(filepath.Join(st.Dir, "sites", name))
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
