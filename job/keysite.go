@@ -296,7 +296,9 @@ func scopeKeys() []Key {
 			Type:    "list of file types",
 			Example: `["movies", "iso"]`,
 			Doc: "File types that do not belong to the mirror, written and decided as those of types; they win " +
-				"over types. Links to such files lead to the origin.",
+				"over types. Links to such files lead to the origin. Pictures that are named here are left " +
+				"out of pages, too: images is a mirror without pictures. Style sheets, scripts and fonts that a " +
+				"page needs always come. Versions that exist keep their files.",
 			field: func(j *Job) any { return &j.Scope.NotTypes },
 			check: func(j *Job) error { return checkTypes(j.Scope.NotTypes) },
 		},

@@ -152,7 +152,7 @@ func TestNeededTypeOutlivesInterruption(t *testing.T) {
 	w.Set(home+"/", mirrortest.HTML("Home", "<a href=big.jpg>big</a> <a href=p.html>p</a>"))
 	w.Set(home+"/big.jpg", mirrortest.Page{Body: "jpg"})
 	w.Set(home+"/p.html", mirrortest.HTML("P", "<img src=big.jpg>"))
-	m := mirrortest.New(t, w, "url = \""+home+"/\"\nscope.not_types = \"images\"\n")
+	m := mirrortest.New(t, w, "url = \""+home+"/\"\nscope.types = \"pdf\"\n")
 	m.Set("polite.connections", "1")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -223,6 +223,9 @@ func Fingerprint(j *job.Job) string {
 	if len(j.Scope.Types)+len(j.Scope.NotTypes) > 0 {
 		parts = append(parts, j.Scope.Types, j.Scope.NotTypes)
 	}
+	if namesPictures(j.Scope.NotTypes) {
+		parts = append(parts, "pages are shown without pictures")
+	}
 	v, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // plain data

@@ -24,10 +24,14 @@ func TestTypeRule(t *testing.T) {
 		{`types = "pdf"`, "video/mp4", "/a", true, true},
 		{`types = ["pdf", "movies"]`, "video/mp4", "/a", false, false},
 		{`not_types = "zip"`, "application/zip", "/a", true, true},
-		{`not_types = "images"`, "image/png", "/a", true, false},
-		{`not_types = "image/*"`, "image/svg+xml", "/a", true, false},
+		{`not_types = "images"`, "image/png", "/a", true, true},
+		{`not_types = "images"`, "application/octet-stream", "/a.PNG", true, true},
+		{`not_types = "image/*"`, "image/svg+xml", "/a", true, true},
+		{`not_types = "gif"`, "image/png", "/a", false, false},
+		{`not_types = ["css", "js", "woff"]`, "text/css", "/a", true, false},
+		{`not_types = "movies"`, "video/mp4", "/a", true, true},
 		{`not_types = "json"`, "application/json", "/a", true, true},
-		{"types = \"images\"\nnot_types = \"png\"", "image/png", "/a", true, false},
+		{"types = \"images\"\nnot_types = \"png\"", "image/png", "/a", true, true},
 		{"types = \"images\"\nnot_types = \"png\"", "image/gif", "/a", false, false},
 	} {
 		j, err := job.Parse("j", "j.toml", []byte("url = \"http://h/\"\n[scope]\n"+c.keys))

@@ -54,9 +54,9 @@ func (t *typesOf) leftOut(c *admit.Candidate, s ledger.State) bool {
 	return s.Outcome() == site.Redirected && s.Target() > 0
 }
 
-// rests reports whether a URL that an earlier run left out is not requested in this one. needed says that a
-// document needs it to be shown.
+// rests reports whether a URL that was left out, in this run or in an earlier one, is not requested in this
+// one. needed says that a document needs it to be shown.
 func (t *typesOf) rests(id uint32, s ledger.State, u site.URL, needed bool) bool {
-	leftOut := t.rule != nil && s.Outcome() == site.OutOfScope && t.rule.Rests(id, t.run)
+	leftOut := t.rule != nil && s.Outcome() == site.OutOfScope && (s.Answered() || t.rule.Rests(id, t.run))
 	return leftOut && t.refuses(s, u, needed || s.Requisite())
 }

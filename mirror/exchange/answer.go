@@ -14,9 +14,11 @@ import (
 	"mirrord/internal/count"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -51,6 +53,10 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 	x.waits.Forget(rec.ID)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
+		if why := x.read.leftOut(rec, intake.TypeOf(rec.MIME, relocate.Format(rec.Format))); why != "" {
+			rec.Status = 0 // the rules refuse it, whatever the site says
+			return outcome(x.read.outOfScope(rec, rec.MIME, why, ledger.Account{}), nil)
+		}
 		if rec.Volatile.Held > 0 { // the validators are of a newer body than the one that stayed: it stops changing
 			rec.ETag, rec.LastModified = "", ""
 		}

@@ -163,8 +163,8 @@ func (r *reading) notGiven(rec *store.Resource, reason string, as ledger.Account
 }
 
 // observe notes in the record of a body whether it is another one than before, and judges the validators of
-// the old one. only says that the body differs in nothing but what may change by itself, which now knows then,
-// or in a content coding that is kept.
+// the old one. only says that the body differs in nothing but what may change by itself, which now knows
+// then, or in a content coding that is kept.
 func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
 		return

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
@@ -16,6 +17,7 @@ import (
 type Leaving struct {
 	Files     int // of the mirror
 	Refused   int // the rules refuse them
+	Pictures  int // among those, pictures that scope.not_types leaves out
 	Unreached int // only what the rules refuse leads to them
 	Example   site.URL
 }
@@ -91,6 +93,9 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 		switch {
 		case !allows(id, s):
 			l.Refused++
+			if rules.Types.IsPicture(t.MIME(id), t.URL(id)) {
+				l.Pictures++
+			}
 		case !reached.Has(id):
 			l.Unreached++
 		default:
@@ -119,6 +124,9 @@ func (l Leaving) String() string {
 		out += "nothing that stays leads to them"
 	default:
 		out += fmt.Sprintf("%d are refused, and nothing that stays leads to the other %d", l.Refused, l.Unreached)
+	}
+	if l.Pictures > 0 {
+		out += "; " + count.Of(l.Pictures, "picture") + " among them"
 	}
 	return fmt.Sprintf("%s; such as %s", out, l.Example)
 }

@@ -252,6 +252,10 @@ func (r *Retrieval) dropRefused(id uint32, u site.URL, s ledger.State) (refused 
 	if reason == "" {
 		return false, nil
 	}
+	rule := r.Rules.Types
+	if _, byType := rule.Refuses(rec.MIME, u, s.Requisite()); byType && rule.IsPicture(rec.MIME, u) {
+		r.Notes.Add("pictures that leave the mirror, because scope.types or scope.not_types leaves them out", u)
+	}
 	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
 	as := ledger.Account{Room: ledger.Leave(&rec, r.Version)}
 	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
