@@ -3,6 +3,7 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/internal/count"
+	"mirrord/mirror"
 	"mirrord/status"
 )
 
@@ -48,6 +50,7 @@ type jobData struct {
 	Runs   []ranRun // newest first
 	Strip  []ranRun // oldest first
 	Scrub  []string
+	Notes  []mirror.Note // of the last run
 }
 
 // jobPage shows a job.
@@ -69,6 +72,7 @@ func jobPage(v *visit) error {
 		Paused: j.Activity == status.Paused,
 		RunID:  runID(j),
 		Scrub:  j.Scrub.Lines(v.o.Now()),
+		Notes:  notesOf(j.Summary),
 	}
 	if last := j.Last; last != nil {
 		d.Held = len(last.Waiting) > 0
@@ -84,6 +88,15 @@ func jobPage(v *visit) error {
 	d.Strip = slices.Clone(d.Runs)
 	slices.Reverse(d.Strip)
 	return v.draw(http.StatusOK, "job.html", v.job, d)
+}
+
+// notesOf is what the report of a run notes; nothing when there is none, or it cannot be read.
+func notesOf(report json.RawMessage) []mirror.Note {
+	var sum mirror.Summary
+	if json.Unmarshal(report, &sum) != nil {
+		return nil
+	}
+	return sum.Notes
 }
 
 // runID tells the last run of a job from others: what one saw is accepted, and not what came meanwhile.

@@ -46,9 +46,6 @@ func runOnce(
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.LookAgain(); err != nil {
-		return nil, false, err
-	}
 	first, err := retrieve.New(s)
 	if err != nil {
 		return nil, false, err

@@ -200,8 +200,8 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	}
 	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause",
 		string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "gaps", run.Gaps, "err", run.Error,
-		"requests", run.Requests, "first_gone", run.FirstGone, "received", run.Received, "published", run.Published, "took",
-		run.Ended.Sub(run.Started).Round(time.Millisecond))
+		"requests", run.Requests, "first_gone", run.FirstGone, "received", run.Received,
+		"published", run.Published, "took", run.Ended.Sub(run.Started).Round(time.Millisecond))
 	s.consider(e, run.Ended)
 	for _, t := range r.tickets {
 		t.finish(run, nil)

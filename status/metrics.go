@@ -179,8 +179,8 @@ func jobMetrics() []jobMetric {
 		{"mirrord_job_last_run_requests", "Requests of the last run.", last(func(r *Run) float64 {
 			return float64(r.Requests)
 		})},
-		{"mirrord_job_last_run_first_gone", "URLs of the mirror that answered 404 or 410 for the first time in the " +
-			"last run, and stay until a second look.", last(func(r *Run) float64 {
+		{"mirrord_job_last_run_first_gone", "URLs of the mirror that answered 404 or 410 for the first time in " +
+			"the last run, and stay until a second look.", last(func(r *Run) float64 {
 			return float64(r.FirstGone)
 		})},
 		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.",

@@ -164,15 +164,7 @@ func (r *Run) FirstGoneText() string {
 	if r == nil {
 		return ""
 	}
-	return FirstGoneText(r.FirstGone)
-}
-
-// FirstGoneText says how many URLs answered 404 or 410 for the first time; "" for none.
-func FirstGoneText(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return count.Of(n, "URL answers", "URLs answer") + " 404 or 410 for the first time"
+	return count.FirstGone(r.FirstGone)
 }
 
 // Progress is where a run stands, as the engine reports it.

@@ -26,6 +26,14 @@ func Of[N Number](n N, one string, many ...string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// FirstGone says how many URLs of a mirror answered 404 or 410 for the first time; "" for none.
+func FirstGone(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return Of(n, "URL answers", "URLs answer") + " 404 or 410 for the first time"
+}
+
 // Span is a duration as people write it, with as many digits as matter: "1h" in place of "1h0m0s", "1.5s".
 func Span(d time.Duration) string {
 	switch {

@@ -171,7 +171,7 @@ func (r *reading) linkedDocument(
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}
-		if now.Cut == 0 { // else it may name the rest behind the cut
+		if !result.Cut(now.Cut).IsCut() { // else it may name the rest behind the cut
 			if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
@@ -48,7 +49,7 @@ func (r *reading) keep(
 ) (*ledger.Finding, error) {
 	now := &f.Resource
 	entry := (now.Referrer == 0) || r.traits.IsLead(now.ID)
-	if (now.Cut != 0) || (entry && now.NoFollow) {
+	if result.Cut(now.Cut).IsCut() || (entry && now.NoFollow) {
 		before, err := r.records.TargetsOf(old.ID)
 		if err != nil {
 			return nil, err

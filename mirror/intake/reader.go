@@ -160,6 +160,9 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	if format == relocate.HTML {
 		x.Shape = Shape(&rd.doc, b.Data)
 		x.Listing = listingOf(b)
+		if saysNothing(b.Data) {
+			x.Cut |= result.SaysNothing
+		}
 	}
 	rd.links(b)
 	rd.header(b)

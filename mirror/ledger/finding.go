@@ -25,15 +25,18 @@ const (
 
 func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
 
+// guessCounts count addresses in scripts.
+type guessCounts struct{ Guesses, GuessGone, GuessFound atomic.Int64 }
+
 // Counts are counted by workers as they go. The zero value is ready.
 type Counts struct {
+	guessCounts
 	Spared [EvidenceKinds]atomic.Int64
 
 	Requests, Fetched, Unchanged, Redirected, Gone, Failed atomic.Int64
 	Disallowed, Trapped, Refused                           atomic.Int64
 	FirstGone                                              atomic.Int64 // AsFirstGone
 	Other                                                  atomic.Int64 // requests that no count above has
-	Guesses, GuessGone, GuessFound                         atomic.Int64 // addresses in scripts
 	SameText, NearText                                     atomic.Int64 // pages that say what another page says
 	Bytes, Wire                                            atomic.Int64
 	Coming                                                 atomic.Int64 // bytes of bodies, while they come
@@ -137,8 +140,8 @@ const (
 // outcomes are the counts of which each request comes under one, unless it comes under Counts.Other.
 const outcomes = AsFetched | AsUnchanged | AsRedirected | AsGone | AsFailed | AsRefused | AsFirstGone
 
-// CountOther counts a request whose finding comes under none of the counts of outcomes. nil is none: the URL is
-// requested again.
+// CountOther counts a request whose finding comes under none of the counts of outcomes. nil is none: the URL
+// is requested again.
 func (s *Counts) CountOther(f *Finding) {
 	if (f == nil) || (f.As.Tally&outcomes == 0) {
 		s.Other.Add(1)

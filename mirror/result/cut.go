@@ -23,6 +23,16 @@ const (
 	cutEnd                       // behind the last one
 )
 
+// Marks of documents that the mirror has whole, and of which a reader may miss something. They are no limits,
+// and no gaps: the summary notes them.
+const (
+	SaysNothing  Cut = 1 << 13 // a page that has no text of its own, and runs scripts
+	LeadsNowhere Cut = 1 << 14 // an answer for programs that leads to nothing
+)
+
+// IsCut reports whether a document was cut short.
+func (c Cut) IsCut() bool { return c&^(SaysNothing|LeadsNowhere) != 0 }
+
 // CutDamaged marks a document that ended before its end. It is no limit, and no gap: the links that the
 // document had before stay until it comes whole.
 const CutDamaged Cut = 1 << 15

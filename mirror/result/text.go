@@ -12,7 +12,6 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/policy"
-	"mirrord/status"
 )
 
 // shownFailures is how many failures the text of a summary names.
@@ -89,7 +88,7 @@ func (t *text) head() {
 	default:
 		t.p("%s: %s, nothing published yet", s.Job, verdict)
 	}
-	if first := status.FirstGoneText(s.FirstGone); first != "" {
+	if first := count.FirstGone(s.FirstGone); first != "" {
 		t.p("; %s", first)
 	}
 	t.p(" (%s)\n", count.Span(s.Ended.Sub(s.Started)))

@@ -161,7 +161,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(s.skipKnown())
 	}
 	r.motor.Entrance.EndWait()
-	r.enterNamed(named && r.Options.Again)
+	enterNamed(r, named && r.Options.Again)
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
 		check(err)
@@ -196,7 +196,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 
 // enterNamed lets the entry points enter, and what the run is for. A second look at URLs of the mirror is at
 // these alone.
-func (r *Retrieval) enterNamed(second bool) {
+func enterNamed(r *Retrieval, second bool) {
 	if second {
 		for _, u := range r.Job.Only {
 			if id, ok := r.Table.Settled().Find([]byte(u.String())); ok {

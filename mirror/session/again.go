@@ -7,9 +7,9 @@ import (
 	"mirrord/store"
 )
 
-// LookAgain makes a run with Options.Again one for the URLs of the mirror whose last answer was a first 404
+// lookAgain makes a run with Options.Again one for the URLs of the mirror whose last answer was a first 404
 // or 410. When there are none it is one for the entry points.
-func (s *Session) LookAgain() error {
+func (s *Session) lookAgain() error {
 	if !s.Options.Again {
 		return nil
 	}

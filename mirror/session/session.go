@@ -6,6 +6,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -74,7 +75,7 @@ func New(o Options) (*Session, error) {
 	}
 	table := ledger.New()
 	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
-	return &Session{
+	s := &Session{
 		Options: o,
 		Job:     o.Job,
 		Site:    o.Site,
@@ -85,7 +86,11 @@ func New(o Options) (*Session, error) {
 		Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
 		Run:     new(store.Run),
 		Table:   table,
-	}, nil
+	}
+	if err := s.lookAgain(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // Close ends the session.
