@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mirrord/app"
 	"mirrord/internal/mirrortest"
@@ -41,6 +42,9 @@ func (h *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html")
+	if h.news.Load() {
+		w.Header().Set("Last-Modified", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
+	}
 	fmt.Fprint(w, mirrortest.Words(uint32(n+2)*2654435761, 80))
 	if n == 3 && h.news.Load() {
 		fmt.Fprint(w, "and the news")
@@ -65,7 +69,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		}
 	}
 	base := copied.URL + "/copy/"
-	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\n%s", origin.URL+"/", base, fast))
+	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\nalternates_replace = true\n%s", origin.URL+"/", base, fast))
 	write("twin", fmt.Sprintf("url = %q\n%s", twin.URL+"/", fast+"polite.allow_private = true\n"))
 	mirrord := func(want int, args ...string) string {
 		t.Helper()

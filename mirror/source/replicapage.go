@@ -81,8 +81,9 @@ func eachDir(dir, base string, f func(string) bool) {
 type likeness uint8
 
 const (
-	otherPage   likeness = iota // another page, a part of it, or unknown
+	otherPage   likeness = iota // another page, a part of what the page says itself, or unknown
 	notCompared                 // of the same type, which is no text
+	lacksPart                   // the page without a part of its frame, or with nothing but less
 	thatPage                    // the page, or another edition of it
 )
 
@@ -115,11 +116,13 @@ func (x *ReplicaSource) compare(rec *store.Resource, res *fetch.Result, sink *Bo
 		}
 		return notCompared
 	}
-	kin := was.Kin(is, hosts.Template(x.around(rec, pageOf)), pageHigh)
-	if kin == hosts.Alike || kin == hosts.Grown {
-		return thatPage
+	switch kin := was.Kin(is, hosts.Template(x.around(rec, pageOf)), pageHigh); {
+	case kin != hosts.Alike && kin != hosts.Grown:
+		return otherPage
+	case was.LacksPart(is):
+		return lacksPart
 	}
-	return otherPage
+	return thatPage
 }
 
 // prepared makes a body of a resource ready for a comparison.

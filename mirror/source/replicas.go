@@ -262,6 +262,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 		switch note, stays := x.keeps(a, rec, res, body); {
 		case stays: // the age of the mirror goes on growing
 			got.Same, got.kept, got.Notes = true, true, []string{note}
+			got.Reason = fmt.Sprintf("kept, because the origin did not give it, and %s differs: %s", u, ask.Why)
 			return got
 		case note != "":
 			return Answer{Notes: []string{note}}
@@ -300,8 +301,11 @@ func (x *ReplicaSource) keeps(
 	case how == notCompared:
 		const form = "files of %s that are no text and differ from the mirror's did not replace them"
 		return fmt.Sprintf(form, a.base), true
+	case how == lacksPart:
+		const form = "pages of %s that lack a part of the mirror's did not replace them"
+		return fmt.Sprintf(form, a.base), true
 	case modified <= cmp.Or(rec.Modified, rec.Checked):
-		const form = "pages of %s that differ from the mirror's without a later date did not replace them"
+		const form = "pages of %s that differ from the mirror's, not dated later, did not replace them"
 		return fmt.Sprintf(form, a.base), true
 	}
 	return "", false

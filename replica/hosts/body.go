@@ -19,7 +19,7 @@ type PageBody struct {
 	text     bool
 	k        int // words of a shingle
 	shingles hash.Set
-	last     []uint64 // shingles in their order, the last maxLast
+	list     []uint64 // shingles in their order
 
 	answer bool     // by NewAnswer: said is known
 	said   hash.Set // shingles of what is left without the page's own path
@@ -59,18 +59,14 @@ func newBody(body []byte, isText, isHTML bool, k int, path *string) PageBody {
 			said = text.ExtractPlain(body)
 		}
 		tokens := text.Tokens(said)
-		list := text.ShingleList(tokens, k)
-		b.last = slices.Clone(list[max(0, len(list)-maxLast):])
-		b.shingles = hash.NewSet(list)
+		b.list = text.ShingleList(tokens, k)
+		b.shingles = hash.NewSet(slices.Clone(b.list))
 		if path != nil {
 			b.answer, b.said = true, text.Shingles(withoutPath(tokens, *path), k, text.FastHash)
 		}
 	}
 	return b
 }
-
-// maxLast bounds the shingles whose order is known: by the last of them a page is known that was cut off.
-const maxLast = 1 << 15
 
 // maxOwn bounds the words of a path that are looked for.
 const maxOwn = 64

@@ -52,17 +52,16 @@ type Kinship uint8
 const (
 	Unlike Kinship = iota // it says something else
 	Alike                 // what differs is a small part
-	Cut                   // it says a part of what the first says, or lacks its end, and nothing else
+	Cut                   // it says a part of what the first says, or lacks its end or a part of its middle
 	Grown                 // it says what the first says, and more
 	Empty                 // both say nothing but their template
 )
 
 // Of two pages of which one holds the other.
 const (
-	held      = 0.9 // share of what the shorter one says that the longer one says
-	shorter   = 0.9 // length of the shorter one by that of the longer one, at most
-	cutLeast  = 0.1 // …, at least: of a page with nothing but a sentence of another one nothing is said
-	endIsLost = 0.2 // share of an end that a page has that lacks it, at most
+	held     = 0.9 // share of what the shorter one says that the longer one says
+	shorter  = 0.9 // length of the shorter one by that of the longer one, at most
+	cutLeast = 0.1 // …, at least: of a page with nothing but a sentence of another one nothing is said
 )
 
 // Kin says what a second page is to this one beyond what is shared: high is the least resemblance of the rest
@@ -77,59 +76,35 @@ func (b PageBody) Kin(c PageBody, shared hash.Set, high float64) Kinship {
 	}
 	x, y := minus(b.shingles, shared), minus(c.shingles, shared)
 	both := hash.Common(x, y)
+	kin := Unlike
 	switch {
 	case len(x)+len(y) == 0:
 		return Empty
 	case len(x)+len(y)-2*both <= 2*b.k && both >= b.k:
-		return Alike
-	case b.holds(x, y, both, shared, c):
+		kin = Alike
+	case b.holds(x, y, both):
 		return Cut
-	case c.holds(y, x, both, shared, b):
-		return Grown
+	case c.holds(y, x, both):
+		kin = Grown
 	case float64(both) >= high*float64(len(x)+len(y)-both):
-		return Alike
+		kin = Alike
+	default:
+		return Unlike
 	}
-	return Unlike
+	was, is := own(b.list, shared), own(c.list, shared)
+	switch {
+	case lossOf(was, is, b.k).isPart(was, b.k) || endsWithin(b.list, c.list, b.k):
+		return Cut
+	case kin == Alike && (lossOf(is, was, b.k).isPart(is, b.k) || endsWithin(c.list, b.list, b.k)):
+		return Grown
+	}
+	return kin
 }
 
-// holds reports whether what another page says, y, is a part of what this one says, x: much less of it, or
-// all but the end.
-func (b PageBody) holds(x, y hash.Set, both int, shared hash.Set, other PageBody) bool {
+// holds reports whether what another page says, y, is a part of what this one says, x: much less of it.
+func (b PageBody) holds(x, y hash.Set, both int) bool {
 	n, m := float64(len(x)), float64(len(y))
-	if float64(both) < held*m || m < cutLeast*n || len(y) < b.k {
-		return false
-	}
-	return m < shorter*n || b.endsBefore(shared, other)
-}
-
-// endsBefore reports whether another page ends within this one: this one has its end, and it has nearly
-// nothing of the end of this one.
-func (b PageBody) endsBefore(shared hash.Set, other PageBody) bool {
-	return share(b.end(shared), other.shingles) <= endIsLost && share(other.end(shared), b.shingles) >= held
-}
-
-// end returns the last shingles of what a page says itself.
-func (b PageBody) end(shared hash.Set) (end []uint64) {
-	for i := len(b.last) - 1; i >= 0 && len(end) < 4*b.k; i-- {
-		if !has(shared, b.last[i]) {
-			end = append(end, b.last[i])
-		}
-	}
-	return end
-}
-
-// share is the share of shingles that a set has; of none all.
-func share(list []uint64, of hash.Set) float64 {
-	n := 0
-	for _, h := range list {
-		if has(of, h) {
-			n++
-		}
-	}
-	if len(list) == 0 {
-		return 1
-	}
-	return float64(n) / float64(len(list))
+	return float64(both) >= held*m && m >= cutLeast*n && len(y) >= b.k && m < shorter*n
 }
 
 // mostly reports whether the longer of two bodies has most of what the shorter one says, template or not.
