@@ -6,12 +6,25 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 )
+
+// replacing lets newer pages of the replica take the place of the mirror's.
+const replacing = "alternates_replace = true\n"
+
+// newer dates a page of the replica later than any run.
+func newer(p mirrortest.Page) mirrortest.Page {
+	h := map[string]string{"Last-Modified": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}
+	maps.Copy(h, p.Header)
+	p.Header = h
+	return p
+}
 
 // While the origin is down, a replica with advertisements, older words, other pictures or pages that are cut
 // off leaves every copy that the mirror holds as it is, and gives a page that the mirror lacks.

@@ -60,17 +60,6 @@ func takeDown(w *mirrortest.Web, pages map[string]mirrortest.Page) {
 	w.Remove(home + "/robots.txt")
 }
 
-// replacing lets newer pages of the replica take the place of the mirror's.
-const replacing = "alternates_replace = true\n"
-
-// newer dates a page of the replica later than any run.
-func newer(p mirrortest.Page) mirrortest.Page {
-	h := map[string]string{"Last-Modified": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}
-	maps.Copy(h, p.Header)
-	p.Header = h
-	return p
-}
-
 func withAlternates() string { return job(fmt.Sprintf("alternates = [%q]", copyBase)) }
 
 // replicated starts an origin and a replica with the same pages, and mirrors the origin once. toml stands

@@ -69,7 +69,8 @@ func TestReplicasPutToUse(t *testing.T) {
 		}
 	}
 	base := copied.URL + "/copy/"
-	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\nalternates_replace = true\n%s", origin.URL+"/", base, fast))
+	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\nalternates_replace = true\n%s",
+		origin.URL+"/", base, fast))
 	write("twin", fmt.Sprintf("url = %q\n%s", twin.URL+"/", fast+"polite.allow_private = true\n"))
 	mirrord := func(want int, args ...string) string {
 		t.Helper()

@@ -106,9 +106,7 @@ func (r *Retrieval) Renew(ctx context.Context) {
 		return
 	}
 	defer r.motor.WatchTail(r.Now)()
-	for _, note := range r.chain.Replicas.Renew(ctx) {
-		r.Notes.Cap(note)
-	}
+	r.chain.Replicas.Renew(ctx)
 	r.found = findReuse(ctx, r)
 }
 

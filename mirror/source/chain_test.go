@@ -61,12 +61,14 @@ func newPlace(t *testing.T, equal bool) *place {
 }
 
 // tested keeps a test of the replica.
-func (p *place) tested(t *testing.T, equal bool) {
+func (p *place) tested(t *testing.T, equal bool) { p.testedAt(t, equal, time.Now()) }
+
+func (p *place) testedAt(t *testing.T, equal bool, at time.Time) {
 	t.Helper()
 	pair := store.PairRecord{
 		Base1:   home,
 		Base2:   there,
-		Tested:  time.Now(),
+		Tested:  at,
 		Level:   "1",
 		Mirrors: true,
 		Equal:   equal,

@@ -128,7 +128,7 @@ func (x *ReplicaSource) Took(a *Answer) {
 type ReplicaReport struct {
 	Given map[string]int64 // answers by replica
 	Same  int64            // of them those with what the mirror held
-	Notes []string         // why some are not trusted
+	Notes []string         // which are trusted from the next run on, and why some are not
 }
 
 // Report says what replicas gave. The workers have ended.
@@ -281,8 +281,8 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 	return got
 }
 
-// keeps says why what the mirror holds of a resource is not replaced by the other body that a replica sent, ""
-// when it is. stays says that the replica has that page all the same, in the form of another time or with
+// keeps says why what the mirror holds of a resource is not replaced by the other body that a replica sent,
+// "" when it is. stays says that the replica has that page all the same, in the form of another time or with
 // something of its own.
 func (x *ReplicaSource) keeps(
 	a *replica, rec *store.Resource, res *fetch.Result, body *BodySink,
@@ -305,7 +305,7 @@ func (x *ReplicaSource) keeps(
 		const form = "pages of %s that lack a part of the mirror's did not replace them"
 		return fmt.Sprintf(form, a.base), true
 	case modified <= cmp.Or(rec.Modified, rec.Checked):
-		const form = "pages of %s that differ from the mirror's, not dated later, did not replace them"
+		const form = "pages of %s that differ from the mirror's without a later date did not replace them"
 		return fmt.Sprintf(form, a.base), true
 	}
 	return "", false

@@ -23,7 +23,8 @@ type replica struct {
 	mu      sync.Mutex // held while it is tested
 	tested  bool
 	trusted bool
-	why     string           // not trusted
+	renewed bool             // a test at the end of the run found that it is one
+	why     string           // it is not trusted, or is from the next run on: the one note on it
 	probe   hosts.TestAnswer // to a path that cannot exist
 }
 
@@ -44,11 +45,11 @@ func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 			return false
 		}
 	}
-	a.tested, a.trusted = true, p.Equal
-	if !a.trusted {
-		a.why = notTrusted(a, &p)
+	if !p.Equal {
+		a.tested, a.why = true, notTrusted(a, &p)
 		return false
 	}
+	a.tested, a.trusted = true, true
 	if a.why, err = leadsAway(ctx, a); a.why != "" {
 		a.trusted = false
 		return false
@@ -153,8 +154,9 @@ func leadsAway(ctx context.Context, a *replica) (string, error) {
 }
 
 // Renew tests, at the end of a complete run, the replicas of which no test is valid any more: while the
-// mirror is as the site is, a page that only one of the two has tells most. It returns notes for the summary.
-func (x *ReplicaSource) Renew(ctx context.Context) (notes []string) {
+// mirror is as the site is, a page that only one of the two has tells most. What it finds is what Report says
+// of them.
+func (x *ReplicaSource) Renew(ctx context.Context) {
 	for _, a := range x.all {
 		p, ok, err := x.testOf(a)
 		if known := err == nil && ok && isValid(&p, x.o.Now(), renewAfter); known || ctx.Err() != nil {
@@ -165,26 +167,35 @@ func (x *ReplicaSource) Renew(ctx context.Context) (notes []string) {
 			continue
 		}
 		if !p.Equal {
-			notes = append(notes, notTrusted(a, &p))
+			a.why = notTrusted(a, &p)
 			continue
 		}
-		if why, err := leadsAway(ctx, a); err == nil && why != "" {
-			notes = append(notes, why)
-		} else if err == nil {
-			note := fmt.Sprintf("%s was tested and is used when the origin fails (%s)", a.base, aboutPair(&p))
-			notes = append(notes, note)
+		switch why, err := leadsAway(ctx, a); {
+		case err != nil: // the run ends
+		case why != "":
+			a.why = why
+		default:
+			form := "%s was tested and is used when the origin fails (%s)"
+			if a.why != "" {
+				form = "%s gave nothing new in this run; at its end it was tested, and it is used from the next " +
+					"run on when the origin fails (%s)"
+			}
+			a.why, a.renewed = fmt.Sprintf(form, a.base, aboutPair(&p)), true
 		}
 	}
-	return notes
 }
 
+// notTrusted says that a test found a replica to be none. What it gave in this run, before the test, stays.
 func notTrusted(a *replica, p *store.PairRecord) string {
-	why := ""
+	why, from := "", ""
 	if p.Mirrors && !p.Confident {
 		why = "; too few to be sure"
 	}
-	const form = "%s is not taken for the origin (%s%s): only what the mirror holds already is believed of it"
-	return fmt.Sprintf(form, a.base, aboutPair(p), why)
+	if a.trusted {
+		from = " from the next run on"
+	}
+	const form = "%s is not taken for the origin%s (%s%s): only what the mirror holds already is believed of it"
+	return fmt.Sprintf(form, a.base, from, aboutPair(p), why)
 }
 
 // aboutPair says in a few words what a test decided.

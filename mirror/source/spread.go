@@ -83,6 +83,7 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 			return "", nil, err
 		} else if ok && isValid(&p, now, hosts.TestedFor) && !p.Equal {
 			l.leave(fmt.Sprintf("%s does not spread the load: %s", l.Base(), aboutPair(&p)), false)
+			l.byTest = true
 		}
 	}
 	u, _, err := site.Parse(s.x.base)
@@ -348,7 +349,7 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 		if n > 0 {
 			given[l.Base()] = n
 		}
-		if why != "" {
+		if why != "" && !(l.byTest && l.r.renewed) { // a later test is what counts
 			notes = append(notes, why)
 		}
 	}
