@@ -48,12 +48,16 @@ type EditedJob struct {
 // ErrJobMoved says that a job file was changed by somebody else.
 var ErrJobMoved = errors.New("the job file was changed on the disk since it was shown")
 
-// ReadJobText reads a job file, also one that is refused.
+// ReadJobText reads a job file that can be changed here, also one that is refused. One that is a symbolic link
+// is an error.
 func ReadJobText(a *App, name string) (*JobText, error) {
 	if !job.ValidName(name) {
 		return nil, notAName(name)
 	}
 	path := filepath.Join(a.Jobs, name+scheduler.Suffix)
+	if to := scheduler.LinkedTo(path); to != "" {
+		return nil, Usagef("%s is a symbolic link to %s: change it there", path, to)
+	}
 	text, err := scheduler.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = a.FindJob(name) // says which there are

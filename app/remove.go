@@ -9,6 +9,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/job"
+	"mirrord/scheduler"
 	"mirrord/space"
 	"mirrord/store"
 )
@@ -42,6 +43,10 @@ func PlanRemoval(a *App, name string, now bool) (*Removal, error) {
 			return &Removal{Job: name, Kept: kept, Now: now}, nil
 		}
 		return nil, err
+	}
+	if to := scheduler.LinkedTo(d.file); to != "" {
+		return nil, Usagef("remove %s: %s is a symbolic link to %s: take the link away, and remove the mirror with "+
+			"the same command", d.name, d.file, to)
 	}
 	if err := a.notReused(d.name); err != nil {
 		return nil, err

@@ -104,6 +104,10 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 	if _, err := a.jobOnDisk(r.from); err != nil {
 		return nil, err
 	}
+	if to := scheduler.LinkedTo(r.fromFile); to != "" {
+		return nil, Usagef("rename %s: %s is a symbolic link to %s: take the link away, rename the mirror with the "+
+			"same command, and make a link %s", r.from, r.fromFile, to, r.toFile)
+	}
 	switch {
 	case exists(r.toFile):
 		return nil, fmt.Errorf("rename %s: there is a job %s already, from %s", r.from, r.to, r.toFile)

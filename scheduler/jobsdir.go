@@ -73,7 +73,7 @@ func (d *Dir) Read() ([]File, error) {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	defer dir.Close()
-	if fi, err := dir.Stat(); err == nil && fi.Mode().Perm()&0o002 != 0 {
+	if fi, err := dir.Stat(); err == nil && othersWrite(d.path, fi) {
 		return nil,
 			fmt.Errorf(
 				"read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s",
@@ -94,7 +94,8 @@ func (d *Dir) Read() ([]File, error) {
 			continue
 		}
 		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(d.path, base)}
-		f.stamp, f.Err = look(f.Path)
+		var at string
+		at, f.stamp, f.Err = look(f.Path)
 		old, had := d.last[base]
 		switch {
 		case errors.Is(f.Err, fs.ErrNotExist):
@@ -103,7 +104,7 @@ func (d *Dir) Read() ([]File, error) {
 			d.now().Sub(f.stamp.changed) > settled:
 			f = old
 		case f.Err == nil:
-			f.Text, f.stamp, f.Err = open(root, base)
+			f.Text, f.stamp, f.Err = open(at)
 			if f.hash = sha256.Sum256(f.Text); had && old.Text != nil && f.Err == nil && f.hash == old.hash {
 				f.Job, f.Err = old.Job, old.Err
 			} else if f.Err == nil {
@@ -141,22 +142,14 @@ func ReadFile(path string) (*job.Job, error) {
 
 // ReadText is ReadFile without looking into the file.
 func ReadText(path string) ([]byte, error) {
-	dir, base := filepath.Split(path)
-	if !strings.HasSuffix(base, Suffix) {
+	if !strings.HasSuffix(path, Suffix) {
 		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + Suffix}}
 	}
-	if dir == "" {
-		dir = "."
-	}
-	if _, err := look(path); err != nil {
+	at, _, err := look(path)
+	if err != nil {
 		return nil, refusal(path, err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	text, _, err := open(root, base)
+	text, _, err := open(at)
 	if err != nil {
 		return nil, refusal(path, err)
 	}
@@ -170,29 +163,32 @@ func refusal(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// look says what lies at a name without opening it: opening a pipe would wait for its other end.
-func look(path string) (stamp, error) {
+// look says what lies at a name without opening it: opening a pipe would wait for its other end. at is the
+// path of the file itself, when the name is that of a symbolic link.
+func look(path string) (at string, s stamp, err error) {
 	fi, err := os.Lstat(path)
-	if err != nil {
-		return stamp{}, err
+	if at = path; err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		at, fi, err = follow(path)
 	}
-	return acceptable(fi)
+	if err != nil {
+		return "", stamp{}, err
+	}
+	s, err = acceptable(at, fi)
+	return at, s, err
 }
 
 // acceptable refuses what cannot be a job file that somebody in charge has put there.
-func acceptable(fi fs.FileInfo) (stamp, error) {
+func acceptable(path string, fi fs.FileInfo) (stamp, error) {
 	s := stamp{size: fi.Size(), mtime: fi.ModTime(), mode: fi.Mode()}
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.inode, s.changed = int64(sys.Ino), time.Unix(sys.Ctim.Unix())
 	}
 	switch m := fi.Mode(); {
-	case m&fs.ModeSymlink != 0:
-		return s, errors.New("is a symbolic link; put the file itself there")
 	case m.IsDir():
 		return s, errors.New("is a directory; a job is one file")
 	case !m.IsRegular():
 		return s, errors.New("is no ordinary file")
-	case m.Perm()&0o002 != 0:
+	case othersWrite(path, fi):
 		return s,
 			fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it",
 				m.Perm())
@@ -202,10 +198,10 @@ func acceptable(fi fs.FileInfo) (stamp, error) {
 	return s, nil
 }
 
-// open reads a file. It does not follow a link and does not wait for a pipe, should one have taken the place
-// of what look saw.
-func open(root *os.Root, base string) ([]byte, stamp, error) {
-	f, err := root.OpenFile(base, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// open reads the file that look has found. It does not follow a link and does not wait for a pipe, should one
+// have taken its place.
+func open(path string) ([]byte, stamp, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, stamp{}, err
 	}
@@ -214,7 +210,7 @@ func open(root *os.Root, base string) ([]byte, stamp, error) {
 	if err != nil {
 		return nil, stamp{}, err
 	}
-	s, err := acceptable(fi)
+	s, err := acceptable(path, fi)
 	if err != nil {
 		return nil, s, err
 	}
