@@ -282,6 +282,24 @@ func TestAfterASuspiciousRunEverythingIsAsked(t *testing.T) {
 	}
 }
 
+// Accepting a suspicious run says that its records are right: the next one follows the plan.
+func TestAfterAcceptThePlanIsFollowed(t *testing.T) {
+	f, m := silent(t)
+	m.Set("limits.max_delete", `"10%"`)
+	for i := range 5 {
+		f.w.Set(home+f.path("news", i), mirrortest.Status(404))
+	}
+	if s := m.Run(); s.Verdict != mirror.Suspicious {
+		t.Fatalf("%v\n%s", s.Verdict, mirrortest.Text(s))
+	}
+	wantVerdict(t, m.Accept(), mirror.Complete, true)
+	f.asked()
+	s := m.Run()
+	if n := f.asked()["old"]; n > 2 || s.Skipped < 17 || s.Verdict != mirror.Complete {
+		t.Errorf("%d of 20 old pages asked\n%s", n, mirrortest.Text(s))
+	}
+}
+
 func TestPlannedRunIsResumed(t *testing.T) {
 	f, m := silent(t, "polite.connections = 1")
 	s := interrupted(t, m, f.w, func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/news/") })

@@ -34,6 +34,12 @@ type PlanOptions struct {
 // wrong.
 const FullFact = "ask-all"
 
+// Values of FullFact.
+const (
+	FullAlways   = "1"
+	FullDoubtful = "doubtful" // what a suspicious run found may be wrong; accepting it says that it is not
+)
+
 // WhyFull says why a run requests everything whatever was observed; "" when it may follow a plan.
 func (o *PlanOptions) WhyFull() string {
 	switch {

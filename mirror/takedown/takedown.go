@@ -113,7 +113,7 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 	if err != nil || !was {
 		return false, err
 	}
-	if err := s.Notes.SetFact(spare.FullFact, []byte("1")); err != nil {
+	if err := s.Notes.SetFact(spare.FullFact, []byte(spare.FullAlways)); err != nil {
 		return true, err
 	}
 	if err := s.Notes.SetFingerprint(admit.MixedRules); err != nil {
