@@ -203,8 +203,11 @@ func (o *order) call(line string) {
 	}
 }
 
-// change notes that a name came or went.
+// change notes that a name came or went. What lists show may be lost with the power.
 func (o *order) change(p string) {
+	if strings.Contains(path.Base(p), glanceName) {
+		return
+	}
 	if o.known[p] = true; strings.HasPrefix(p, o.state+"/") && p != o.state+"/blobs/tmp" {
 		o.dirty[path.Dir(p)] = true
 	}
