@@ -42,7 +42,8 @@ type FoundTexts struct {
 }
 
 // Find brings the index of texts up to date, as far as the caller may, and looks for pages in it. It makes
-// the index when there is none; from then on the daemon keeps it up to date.
+// the index when there is none; from then on the daemon keeps it up to date. What keeps it from being brought
+// up to date, such as a full disk, keeps nobody from finding what it has.
 func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 	if _, err := r.search(nil); err != nil {
 		return nil, err
@@ -50,8 +51,9 @@ func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 	if err := find.CheckWords(r.Words); err != nil {
 		return nil, findError(err)
 	}
-	if err := updateFind(ctx, a); err != nil {
-		return nil, err
+	stopped := updateFind(ctx, a)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	st, err := a.MustState()
 	if err != nil {
@@ -68,6 +70,12 @@ func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 			return nil, err
 		}
 		out, err = searchTexts(ctx, st, r)
+	}
+	switch {
+	case err != nil && stopped != nil:
+		return nil, stopped
+	case stopped != nil && len(out.Behind) > 0:
+		a.warn(fmt.Sprintf("the index of texts was not brought up to date: %v", stopped))
 	}
 	return out, findError(err)
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"mirrord/find"
 	"mirrord/web"
 )
@@ -251,6 +253,64 @@ func TestFindIsMadeAgain(t *testing.T) {
 	}
 	if got := paths(t, a, FindRequest{Words: "lighthouses"}); len(got) != 0 {
 		t.Errorf("a removed mirror: %v", got)
+	}
+}
+
+// Texts are found on a disk that is full, and on one that cannot be written.
+func TestFindWhereNothingCanBeWritten(t *testing.T) {
+	a, run, version := mirroredToFind(t, "all")
+	dir := stateOf(t, a)
+	mount := func(flags uintptr, size string) error { return unix.Mount("tmpfs", dir, "tmpfs", flags, size) }
+	if err := errors.Join(os.Mkdir(dir, 0o755), mount(0, "size=32m")); err != nil {
+		t.Skipf("mounting is not permitted here: %v", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	text, err := os.ReadFile(filepath.Join(a.Jobs, "x.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, a.Jobs, "x.toml", string(text)+"limits.min_free = \"1MB\"\n")
+	run()
+	if got := paths(t, a, FindRequest{Words: "harvest"}); len(got) != 1 {
+		t.Fatalf("found %v", got)
+	}
+	version.Store(2)
+	run()
+	var said []string
+	a.Warn = func(line string) { said = append(said, line) }
+	look := func(disk string) {
+		t.Helper()
+		said = nil
+		f, err := Find(t.Context(), a, FindRequest{Words: "harvest"})
+		if err != nil || f.Matches != 1 || len(f.Behind) != 1 || len(said) != 1 ||
+			!strings.HasPrefix(said[0], "the index of texts was not brought up to date: ") {
+			t.Errorf("%s: %+v, %v, said %q", disk, f, err, said)
+		}
+	}
+	if err := mount(unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	look("read-only")
+	if err := mount(unix.MS_REMOUNT, "size=32m"); err != nil {
+		t.Fatal(err)
+	}
+	var rest *os.File
+	rest, err = os.Create(filepath.Join(dir, "rest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = rest.Write(make([]byte, 4096))
+	}
+	if rest.Close(); !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	look("full")
+	if err := os.Remove(rest.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(t, a, FindRequest{Words: "winter"}); len(got) != 1 {
+		t.Errorf("with room again: %v", got)
 	}
 }
 
