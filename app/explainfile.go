@@ -55,13 +55,13 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 	if _, serr := os.Stat(filepath.Join(name, phm.MetaName)); serr != nil && !u.IsZero() {
 		r.URL = u.Origin() + "/" // of a folder that wget filled
 	}
-	in, err := r.openInputs()
+	in, err := r.openInputs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer in.close()
 	if len(in.files) == 0 {
-		return x, x.fromTree(url)
+		return x, x.fromTree(ctx, url)
 	}
 	x.Form = "web archive"
 	if u.IsZero() {
@@ -85,7 +85,7 @@ func ExplainFile(ctx context.Context, a *App, name, url string, head bool) (*Fil
 }
 
 // fromTree reads the table of a mirror in a file or directory.
-func (x *FileExplanation) fromTree(url string) (err error) {
+func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) {
 	f, err := regular.Open(x.File)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 			return err
 		}
 		defer root.Close()
-		tree = root.FS()
+		tree = regular.Until(ctx, root.FS())
 	} else {
 		form, err := archive.FormOf(f, fi.Size())
 		if err != nil {
@@ -113,7 +113,7 @@ func (x *FileExplanation) fromTree(url string) (err error) {
 		if form.Browse != nil {
 			return x.fromEntries(form, f, fi.Size(), url)
 		}
-		if tree, err = archive.Open(f, fi.Size(), phm.Limits{}); err != nil {
+		if tree, err = archive.Open(regular.UntilAt(ctx, f), fi.Size(), phm.Limits{}); err != nil {
 			return fmt.Errorf("%s: %w", x.File, err)
 		}
 	}

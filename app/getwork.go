@@ -232,7 +232,7 @@ func (w *getWork) restore(ctx context.Context, live *store.Version) (bool, error
 	}
 	defer tree.Close()
 	if !w.form.Folder() {
-		if _, err := unpack(w.out, interruptibleSink{treeSink{tree.Root}, ctx}); err != nil {
+		if _, err := unpack(ctx, w.out, interruptibleSink{treeSink{tree.Root}, ctx}); err != nil {
 			return false, ctx.Err() // a damaged archive is made again
 		}
 	} else if known, err := linkTree(ctx, w.out, dir, tree.Root); err != nil || !known {

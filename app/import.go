@@ -32,7 +32,7 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 		return nil, err
 	}
 	defer st.Close()
-	return importAs(ctx, st, name, as, func(sink phm.Sink) (*phm.Meta, error) { return unpack(name, sink) })
+	return importAs(ctx, st, name, as, func(sink phm.Sink) (*phm.Meta, error) { return unpack(ctx, name, sink) })
 }
 
 // importAs makes the mirror as of what copyTo writes; name is that of the archive.
@@ -107,7 +107,7 @@ func importInto(
 }
 
 // unpack copies a PHM in any form to a sink.
-func unpack(name string, sink phm.Sink) (*phm.Meta, error) {
+func unpack(ctx context.Context, name string, sink phm.Sink) (*phm.Meta, error) {
 	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
@@ -118,14 +118,14 @@ func unpack(name string, sink phm.Sink) (*phm.Meta, error) {
 		return nil, err
 	}
 	if !fi.IsDir() {
-		return archive.Unpack(f, fi.Size(), sink, phm.Limits{})
+		return archive.Unpack(regular.UntilAt(ctx, f), fi.Size(), sink, phm.Limits{})
 	}
 	root, err := regular.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return phm.Copy(root.FS(), sink)
+	return phm.Copy(regular.Until(ctx, root.FS()), sink)
 }
 
 // interruptibleSink takes no more files once its context has ended.

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,7 +20,7 @@ import (
 
 // history takes the history of a PHM in any form as files of records, if wanted; taken is false for anything
 // else.
-func (in *importInputs) history(name string, wanted bool) (taken bool, err error) {
+func (in *importInputs) history(ctx context.Context, name string, wanted bool) (taken bool, err error) {
 	fi, err := os.Stat(name)
 	if err != nil || !wanted {
 		return false, err
@@ -31,14 +32,14 @@ func (in *importInputs) history(name string, wanted bool) (taken bool, err error
 			return false, err
 		}
 		defer root.Close()
-		tree = root.FS()
+		tree = regular.Until(ctx, root.FS())
 	} else {
 		f, err := regular.Open(name)
 		if err != nil {
 			return false, err
 		}
 		defer f.Close()
-		if tree, err = archive.Open(f, fi.Size(), phm.Limits{}); err != nil {
+		if tree, err = archive.Open(regular.UntilAt(ctx, f), fi.Size(), phm.Limits{}); err != nil {
 			return false, nil // who imports the tree says what is wrong
 		}
 	}

@@ -74,7 +74,7 @@ func ImportAny(ctx context.Context, a *App, r ImportRequest) (*Imported, error) 
 		return nil, notAName(r.As)
 	}
 	r.imports = true
-	in, err := r.openInputs()
+	in, err := r.openInputs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ type importInputs struct {
 }
 
 // openInputs opens the files if all of them hold records of crawls; else there are none.
-func (r *ImportRequest) openInputs() (in *importInputs, err error) {
+func (r *ImportRequest) openInputs(ctx context.Context) (in *importInputs, err error) {
 	names := r.Files
 	in = &importInputs{spill: &fileSpill{}}
 	if in.spill.root, err = openTemporary(); err != nil {
@@ -142,13 +142,13 @@ func (r *ImportRequest) openInputs() (in *importInputs, err error) {
 		if err != nil {
 			return in, err
 		}
-		if taken, err := in.project(name, files, r.URL); err != nil {
+		if taken, err := in.project(ctx, name, files, r.URL); err != nil {
 			return in, fmt.Errorf("import %s: %w", name, err)
 		} else if taken {
 			continue
 		}
 		if files == nil {
-			if taken, err := in.history(name, r.imports); err != nil {
+			if taken, err := in.history(ctx, name, r.imports); err != nil {
 				return in, fmt.Errorf("import %s: %w", name, err)
 			} else if taken {
 				continue
@@ -169,7 +169,9 @@ func (r *ImportRequest) openInputs() (in *importInputs, err error) {
 
 // project reads a folder of HTTrack, or one of files that were fetched from below a URL, into a file of
 // records; taken is false for anything else.
-func (in *importInputs) project(name string, records []string, from string) (taken bool, err error) {
+func (in *importInputs) project(
+	ctx context.Context, name string, records []string, from string,
+) (taken bool, err error) {
 	fi, err := os.Stat(name)
 	if err != nil || !fi.IsDir() || len(records) > 0 {
 		return false, err
@@ -180,7 +182,7 @@ func (in *importInputs) project(name string, records []string, from string) (tak
 	}
 	defer root.Close()
 	_, perr := root.Lstat(phm.MetaName)
-	dir := anyNames{root}
+	dir := regular.Until(ctx, anyNames{root})
 	isHTTrack := projects.IsHTTrack(dir)
 	if !isHTTrack && (perr == nil || from == "") {
 		return false, nil

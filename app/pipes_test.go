@@ -3,6 +3,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -40,38 +42,44 @@ func pipe(t *testing.T, name string) {
 	}
 }
 
-// everyReader calls all that reads archives and folders with a name.
-func everyReader(t *testing.T, a *App, name string) map[string]error {
-	out := map[string]error{}
-	for what, work := range map[string]func() error{
-		"verify": func() error {
-			r, err := Verify(t.Context(), a, name, true)
+// everyReader is all that reads archives and folders, with the name of one.
+func everyReader(a *App, name string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"verify": func(ctx context.Context) error {
+			r, err := Verify(ctx, a, name, true)
 			if err == nil && r.Count() > 0 {
 				return phm.ErrDamaged
 			}
 			return err
 		},
-		"import": func() error {
-			_, err := ImportAny(t.Context(), a, ImportRequest{Files: []string{name}, As: "as"})
+		"import": func(ctx context.Context) error {
+			_, err := ImportAny(ctx, a, ImportRequest{Files: []string{name}, As: "as"})
 			return err
 		},
-		"explain": func() error {
-			_, err := ExplainFile(t.Context(), a, name, "http://h.test/", false)
+		"explain": func(ctx context.Context) error {
+			_, err := ExplainFile(ctx, a, name, "http://h.test/", false)
 			return err
 		},
-		"serve": func() error {
-			files, err := OpenFiles(t.Context(), a, []string{name})
+		"serve": func(ctx context.Context) error {
+			files, err := OpenFiles(ctx, a, []string{name})
 			if err == nil {
 				files.Close()
 			}
 			return err
 		},
-		"replicas": func() error {
-			_, err := FindReplicas(t.Context(), a, []string{name}, ReplicaOptions{})
+		"replicas": func(ctx context.Context) error {
+			_, err := FindReplicas(ctx, a, []string{name}, ReplicaOptions{})
 			return err
 		},
-	} {
-		out[what] = within(t, what+" of "+name, work)
+	}
+}
+
+// readByAll calls all that reads archives and folders with a name.
+func readByAll(t *testing.T, a *App, name string) map[string]error {
+	t.Helper()
+	out := map[string]error{}
+	for what, work := range everyReader(a, name) {
+		out[what] = within(t, what+" of "+name, func() error { return work(t.Context()) })
 	}
 	return out
 }
@@ -82,7 +90,7 @@ func TestPipes(t *testing.T) {
 	for _, name := range []string{"a.warc.gz", "a.phm", "a.zim", "a"} {
 		file := filepath.Join(dir, name)
 		pipe(t, file)
-		for what, err := range everyReader(t, a, file) {
+		for what, err := range readByAll(t, a, file) {
 			if err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s of %s: %v", what, name, err)
 			}
@@ -91,7 +99,7 @@ func TestPipes(t *testing.T) {
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero")); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range everyReader(t, a, filepath.Join(dir, "zero")) {
+	for what, err := range readByAll(t, a, filepath.Join(dir, "zero")) {
 		if err == nil {
 			t.Errorf("%s reads a device", what)
 		}
@@ -107,7 +115,7 @@ func TestPipesInFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		pipe(t, filepath.Join(dir, name))
-		found := everyReader(t, a, dir)
+		found := readByAll(t, a, dir)
 		for _, what := range []string{"verify", "import"} {
 			if err := found[what]; err == nil {
 				t.Errorf("%s of a folder whose %s is a pipe finds nothing wrong", what, name)
@@ -142,7 +150,7 @@ func TestPipesOfOthers(t *testing.T) {
 	for _, name := range []string{"i.png", "hts-cache/new.zip", "hts-log.txt"} {
 		dir := httrackFolder(t)
 		pipe(t, filepath.Join(dir, name))
-		everyReader(t, a, dir)
+		readByAll(t, a, dir)
 	}
 	dir := httrackFolder(t)
 	log, err := os.Create(filepath.Join(dir, "hts-log.txt"))
@@ -154,7 +162,7 @@ func TestPipesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := log.Truncate(1 << 40); err == nil { // takes no room on the disk
-		if err := everyReader(t, a, dir)["explain"]; err != nil {
+		if err := readByAll(t, a, dir)["explain"]; err != nil {
 			t.Error(err)
 		}
 	}
@@ -164,5 +172,49 @@ func TestPipesOfOthers(t *testing.T) {
 	x, err := ExplainFile(t.Context(), a, wgot, "http://h.test/page.html", false)
 	if err != nil || len(x.Answers) != 1 {
 		t.Errorf("explain of a folder of wget: %+v, %v", x, err)
+	}
+}
+
+// What somebody else has made may be of any size: a signal ends the reading of it.
+func TestReadingEnds(t *testing.T) {
+	a, _, _, _ := mirrorGrowing(t, 1)
+	dir := filepath.Join(t.TempDir(), "mirror")
+	if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: dir, Format: "dir"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, phm.FilesName), 1<<44); err != nil { // takes no room on the disk
+		t.Skip(err)
+	}
+	wgot := t.TempDir()
+	put(t, wgot, "page.html", "<title>Page</title>")
+	if err := os.Truncate(filepath.Join(wgot, "page.html"), 1<<44); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{dir, wgot} {
+		for what, work := range everyReader(a, name) {
+			if name == wgot && what != "explain" {
+				continue // the others want a phm.json, and end at once
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(100*time.Millisecond, cancel)
+			if err := within(t, what, func() error { return work(ctx) }); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s of %s: %v", what, name, err)
+			}
+		}
+	}
+}
+
+// So does it where nothing comes: a list of URLs may be the output of another program.
+func TestWaitingEnds(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	err := within(t, "a list", func() error {
+		_, err := CandidateHosts(ctx, testApp(t.TempDir()), []string{"-"}, r, ReplicaOptions{})
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

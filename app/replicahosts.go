@@ -80,8 +80,10 @@ func readURLList(
 		defer f.Close()
 		in = f
 	}
+	lines := regular.UntilReader(ctx, in)
+	defer lines.Close()
 	n, bad := 0, 0
-	return hosts.ReadURLs(untilDone{ctx, in}, func(url []byte) error {
+	return hosts.ReadURLs(lines, func(url []byte) error {
 		if n++; n%100_000 == 0 {
 			a.note(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
 		}
@@ -94,17 +96,4 @@ func readURLList(
 		}
 		return nil
 	})
-}
-
-// untilDone reads until a context ends.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(b)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/internal/lines"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
@@ -69,7 +70,7 @@ func (r *replicaPages) read(ctx context.Context) error {
 // readTree takes all pages of a tree.
 func (r *replicaPages) readTree(ctx context.Context, t replicaTree) error {
 	if t.said == nil {
-		return r.readDir(ctx, t.root.FS())
+		return r.readDir(ctx, regular.Until(ctx, t.root.FS()))
 	}
 	if _, err := t.said.Seek(0, io.SeekStart); err != nil {
 		return err

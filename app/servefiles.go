@@ -55,7 +55,7 @@ func OpenFiles(ctx context.Context, a *App, names []string) (_ *web.Files, err e
 	for _, name := range names {
 		err := addRecorded(ctx, a, files, name)
 		if errors.Is(err, errNoRecords) {
-			err = addFile(files, name)
+			err = addFile(ctx, files, name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -69,7 +69,7 @@ var errNoRecords = errors.New("it holds no records of crawls")
 // addRecorded serves a web archive, a directory of them or a project of HTTrack; errNoRecords for all else.
 func addRecorded(ctx context.Context, a *App, files *web.Files, name string) error {
 	r := ImportRequest{Files: []string{name}, indexed: true}
-	in, err := r.openInputs()
+	in, err := r.openInputs(ctx)
 	if err == nil && len(in.files) == 0 {
 		err = errNoRecords
 	}
@@ -90,8 +90,11 @@ type openedTree struct {
 	io.Closer
 }
 
-// addFile serves an archive, or a directory.
-func addFile(files *web.Files, name string) error {
+// addFile serves an archive, or a directory. The end of the context ends the opening, and no request that is
+// under way later on.
+func addFile(ctx context.Context, files *web.Files, name string) error {
+	opening, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
 	f, err := regular.Open(name)
 	if err != nil {
 		return err
@@ -105,13 +108,14 @@ func addFile(files *web.Files, name string) error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return files.Add(servedName(name), openedTree{root.FS(), root})
+		return files.Add(servedName(name), openedTree{regular.Until(opening, root.FS()), root})
 	}
-	form, err := archive.FormOf(f, fi.Size())
+	in := regular.UntilAt(opening, f)
+	form, err := archive.FormOf(in, fi.Size())
 	switch {
 	case err != nil:
 	case form.Browse != nil:
-		b, err := form.Browse(f, fi.Size())
+		b, err := form.Browse(in, fi.Size())
 		if err != nil {
 			return errors.Join(err, f.Close())
 		}
@@ -123,7 +127,7 @@ func addFile(files *web.Files, name string) error {
 	}
 	var tree fs.FS
 	if err == nil {
-		tree, err = form.Open(f, fi.Size(), phm.Limits{})
+		tree, err = form.Open(in, fi.Size(), phm.Limits{})
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())

@@ -169,7 +169,7 @@ func verifySpace(ctx context.Context, dir string, links bool) (*phm.Report, erro
 	defer in.Close() // read only: nothing can be lost
 	out := new(phm.Report)
 	for _, m := range in.Mirrors {
-		r, err := VerifyTree(ctx, in.PHM(m.Name), links)
+		r, err := VerifyTree(ctx, regular.Until(ctx, in.PHM(m.Name)), links)
 		if err != nil {
 			return nil, fmt.Errorf("mirror %s: %w", m.Name, err)
 		}

@@ -97,7 +97,7 @@ func verifyFolder(ctx context.Context, a *App, dir string, links bool) (*phm.Rep
 		return verifySpace(ctx, dir, links)
 	}
 	r := ImportRequest{Files: []string{dir}, Lenient: true}
-	in, err := r.openInputs()
+	in, err := r.openInputs(ctx)
 	defer in.close()
 	switch {
 	case err != nil:
@@ -133,7 +133,7 @@ func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error)
 		return nil, err
 	}
 	defer root.Close()
-	return VerifyTree(ctx, root.FS(), links)
+	return VerifyTree(ctx, regular.Until(ctx, root.FS()), links)
 }
 
 func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, error) {

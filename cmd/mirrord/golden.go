@@ -25,7 +25,9 @@ func golden(a *cli, cmd *cobra.Command, name string, check func(io.Reader) (*gol
 		return err
 	}
 	defer file.Close()
-	result, err := check(file)
+	text := regular.UntilReader(cmd.Context(), file)
+	defer text.Close()
+	result, err := check(text)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", cmd.Name(), name, err)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -240,7 +241,7 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		h, err := history(a, arg)
+		h, err := history(cmd.Context(), a, arg)
 		if err != nil {
 			return err
 		}
@@ -322,7 +323,7 @@ func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o repla
 }
 
 // history reads a recorded history: a file's, or that of a job's own runs.
-func history(a *cli, arg string) (*replay.History, error) {
+func history(ctx context.Context, a *cli, arg string) (*replay.History, error) {
 	file, err := regular.Open(arg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, scheduler.Suffix)):
@@ -334,7 +335,9 @@ func history(a *cli, arg string) (*replay.History, error) {
 	if st, err := file.Stat(); err == nil && st.IsDir() {
 		return nil, fmt.Errorf("history %s: a directory: want a file, or the name of a job", arg)
 	}
-	h, err := replay.Read(file)
+	text := regular.UntilReader(ctx, file)
+	defer text.Close()
+	h, err := replay.Read(text)
 	if err != nil {
 		return nil, fmt.Errorf("history %s: %w", arg, err)
 	}

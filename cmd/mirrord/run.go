@@ -16,6 +16,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/fetch"
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -97,6 +98,7 @@ func exitCode(err error, started bool) int {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, e env, args []string) int {
+	e.stdin = regular.UntilReader(ctx, e.stdin)
 	a := &cli{env: e}
 	a.replaceForTerminals()
 	e = a.env

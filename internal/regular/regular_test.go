@@ -3,6 +3,7 @@
 package regular
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -169,5 +170,72 @@ func TestHandedOver(t *testing.T) {
 	})
 	if string(b) != "text" || err != nil {
 		t.Errorf("read %q, %v", b, err)
+	}
+}
+
+// ending returns a context that ends in a moment.
+func ending(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	return ctx
+}
+
+func TestUntil(t *testing.T) {
+	dir := t.TempDir()
+	full := filepath.Join(dir, "sparse")
+	if err := errors.Join(os.WriteFile(full, nil, 0o600), os.Truncate(full, 1<<40)); err != nil {
+		t.Skip(err)
+	}
+	root, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ctx := ending(t)
+	tree := Until(ctx, root.FS())
+	if entries, err := fs.ReadDir(tree, "."); len(entries) != 1 || err != nil {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+	if fi, err := fs.Lstat(tree, "sparse"); err != nil || fi.Size() != 1<<40 {
+		t.Errorf("described as %v, %v", fi, err)
+	}
+	f, err := tree.Open("sparse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = within(t, func() error { _, err := io.Copy(io.Discard, f); return err })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("read to its end: %v", err)
+	}
+	if at, ok := f.(io.ReaderAt); !ok {
+		t.Error("it cannot be read anywhere")
+	} else if _, err := at.ReadAt(make([]byte, 1), 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("read at a place: %v", err)
+	}
+	if _, err := tree.Open("sparse"); !errors.Is(err, context.Canceled) {
+		t.Errorf("opened: %v", err)
+	}
+}
+
+func TestUntilReader(t *testing.T) {
+	b, err := io.ReadAll(UntilReader(t.Context(), strings.NewReader("text")))
+	if string(b) != "text" || err != nil {
+		t.Errorf("read %q, %v", b, err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	in := UntilReader(ending(t), r)
+	err = within(t, func() error { _, err := in.Read(make([]byte, 1)); return err })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("read although nothing comes: %v", err)
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/archive"
 	"mirrord/internal/inorder"
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
@@ -203,13 +204,13 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	if in.Verify != nil {
-		rep, err := in.Verify(&ctxReader{ctx, r}, size)
+		rep, err := in.Verify(regular.UntilAt(ctx, r), size)
 		if err != nil {
 			err = fmt.Errorf("verify: %w", err)
 		}
 		return rep, errors.Join(err, ctx.Err())
 	}
-	form, err := archive.Open(&ctxReader{ctx, r}, size, phm.Limits{})
+	form, err := archive.Open(regular.UntilAt(ctx, r), size, phm.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -336,15 +337,3 @@ func (f lossFile) ReadDir(n int) ([]fs.DirEntry, error) {
 }
 
 func (c ctxFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
-
-type ctxReader struct {
-	ctx context.Context
-	io.ReaderAt
-}
-
-func (c *ctxReader) ReadAt(p []byte, off int64) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.ReaderAt.ReadAt(p, off)
-}
