@@ -335,7 +335,7 @@ func (e *entry) waits() *status.Wait {
 	case e.run != nil && e.run.turn.how == wanting:
 		w = status.Wait{For: status.ForTurn, Since: known(e.run.turn.since), Behind: e.behind}
 	case e.run != nil:
-		return nil
+		return e.run.progress.Load().Held()
 	case e.activity == status.Waiting:
 		w = status.Wait{For: status.ForTurn, Since: known(e.due), Behind: e.behind}
 	case e.activity == status.Window:

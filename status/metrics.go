@@ -76,6 +76,23 @@ func WriteMetrics(w io.Writer, all All) error {
 			m.sample(flag(w != nil && w.For == f), "job", all.Jobs[i].Name, "for", string(f))
 		}
 	}
+	m.gauge("mirrord_job_waits_until_time_seconds",
+		"Until when the job or its run waits at least, in Unix time, where that is known.")
+	for i := range all.Jobs {
+		if w := all.Jobs[i].Waits; w != nil && w.Until != nil {
+			m.sample(unix(w.Until), "job", all.Jobs[i].Name)
+		}
+	}
+	m.gauge("mirrord_job_host_held", "Runs that wait for a host: why, and the job that holds it, \"\" for none.")
+	for i := range all.Jobs {
+		w := all.Jobs[i].Waits
+		if w == nil || w.Held == "" {
+			continue
+		}
+		for _, by := range append(w.Behind, "")[:max(1, len(w.Behind))] {
+			m.sample(1, "job", all.Jobs[i].Name, "held", string(w.Held), "by", by)
+		}
+	}
 	m.gauge("mirrord_job_gaps", "Parts that the mirror should have and the last run could not get; known ones "+
 		"are written off, accepted or few.")
 	for i := range all.Jobs {

@@ -196,8 +196,9 @@ type BusyHost struct {
 	Host     string        `json:"host"`
 	Queued   int           `json:"queued"` // URLs waiting
 	InFlight int           `json:"in_flight"`
-	Gap      time.Duration `json:"gap"`            // nanoseconds, between two requests, as politeness has it now
-	Wait     time.Duration `json:"wait,omitempty"` // nanoseconds until the next one may start
+	Gap      time.Duration `json:"gap"`              // nanoseconds, between two requests, as politeness has it now
+	GapBy    []string      `json:"gap_by,omitempty"` // the other jobs whose wish that is
+	Wait     time.Duration `json:"wait,omitempty"`   // nanoseconds until the next one may start
 }
 
 // AnsweredURL is a URL and what it came to.

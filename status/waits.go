@@ -29,13 +29,28 @@ func WaitsFor() []WaitFor {
 	return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom, ForTree, ForDepot}
 }
 
+// Held is why a host is waited for, beyond the job's own delay.
+type Held string
+
+// Why hosts are waited for.
+const (
+	HeldBusy   Held = "busy"   // other jobs make requests of it
+	HeldWish   Held = "wish"   // other jobs want a longer gap between requests
+	HeldAsked  Held = "asked"  // it asked to wait
+	HeldFails  Held = "fails"  // its requests fail, and each lets the next one wait longer
+	HeldRobots Held = "robots" // its robots.txt wants a longer gap
+)
+
 // Wait is what a job, or its run, waits for.
 type Wait struct {
-	For    WaitFor    `json:"for"`
-	Host   string     `json:"host,omitempty"`   // with host and slow
-	Since  *time.Time `json:"since,omitempty"`  // nil: not known
-	Until  *time.Time `json:"until,omitempty"`  // nil: not known
-	Behind []string   `json:"behind,omitempty"` // with turn: the jobs that have or get one before
+	For   WaitFor    `json:"for"`
+	Host  string     `json:"host,omitempty"`  // with host and slow
+	Since *time.Time `json:"since,omitempty"` // nil: not known
+	Until *time.Time `json:"until,omitempty"` // nil: not known
+	// with turn: the jobs that have or get one before; with busy and wish: those that hold the host
+	Behind []string      `json:"behind,omitempty"`
+	Held   Held          `json:"held,omitempty"` // with host: why; "" for the job's own delay
+	Gap    time.Duration `json:"gap,omitempty"`  // with host: nanoseconds between two requests
 }
 
 // behindMost is how many jobs Say names.
@@ -45,19 +60,16 @@ const behindMost = 3
 func (w *Wait) Say() string {
 	switch w.For {
 	case ForTurn:
-		s := "waits for a turn"
-		switch n := len(w.Behind); {
-		case n > behindMost:
-			s += fmt.Sprintf(" behind %s and %d more", strings.Join(w.Behind[:behindMost], ", "), n-behindMost)
-		case n > 0:
-			s += " behind " + strings.Join(w.Behind, ", ")
+		if len(w.Behind) > 0 {
+			return "waits for a turn behind " + w.behind()
 		}
-		return s
+		return "waits for a turn"
 	case ForHost:
+		s := "waits for host " + w.Host
 		if w.Until != nil {
-			return "waits for host " + w.Host + " until " + w.until()
+			s += " until " + w.until()
 		}
-		return "waits for host " + w.Host
+		return s + w.held()
 	case ForSlow:
 		return "waits for answers of host " + w.Host + ", which is slow"
 	case ForWindow:
@@ -77,6 +89,46 @@ func (w *Wait) Say() string {
 		return what
 	}
 	return "waits"
+}
+
+// behind names jobs, and counts the rest.
+func (w *Wait) behind() string {
+	if n := len(w.Behind); n > behindMost {
+		return fmt.Sprintf("%s and %d more", strings.Join(w.Behind[:behindMost], ", "), n-behindMost)
+	}
+	return strings.Join(w.Behind, ", ")
+}
+
+// held says why a host is waited for.
+func (w *Wait) held() string {
+	switch w.Held {
+	case HeldBusy:
+		return ", which is requested by " + w.behind()
+	case HeldWish:
+		return fmt.Sprintf(", because %s wants %s between requests", w.behind(), count.Span(w.Gap))
+	case HeldAsked:
+		return ", which asked to wait"
+	case HeldFails:
+		return ", whose requests fail"
+	case HeldRobots:
+		return fmt.Sprintf(", whose robots.txt wants %s between requests", count.Span(w.Gap))
+	}
+	return ""
+}
+
+// Held is the wait of a run that works, but whose busiest host is held to a longer gap by other jobs; nil for
+// none.
+func (p *Progress) Held() *Wait {
+	if p == nil || p.Phase != Retrieving || len(p.Busy) == 0 || len(p.Busy[0].GapBy) == 0 {
+		return nil
+	}
+	return &Wait{
+		For:    ForHost,
+		Host:   p.Busy[0].Host,
+		Behind: p.Busy[0].GapBy,
+		Held:   HeldWish,
+		Gap:    p.Busy[0].Gap,
+	}
 }
 
 // until writes the end of a wait, with the date when it is not soon.

@@ -227,3 +227,6 @@ func (Hosts) Defer(string, time.Time, time.Time) {}
 
 // Gap is none.
 func (Hosts) Gap(string, fetch.Politeness) time.Duration { return 0 }
+
+// Held is by nothing.
+func (Hosts) Held(string, fetch.Politeness, time.Time) fetch.Hold { return fetch.Hold{} }

@@ -196,3 +196,6 @@ func (Eager) Defer(string, time.Time, time.Time) {}
 
 // Gap is none.
 func (Eager) Gap(string, fetch.Politeness) time.Duration { return 0 }
+
+// Held is by nothing.
+func (Eager) Held(string, fetch.Politeness, time.Time) fetch.Hold { return fetch.Hold{} }

@@ -69,6 +69,8 @@ func (openGate) Release(string, fetch.Observation) {}
 
 func (openGate) Closed(time.Time) bool { return false }
 
+func (openGate) Held(string, time.Time) fetch.Hold { return fetch.Hold{} }
+
 func (openGate) Acquire(string, time.Time) (bool, time.Time) { return true, time.Time{} }
 
 func (openGate) TooLong(_, _ time.Time) bool { return false }

@@ -258,12 +258,9 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 			}
 		}
 	case len(f.heap) > 0:
-		p = Pause{Why: status.ForHost, Host: f.heap[0].host, Until: f.heap[0].next}
+		p = pauseFor(f.gate, f.heap[0].origin, f.heap[0].next, now)
 		if !soon.IsZero() && soon.Before(p.Until) {
 			p.Until = soon
-		}
-		if f.gate.Closed(now) {
-			p.Why, p.Host = status.ForWindow, ""
 		}
 	}
 	return false, p

@@ -23,12 +23,16 @@ type Hosts interface {
 	// Defer notes that a host asked an earlier process to be left alone until a time.
 	Defer(host string, until, now time.Time)
 	Gap(origin string, p fetch.Politeness) time.Duration
+	// Held returns what keeps a job from an origin's host.
+	Held(origin string, p fetch.Politeness, now time.Time) fetch.Hold
 }
 
 // turns gives out the turns of hosts to a frontier. *Gate is one; it is safe for concurrent use.
 type turns interface {
 	Acquire(origin string, now time.Time) (ok bool, again time.Time)
 	Release(origin string, o fetch.Observation)
+	// Held returns what keeps the job from the origin's host.
+	Held(origin string, now time.Time) fetch.Hold
 	// Closed reports whether there are no turns at all, because the job's window is closed.
 	Closed(now time.Time) bool
 	// TooLong reports whether the job does not wait for a turn until a time.
@@ -112,10 +116,9 @@ func (g *Gate) Turn(ctx context.Context, origin string) error {
 		if ok {
 			return nil
 		}
-		p := Pause{Why: status.ForHost, Host: fetch.HostOf(origin), Until: again}
+		p := pauseFor(g, origin, again, at)
 		switch {
-		case g.Closed(at):
-			p.Why, p.Host = status.ForWindow, ""
+		case p.Why == status.ForWindow:
 		case g.TooLong(again, at):
 			return fetch.ErrLongWait
 		}
@@ -130,6 +133,9 @@ func (g *Gate) Release(origin string, o fetch.Observation) { g.hosts.Release(ori
 
 // Gap is the least time between two requests of an origin.
 func (g *Gate) Gap(origin string) time.Duration { return g.hosts.Gap(origin, g.p) }
+
+// Held returns what keeps the job from an origin's host.
+func (g *Gate) Held(origin string, now time.Time) fetch.Hold { return g.hosts.Held(origin, g.p, now) }
 
 // SetCrawlDelay takes the Crawl-delay of a host's robots.txt.
 func (g *Gate) SetCrawlDelay(host string, d time.Duration) { g.hosts.SetCrawlDelay(host, d) }

@@ -4,9 +4,11 @@ package crawl
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"mirrord/fetch"
 	"mirrord/status"
 )
 
@@ -15,15 +17,49 @@ type Pause struct {
 	Why   status.WaitFor // "" for none
 	Host  string         // of ForHost and ForSlow
 	Until time.Time      // zero: not known
+	Hold  fetch.Hold     // of ForHost
+}
+
+// pauseFor returns the wait for a turn of an origin's host: until a time, at which to ask again.
+func pauseFor(g turns, origin string, until, now time.Time) Pause {
+	if g.Closed(now) {
+		return Pause{Why: status.ForWindow, Until: until}
+	}
+	return Pause{
+		Why:   status.ForHost,
+		Host:  fetch.HostOf(origin),
+		Until: until,
+		Hold:  g.Held(origin, now),
+	}
 }
 
 // wait returns the pause for whoever gives out turns.
 func (p Pause) wait() status.Wait {
 	w := status.Wait{For: p.Why, Host: p.Host}
-	if !p.Until.IsZero() {
+	if p.Why == status.ForHost {
+		w.Held, w.Behind, w.Gap = heldOf(p.Hold.Why), p.Hold.By, p.Hold.Gap
+	}
+	if !p.Until.IsZero() && w.Held != status.HeldBusy { // else the time is that of the next look
 		w.Until = &p.Until
 	}
 	return w
+}
+
+// equal reports whether two pauses are the same.
+func (p Pause) equal(q Pause) bool {
+	a, b := p.Hold, q.Hold
+	return p.Why == q.Why && p.Host == q.Host && p.Until.Equal(q.Until) && a.Why == b.Why && a.Gap == b.Gap &&
+		slices.Equal(a.By, b.By)
+}
+
+func heldOf(why fetch.HoldReason) status.Held {
+	return map[fetch.HoldReason]status.Held{
+		fetch.HeldAsked:  status.HeldAsked,
+		fetch.HeldFails:  status.HeldFails,
+		fetch.HeldBusy:   status.HeldBusy,
+		fetch.HeldWish:   status.HeldWish,
+		fetch.HeldRobots: status.HeldRobots,
+	}[why]
 }
 
 // SharedTurn is the turn of a run among the other runs of the process. The run has it when it begins. Its
@@ -234,7 +270,7 @@ func (a *attendant) again(p Pause, now time.Time) time.Duration {
 }
 
 func (a *attendant) yield(p Pause) {
-	if a.away && p == a.Pause() {
+	if a.away && p.equal(a.Pause()) {
 		return
 	}
 	a.setPause(p)

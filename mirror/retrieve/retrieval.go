@@ -144,7 +144,8 @@ func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
 	p := crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
 	for i := range p.Busy {
-		p.Busy[i].Gap = r.motor.Gate.Gap(p.Busy[i].Host)
+		h := r.motor.Gate.Held(p.Busy[i].Host, now)
+		p.Busy[i].Gap, p.Busy[i].GapBy = h.Gap, h.Wishing
 	}
 	p.Down, p.Recent = r.motor.Troubles.DownEntries(), r.recent.List()
 	return p
