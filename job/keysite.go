@@ -251,7 +251,8 @@ func scopeKeys() []Key {
 			Example: `["example.org"]`,
 			Doc: "Other names of the host of the first url, such as the one without www. A URL with such a name " +
 				"is taken for the URL with that host: it is requested there, and links to either lead to the " +
-				"one copy. No request goes to the other names.",
+				"one copy. No request goes to the other names. A name without a port has that of the first url; " +
+				"example.org:80 is the one at the usual port.",
 			Risk: "Two hosts that are not the same are mixed up. url must name the host to which the site " +
 				"redirects.",
 			field: func(j *Job) any { return &j.Scope.Aliases },

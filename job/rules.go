@@ -38,19 +38,26 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 // It leaves out what is no host; a validated job has none of those.
 func (j *Job) AliasHosts() (out []string) {
 	for _, raw := range j.Scope.Aliases {
-		if u, ok := aliasURL(raw); ok {
+		if u, ok := j.aliasURL(raw); ok {
 			out = append(out, u.Host())
 		}
 	}
 	return out
 }
 
-// aliasURL returns the root of a host.
-func aliasURL(host string) (u site.URL, ok bool) {
+// aliasURL returns the root of a host. Without a port it has that of the first URL, unless it is the name of
+// that: then the usual one is meant.
+func (j *Job) aliasURL(host string) (u site.URL, ok bool) {
 	host = strings.TrimSpace(host)
+	if strings.ContainsAny(host, "/@*?#\\ ") || host == "" {
+		return u, false
+	}
 	u, frag, err := site.Parse("http://" + host + "/")
-	plain := !strings.ContainsAny(host, "/@*?#\\ ")
-	return u, err == nil && frag == "" && host != "" && plain
+	hasPort := strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
+	if seeds := j.Seeds(); len(seeds) > 0 && err == nil && !hasPort && u.Hostname() != seeds[0].Hostname() {
+		u, frag, err = site.Parse("http://" + host + strings.TrimPrefix(seeds[0].Host(), seeds[0].Hostname()) + "/")
+	}
+	return u, err == nil && frag == ""
 }
 
 // TypeSets compiles the file types that the job wants, and those that it does not want; nil for none given.

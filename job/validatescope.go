@@ -79,7 +79,7 @@ func checkAliases(j *Job) error {
 		return problemf("", "%d aliases are given; at most 100 are allowed", len(j.Scope.Aliases))
 	}
 	for _, raw := range j.Scope.Aliases {
-		u, ok := aliasURL(raw)
+		u, ok := j.aliasURL(raw)
 		if !ok {
 			hint := `write a host such as "example.org"`
 			if v, _, err := site.Parse(raw); err == nil {

@@ -212,7 +212,7 @@ func Fingerprint(j *job.Job) string {
 		parts = append(parts, j.Limits.MaxStale)
 	}
 	if len(j.Scope.Aliases) > 0 {
-		parts = append(parts, "aliases", j.Scope.Aliases)
+		parts = append(parts, "aliases", j.AliasHosts())
 	}
 	if len(j.Scope.Sessions) > 0 {
 		parts = append(parts, "sessions", j.Scope.Sessions)
