@@ -154,14 +154,30 @@ func (d *Daemon) Forget(now time.Time) { d.hosts.Prune(now.Add(-24*time.Hour), n
 func (d *Daemon) Line() string {
 	all := d.sched.Status()
 	counts := map[status.Health]int{}
+	waits, paused := 0, 0
 	for i := range all.Jobs {
-		counts[all.Jobs[i].Health]++
+		j := &all.Jobs[i]
+		counts[j.Health]++
+		if j.Waits != nil {
+			waits++
+		}
+		if j.Activity == status.Paused {
+			paused++
+		}
 	}
 	s := fmt.Sprintf("%s, %d running", count.Of(len(all.Jobs), "job"), all.Daemon.Running)
-	for _, h := range status.Healths()[2:] {
-		if n := counts[h]; n > 0 {
-			s += fmt.Sprintf(", %d %s", n, h)
+	add := func(n int, what string) {
+		if n > 0 {
+			s += fmt.Sprintf(", %d %s", n, what)
 		}
+	}
+	add(waits, "waiting")
+	add(paused, "paused")
+	for _, h := range status.Healths()[2:] {
+		add(counts[h], string(h))
+	}
+	if all.Daemon.Problem != "" {
+		s += "; the jobs directory cannot be read"
 	}
 	return s
 }
