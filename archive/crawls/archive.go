@@ -19,16 +19,19 @@ type Recordings struct {
 	Crawls  []Crawl
 	Counted Counted
 
-	files    []*file
-	urls     []string
-	captures []capture
-	order    []int32 // of captures: by URL, then by date
-	starts   []int32 // of the captures of a URL in order, by number; one more at the end
-	ids      map[string]uint32
-	infos    []info
-	listed   []site.URL // pages that an archive names as those to begin with
-	windows  []int64    // ends of the versions of an archive of mirrord; nil for others
-	late     lateChecks
+	files        []*file
+	urls         []string
+	captures     []capture
+	order        []int32 // of captures: by URL, then by date
+	starts       []int32 // of the captures of a URL in order, by number; one more at the end
+	ids          map[string]uint32
+	infos        []info
+	listed       []site.URL // pages that an archive names as those to begin with
+	windows      []int64    // ends of the versions of an archive of mirrord; nil for others
+	afters, ends []int64    // of each window: its captures are after one date, up to another
+	picks        []int32    // without windows: of each URL the capture of each crawl that has one, by crawl
+	pickStarts   []int32    // those of a URL in picks, by number; one more at the end
+	late         lateChecks
 }
 
 // kind is how a capture was made.
@@ -55,6 +58,7 @@ type capture struct {
 	url, crawl        uint32
 	file, info, body  int32 // body: the capture that has it
 	date, asked       int64 // Unix seconds; asked: when the request was made
+	newest            int64 // date of the last body of the URL up to this one, in an archive of mirrord
 	at, end           int64
 	id, payload, pair uint64
 	status            int16
@@ -93,6 +97,7 @@ func (a *Recordings) settle(r *reading) error {
 		return err
 	}
 	a.group()
+	a.choose()
 	return nil
 }
 
@@ -120,22 +125,7 @@ func (a *Recordings) of(url uint32) []int32 { return a.order[a.starts[url]:a.sta
 
 // resolve finds the bodies of revisits: by the record that they name, by URL and date, by the digest.
 func (a *Recordings) resolve(r *reading, moved []int32) error {
-	byID, byPayload := map[uint64]int32{}, map[uint64]int32{}
-	for i := range r.refs {
-		byID[r.refs[i].id], byPayload[r.refs[i].payload] = -1, -1
-	}
-	for i := range a.captures {
-		c := &a.captures[i]
-		if c.kind == revisit {
-			continue
-		}
-		if _, wanted := byID[c.id]; wanted {
-			byID[c.id] = int32(i)
-		}
-		if _, wanted := byPayload[c.payload]; wanted {
-			byPayload[c.payload] = int32(i)
-		}
-	}
+	b := a.bodiesFor(r.refs)
 	for i := range r.refs {
 		ref := &r.refs[i]
 		at := moved[ref.capture]
@@ -143,7 +133,7 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 			continue
 		}
 		c := &a.captures[at]
-		if c.body = a.target(ref, c, byID, byPayload); c.body >= 0 {
+		if c.body = b.target(ref, c); c.body >= 0 {
 			continue
 		}
 		f := a.files[c.file]
@@ -158,35 +148,6 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 		r.wrong(err)
 	}
 	return nil
-}
-
-// target finds the capture that has the body of a revisit; -1 for none.
-func (a *Recordings) target(ref *reference, c *capture, byID, byPayload map[uint64]int32) int32 {
-	if i, ok := byID[ref.id]; ref.id != 0 && ok && i >= 0 {
-		return i
-	}
-	url := ref.url
-	if url == noURL {
-		url = c.url
-	}
-	before := int32(-1)
-	for _, i := range a.of(url) {
-		d := &a.captures[i]
-		switch {
-		case d.kind == revisit:
-		case ref.date != 0 && d.date == ref.date:
-			return i
-		case d.date <= c.date && (ref.payload == 0 || d.payload == 0 || d.payload == ref.payload):
-			before = i
-		}
-	}
-	if before >= 0 {
-		return before
-	}
-	if i, ok := byPayload[ref.payload]; ref.payload != 0 && ok {
-		return i
-	}
-	return -1
 }
 
 // Recording is what a URL answered.
@@ -256,22 +217,14 @@ func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
 	if a.windows != nil {
 		return a.shown(crawl, url)
 	}
-	best = -1
-	for _, i := range a.of(url) {
-		c := &a.captures[i]
-		if c.crawl > crawl || c.body < 0 {
-			continue
-		}
-		if best >= 0 {
-			old := &a.captures[best]
-			earlier := c.crawl < old.crawl // of the same second
-			if earlier || (c.crawl == old.crawl && old.usable() && !c.usable()) {
-				continue
-			}
-		}
-		best, asked = i, c.asked
+	picks := a.picks[a.pickStarts[url]:a.pickStarts[url+1]]
+	i, _ := slices.BinarySearchFunc(picks, crawl, func(i int32, crawl uint32) int {
+		return cmp.Or(cmp.Compare(a.captures[i].crawl, crawl), -1)
+	})
+	if i == 0 {
+		return -1, 0
 	}
-	return best, asked
+	return picks[i-1], a.captures[picks[i-1]].asked
 }
 
 // read opens head and body of a capture.

@@ -114,6 +114,7 @@ func (a *Recordings) ownVersions() bool {
 	}
 	slices.SortFunc(a.Crawls, func(x, y Crawl) int { return x.Last.Compare(y.Last) })
 	slices.Sort(a.windows)
+	a.limits()
 	for k := range a.Crawls {
 		for u := range a.urls {
 			if i, _ := a.shown(uint32(k), uint32(u)); i >= 0 {
@@ -122,6 +123,33 @@ func (a *Recordings) ownVersions() bool {
 		}
 	}
 	return true
+}
+
+// limits finds between which dates the captures of a version are, and the newest body of a URL up to each.
+func (a *Recordings) limits() {
+	a.afters = make([]int64, len(a.windows))
+	a.ends = slices.Clone(a.windows)
+	for i := range a.afters {
+		a.afters[i] = 1 << 62
+	}
+	for i := range a.infos {
+		for _, v := range a.infos[i].versions {
+			after, upTo, _ := a.infos[i].window(v.date)
+			crawl, _ := slices.BinarySearch(a.windows, v.date)
+			a.afters[crawl] = min(a.afters[crawl], after)
+			a.ends[crawl] = max(a.ends[crawl], upTo)
+		}
+	}
+	for url := range a.urls {
+		newest := int64(-1 << 62)
+		for _, i := range a.of(uint32(url)) {
+			c := &a.captures[i]
+			if c.kind != revisit {
+				newest = c.date
+			}
+			c.newest = newest
+		}
+	}
 }
 
 // window returns the time of a version in an archive of mirrord: after one date, up to another. The newest
@@ -149,20 +177,32 @@ func (in *info) window(date int64) (after, upTo int64, ok bool) {
 // up to then; -1 for none. A body was shown from when it came to its last revisit.
 func (a *Recordings) shown(crawl, url uint32) (best int32, asked int64) {
 	best = -1
-	for _, i := range a.of(url) {
+	all := a.of(url)
+	from, _ := slices.BinarySearchFunc(all, a.afters[crawl], func(i int32, after int64) int {
+		return cmp.Or(cmp.Compare(a.captures[i].date, after), -1)
+	})
+	last := int64(-1 << 62) // date of the newest body that a version can show
+	if from > 0 {
+		last = a.captures[all[from-1]].newest
+	}
+	for n, i := range all[from:] {
 		c := &a.captures[i]
+		if c.date > a.ends[crawl] {
+			break
+		}
+		last = c.newest
 		after, upTo, ok := a.infos[c.info].window(a.windows[crawl])
 		if !ok || c.date > upTo || c.body < 0 {
 			continue
 		}
 		if c.kind != revisit && c.date > after {
-			best, asked = i, a.lastAsked(url, i, upTo)
+			best, asked = i, a.lastAsked(all[from+n:], i, upTo)
 		}
 	}
 	if best >= 0 {
 		return best, asked
 	}
-	for _, i := range a.of(url) { // what came before and was shown again later
+	for _, i := range all[from:] { // what came before and was shown again later
 		c := &a.captures[i]
 		after, upTo, ok := a.infos[c.info].window(a.windows[crawl])
 		if !ok || c.kind != revisit || c.body < 0 || c.date <= after {
@@ -174,15 +214,22 @@ func (a *Recordings) shown(crawl, url uint32) (best int32, asked int64) {
 			if best < 0 || d.date >= a.captures[best].date {
 				best, asked = c.body, min(c.asked, upTo)
 			}
+			if d.date == last && asked == upTo {
+				break
+			}
 		}
 	}
 	return best, asked
 }
 
-// lastAsked is when a body was last looked at up to a date.
-func (a *Recordings) lastAsked(url uint32, body int32, upTo int64) (asked int64) {
-	for _, i := range a.of(url) {
-		if c := &a.captures[i]; c.body == body && c.date <= upTo {
+// lastAsked is when a body was last looked at up to a date; captures are those of its URL from it on.
+func (a *Recordings) lastAsked(captures []int32, body int32, upTo int64) (asked int64) {
+	for _, i := range captures {
+		c := &a.captures[i]
+		if c.date > upTo {
+			break
+		}
+		if c.body == body {
 			asked = max(asked, c.asked)
 		}
 	}

@@ -5,7 +5,6 @@ package crawls
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,11 +69,15 @@ func readVersion(value string) (v version, ok bool) {
 
 // bases returns an error for a delta that builds on a version of which no file is an archive.
 func (a *Recordings) bases(r *reading) error {
+	held := map[int64]bool{}
+	for _, in := range a.infos {
+		for _, v := range in.versions {
+			held[v.date] = true
+		}
+	}
 	for i := range a.infos {
 		in := &a.infos[i]
-		if in.since.date == 0 || slices.ContainsFunc(a.infos, func(o info) bool {
-			return slices.ContainsFunc(o.versions, func(v version) bool { return v.date == in.since.date })
-		}) {
+		if in.since.date == 0 || held[in.since.date] {
 			continue
 		}
 		err := &FileError{a.files[in.file].name, &warc.RecordError{

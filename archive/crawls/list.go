@@ -3,6 +3,7 @@
 package crawls
 
 import (
+	"slices"
 	"time"
 
 	"mirrord/site"
@@ -44,10 +45,6 @@ func (a *Recordings) crawlOf(c *capture) int {
 	if a.windows == nil {
 		return int(c.crawl)
 	}
-	for k, end := range a.windows {
-		if c.date <= end {
-			return k
-		}
-	}
-	return len(a.windows) - 1
+	k, _ := slices.BinarySearch(a.windows, c.date)
+	return min(k, len(a.windows)-1)
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	most  = 2.3                   // times the work that twice the input may be
-	noise = 10 * time.Millisecond // processor time that says nothing
+	noise = 20 * time.Millisecond // processor time that says nothing
 )
 
 // Check runs the work of an input, and that of twice the input, and compares what they allocate: bytes and
