@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -58,23 +59,34 @@ type Version struct {
 type SiteVersions struct {
 	*home
 	records *Records
+
+	mu   sync.Mutex
+	read map[string]Version // as List read them last, by their text
 }
 
-// List lists the published versions, oldest first, with the one whose publish was decided.
+// List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must not
+// be changed.
 func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
 	decided, err := s.decided()
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read := make(map[string]Version, len(s.read))
 	err = s.each(bVersions, func(_, v []byte) error {
-		var x Version
-		if err := decodeVersion(s.name, v, &x); err != nil {
-			return err
+		x, known := s.read[string(v)]
+		if !known {
+			if err := decodeVersion(s.name, v, &x); err != nil {
+				return err
+			}
 		}
+		read[string(v)] = x
 		out = append(out, x)
 		return nil
 	})
+	s.read = read
 	return decided.with(out), err
 }
 
