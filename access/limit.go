@@ -3,7 +3,6 @@
 package access
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 
@@ -64,11 +63,10 @@ func (l *Limit) of(key string, now time.Time) *rate.Limiter {
 
 // Client is the key of a client's address: an IPv6 network of 64 bits is one client.
 func Client(remote string) string {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
+	addr, ok := addrOf(remote)
+	if !ok {
 		return remote
 	}
-	addr := ap.Addr().Unmap().WithZone("")
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {
 			return p.String()

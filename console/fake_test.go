@@ -239,7 +239,12 @@ func (b *browser) want(code int, text, path string, form url.Values) string {
 // login uses a new link.
 func (b *browser) login(role Role) {
 	b.Helper()
-	link, _ := b.srv.LoginLink("http://"+testHost, "ann", role)
+	b.loginAs("ann", role)
+}
+
+func (b *browser) loginAs(name string, role Role) {
+	b.Helper()
+	link, _ := b.srv.LoginLink("http://"+testHost, name, role)
 	b.want(http.StatusSeeOther, "/", strings.TrimPrefix(link, "http://"+testHost), nil)
 	if b.cookie == nil {
 		b.Fatal("no cookie came")

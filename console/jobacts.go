@@ -16,6 +16,7 @@ import (
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
+	"mirrord/internal/places"
 	"mirrord/mirror"
 )
 
@@ -77,14 +78,16 @@ func gcJob(v *visit) error {
 	return v.done(act{what: "gc"}, err, jobPath(v.job, "")+"?said=gc")
 }
 
-// downloadFor is how long a download may take.
-const downloadFor = 24 * time.Hour
+// mostExports is how many exports are made for browsers at a time; who finds no place waits for exportWait.
+const (
+	mostExports = 2
+	exportWait  = 10 * time.Second
+)
 
-// mostExports is how many exports are made for browsers at a time.
-const mostExports = 2
-
-// errExports says that there are too many exports.
-var errExports = errors.New("other mirrors are being exported; try again in a moment")
+var (
+	errExports = errors.New("other mirrors are being exported; try again in a moment")
+	errOwn     = errors.New("you are downloading a mirror; one at a time")
+)
 
 // exportJob sends the published version, or an older one, in a form. What is sent breaks off when something
 // goes wrong on the way, so that nobody takes it for whole.
@@ -97,34 +100,40 @@ func exportJob(v *visit) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case v.exports <- struct{}{}:
-		defer func() { <-v.exports }()
-	default:
+	place, err := v.exports.Take(v.r.Context(), v.who.Name)
+	switch {
+	case errors.Is(err, places.ErrOwn):
+		return errOwn
+	case err != nil:
 		return errExports
 	}
+	defer place.Release()
 	name := v.job
 	if number > 0 {
 		name += fmt.Sprintf("-v%d", number)
 	}
-	out := &sent{v: v, name: name + "." + form}
-	_, err = app.Export(v.r.Context(), v.o.App, app.ExportRequest{
-		Job:     v.job,
-		Out:     "-",
-		Stream:  out,
-		Format:  form,
-		Version: number,
+	file := name + "." + form
+	out := &sent{ResponseWriter: v.w, name: file}
+	begun, err := place.Send(v.r.Context(), out, func(w io.Writer) error {
+		_, err := app.Export(v.r.Context(), v.o.App, app.ExportRequest{
+			Job:     v.job,
+			Out:     "-",
+			Stream:  w,
+			Format:  form,
+			Version: number,
+		})
+		return err
 	})
-	v.audit(v.r, v.who, act{what: "export", job: v.job, about: out.name}, err)
-	if err != nil && out.begun {
+	v.audit(v.r, v.who, act{what: "export", job: v.job, about: file}, err)
+	if err != nil && begun {
 		panic(http.ErrAbortHandler)
 	}
 	return err
 }
 
-// sent is an answer that begins with its first bytes.
+// sent is an answer that gets its head with its first bytes.
 type sent struct {
-	v     *visit
+	http.ResponseWriter
 	name  string
 	begun bool
 }
@@ -132,12 +141,12 @@ type sent struct {
 func (s *sent) Write(p []byte) (int, error) {
 	if !s.begun {
 		s.begun = true
-		_ = http.NewResponseController(s.v.w).SetWriteDeadline(time.Now().Add(downloadFor))
-		h := s.v.w.Header()
+		h := s.Header()
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", `attachment; filename="`+strings.ReplaceAll(s.name, `"`, "")+`"`)
 	}
-	return s.v.w.Write(p)
+	return s.ResponseWriter.Write(p)
 }
 
-var _ io.Writer = (*sent)(nil)
+// Unwrap lets deadlines be set.
+func (s *sent) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -106,24 +106,13 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
 	}
 }
 
-// clientOf is who makes a request, for limits: behind a proxy that is trusted, whom that names last.
-func (s *Server) clientOf(r *http.Request) string {
-	if s.o.Proxy.trusts(r.RemoteAddr) {
-		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		if last := strings.TrimSpace(all[len(all)-1]); last != "" {
-			return access.Client(last)
-		}
-	}
-	return access.Client(r.RemoteAddr)
-}
-
 // private reports whether nobody on the way can read a request: it came over TLS, from this machine, or from
 // the proxy.
 func (s *Server) private(r *http.Request) bool {
 	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ap.Addr().Unmap().IsLoopback() {
 		return true
 	}
-	return r.TLS != nil || s.o.Proxy.trusts(r.RemoteAddr)
+	return r.TLS != nil || s.o.Proxy.From.Trust(r.RemoteAddr)
 }
 
 // byPassword checks the name and the password of a form.
@@ -137,7 +126,7 @@ func byPassword(v *visit) (name string, u store.UserFact, err error) {
 	}
 	now := v.o.Now()
 	known := access.CheckName(name) == nil
-	if !v.clients.Allow(v.clientOf(v.r), now) || (known && !v.names.Allow(name, now)) {
+	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), now) || (known && !v.names.Allow(name, now)) {
 		return "", u, errTries // not in the log, which would be full of it
 	}
 	if known {

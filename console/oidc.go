@@ -38,7 +38,7 @@ func beginOIDC(v *visit) error {
 		http.Redirect(v.w, v.r, v.o.OIDC.Console()+"/login/oidc", http.StatusSeeOther)
 		return nil
 	}
-	if !v.clients.Allow(v.clientOf(v.r), v.o.Now()) {
+	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), v.o.Now()) {
 		return errTries
 	}
 	to, cookie, err := v.o.OIDC.Begin(v.r.Context())
@@ -61,7 +61,7 @@ func endOIDC(v *visit) error {
 	if c, err := v.r.Cookie(oidcCookie(v.r)); err == nil {
 		cookie = c.Value
 	}
-	if !v.clients.Allow(v.clientOf(v.r), v.o.Now()) {
+	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), v.o.Now()) {
 		return errTries // not in the log, which would be full of it
 	}
 	login, err := v.o.OIDC.Back(v.r.FormValue("state"), cookie)

@@ -219,7 +219,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
 		errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict
-	case errors.Is(err, errExports), errors.Is(err, errStreams):
+	case errors.Is(err, errExports), errors.Is(err, errOwn), errors.Is(err, errStreams):
 		code = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "60")
 	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == app.Usage:

@@ -4,8 +4,6 @@ package console
 
 import (
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"mirrord/access"
@@ -34,7 +32,7 @@ type account struct {
 
 // Proxy is a reverse proxy that says who its users are. The zero value trusts nobody.
 type Proxy struct {
-	From   []netip.Prefix  // addresses from which Header is believed
+	From   access.Proxies  // from which Header is believed
 	Header string          // that has the user's name
 	Roles  map[string]Role // by user; * is every other one, who has the role read without it
 }
@@ -50,14 +48,10 @@ func ParseProxy(s string) (Proxy, error) {
 		return p, fmt.Errorf("%q: %q is no name of a header; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s,
 			header)
 	}
-	prefix, err := netip.ParsePrefix(address)
-	if addr, aerr := netip.ParseAddr(address); aerr == nil {
-		prefix, err = addr.Prefix(addr.BitLen())
-	}
-	if err != nil {
+	var err error
+	if p.From, err = access.ParseProxies(address); err != nil {
 		return p, fmt.Errorf("%q: %q is no address; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s, address)
 	}
-	p.From = []netip.Prefix{prefix.Masked()}
 	return p, nil
 }
 
@@ -82,16 +76,6 @@ func ParseRoles(list []string) (map[string]Role, error) {
 		out[user] = role
 	}
 	return out, nil
-}
-
-// trusts reports whether a client's address is that of the proxy.
-func (p *Proxy) trusts(remote string) bool {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false
-	}
-	addr := ap.Addr().Unmap().WithZone("")
-	return slices.ContainsFunc(p.From, func(x netip.Prefix) bool { return x.Contains(addr) })
 }
 
 // account is that of a user whom the proxy names. A header that came twice is believed by nobody: one of them

@@ -157,14 +157,14 @@ func (s *Server) account(r *http.Request) account {
 	if g := access.GuestOf(r); g != nil {
 		return account{g.Name, g.Role, g.Via}
 	}
-	if s.o.Proxy.trusts(r.RemoteAddr) {
+	if s.o.Proxy.From.Trust(r.RemoteAddr) {
 		if who, ok := s.o.Proxy.account(r.Header.Values(s.o.Proxy.Header)); ok {
 			return who
 		}
 	}
 	if c, err := r.Cookie(cookieName(r)); err == nil {
 		who, ok := s.bySession(c.Value)
-		if !ok && s.o.Exchange != nil && s.asking.Allow(s.clientOf(r), s.o.Now()) {
+		if !ok && s.o.Exchange != nil && s.asking.Allow(s.o.Proxy.From.Client(r), s.o.Now()) {
 			s.share(r) // the login, or a new password, may be known to another node only
 			who, ok = s.bySession(c.Value)
 		}

@@ -17,6 +17,7 @@ import (
 	"mirrord/app"
 	"mirrord/app/orders"
 	"mirrord/control"
+	"mirrord/internal/places"
 	"mirrord/status"
 	"mirrord/store"
 	"mirrord/web"
@@ -78,8 +79,8 @@ type Server struct {
 	names   *access.Limit // passwords, by user
 	asking  *access.Limit // other nodes for sessions that are unknown here, by address
 	titles  *app.PageTitles
-	exports chan struct{} // a place for each export that may be made at a time
-	handler http.Handler  // all of it
+	exports *places.Places
+	handler http.Handler // all of it
 }
 
 // New makes a console. It opens no listener.
@@ -107,7 +108,7 @@ func New(o Options) (*Server, error) {
 		saver:   new(saver),
 		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
 		live:    newStreams(streamGap),
-		exports: make(chan struct{}, mostExports),
+		exports: places.New(mostExports, exportWait),
 		titles:  new(app.PageTitles),
 
 		clients: access.NewLimit(clientEvery, clientBurst),

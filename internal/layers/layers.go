@@ -76,7 +76,7 @@ func rows() map[string]Row {
 		"internal/inflate": 0, "internal/zstdfast": 0, "internal/hashset": 0,
 		"internal/numbered": 0,
 
-		"internal/webhook": 0,
+		"internal/webhook": 0, "internal/places": 0,
 
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
 		// import them.
