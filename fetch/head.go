@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -136,26 +137,37 @@ func parseContentType(s string) (mime, charset string) {
 	if !ok || !isToken(major) || !isToken(minor) {
 		mime = ""
 	}
-	for params != "" {
-		name, rest, ok := strings.Cut(params, "=")
-		if semi := strings.IndexByte(name, ';'); semi >= 0 || !ok { // a parameter without value
-			if semi < 0 {
-				return mime, charset
-			}
-			params = params[semi+1:]
-			continue
-		}
-		var value string
-		if rest = strings.TrimLeft(rest, " \t"); strings.HasPrefix(rest, `"`) {
-			value, params = unquote(rest[1:])
-		} else {
-			value, params, _ = strings.Cut(rest, ";")
-		}
-		if strings.EqualFold(strings.Trim(name, " \t\r\n"), "charset") {
+	for name, value := range parameters(params) {
+		if name == "charset" {
 			return mime, strings.ToLower(strings.Trim(value, " \t\r\n'"))
 		}
 	}
 	return mime, charset
+}
+
+// parameters are the parameters of a field, with their names in lower case.
+func parameters(s string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for s != "" {
+			name, rest, ok := strings.Cut(s, "=")
+			if semi := strings.IndexByte(name, ';'); semi >= 0 || !ok { // a parameter without value
+				if semi < 0 {
+					return
+				}
+				s = s[semi+1:]
+				continue
+			}
+			var value string
+			if rest = strings.TrimLeft(rest, " \t"); strings.HasPrefix(rest, `"`) {
+				value, s = unquote(rest[1:])
+			} else {
+				value, s, _ = strings.Cut(rest, ";")
+			}
+			if !yield(strings.ToLower(strings.Trim(name, " \t\r\n")), value) {
+				return
+			}
+		}
+	}
 }
 
 // unquote reads a quoted string whose opening quote is gone and returns what follows the next semicolon.

@@ -28,8 +28,8 @@ type Part struct {
 // partFields are the fields that outlive an answer whose body was cut off. A 206 need not repeat them (RFC
 // 9110 §15.3.7).
 var partFields = [...]string{
-	"Accept-Ranges", "Age", "Cache-Control", "Content-Encoding", "Content-Type", "Date", "Etag", "Expires",
-	"Last-Modified", "Link", "X-Robots-Tag",
+	"Accept-Ranges", "Age", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Type", "Date",
+	"Etag", "Expires", "Last-Modified", "Link", "X-Robots-Tag",
 }
 
 // mostPartHeader is how many bytes of header fields a Part has at most.

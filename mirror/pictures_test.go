@@ -20,7 +20,9 @@ func TestNoPictures(t *testing.T) {
 	w.Set(home+"/", mirrortest.HTML("Home", `<link rel=stylesheet href=s.css><link rel=icon href=icon.png>`+
 		`<img src=a.png srcset="b.png 2x"><a href=a.png>big</a> <a href=p.html>p</a><script src=s.js></script>`))
 	w.Set(home+"/p.html", mirrortest.HTML("P", `<img src=a.png><img src=/get?id=7>`))
-	w.Set(home+"/s.css", mirrortest.Page{Body: "body { background: url(c.png) } @font-face { src: url(f.woff) }"})
+	w.Set(home+"/s.css", mirrortest.Page{
+		Body: "body { background: url(c.png) } @font-face { src: url(f.woff) }",
+	})
 	w.Set(home+"/s.js", mirrortest.Page{Body: "var x = 1"})
 	w.Set(home+"/f.woff", mirrortest.Page{
 		Header: map[string]string{"Content-Type": "font/woff"},

@@ -62,9 +62,22 @@ const AlsoField = "mirrord.also"
 // the origin sent it.
 const SymbolsField = "mirrord.symbols"
 
+// NameField is the member that mirrord writes into the line of a file which its server offers under another
+// name than that of its URL (Content-Disposition): that name, as SafeName returns it.
+const NameField = "mirrord.name"
+
 // UnscannedField is the member that mirrord writes, as true, into the line of a document whose links are as
 // the origin sent them, because it is larger than what is scanned.
 const UnscannedField = "mirrord.unscanned"
+
+// Name returns the name under which the server offered the file, "" when that is not known or the name of the
+// URL.
+func (f *File) Name() (name string) {
+	if v, ok := f.Extra[NameField]; ok && json.Unmarshal(v, &name) != nil {
+		return ""
+	}
+	return SafeName(name)
+}
 
 // Also returns the other URLs of the file, nil for nearly every one.
 func (f *File) Also() (urls []string) {

@@ -227,6 +227,25 @@ func indexExtension(mime string) string {
 	return ""
 }
 
+// NeedsName reports whether a type says too little of a file for its extension, so that the name under which
+// the server offers it gives it one.
+func NeedsName(mime string) bool {
+	_, known := mediaOf(mime)
+	return !known && essence(mime) != "text/plain"
+}
+
+// offeredExtension returns the extension, with its dot, that the name under which a server offers a file
+// gives to a file of a type; "" for none. What servers run, and what browsers show as a page or take for a
+// part of one, is none.
+func offeredExtension(offered, mime string) string {
+	_, ext := splitExtension(offered)
+	if ext == "" || !NeedsName(mime) || executed(ext[1:]) ||
+		contains(" html htm xhtml xht mht mhtml svg svgz css webmanifest ", ext[1:]) {
+		return ""
+	}
+	return ext
+}
+
 // executed reports whether common set-ups of Apache, nginx, IIS or a servlet container run a file of this
 // extension instead of sending it. A page of the mirror must never become a program of the mirror host.
 func executed(ext string) bool {

@@ -59,16 +59,21 @@ func (n *Namer) take(path string) error {
 }
 
 // Assign returns the mirror path of u and claims it: Preferred when nobody has it, else Qualified. mime is as
-// for Preferred.
-func (n *Namer) Assign(u site.URL, mime string) string {
+// for Preferred. offered is the SafeName under which the server offers the file, "" for none: it gives a file
+// of an unknown type its extension.
+func (n *Namer) Assign(u site.URL, mime, offered string) string {
 	if u.IsZero() {
 		return ""
 	}
+	ext := offeredExtension(offered, mime)
 	p := n.Layout.Preferred(u, mime)
+	if ext != "" {
+		p = n.Layout.name(u, mime, ext, false)
+	}
 	if n.claim(p) {
 		return p
 	}
-	q := n.Layout.Qualified(u, mime)
+	q := n.Layout.name(u, mime, ext, true)
 	if n.claim(q) {
 		return q
 	}
@@ -77,7 +82,7 @@ func (n *Namer) Assign(u site.URL, mime string) string {
 			return s
 		}
 	}
-	_, ext := splitExtension(q)
+	_, ext = splitExtension(q)
 	for salt := u.String(); ; salt += " " {
 		sum := sha256.Sum256([]byte(salt))
 		if s := "~" + hex.EncodeToString(sum[:16]) + ext; n.claim(s) {

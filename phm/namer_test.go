@@ -40,7 +40,7 @@ func TestNamerConflicts(t *testing.T) {
 		n := Namer{Layout: Layout{Primary: o}}
 		var got []string
 		for _, u := range c.urls {
-			got = append(got, n.Assign(mustURL(t, o+u), c.mime))
+			got = append(got, n.Assign(mustURL(t, o+u), c.mime, ""))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
@@ -61,7 +61,8 @@ func TestNamerReserve(t *testing.T) {
 	if err := n.Reserve("../x"); !errors.Is(err, ErrPath) {
 		t.Errorf("Reserve(../x) = %v, want ErrPath", err)
 	}
-	if got := n.Assign(mustURL(t, "https://h.example/a/b.html"), "text/html"); !strings.HasPrefix(got, "a/b~") {
+	b := mustURL(t, "https://h.example/a/b.html")
+	if got := n.Assign(b, "text/html", ""); !strings.HasPrefix(got, "a/b~") {
 		t.Errorf("a reserved path was given away: %q", got)
 	}
 }
@@ -73,17 +74,17 @@ func TestNamerLastResort(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := mustURL(t, "https://h.example/a/"+strings.Repeat(strings.Repeat("d", 200)+"/", 5)+"0123456789.css")
-	first := n.Assign(u, "text/css")
+	first := n.Assign(u, "text/css", "")
 	if !strings.HasPrefix(first, "a"+qualifier("a")+"/ddd") ||
 		!strings.HasSuffix(first, "/0123456789"+qualifier(u.String())+".css") || CheckPath(first) != nil {
 		t.Errorf("got %q", first)
 	}
 	// The same once more stands for another URL with the same hashes.
 	sum := sha256.Sum256([]byte(u.String()))
-	if got, want := n.Assign(u, "text/css"), "~"+hex.EncodeToString(sum[:16])+".css"; got != want {
+	if got, want := n.Assign(u, "text/css", ""), "~"+hex.EncodeToString(sum[:16])+".css"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if third := n.Assign(u, "text/css"); CheckPath(third) != nil || !strings.HasPrefix(third, "~") {
+	if third := n.Assign(u, "text/css", ""); CheckPath(third) != nil || !strings.HasPrefix(third, "~") {
 		t.Errorf("a third time: %q", third)
 	}
 }
@@ -131,7 +132,7 @@ func TestNamerProperties(t *testing.T) {
 			slices.SortFunc(urls, Compare)
 			for _, u := range urls {
 				if _, ok := into[u]; !ok {
-					into[u] = n.Assign(u, mimes[u])
+					into[u] = n.Assign(u, mimes[u], "")
 				}
 			}
 		}
@@ -211,7 +212,7 @@ func FuzzPreferred(f *testing.F) {
 				}
 			}
 			n := Namer{Layout: l}
-			a, b := n.Assign(u, mime), n.Assign(u, mime)
+			a, b := n.Assign(u, mime, ""), n.Assign(u, mime, "")
 			if a != p || Fold(a) == Fold(b) {
 				t.Fatalf("%v twice: %q, %q", u, a, b)
 			}
@@ -251,7 +252,7 @@ func BenchmarkNamerMillion(b *testing.B) {
 	for b.Loop() {
 		n := NewNamer(Layout{Primary: "https://h.example"}, len(urls))
 		for _, u := range urls {
-			n.Assign(u, "text/html")
+			n.Assign(u, "text/html", "")
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/URL")

@@ -3,6 +3,7 @@
 package phm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -46,7 +47,7 @@ func (l Layout) Preferred(u site.URL, mime string) string {
 			return p
 		}
 	}
-	return l.name(u, mime, false)
+	return l.name(u, mime, "", false)
 }
 
 // Qualified returns Preferred with "~" and ten hex digits of the SHA-256 of u before the extension, so that
@@ -55,7 +56,7 @@ func (l Layout) Qualified(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
 	}
-	return l.name(u, mime, true)
+	return l.name(u, mime, "", true)
 }
 
 // Compare orders URLs as Namer wants them: the shorter first, then bytewise. So the URL that people would
@@ -68,8 +69,8 @@ func Compare(a, b site.URL) int {
 	return strings.Compare(s, t)
 }
 
-// name builds the path of a URL that is not plain.
-func (l Layout) name(u site.URL, mime string, qualify bool) string {
+// name builds the path of a URL that is not plain. ext is offeredExtension of it.
+func (l Layout) name(u site.URL, mime, ext string, qualify bool) string {
 	b := make([]byte, 0, len(u.String())+24)
 	root := u.Origin() == l.Primary
 	if !root {
@@ -87,7 +88,7 @@ func (l Layout) name(u site.URL, mime string, qualify bool) string {
 		b = append(b, '/')
 		dirs = dirs[i+1:]
 	}
-	b = append(b, fileName(u, last, mime, root && len(b) == 0, qualify)...)
+	b = append(b, fileName(u, last, mime, ext, root && len(b) == 0, qualify)...)
 	if len(b) > MaxPath {
 		b = shorten(b)
 	}
@@ -127,17 +128,19 @@ func limitDirectory(name, source string) string {
 	return cut(name, MaxSegment-hashLen) + qualifier(source)
 }
 
-// fileName returns the last segment of a path: the name, the query, the qualifier, the extension.
-func fileName(u site.URL, last, mime string, atRoot, qualify bool) string {
+// fileName returns the last segment of a path: the name, the query, the qualifier, the extension. add is an
+// extension that the name gets if it has another one, "" for none.
+func fileName(u site.URL, last, mime, add string, atRoot, qualify bool) string {
 	var stem, ext string
 	if last == "" {
-		stem, ext = "index", indexExtension(mime)
+		stem, ext = "index", cmp.Or(add, indexExtension(mime))
 	} else {
-		name := sanitize(last)
-		if add := forcedExtension(name, mime); add != "" {
-			stem, ext = name, add
-		} else {
-			stem, ext = splitExtension(name)
+		stem, ext = splitExtension(sanitize(last))
+		if add == "" || strings.EqualFold(add, ext) {
+			add = forcedExtension(stem+ext, mime)
+		}
+		if add != "" {
+			stem, ext = stem+ext, add
 		}
 	}
 	if query, ok := u.Query(); ok {

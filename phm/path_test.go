@@ -146,7 +146,7 @@ func TestPreferred(t *testing.T) {
 func TestZeroURL(t *testing.T) {
 	var n Namer
 	if l := (Layout{}); l.Preferred(site.URL{}, "text/html") != "" || l.Qualified(site.URL{}, "") != "" ||
-		n.Assign(site.URL{}, "") != "" {
+		n.Assign(site.URL{}, "", "") != "" {
 		t.Error("the zero URL has a path")
 	}
 }

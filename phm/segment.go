@@ -177,3 +177,24 @@ func plain(path, mime string) bool {
 	}
 	return forcedExtension(path[strings.LastIndexByte(path, '/')+1:], mime) == ""
 }
+
+// SafeName returns the last part of a name that somebody gave to a file, as it may stand on every file
+// system: "" when nothing of it is left. What no name may have is "_", and what is not seen is left out.
+func SafeName(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case safeRune(r):
+			return r
+		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f:
+			return '_'
+		}
+		return -1
+	}, name)
+	name = strings.Trim(normal(strings.Join(strings.Fields(name), " ")), " .")
+	if name == "" {
+		return ""
+	}
+	stem, ext := splitExtension(name)
+	return protect(cut(stem, MaxSegment-len(ext)-edgeRoom)+ext, true)
+}

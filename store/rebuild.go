@@ -267,6 +267,7 @@ func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, 
 	if !f.Modified.IsZero() {
 		r.Modified, r.LastModified = f.Modified.Unix(), f.Modified.UTC().Format(http.TimeFormat)
 	}
+	r.Name = f.Name()
 	if v, ok := f.Extra[phm.SourceField]; ok { // its bytes, and so its date, are not the origin's
 		r.LastModified = ""
 		if json.Unmarshal(v, &r.Source) != nil {

@@ -68,6 +68,7 @@ type Resource struct {
 	Body     BodyKind
 	At       Place  // of a PackBody
 	Path     string // mirror path once assigned; "" before
+	Name     string // under which the site offers the file, if that is not the name of the URL (phm.SafeName)
 	Target   uint32 // ID of the redirect's target plus one; 0 is none
 	Fragment string // of the address that the redirect names, without '#'; only kept with a Target
 	Changed  int    // version for which the body, its type or its encoding last changed
@@ -164,7 +165,8 @@ const (
 	rqDoc      = 1 << iota // Place.Doc follows
 	rqFragment             // Fragment follows
 	rqCut                  // Cut follows
-	rqUnknown  = ^byte(rqDoc | rqFragment | rqCut)
+	rqName                 // Name follows
+	rqUnknown  = ^byte(rqDoc | rqFragment | rqCut | rqName)
 )
 
 // recordFixed is how many bytes a value takes beside its texts, as a rule.

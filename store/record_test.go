@@ -58,6 +58,7 @@ func drawResource(t *rapid.T) Resource {
 	r.Volatile = volatile.Rule{Seen: rapid.Uint8().Draw(t, "seen"), Held: rapid.Uint8().Draw(t, "held")}
 	copy(r.Volatile.Templates[:], rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "templates"))
 	r.Cut = rapid.SampledFrom([]uint16{0, 0, 1, 1 << 15}).Draw(t, "cut")
+	r.Name = rapid.SampledFrom([]string{"", "", "report 7.pdf"}).Draw(t, "name")
 	if r.Target != 0 {
 		r.Fragment = text.Draw(t, "fragment")
 	}
@@ -141,7 +142,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	next.At.Doc = 200
 	b := next.append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
-		b[i+2] |= 8
+		b[i+2] |= 16
 		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return
 		}

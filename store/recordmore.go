@@ -50,6 +50,9 @@ func (r *Resource) fourth() (f byte) {
 	if r.Cut != 0 {
 		f |= rqCut
 	}
+	if r.Name != "" {
+		f |= rqName
+	}
 	return f
 }
 
@@ -126,6 +129,9 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		if fourth&rqCut != 0 {
 			b = binary.AppendUvarint(b, uint64(r.Cut))
 		}
+		if fourth&rqName != 0 {
+			b = binread.AppendString(b, r.Name)
+		}
 	}
 	b[at] = third | byte(file<<rtShift)
 	return b
@@ -195,6 +201,9 @@ func (r *Resource) decodeMore(d *binread.Reader) bool {
 	}
 	if fourth&rqCut != 0 {
 		r.Cut = uint16(d.Uvarint())
+	}
+	if fourth&rqName != 0 {
+		r.Name = d.Text()
 	}
 	return d.Bad || fourth&rqUnknown == 0
 }

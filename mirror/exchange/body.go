@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/url"
+	"path"
 	"runtime"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
+	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/robots"
 	"mirrord/site"
@@ -66,7 +69,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 		r.sameBody(rec, now)
 		return r.unchanged(rec, as)
 	}
-	observe(now, rec, only || r.isUnpacked(rec), &as)
+	observe(now, rec, only || isUnpacked(r, rec), &as)
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
@@ -123,6 +126,7 @@ func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
 	if c.Head != nil {
 		now.Answer = c.Head.Whole
 	}
+	now.Name = offeredName(c.Head, rec.URL)
 	if h := c.Head; a.From == source.FromOrigin {
 		now.ETag, now.LastModified = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now())
 		now.Expires, now.Reason = spare.Expires(r.job.Evidence, h.Header, time.Unix(a.Checked, 0)), a.Reason
@@ -132,6 +136,18 @@ func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
 		return
 	}
 	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
+}
+
+// offeredName returns the name under which an answer offers its body, "" for that of the URL.
+func offeredName(h *fetch.Head, u site.URL) string {
+	if h == nil {
+		return ""
+	}
+	name := phm.SafeName(h.OfferedName())
+	if last, err := url.PathUnescape(path.Base(u.Path())); err == nil && phm.SafeName(last) == name {
+		return ""
+	}
+	return name
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
@@ -161,7 +177,7 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
 // its URL names a packed file.
-func (r *reading) isUnpacked(rec *store.Resource) bool {
+func isUnpacked(r *reading, rec *store.Resource) bool {
 	if rec.Body != store.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
 		return false
 	}
@@ -243,7 +259,7 @@ func (r *reading) blobBody(
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}
-	observe(now, old, r.isUnpacked(old), &as)
+	observe(now, old, isUnpacked(r, old), &as)
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
@@ -252,7 +268,11 @@ func (r *reading) blobBody(
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From another source than
 // the origin that is hearsay: the origin's validators stay, and so does the time at which it last answered.
+// The first name under which a body was offered stays with it: some programs write the time into names.
 func (r *reading) sameBody(rec, now *store.Resource) {
+	if rec.Name == "" && now.Name != "" && rec.Body == store.BlobBody {
+		rec.Name, rec.Changed = now.Name, r.run.Version
+	}
 	if now.Source == "" {
 		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
 		return

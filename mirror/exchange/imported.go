@@ -70,6 +70,7 @@ func adopt(
 	if !file.Modified.IsZero() {
 		now.Modified = file.Modified.Unix()
 	}
+	now.Name = file.Name()
 	if v, ok := file.Extra[phm.SourceField]; ok && json.Unmarshal(v, &now.Source) != nil {
 		now.Source = file.URL
 	}

@@ -146,7 +146,7 @@ func (x *Exchange) request(
 	// A sitemap, and a document that was too large to be read, are read again only as they come.
 	unread := ledger.IsSitemap(rec) || (result.Cut(rec.Cut)&result.CutDocument != 0)
 	newRules := x.read.rescan && unread
-	if rec.InSet && rec.Body != store.NoBody && !newRules && !x.read.isUnpacked(rec) {
+	if rec.InSet && rec.Body != store.NoBody && !newRules && !isUnpacked(x.read, rec) {
 		req.ETag, req.LastModified = x.advice.Validators.For(rec)
 	}
 	x.counts.Requests.Add(1)

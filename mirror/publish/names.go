@@ -4,6 +4,7 @@ package publish
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -43,20 +44,47 @@ func AssignNames(n Naming) (Names, error) {
 	var wg sync.WaitGroup
 	wg.Go(func() { sorted = ledger.Sorted(slices.Clone(fresh), t.URL, phm.Compare) })
 	w, err := n.findTwins(fresh)
+	offered, errNames := n.offered(fresh)
 	wg.Wait()
-	if err != nil {
+	if err := errors.Join(err, errNames); err != nil {
 		return Names{}, err
 	}
 	for _, id := range sorted {
 		if n.share(w, id) {
 			continue
 		}
-		t.Place(id, namer.Assign(t.URL(id), t.MIME(id)))
+		t.Place(id, namer.Assign(t.URL(id), t.MIME(id), offered[id]))
 		if w.rec[id].shared {
 			w.apart = append(w.apart, id)
 		}
 	}
 	return Names{Shared: render.SharedURLs(t), Apart: w.apart, Bare: w.bare}, nil
+}
+
+// offered returns the names under which the site offers files of which the type says nothing.
+func (n *Naming) offered(fresh []uint32) (map[uint32]string, error) {
+	names := map[uint32]string{}
+	for _, id := range fresh {
+		if !phm.NeedsName(n.Table.MIME(id)) {
+			continue
+		}
+		names[id] = ""
+		rec, ok, err := n.Records.Get(n.Table.URL(id))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			names[id] = rec.Name
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	wanted := func(id uint32) bool {
+		_, ok := names[id]
+		return ok
+	}
+	return names, n.Journal(wanted, func(rec *store.Resource) { names[rec.ID] = rec.Name })
 }
 
 // reserve reserves the mirror paths that are given, and returns the resources of the mirror that have none.

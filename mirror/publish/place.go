@@ -164,9 +164,10 @@ func (p *Placer) mayStay(t *Placing, rec *store.Resource, err error) bool {
 // shared reports whether the published line names the URLs that share the file now.
 func (p *Placer) shared(t *Placing) bool { return p.d.by.Renderer.Shared.Fits(t.Was, t.ID) }
 
-// lineOf returns the line of a file that stays: as it was, unless other URLs share the file now.
+// lineOf returns the line of a file that stays: as it was, unless other URLs share the file now, or the site
+// offers it under another name.
 func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
-	if p.shared(t) {
+	if p.shared(t) && t.Was.Name() == f.Name() {
 		return *t.Was
 	}
 	return f

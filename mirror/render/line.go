@@ -100,5 +100,5 @@ func SameRepairs(a, b *phm.File) bool {
 
 // SameLine reports whether two lines say the same of a file.
 func SameLine(a, b *phm.File) bool {
-	return SameFile(a, b) && SameRepairs(a, b) && slices.Equal(a.Also(), b.Also())
+	return SameFile(a, b) && a.Name() == b.Name() && SameRepairs(a, b) && slices.Equal(a.Also(), b.Also())
 }

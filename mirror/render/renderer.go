@@ -121,6 +121,11 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 			return f, err
 		}
 	}
+	if rec.Name != "" {
+		if err := declare(&f, phm.NameField, rec.Name); err != nil {
+			return f, err
+		}
+	}
 	if rec.Body == store.BlobBody && relocate.Detect(rec.MIME, rec.URL, nil).Spliced() {
 		if err := declare(&f, phm.UnscannedField, true); err != nil {
 			return f, err
