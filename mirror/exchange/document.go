@@ -128,7 +128,7 @@ func (r *reading) document(
 	case x.Sitemap != nil:
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
-	case len(x.Candidates) > 0: // of a script
+	case len(x.Candidates) > 0: // of a script, or a listing in JSON
 		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
 		targets = x.Targets(r.rules)
 	}

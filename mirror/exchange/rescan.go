@@ -84,8 +84,8 @@ func targetsIn(targets []byte) iter.Seq[uint32] {
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
 func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Finding {
-	d := store.Done{Linked: !r.job.Scripts}
-	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
+	d := store.Done{}
+	if body, ok := r.storedScript(rec); ok {
 		p := <-r.procs
 		defer p.giveTo(r.procs)
 		b := r.toRead(p, rec, body)
@@ -93,7 +93,7 @@ func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.F
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
 		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admitter, &as)...)
-		d.Targets, d.Linked = x.Targets(r.rules), true
+		d.Targets, d.Linked, rec.Cut = x.Targets(r.rules), true, uint16(x.Cut)
 	}
 	d.Resource = *rec
 	return &ledger.Finding{Done: d, As: as}

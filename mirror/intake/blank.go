@@ -34,7 +34,7 @@ func saysNothing(page []byte) bool {
 			case hidden != "":
 			case isHidden(name):
 				hidden = string(name)
-				scripts = scripts || (hidden == "script" && !isData(z, more))
+				scripts = scripts || (hidden == "script" && !holdsData(z, more))
 			case isShown(name), string(name) == "meta" && isRefresh(z, more):
 				return false
 			}
@@ -68,8 +68,8 @@ func isShown(name []byte) bool {
 	return false
 }
 
-// isData reports whether a script element holds data.
-func isData(z *html.Tokenizer, more bool) bool {
+// holdsData reports whether a script element holds data.
+func holdsData(z *html.Tokenizer, more bool) bool {
 	return strings.Contains(valueOf(z, more, "type"), "json")
 }
 

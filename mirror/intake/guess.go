@@ -100,7 +100,8 @@ func mayBeIcon(mime string) bool {
 	return strings.HasPrefix(mime, "image/")
 }
 
-// IsScript reports whether a stored body is a script, or a part of a search index, that may name something.
+// IsScript reports whether a stored body is a script, a part of a search index or a listing in JSON, that may
+// name something.
 func IsScript(rec *store.Resource) bool {
 	plain := rec.Body == store.BlobBody && !ledger.IsSitemap(rec)
 	return plain && MayName(rec, nil)
@@ -109,5 +110,11 @@ func IsScript(rec *store.Resource) bool {
 // MayName reports whether a body that is kept byte for byte may name something.
 func MayName(rec *store.Resource, head []byte) bool {
 	format := relocate.Detect(rec.MIME, rec.URL, head)
-	return format == relocate.Script || (format == relocate.Unknown && namesFiles(rec.URL))
+	return format == relocate.Script || ((format == relocate.Unknown) && (namesFiles(rec.URL) || mayList(rec.MIME, head)))
+}
+
+// mayList reports whether a body with a type may be a listing in JSON; head is nil while only the type is
+// known.
+func mayList(mime string, head []byte) bool {
+	return isData(mime) && ((head == nil) || looksListed(head))
 }

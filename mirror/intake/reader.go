@@ -119,6 +119,8 @@ func (rd *Reader) Read(b *Body) *Extract {
 		rd.document(b, format)
 	case rd.o.Scripts && namesFiles(b.URL):
 		rd.loads(b, indexLoads(b))
+	default:
+		rd.data(b)
 	}
 	x.IDs = slices.Grow(x.IDs, len(x.Candidates))[:len(x.Candidates)]
 	return x
@@ -166,6 +168,9 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	}
 	rd.links(b)
 	rd.header(b)
+	if format == relocate.SVG { // any XML
+		rd.data(b)
+	}
 	if format == relocate.HTML && rd.o.Scripts {
 		rd.loads(b, pageLoads(b, rd.doc.Links))
 	}

@@ -21,7 +21,8 @@ const isCut = "%s %s: what it links to is not all known"
 
 // The marks of documents that are noted, see result.SaysNothing.
 const (
-	noText = "pages that have no text of their own: their scripts make it, which may not work in a copy"
+	noText  = "pages that have no text of their own: their scripts make it, which may not work in a copy"
+	noLinks = "answers for programs that lead nowhere: what they name in other ways is not in the mirror"
 )
 
 // noteMarks notes the documents of the mirror that have a mark.
@@ -31,10 +32,11 @@ func noteMarks(c *Case, r *Ruling) {
 		says string
 	}{
 		{result.SaysNothing, noText},
+		{result.LeadsNowhere, noLinks},
 	} {
 		var marked []site.URL
 		for id, by := range c.Parts.Cuts {
-			if (by&mark.is != 0) && c.Ledger.State(id).InSet() {
+			if s := c.Ledger.State(id); (by&mark.is != 0) && s.InSet() && !s.Requisite() && !s.Guessed() {
 				marked = append(marked, c.Ledger.URL(id))
 			}
 		}
