@@ -117,3 +117,21 @@ func TestAnswersForPrograms(t *testing.T) {
 		wantNote(t, s, what, 1, home+"/api/items")
 	}
 }
+
+// What noarchive keeps out of the mirror is counted, by the header and by meta robots.
+func TestNoteOfNoArchive(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", "<a href=/a.html>a</a><a href=/b.html>b</a><a href=/c.html>c</a>"))
+	w.Set(home+"/a.html", mirrortest.Page{Header: map[string]string{"X-Robots-Tag": "noarchive"}, Body: "a"})
+	w.Set(home+"/b.html", mirrortest.HTML("b", "<meta name=robots content=noarchive> b"))
+	w.Set(home+"/c.html", mirrortest.HTML("c", "<meta name=robots content=noindex> c"))
+	m := mirrortest.New(t, w, job("polite.connections = 1"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	const what = "robots noarchive: such pages are not in the mirror, nor what only they link to"
+	wantNote(t, s, what, 2, home+"/a.html")
+	if n := len(m.Paths()); n != 2 {
+		t.Errorf("%d files, want 2: noindex keeps nothing out", n)
+	}
+	wantSum(t, s, 0)
+}

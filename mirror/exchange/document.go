@@ -238,12 +238,16 @@ func (r *reading) chainPage(rec *store.Resource) *crawl.ChainPage {
 // mostChainText is how much of a page is read to see whether it brings new text, in bytes.
 const mostChainText = 256 << 10
 
+// notKept is a kind of note.
+const notKept = "robots noarchive: such pages are not in the mirror, nor what only they link to"
+
 // forbidden makes an outcome of a resource that the site does not want to be kept.
 func (r *reading) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
 	as.Room = as.Room.Add(ledger.Leave(rec, r.run.Version))
 	rec.Body = store.NoBody
 	as.Tally |= ledger.AsDisallowed
+	as.Notes = append(as.Notes, notKept)
 	return &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
 }
 

@@ -110,7 +110,8 @@ func IsScript(rec *store.Resource) bool {
 // MayName reports whether a body that is kept byte for byte may name something.
 func MayName(rec *store.Resource, head []byte) bool {
 	format := relocate.Detect(rec.MIME, rec.URL, head)
-	return format == relocate.Script || ((format == relocate.Unknown) && (namesFiles(rec.URL) || mayList(rec.MIME, head)))
+	return (format == relocate.Script) ||
+		((format == relocate.Unknown) && (namesFiles(rec.URL) || mayList(rec.MIME, head)))
 }
 
 // mayList reports whether a body with a type may be a listing in JSON; head is nil while only the type is
