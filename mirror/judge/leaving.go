@@ -3,11 +3,15 @@
 package judge
 
 import (
+	"cmp"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"mirrord/mirror/ledger"
 	"mirrord/site"
+	"mirrord/store"
 )
 
 // leaving counts published files that leave the mirror, by the reason.
@@ -31,7 +35,9 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 		l.refused = len(ids) - len(rest)
 	}
 	if len(rest) > 0 {
-		l.renamed = c.renamed(rest)
+		if l.renamed, err = c.renamed(rest); err != nil {
+			return l, err
+		}
 	}
 	l.lost = len(rest) - l.renamed
 	return l, nil
@@ -85,18 +91,17 @@ func (c *Case) newlyRefuses(id uint32, s ledger.State) (bool, error) {
 // renamed counts the resources that have become one of another type or extension: they redirect to a
 // resource with their name, or a new one with their name is there in their place. Each resource is the new
 // form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
-// that wants a login may redirect each page to a login page of its own. Style sheets, scripts and images are
-// named after their build or edition by many sites (main.4f3a2b.js, style.css?v=7): all of them have other
-// names after a deploy, and some have in each run.
-func (c *Case) renamed(ids []uint32) (n int) {
-	fresh := map[string][]uint32{} // new resources by their stems, and new requisites by their shelves
-	for id, s := range c.Ledger.All() {
-		if s.InSet() && s.Moved() {
-			for _, k := range c.places(id) {
-				fresh[k] = append(fresh[k], id)
-			}
-		}
+// that wants a login may redirect each page to a login page of its own. Many sites name files after their
+// build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some have
+// in each run.
+func (c *Case) renamed(ids []uint32) (n int, err error) {
+	f, err := c.comers(ids)
+	if err != nil {
+		return 0, err
 	}
+	// Who has waited least has the fewest that came since.
+	ids = slices.Clone(ids)
+	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(f.since[b], f.since[a]) })
 	taken := map[uint32]bool{}
 	for _, id := range ids {
 		k := stem(c.Ledger.URL(id))
@@ -107,24 +112,86 @@ func (c *Case) renamed(ids []uint32) (n int) {
 			}
 			continue
 		}
-		if to, ok := c.successor(id, fresh, taken); ok {
+		if to, ok := c.successor(id, f, taken); ok {
 			taken[to] = true
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
-// successor returns a new resource that has the place of one that leaves, and of no other yet.
-func (c *Case) successor(id uint32, fresh map[string][]uint32, taken map[uint32]bool) (to uint32, ok bool) {
+// comers are resources that came since others were no longer linked.
+type comers struct {
+	since map[uint32]int      // version for which each of those that leave was no longer linked
+	came  map[uint32]int      // version for which a resource came
+	at    map[string][]uint32 // resources by their places, the last ones to come first
+}
+
+// comers finds what may be in the place of resources that leave. One that waited as an orphan may have left
+// its place in an earlier run, and others of the same place may have come and leave as well.
+func (c *Case) comers(ids []uint32) (f comers, err error) {
+	f = comers{since: map[uint32]int{}, came: map[uint32]int{}, at: map[string][]uint32{}}
+	leave := map[uint32]bool{}
+	first := c.Run.Number
+	for _, id := range ids {
+		leave[id] = true
+		if run, waits := c.Orphans[id]; waits {
+			first = min(first, run)
+		}
+	}
+	versions := map[int]int{} // of the earlier runs
+	if first < c.Run.Number {
+		err = c.Records.Observations(func(o *store.Observation) error {
+			if o.Run < first || o.Run >= c.Run.Number {
+				return nil
+			}
+			versions[o.Run] = o.Version
+			for id := range o.Entered.All() {
+				if id < c.Ledger.Len() && (leave[id] || c.Ledger.State(id).InSet()) {
+					f.came[id] = o.Version
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return f, err
+		}
+	}
+	for _, id := range ids {
+		f.since[id] = c.Run.Version
+		if run, waits := c.Orphans[id]; waits && versions[run] > 0 {
+			f.since[id] = versions[run]
+		}
+	}
+	for id, s := range c.Ledger.All() {
+		if s.InSet() && s.Moved() {
+			f.came[id] = c.Run.Version
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.came)) {
+		for _, k := range c.places(id) {
+			f.at[k] = append(f.at[k], id)
+		}
+	}
+	for _, list := range f.at {
+		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(f.came[b], f.came[a]) })
+	}
+	return f, nil
+}
+
+// successor returns a resource that came to the place of one that leaves, and has that of no other yet.
+func (c *Case) successor(id uint32, f comers, taken map[uint32]bool) (to uint32, ok bool) {
 	for _, k := range c.places(id) {
-		left := fresh[k]
+		left := f.at[k]
 		for len(left) > 0 && taken[left[0]] { // once for each: there may be very many on a shelf
 			left = left[1:]
 		}
-		fresh[k] = left
+		f.at[k] = left
 		for _, to := range left {
-			if (to != id) && !taken[to] {
+			if f.came[to] < f.since[id] {
+				break
+			}
+			if (to != id) && !taken[to] && f.came[to] > f.came[id] {
 				return to, true
 			}
 		}
@@ -132,13 +199,16 @@ func (c *Case) successor(id uint32, fresh map[string][]uint32, taken map[uint32]
 	return 0, false
 }
 
-// places are the places that a resource has: its stem, and the shelf of a requisite.
+// places are the places that a resource has: its stem, what its editions have in common, and the shelf of a
+// requisite.
 func (c *Case) places(id uint32) []string {
 	u := c.Ledger.URL(id)
-	if !c.Ledger.State(id).Requisite() {
-		return []string{stem(u)}
+	requisite := c.Ledger.State(id).Requisite()
+	out := append([]string{stem(u)}, editions(u, requisite)...)
+	if requisite {
+		out = append(out, shelf(u))
 	}
-	return []string{stem(u), shelf(u)}
+	return out
 }
 
 // shelf is where a requisite lies: its host, its directories without those that have numbers, and the

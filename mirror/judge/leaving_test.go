@@ -96,7 +96,25 @@ func TestLeaving(t *testing.T) {
 		{"pages that are named after their edition", []store.Resource{
 			left(page(t, "http://h/a.html?v=1"), site.Unchanged, 0), entered(page(t, "http://h/a.html?v=2")),
 			left(needed(t, "http://h/b.html?v=1"), site.Unchanged, 0),
-		}, nil, []uint32{1, 3}, leaving{lost: 2}},
+		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
+		{"no requisites, with hashes, in other folders", []store.Resource{
+			left(page(t, "http://h/js/app.4f3a2b.js"), site.Gone, 0),
+			left(page(t, "http://h/static/1.4.2/guide.pdf"), site.Unchanged, 0),
+			left(page(t, "http://h/s/Zk3fQ9dLx0aB7cTq/m.json"), site.Gone, 0),
+			left(page(t, "http://h/js/other.77aa12.js"), site.Gone, 0),
+			entered(page(t, "http://h/build/js/app.77ab01.js")), entered(page(t, "http://h/static/1.5.0/guide.pdf")),
+			entered(page(t, "http://h/s/a0Kd82LmPq7Rt1Xy/m.json")),
+		}, nil, []uint32{1, 2, 3, 4}, leaving{lost: 1, renamed: 3}},
+		{"many, and one successor", []store.Resource{
+			left(page(t, "http://h/app.4f3a2b.js"), site.Gone, 0), left(page(t, "http://h/app.4f3a2c.js"), site.Gone, 0),
+			left(page(t, "http://h/app.4f3a2d.js"), site.Gone, 0), entered(page(t, "http://h/app.4f3a2e.js")),
+		}, nil, []uint32{1, 2, 3}, leaving{lost: 2, renamed: 1}},
+		{"pages that are nothing but a hash", []store.Resource{
+			left(page(t, "http://h/item/4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/item/77ab01de")),
+			left(page(t, "http://h/watch?v=4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/watch?v=77ab01de")),
+			left(page(t, "http://h/a/17.html"), site.Gone, 0), entered(page(t, "http://h/a/18.html")),
+			left(page(t, "http://h/GettingStarted"), site.Gone, 0), entered(page(t, "http://h/GettingFurther")),
+		}, nil, []uint32{1, 3, 5, 7}, leaving{lost: 4}},
 		{"refused, and what only refused pages led to", []store.Resource{
 			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
 			left(page(t, "http://h/b.html"), site.Unchanged, 0),
