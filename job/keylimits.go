@@ -166,8 +166,9 @@ func limitKeys() []Key {
 			Example: `"30%"`,
 			Doc: "A run that would remove more than this share of the site, and more than 3 files, is " +
 				"suspicious and waits for accept. 0%: any file. Files that new rules of the job refuse, " +
-				"files that change their type or extension, and files of which only the hash or version in " +
-				"the address changes, do not count.",
+				"files that change their type or extension, files of which only the hash or version in the " +
+				"address changes, and pages that left a list to which as many came and that still answer, do " +
+				"not count.",
 			Risk:  "100% lets an empty site empty the mirror.",
 			field: func(j *Job) any { return &j.Limits.MaxDelete },
 		},

@@ -72,6 +72,9 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		return draft.Leave()
 	}
 	known := c.newCase()
+	if err := c.learnLinks(known); err != nil {
+		return err
+	}
 	known.Lost = judge.LostFiles{IDs: res.Gone, Unknown: res.Unknown}
 	switch here, err := c.judgeAt(judge.Publishing, known, j); {
 	case err != nil:

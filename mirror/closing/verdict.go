@@ -93,18 +93,24 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	texts := newPageTexts(c.Site)
 	defer texts.close()
 	known.Texts = texts
-	known.Sitemaps = listed(c)
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
 	_, known.Foreign = c.Provenance.FromReplicas(c.Now().Add(-hosts.TestedFor))
-	var err error
-	if known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log); err != nil {
+	err := c.learnLinks(known)
+	if err != nil {
 		return err
 	}
 	if known.Lost.Noted, err = leavingOnAccept(c); err != nil {
 		return err
 	}
 	_, err = c.judgeAt(judge.Settled, known, j)
+	return err
+}
+
+// learnLinks tells a case what lists URLs, and what nothing was seen to link to.
+func (c *Closing) learnLinks(known *judge.Case) (err error) {
+	known.Sitemaps = listed(c)
+	known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log)
 	return err
 }
 

@@ -37,9 +37,9 @@ type Case struct {
 	Probes    []ErrorPage           // answers with status 200 to paths that cannot exist
 	Traps     map[string][]uint32   // endless chains by pattern, and their pages that were requested
 	Texts     Texts                 // nil: pages are compared by shape and size alone
-	Sitemaps  []uint32              // by number
+	Sitemaps  []uint32              // by number; at Settled and Publishing
 	Foreign   int                   // resources that only replicas gave of late
-	Orphans   Orphans               // that an earlier run stored
+	Orphans   Orphans               // stored by an earlier run, and at Publishing by this one
 
 	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A
 	// type that they refuse explains that only of what was not requested: other answers are changes of the site.

@@ -16,9 +16,9 @@ import (
 // edition marks the place of a hash or a version in a masked address.
 const edition = "#"
 
-// editions are what all editions of a file have in common: its address without hash and version, and, when its
-// name or its query has one, that without the folders. There are none for an address without a hash and a
-// version, and for a page whose name is nothing but a hash: that is who it is.
+// editions are what all editions of a file have in common: its address without hash and version, and, when
+// its name or its query has one, that without the folders. There are none for an address without a hash and
+// a version, and for a page whose name is nothing but a hash: that is who it is.
 func editions(u site.URL, requisite bool) (out []string) {
 	dir, name := path.Split(u.Path())
 	folders := strings.Split(dir, "/")

@@ -52,7 +52,7 @@ func TestEditions(t *testing.T) {
 		{"http://h/node/17/edit.html", "http://h/node/18/edit.html"},
 		{"http://h/4f3a2b9c", "http://h/77ab01de"},
 		{"http://h/4f3a2b9c.html", "http://h/77ab01de.html"},
-		{"http://h/commit/4f3a2b9c0d1e4f3a2b9c0d1e4f3a2b9c0d1e0011", "http://h/commit/77ab01de4f3a2b9c0d1e4f3a2b9c0d1e0f1e2d3c"},
+		{"http://h/commit/4f3a2b9c0d1e4f3a2b9c0d1e", "http://h/commit/77ab01de4f3a2b9c0d1e4f3a"},
 		{"http://h/watch?v=4f3a2b9c", "http://h/watch?v=77ab01de"},
 		{"http://h/page.php?v=17", "http://h/page.php?v=18"},
 		{"http://h/a.html?id=4f3a2b9c", "http://h/a.html?id=77ab01de"},
@@ -61,7 +61,8 @@ func TestEditions(t *testing.T) {
 		{"http://h/list.html?page=2", "http://h/list.html?page=3"},
 	} {
 		if shared(other[0], other[1]) {
-			t.Errorf("%s and %s are not editions of one file: %q", other[0], other[1], editions(parse(t, other[0]), false))
+			t.Errorf("%s and %s are not editions of one file: %q", other[0], other[1],
+				editions(parse(t, other[0]), false))
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
 	refused int // the job's rules refuse them, or refuse all documents that led to them
-	renamed int // a new resource has their place under another type, extension or edition
+	renamed int // another resource has their place: of another type, extension or edition, or on a list
 }
 
 // leaving finds out why the resources with these numbers leave. Some of the numbers may be of URLs that left
@@ -92,8 +92,8 @@ func (c *Case) newlyRefuses(id uint32, s ledger.State) (bool, error) {
 // resource with their name, or a new one with their name is there in their place. Each resource is the new
 // form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
 // that wants a login may redirect each page to a login page of its own. Many sites name files after their
-// build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some have
-// in each run.
+// build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some
+// have in each run. Lists of what is new lead to others in each run.
 func (c *Case) renamed(ids []uint32) (n int, err error) {
 	f, err := c.comers(ids)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Case) renamed(ids []uint32) (n int, err error) {
 			}
 			continue
 		}
-		if to, ok := c.successor(id, f, taken); ok {
+		if to, ok := c.successor(id, &f, taken); ok {
 			taken[to] = true
 			n++
 		}
@@ -122,19 +122,33 @@ func (c *Case) renamed(ids []uint32) (n int, err error) {
 
 // comers are resources that came since others were no longer linked.
 type comers struct {
+	leave, sitemaps map[uint32]bool
+
 	since map[uint32]int      // version for which each of those that leave was no longer linked
 	came  map[uint32]int      // version for which a resource came
 	at    map[string][]uint32 // resources by their places, the last ones to come first
 }
 
+func setOf(ids []uint32) map[uint32]bool {
+	set := make(map[uint32]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
 // comers finds what may be in the place of resources that leave. One that waited as an orphan may have left
 // its place in an earlier run, and others of the same place may have come and leave as well.
 func (c *Case) comers(ids []uint32) (f comers, err error) {
-	f = comers{since: map[uint32]int{}, came: map[uint32]int{}, at: map[string][]uint32{}}
-	leave := map[uint32]bool{}
+	f = comers{
+		leave:    setOf(ids),
+		sitemaps: setOf(c.Sitemaps),
+		since:    map[uint32]int{},
+		came:     map[uint32]int{},
+		at:       map[string][]uint32{},
+	}
 	first := c.Run.Number
 	for _, id := range ids {
-		leave[id] = true
 		if run, waits := c.Orphans[id]; waits {
 			first = min(first, run)
 		}
@@ -147,7 +161,7 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 			}
 			versions[o.Run] = o.Version
 			for id := range o.Entered.All() {
-				if id < c.Ledger.Len() && (leave[id] || c.Ledger.State(id).InSet()) {
+				if id < c.Ledger.Len() && (f.leave[id] || c.Ledger.State(id).InSet()) {
 					f.came[id] = o.Version
 				}
 			}
@@ -169,7 +183,7 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.came)) {
-		for _, k := range c.places(id) {
+		for _, k := range c.places(id, &f) {
 			f.at[k] = append(f.at[k], id)
 		}
 	}
@@ -180,8 +194,8 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 }
 
 // successor returns a resource that came to the place of one that leaves, and has that of no other yet.
-func (c *Case) successor(id uint32, f comers, taken map[uint32]bool) (to uint32, ok bool) {
-	for _, k := range c.places(id) {
+func (c *Case) successor(id uint32, f *comers, taken map[uint32]bool) (to uint32, ok bool) {
+	for _, k := range c.places(id, f) {
 		left := f.at[k]
 		for len(left) > 0 && taken[left[0]] { // once for each: there may be very many on a shelf
 			left = left[1:]
@@ -199,14 +213,17 @@ func (c *Case) successor(id uint32, f comers, taken map[uint32]bool) (to uint32,
 	return 0, false
 }
 
-// places are the places that a resource has: its stem, what its editions have in common, and the shelf of a
-// requisite.
-func (c *Case) places(id uint32) []string {
+// places are the places that a resource has: its stem, what its editions have in common, the shelf of a
+// requisite, and its place on a list.
+func (c *Case) places(id uint32, f *comers) []string {
 	u := c.Ledger.URL(id)
 	requisite := c.Ledger.State(id).Requisite()
 	out := append([]string{stem(u)}, editions(u, requisite)...)
 	if requisite {
 		out = append(out, shelf(u))
+	}
+	if at := c.list(id, f); at != "" {
+		out = append(out, at)
 	}
 	return out
 }

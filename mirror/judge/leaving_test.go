@@ -106,7 +106,8 @@ func TestLeaving(t *testing.T) {
 			entered(page(t, "http://h/s/a0Kd82LmPq7Rt1Xy/m.json")),
 		}, nil, []uint32{1, 2, 3, 4}, leaving{lost: 1, renamed: 3}},
 		{"many, and one successor", []store.Resource{
-			left(page(t, "http://h/app.4f3a2b.js"), site.Gone, 0), left(page(t, "http://h/app.4f3a2c.js"), site.Gone, 0),
+			left(page(t, "http://h/app.4f3a2b.js"), site.Gone, 0),
+			left(page(t, "http://h/app.4f3a2c.js"), site.Gone, 0),
 			left(page(t, "http://h/app.4f3a2d.js"), site.Gone, 0), entered(page(t, "http://h/app.4f3a2e.js")),
 		}, nil, []uint32{1, 2, 3}, leaving{lost: 2, renamed: 1}},
 		{"pages that are nothing but a hash", []store.Resource{

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// A list that shows the newest of something, such as the news of a site, is as long as ever while what it
+// shows changes: what leaves it is no longer linked, still answers, and as many others came by it. That is no
+// loss. What a list loses beyond what came by it is.
+
+// maxRolled bounds how far what came by a list lies behind it.
+const maxRolled = 64
+
+// list is the place that a resource has on the list that led to it, "" for none: the list is a page of the
+// mirror that was there before and stays, or a sitemap. Pages on the list, what lies behind them and what
+// pages need are told apart, so that a list with fewer pages does not pass for one with more images.
+func (c *Case) list(id uint32, f *comers) string {
+	s := c.Ledger.State(id)
+	if o := s.Outcome(); o != site.Fetched && o != site.Unchanged {
+		return "" // it does not answer any more
+	}
+	behind := "page on"
+	for range maxRolled {
+		if s.Referrer() == 0 || s.Referrer() > c.Ledger.Len() {
+			return ""
+		}
+		by := s.Referrer() - 1
+		s = c.Ledger.State(by)
+		if c.isList(by, s, f) && (f.came[by] == 0 || f.came[by] != f.came[id]) {
+			if c.Ledger.State(id).Requisite() {
+				behind = "needed by pages of"
+			}
+			return fmt.Sprintf("%s list %d", behind, by)
+		}
+		behind = "page behind"
+	}
+	return ""
+}
+
+// isList reports whether a resource is a document of the mirror that stays, or a sitemap that was read.
+func (c *Case) isList(id uint32, s ledger.State, f *comers) bool {
+	if f.sitemaps[id] {
+		return s.Answered()
+	}
+	return s.InSet() && !s.Moved() && !f.leave[id]
+}
