@@ -124,3 +124,32 @@ func TestDeadLinksHaveTheirRate(t *testing.T) {
 		t.Errorf("%d of %d links of a directory that is back were found in 15 runs", back, ruinPages*ruinLinks)
 	}
 }
+
+// Dead links are a small share of a quiet run also when they are young: all were found in one run, and would
+// be due in the same ones.
+func TestDeadLinksAreFewOfAQuietRun(t *testing.T) {
+	t.Parallel()
+	s := &ruin{alive: map[string]bool{}}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\npolicy = \"adaptive\"\nfull_runs = 1\n"+
+		"adaptive.learn_for = \"0s\"\nadaptive.price = 0.0\n", srv.URL+"/"))
+	day := time.Date(2025, 1, 6, 3, 0, 0, 0, time.UTC)
+	m.Now = func() time.Time { return day }
+	seen := int64(0)
+	for run := range 40 {
+		was, gone := s.asked.Load(), s.dead.Load()
+		sum := m.Run()
+		day = day.Add(24 * time.Hour)
+		asked, dead := s.asked.Load()-was, s.dead.Load()-gone
+		if run == 0 {
+			continue
+		}
+		if seen += dead; dead > max(1, asked/20) {
+			t.Errorf("run %d: %d of %d requests were for dead links\n%s", run+1, dead, asked, mirrortest.Text(sum))
+		}
+	}
+	if seen < 5 {
+		t.Errorf("%d dead links were looked at in 39 runs", seen)
+	}
+}

@@ -152,11 +152,13 @@ func (a *Admission) Stored(targets []byte) {
 			}
 		}
 		switch {
-		case s.Queued(), !s.Given(), first && s.Governed(), a.o.Leaves(id, s):
+		case s.Queued(), !s.Given(), first && s.Governed():
+			return m
+		case a.refuses(u, s), a.o.Leaves(id, s):
 			return m
 		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
 			return m
-		case first && !a.o.Entrance.First(id), a.refuses(u, s):
+		case first && !a.o.Entrance.First(id):
 			return m
 		}
 		m.Queue = !first

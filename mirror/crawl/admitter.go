@@ -143,8 +143,10 @@ func (d *Admitter) enters(
 	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
 	rests := icon && a.Rests(id, s)
 	trapped := !s.InSet() && a.o.Chains.Refuses(u, d.doc.ID)
-	left := hasPlan && d.doc.Before[id] && c.Purpose != admit.Sitemap && a.o.Leaves(id, s)
-	if hasTurn || rests || trapped || left {
+	if hasTurn || rests || trapped {
+		return q
+	}
+	if hasPlan && d.doc.Before[id] && c.Purpose != admit.Sitemap && a.o.Leaves(id, s) {
 		return q
 	}
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}

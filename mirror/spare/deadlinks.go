@@ -3,7 +3,11 @@
 package spare
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
+	"sync"
 
 	"mirrord/policy"
 )
@@ -19,6 +23,9 @@ const (
 	// Before anything is known the chance of a doubling is the default price. It is a guess that counts as much
 	// as this many links of which the age grew by the factor e.
 	deadPrior = 100
+	// The share of the requests of a run that dead links are at most, but for those of a directory in which one
+	// is alive again: else a site with more dead links than changes is asked for little else.
+	deadShare = 0.05
 )
 
 // deadLinks is what the runs of a site tell of dead links.
@@ -103,22 +110,72 @@ func planDead(m *SiteModel, run int, price float64, most int) deadPlan {
 	return p
 }
 
-// rests reports whether the run does not request a dead link.
-func (p *deadPlan) rests(id uint32) bool {
+// urgency is how much it is time to request a dead link: below 1 it rests, and what was not requested before,
+// or lies in a directory in which one is alive again, is infinite.
+func (p *deadPlan) urgency(id uint32) float64 {
 	looked, died := p.model.Looked(id), p.model.Died(id)
 	age, since := looked-died, p.run-looked
 	switch {
-	case looked == 0:
-		return false
+	case looked == 0, p.model.dead.back[p.model.DirOf(policy.ID(id))] >= uint32(looked):
+		return math.Inf(1)
 	case died == 0:
-		return since < youngDead
+		return float64(since) / youngDead
 	case age < youngDead:
-		return since < age
-	case p.probe[id], p.model.dead.back[p.model.DirOf(policy.ID(id))] >= uint32(looked):
-		return false
+		return float64(since) / float64(max(age, 1))
 	}
 	worth := p.rate * grown(uint32(p.run-died), uint32(age))
-	return worth*(0.5+spread(p.model.Key(policy.ID(id)))) < p.price
+	urgent := worth * (0.5 + spread(p.model.Key(policy.ID(id)))) / p.price
+	if p.probe[id] {
+		return max(1, urgent)
+	}
+	return urgent
+}
+
+// deadQueue has the dead links that documents name in a run and that it is time to request. They have their
+// turn when the plan has nothing else: then it is known how many a run of that size may request. Its methods
+// are safe for concurrent use, also while a table is locked.
+type deadQueue struct {
+	mu     sync.Mutex
+	urgent map[uint32]float64 // by URL
+	taken  int
+}
+
+func newDeadQueue() *deadQueue { return &deadQueue{urgent: map[uint32]float64{}} }
+
+func (q *deadQueue) add(id uint32, urgency float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.urgent[id] = urgency
+}
+
+// take returns the most urgent ones, as many as a run may request that made so many requests, those for dead
+// links included.
+func (q *deadQueue) take(run, made int, byKey func(a, b policy.ID) int) (ids []uint32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(deadAllowed(run, made-q.taken)-q.taken, len(q.urgent))
+	if n <= 0 {
+		return nil
+	}
+	ids = slices.SortedFunc(maps.Keys(q.urgent), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(q.urgent[b], q.urgent[a]), byKey(policy.ID(a), policy.ID(b)))
+	})[:n]
+	for _, id := range ids {
+		delete(q.urgent, id)
+	}
+	q.taken += n
+	return ids
+}
+
+// deadAllowed is how many dead links a run may request beside so many other requests. Where that is less than
+// one, it is one in some of the runs.
+func deadAllowed(run, others int) int {
+	n := float64(others) * deadShare / (1 - deadShare)
+	if n < 1 {
+		_, place := math.Modf(float64(run) * math.Phi)
+		n += place
+	}
+	return int(n)
 }
 
 // spread is a number from 0 to 1 that spreads over several runs what would fall into one.

@@ -3,6 +3,8 @@
 package spare
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"mirrord/job"
@@ -43,7 +45,7 @@ func deadSite(t *testing.T, last int, later ...store.Observation) *SiteModel {
 func restingDead(m *SiteModel, run, most int) (n int) {
 	p := planDead(m, run, job.Default(home+"/").Adaptive.Price, most)
 	for id := uint32(50); id < 100; id++ {
-		if p.rests(id) {
+		if p.urgency(id) < 1 {
 			n++
 		}
 	}
@@ -82,11 +84,39 @@ func TestDeadLinks(t *testing.T) {
 	})
 	p := planDead(back, 14, 0.001, 0)
 	for id := uint32(51); id < 100; id++ {
-		if same := back.DirOf(policy.ID(id)) == back.DirOf(50); p.rests(id) == same {
+		if same := back.DirOf(policy.ID(id)) == back.DirOf(50); (p.urgency(id) < 1) == same {
 			t.Errorf("dead link %d rests: %v; in the directory of one that is alive again: %v", id, !same, same)
 		}
 	}
 	if back.dead.rate() <= old.dead.rate() {
 		t.Errorf("rate %v after one came back, %v before", back.dead.rate(), old.dead.rate())
+	}
+}
+
+// Dead links are at most a twentieth of what a run requests, the most urgent ones first. In runs that request
+// less than twenty URLs some request one.
+func TestDeadQueue(t *testing.T) {
+	byKey := func(a, b policy.ID) int { return int(a) - int(b) }
+	q := newDeadQueue()
+	for id := range uint32(100) {
+		q.add(id, float64(id%10+1))
+	}
+	if got := q.take(1, 100, byKey); !slices.Equal(got, []uint32{9, 19, 29, 39, 49}) {
+		t.Errorf("%v", got)
+	}
+	if got := q.take(1, 105, byKey); len(got) != 0 {
+		t.Errorf("%v although none was requested since", got)
+	}
+	if got := q.take(1, 124, byKey); !slices.Equal(got, []uint32{59}) {
+		t.Errorf("%v", got)
+	}
+	for _, others := range []int{1, 5, 10, 19} {
+		n := 0
+		for run := range 1000 {
+			n += deadAllowed(run, others)
+		}
+		if want := 1000 * float64(others) / 19; math.Abs(float64(n)-want) > 20 {
+			t.Errorf("%d dead links in 1000 runs of %d requests, want %.0f", n, others, want)
+		}
 	}
 }

@@ -284,7 +284,12 @@ func (f *forecaster) dead() {
 		case site.OutOfScope:
 			asks = !f.Refused(id, s)
 		}
-		if named && asks && !f.Plan.Leaves(id, s, f.Broken(id)) && f.Names(from, id) {
+		if named && asks && f.Names(from, id) && !f.Plan.Leaves(id, s, f.Broken(id)) {
+			f.Asked.Put(id, true)
+		}
+	}
+	if f.Plan != nil {
+		for _, id := range f.Plan.takeDead() {
 			f.Asked.Put(id, true)
 		}
 	}

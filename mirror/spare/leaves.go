@@ -3,6 +3,8 @@
 package spare
 
 import (
+	"math"
+
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
@@ -12,7 +14,8 @@ import (
 const retryBroken = 8
 
 // Leaves reports whether a run does not request a known URL because a document names it that named it before:
-// the plan decides, or a later run. broken says that it has failed for several runs.
+// the plan decides, or a later run. broken says that it has failed for several runs. A dead link that it is time
+// to request has its turn later in the run.
 func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 	switch {
 	case p == nil || !s.Known():
@@ -24,9 +27,21 @@ func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 	}
 	switch s.Outcome() {
 	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
-		return p.dead.rests(id)
+		urgency := p.dead.urgency(id)
+		if math.IsInf(urgency, 1) {
+			return false
+		}
+		if urgency >= 1 {
+			p.deadDue.add(id, urgency)
+		}
+		return true
 	}
 	return false
+}
+
+// takeDead takes the dead links that the run may request now. The caller holds the lock.
+func (p *Planner) takeDead() []uint32 {
+	return p.deadDue.take(p.o.Run, p.made, p.model.ByKey)
 }
 
 // DecidesOn reports whether the plan decides whether a source of evidence is requested. seeds are the entry

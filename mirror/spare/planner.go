@@ -30,6 +30,7 @@ type Planner struct {
 	origins []string     // of the units
 	due     ledger.IDSet // requested whatever pays, because the job gives them priority
 	dead    deadPlan
+	deadDue *deadQueue
 
 	mu     sync.Mutex
 	plan   policy.Plan
@@ -44,6 +45,7 @@ type Planner struct {
 	met    ledger.IDSet        // handed out, or told of
 	said   map[uint32][]uint32 // by document: of what it says something new; until its outcome is passed
 	asked  [policy.Cheap]int64 // by policy.Why
+	made   int                 // requests of known URLs
 	hinted hints
 	told   toldTimes
 }
@@ -120,6 +122,7 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		origins: m.origins,
 		plan:    plan,
 		dead:    planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
+		deadDue: newDeadQueue(),
 		found:   map[uint32]int{},
 		said:    map[uint32][]uint32{},
 		hinted:  newHints(o.Hints),
@@ -153,6 +156,7 @@ func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
 func (p *Planner) Drop() {
 	if p != nil {
 		p.model, p.plan, p.rules, p.due, p.dead = nil, nil, nil, ledger.IDSet{}, deadPlan{}
+		p.deadDue = nil
 		p.met, p.found, p.said, p.hinted = ledger.IDSet{}, nil, nil, hints{}
 	}
 }
@@ -189,6 +193,9 @@ func (p *Planner) Tell(id uint32, seen ledger.Seen) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.met.Put(id, true)
+	if seen&ledger.Asked != 0 {
+		p.made++
+	}
 	o := policy.Outcome{Unit: policy.ID(id), Result: resultOf(seen), New: p.found[id]}
 	if delete(p.found, id); p.loose {
 		p.pass([]policy.Outcome{o})
@@ -417,6 +424,12 @@ func (p *Planner) next() (out []policy.Ask, some bool) {
 		return out, true
 	}
 	asks := p.plan.Next(p.most())
+	if len(asks) == 0 {
+		for _, id := range p.takeDead() {
+			out = append(out, policy.Ask{Unit: policy.ID(id)})
+		}
+		return out, len(out) > 0
+	}
 	for _, a := range asks {
 		p.met.Put(uint32(a.Unit), true)
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++

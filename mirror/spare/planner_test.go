@@ -445,8 +445,8 @@ func TestLeaves(t *testing.T) {
 		broken bool
 		want   bool
 	}{
-		{13, 3, false, true},   // of the mirror: the plan decides
-		{13, 50, false, false}, // dead for a run, looked at a run ago
+		{13, 3, false, true},  // of the mirror: the plan decides
+		{13, 50, false, true}, // dead for a run, looked at a run ago: it has its turn later in the run
 		{14, 50, true, false},
 		{13, 50, true, true},
 	} {
