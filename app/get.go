@@ -146,7 +146,7 @@ const maxNear = 4
 func getAt(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	if r.Keep {
 		sum, err := getKept(ctx, a, r)
-		if again := lastingOfGet(r.Job, sum); again != nil {
+		if again := lastingOfGet(r.Job, sum, false); again != nil {
 			return sum, again
 		}
 		return sum, err
@@ -227,7 +227,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 			err = w.putAway(ctx)
 		}
 	}
-	if again := lastingOfGet(r.Job, sum); (again != nil) && err == nil {
+	if again := lastingOfGet(r.Job, sum, true); (again != nil) && err == nil {
 		if !made { // an earlier run may have fetched something
 			return sum, again
 		}

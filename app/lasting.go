@@ -20,6 +20,12 @@ const entries = 10
 // lasting returns what kept a run from beginning a mirror, when another run would meet the same: the entry
 // point is unknown, forbidden, gone or empty. ok is false for all other runs.
 func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
+	t, ok = troubleAtStart(sum)
+	return t, ok && t.Lasting
+}
+
+// troubleAtStart returns what kept a run from beginning a mirror.
+func troubleAtStart(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 {
 		return t, false
 	}
@@ -30,7 +36,7 @@ func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	if (sum.Fetched+sum.Unchanged > 0) && (t.Cause != status.EmptyEntry) {
 		return t, false
 	}
-	return t, ok && t.Lasting
+	return t, ok
 }
 
 // setupError is an error of what a job needs on this machine beside the site: its secrets and certificates,
@@ -64,10 +70,11 @@ func LastingOfJob(j *job.Job, name string, sum *mirror.Summary) error {
 	return &Error{Whole: true, Err: fmt.Errorf("%s: %s", what, do)}
 }
 
-// lastingOfGet is LastingOfJob for a mirror without a job file.
-func lastingOfGet(j *job.Job, sum *mirror.Summary) error {
-	t, ok := lasting(sum)
-	if !ok || sum.Resumed {
+// lastingOfGet is LastingOfJob for a mirror without a job file. With once nothing makes another run by itself: a
+// host that does not answer is an error too.
+func lastingOfGet(j *job.Job, sum *mirror.Summary, once bool) error {
+	t, ok := troubleAtStart(sum)
+	if !ok || sum.Resumed || t.Get == "" || (!t.Lasting && !once) {
 		return nil
 	}
 	return &Error{Whole: true, Err: fmt.Errorf("%s: %s; %s", j.Seeds()[0], t.What, t.Get)}

@@ -54,7 +54,10 @@ func TestGetThatCannotBegin(t *testing.T) {
 	defer banned.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(page))
 	defer secure.Close()
+	silent := httptest.NewServer(http.HandlerFunc(page))
+	silent.Close()
 	for _, c := range []struct{ url, want, warns string }{
+		{silent.URL + "/", "the host does not answer (connection refused); look at its spelling", ""},
 		{srv.URL + "/none", "the site has no such page; look", ""},
 		{srv.URL + "/login", "the site wants a login (status 401); --set auth.user", ""},
 		{srv.URL + "/empty", "the site answers with an empty page; look", ""},

@@ -13,7 +13,7 @@ type Trouble struct {
 	Cause string // the expression that the reasons match: one of Causes
 	What  string // in a few words, behind the URL that it concerns
 	Do    string // what to do when a job file says what is mirrored
-	Get   string // what to do when a command line says it; "" when Lasting is false
+	Get   string // what to do when a command line says it; "" when its next run may go on
 	// another run brings the same until somebody does what Do says
 	Lasting bool
 	// it is tried again by itself, and Do only helps when that does not
@@ -202,9 +202,11 @@ func Troubles(why string) []KnownTrouble {
 		{"the entry point", Trouble{Do: "look whether url in the job's file is right"}},
 		{"limits.max_failures", Trouble{Do: "mirrord explain JOB URL says why one failed; raise " +
 			"limits.max_failures if the site is like that"}},
-		{"connection refused|no route to host|network is unreachable|timeout|timed out", Trouble{
+		{noAnswer, Trouble{
+			What: "the host does not answer (" + silence(why) + ")",
 			Do: "nothing, the host does not answer and is tried again; if it stays so, look whether url in the " +
 				"job's file is right",
+			Get:   "look at its spelling, or try again later",
 			Again: true,
 		}},
 		{"was left for the next run", Trouble{Do: "nothing, it is tried again", Again: true}},
@@ -224,6 +226,19 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 	}
+}
+
+// noAnswer are the texts of hosts that do not answer.
+const noAnswer = "connection refused|no route to host|network is unreachable|timeout|timed out"
+
+// silence returns the first of them in the reasons of a run.
+func silence(why string) string {
+	for text := range strings.SplitSeq(noAnswer, "|") {
+		if strings.Contains(why, text) {
+			return text
+		}
+	}
+	return ""
 }
 
 // robotsLeads is the text of package fetch for a robots.txt that leads to what cannot be had.
