@@ -105,7 +105,7 @@ func (e daemonEyes) accessWarnings(j *job.Job) (lines []string) {
 	dir := filepath.Dir(filepath.Clean(j.Publish.Dir))
 	if j.Publish.Dir != "" && e.root != "" && readOnlyAt(e.root+dir) {
 		lines = append(lines, fmt.Sprintf(
-			"publish.dir: %s is read-only for the daemon; with systemd: systemctl edit mirrord, and [Service] "+
+			"publish.dir: %s is read-only for the daemon; with systemd: sudo systemctl edit mirrord, and [Service] "+
 				"ReadWritePaths=%s", dir, dir))
 	}
 	look := func() {

@@ -103,7 +103,7 @@ func readsWhatIsWritten(dir string) error {
 		return nil // whoever needs the daemon says what is wrong with its lock
 	}
 	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this "+
-		"program writes: start it again, with this version: systemctl restart mirrord", by.PID)
+		"program writes: start it again, with this version: sudo systemctl restart mirrord", by.PID)
 }
 
 // activatesWithin is how long a socket that systemd holds may take to accept.
@@ -116,8 +116,8 @@ func DaemonOf(dir string) (by Owner, ok bool, err error) {
 		return Owner{}, false, nil
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return Owner{}, false, fmt.Errorf("look for the daemon: %w; the mirrors in %s belong "+
-			"to the daemon: run this as root (sudo), or in the group of the daemon", err, dir)
+		return Owner{}, false, fmt.Errorf("look for the daemon: %w; the mirrors in %s belong to the daemon: "+
+			"run this as root (sudo)%s", err, dir, JoinHint(dir))
 	}
 	if err != nil {
 		return Owner{}, false, err
@@ -163,7 +163,7 @@ func (a *App) Client() (*control.Client, error) {
 
 // ErrSilent says that the daemon has taken a question and does not answer it: it is stopped, or hangs.
 var ErrSilent = errors.New(
-	"the daemon does not answer; end its process and start it again: systemctl restart mirrord")
+	"the daemon does not answer; end its process and start it again: sudo systemctl restart mirrord")
 
 // commandWithin is how long the daemon may take to answer before it is given a command. It may just be
 // starting.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -73,6 +74,27 @@ func ownerOf(path string) (o fileOwner, ok bool) {
 		return o, false
 	}
 	return named(fileOwner{uid: int(sys.Uid), gid: int(sys.Gid)}), true
+}
+
+// JoinHint says, behind what root may do, which group lets the caller command the daemon whose state
+// directory or socket this is. It is "" when none does: it belongs to no group that has a name and any rights there, or
+// the caller is in that one.
+func JoinHint(path string) string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	sys, ok := fi.Sys().(*syscall.Stat_t)
+	mine, err := os.Getgroups()
+	if !ok || err != nil || sys.Gid == 0 || fi.Mode()&0o070 == 0 ||
+		slices.Contains(append(mine, os.Getegid()), int(sys.Gid)) {
+		return ""
+	}
+	g, err := user.LookupGroupId(strconv.Itoa(int(sys.Gid)))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", or join the group %s: sudo usermod -aG %s $USER, and log in again", g.Name, g.Name)
 }
 
 // actAsOwner makes a process of root one of the user to whom the state belongs: what root left in it the

@@ -89,7 +89,8 @@ func TestSaysFirstRun(t *testing.T) {
 	is(edited("one", site+"schedule = \"@daily\"\n"), "")
 
 	other := filepath.Join(dir, "three.toml")
-	if err := os.WriteFile(other, []byte("url = \"https://x.example/\"\nschedule = \"@daily\"\n"), 0o644); err != nil {
+	three := []byte("url = \"https://x.example/\"\nschedule = \"@daily\"\n")
+	if err := os.WriteFile(other, three, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Check(t.Context(), a, []string{other}, false)

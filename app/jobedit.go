@@ -48,8 +48,8 @@ type EditedJob struct {
 // ErrJobMoved says that a job file was changed by somebody else.
 var ErrJobMoved = errors.New("the job file was changed on the disk since it was shown")
 
-// ReadJobText reads a job file that can be changed here, also one that is refused. One that is a symbolic link
-// is an error.
+// ReadJobText reads a job file that can be changed here, also one that is refused. One that is a symbolic
+// link is an error.
 func ReadJobText(a *App, name string) (*JobText, error) {
 	if !job.ValidName(name) {
 		return nil, notAName(name)

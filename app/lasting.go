@@ -70,8 +70,8 @@ func LastingOfJob(j *job.Job, name string, sum *mirror.Summary) error {
 	return &Error{Whole: true, Err: fmt.Errorf("%s: %s", what, do)}
 }
 
-// lastingOfGet is LastingOfJob for a mirror without a job file. With once nothing makes another run by itself: a
-// host that does not answer is an error too.
+// lastingOfGet is LastingOfJob for a mirror without a job file. With once nothing makes another run by
+// itself: a host that does not answer is an error too.
 func lastingOfGet(j *job.Job, sum *mirror.Summary, once bool) error {
 	t, ok := troubleAtStart(sum)
 	if !ok || sum.Resumed || t.Get == "" || (!t.Lasting && !once) {

@@ -45,8 +45,8 @@ func PlanRemoval(a *App, name string, now bool) (*Removal, error) {
 		return nil, err
 	}
 	if to := scheduler.LinkedTo(d.file); to != "" {
-		return nil, Usagef("remove %s: %s is a symbolic link to %s: take the link away, and remove the mirror with "+
-			"the same command", d.name, d.file, to)
+		return nil, Usagef("remove %s: %s is a symbolic link to %s: take the link away, and remove the mirror "+
+			"with the same command", d.name, d.file, to)
 	}
 	if err := a.notReused(d.name); err != nil {
 		return nil, err

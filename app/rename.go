@@ -105,8 +105,8 @@ func newRenaming(a *App, from, to string) (*renaming, error) {
 		return nil, err
 	}
 	if to := scheduler.LinkedTo(r.fromFile); to != "" {
-		return nil, Usagef("rename %s: %s is a symbolic link to %s: take the link away, rename the mirror with the "+
-			"same command, and make a link %s", r.from, r.fromFile, to, r.toFile)
+		return nil, Usagef("rename %s: %s is a symbolic link to %s: take the link away, rename the mirror with "+
+			"the same command, and make a link %s", r.from, r.fromFile, to, r.toFile)
 	}
 	switch {
 	case exists(r.toFile):

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,8 +115,8 @@ func (a *App) NotYours(err error) error {
 	if !ok || o.uid == os.Geteuid() {
 		return err
 	}
-	return fmt.Errorf("%w; the mirrors in %s belong to user %s: run this as root (sudo) or as that user", err,
-		dir, o)
+	return fmt.Errorf("%w; the mirrors in %s belong to user %s: run this as root (sudo)%s", err, dir, o,
+		cmp.Or(JoinHint(dir), " or as that user"))
 }
 
 // aboutRuns adds to an error of reading mirror.db, which only the owner of a state may read, how other users
@@ -131,7 +132,7 @@ func (a *App) aboutRuns(err error) error {
 	}
 	const say = "what is noted of runs cannot be read: %w; it belongs to user %s: run this as root (sudo) " +
 		"or as that user; the daemon knows the status of jobs too, and answers members of its group " +
-		"while it runs (systemctl start mirrord)"
+		"while it runs (sudo systemctl start mirrord)"
 	return fmt.Errorf(say, p, o)
 }
 

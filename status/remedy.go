@@ -222,7 +222,7 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 		{"permission denied", Trouble{
-			Do:      "give the state directory to the daemon's user (chown -R)",
+			Do:      "give the state directory to the daemon's user (sudo chown -R)",
 			Lasting: true,
 		}},
 	}

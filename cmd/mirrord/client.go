@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -163,7 +164,11 @@ func clientError(err error) error {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
 		return &app.Error{Kind: app.Usage, Err: err}
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w: be root, or in the group of the socket", err)
+		join := ""
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
+			join = app.JoinHint(op.Addr.String())
+		}
+		return fmt.Errorf("%w; run this as root (sudo)%s", err, join)
 	}
 	return err
 }

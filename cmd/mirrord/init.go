@@ -33,10 +33,14 @@ The daemon runs the job at once, and then at its schedule, daily unless --schedu
 				return a.printJSON(made)
 			}
 			a.printf("%s written: job %s\n", made.File, made.Job)
-			a.printf("  what to do: change it as you like; mirrord check %s finds mistakes\n", made.File)
-			a.printf("  see what it takes in, by a few requests: mirrord plan %s\n", made.Job)
-			a.printf("  mirror it now: mirrord run-now %s\n", made.Job)
-			a.printf("  look at it: mirrord serve %s\n", made.Job)
+			for _, do := range []string{
+				"what to do: change it as you like; mirrord check " + made.File + " finds mistakes",
+				"see what it takes in, by a few requests: mirrord plan " + made.Job,
+				"mirror it now: mirrord run-now " + made.Job,
+				"look at it: mirrord serve " + made.Job,
+			} {
+				a.printf("  %s\n", a.typed(do))
+			}
 			switch {
 			case made.First != "":
 				a.printf("  the job %s, and then by the schedule %s%s\n", made.First, made.Schedule, a.startHint())

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"mirrord/app"
@@ -35,6 +36,15 @@ func jobHints(name string) hints {
 	}
 }
 
+// typed is a hint as its reader has to type it: who came by sudo needs it for the commands of the hint, too.
+func (a *cli) typed(hint string) string {
+	if _, sudo := a.lookupEnv("SUDO_USER"); !a.root || !sudo {
+		return hint
+	}
+	hint = regexp.MustCompile(`(^|[^/\w-])mirrord ([a-z])`).ReplaceAllString(hint, "${1}sudo mirrord $2")
+	return strings.ReplaceAll(hint, "sudo sudo ", "sudo ")
+}
+
 // printSummary prints the report of a run, with what to do.
 func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	if a.json {
@@ -45,20 +55,20 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	}
 	switch {
 	case sum.Verdict == mirror.Suspicious && h.entry != nil && status.NeedsEntry(sum.Reasons):
-		a.printf("  what to do: %s\n", h.entry(strings.Join(sum.Reasons, "\n")))
+		a.printf("  what to do: %s\n", a.typed(h.entry(strings.Join(sum.Reasons, "\n"))))
 	case sum.Held != nil && h.held != "":
-		a.printf("  what to do: %s\n", h.held)
+		a.printf("  what to do: %s\n", a.typed(h.held))
 	case sum.Verdict == mirror.Gaps && h.gaps != nil:
 		if do := h.gaps(strings.Join(sum.Reasons, "\n")); do != "" {
-			a.printf("  what to do: %s\n", do)
+			a.printf("  what to do: %s\n", a.typed(do))
 		}
 	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.accept != "":
-		a.printf("  what to do: %s\n", h.accept)
+		a.printf("  what to do: %s\n", a.typed(h.accept))
 	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
-		a.printf("  what to do: %s\n", h.again(strings.Join(sum.Reasons, "\n")))
+		a.printf("  what to do: %s\n", a.typed(h.again(strings.Join(sum.Reasons, "\n"))))
 	}
 	if sum.Published && sum.Version == 1 && h.look != "" {
-		a.printf("  look at it: %s\n", h.look)
+		a.printf("  look at it: %s\n", a.typed(h.look))
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 
 func sayDisk(a *cli) {
 	fmt.Fprintln(a.stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
-		"When mirrord health says the same, start it again: systemctl restart mirrord")
+		"When mirrord health says the same, start it again: sudo systemctl restart mirrord")
 }
 
 func printStatuses(a *cli, all status.All) error {
@@ -200,7 +200,7 @@ func printStatus(a *cli, s status.Job) error {
 		}
 	}
 	if s.Fix != "" {
-		a.printf("  what to do: %s\n", s.Fix)
+		a.printf("  what to do: %s\n", a.typed(s.Fix))
 	}
 	if s.Version > 0 {
 		a.printf("  version %d", s.Version)

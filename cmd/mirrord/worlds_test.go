@@ -336,7 +336,7 @@ func TestCommandsAsUsers(t *testing.T) {
 	s.twice(t, func(args ...string) (int, string) { return s.as(own, strings.Join(args, " ")) })
 	refused := spoken{exitError, `^mirrord: [^\n]*(as root|sudo)[^\n]*\n$`}
 	runs := spoken{exitError, `^mirrord: what is noted of runs cannot be read: [^\n]*user 61234: ` +
-		`run this as root \(sudo\)[^\n]*while it runs \(systemctl start mirrord\)\n$`}
+		`run this as root \(sudo\)[^\n]*while it runs \(sudo systemctl start mirrord\)\n$`}
 	reads := with(map[string]spoken{
 		"status":    runs, // they are the owner's
 		"status a":  runs,
