@@ -24,24 +24,22 @@ import (
 	"mirrord/web"
 )
 
-// AreFiles reports whether names are those of files and directories, not of jobs: the first one decides. The
-// name of a directory in the place where one is has a slash or cannot name a job, as "." cannot; else it is
-// that of a job, unless the directory holds a mirror, as get leaves it, and nothing else has that name.
-func AreFiles(a *App, names []string) bool {
-	if len(names) == 0 {
+// AreFiles reports whether names are those of files and directories, not of jobs: the first one decides.
+func AreFiles(a *App, names []string) bool { return len(names) > 0 && IsFile(a, names[0]) }
+
+// IsFile reports whether a name that may be that of a job or of a file means a file or directory: it exists,
+// and has a slash, or neither a job nor a mirror has that name.
+func IsFile(a *App, name string) bool {
+	if _, err := os.Stat(name); err != nil {
 		return false
 	}
-	name := names[0]
-	fi, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return false
-	case fi.Mode().IsRegular(), strings.ContainsRune(name, os.PathSeparator), !job.ValidName(name):
+	bare := strings.TrimSuffix(name, scheduler.Suffix)
+	if !job.ValidName(bare) { // as "." is none
 		return true
 	}
 	state, err := a.State()
-	return err == nil && exists(filepath.Join(name, phm.MetaName)) &&
-		!exists(filepath.Join(a.Jobs, name+scheduler.Suffix)) && !exists(filepath.Join(state, "sites", name))
+	return !exists(filepath.Join(a.Jobs, bare+scheduler.Suffix)) &&
+		(err != nil || !exists(filepath.Join(state, "sites", bare)))
 }
 
 // OpenFiles opens archives to be served, each under a name made of its own.

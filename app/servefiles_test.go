@@ -91,9 +91,12 @@ func TestDirectoryOfGetIsFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "photos"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	put(t, dir, "notes", "a file")
+	put(t, dir, "samba.toml", "a file")
 	t.Chdir(dir)
 	for name, want := range map[string]bool{
-		"www.example.org": true, "site": false, "samba": false, "photos": false, "./photos": true,
+		"www.example.org": true, "site": false, "samba": false, "photos": true, "./photos": true,
+		"notes": true, "samba.toml": false, "nothing": false, ".": true,
 	} {
 		if got := AreFiles(a, []string{name}); got != want {
 			t.Errorf("%s is a file: %v", name, got)

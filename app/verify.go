@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/archive"
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror/report"
 	"mirrord/phm"
+	"mirrord/scheduler"
 	"mirrord/space"
 	"mirrord/store"
 )
@@ -41,23 +41,15 @@ type Verified struct {
 func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, error) {
 	out := new(Verified)
 	fi, err := os.Stat(what)
-	if err == nil && fi.IsDir() && !strings.ContainsRune(what, os.PathSeparator) {
-		_, perr := os.Stat(filepath.Join(what, phm.MetaName))
-		if errors.Is(perr, fs.ErrNotExist) && !space.IsArchive(what) {
-			err = perr // some folder that happens to have a job's name
-		}
-	}
-	switch {
-	case err == nil && fi.IsDir():
+	switch file := IsFile(a, what); {
+	case file && fi.IsDir():
 		out.Report, err = verifyFolder(ctx, a, what, links)
-	case err == nil:
+	case file:
 		out.Report, err = verifyFile(ctx, what, links)
-	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		switch out, err = verifySite(ctx, a, what, verifyAll); {
-		case err == nil:
-			err = out.addSpaces(a, what)
-		case !archive.Named(what).Folder() && ctx.Err() == nil:
-			err = fmt.Errorf("there is no file %s, and no mirror: %w", what, err)
+	case !strings.ContainsRune(what, os.PathSeparator):
+		name := strings.TrimSuffix(what, scheduler.Suffix)
+		if out, err = verifySite(ctx, a, name, verifyAll); err == nil {
+			err = out.addSpaces(a, name)
 		}
 	}
 	return out, err

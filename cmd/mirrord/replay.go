@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -324,11 +323,12 @@ func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o repla
 
 // history reads a recorded history: a file's, or that of a job's own runs.
 func history(ctx context.Context, a *cli, arg string) (*replay.History, error) {
+	name := strings.TrimSuffix(arg, scheduler.Suffix)
+	if job.ValidName(name) && !app.IsFile(a.app(), arg) {
+		return app.OwnHistory(a.app(), name)
+	}
 	file, err := regular.Open(arg)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, scheduler.Suffix)):
-		return app.OwnHistory(a.app(), strings.TrimSuffix(arg, scheduler.Suffix))
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	defer file.Close()

@@ -79,7 +79,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 }
 
 func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
-	if app.AreFiles(a.app(), names) {
+	if f.depot == "" && app.AreFiles(a.app(), names) { // a depot has names of mirrors
 		return serveFiles(ctx, a, names, f)
 	}
 	for i, name := range names {

@@ -26,7 +26,7 @@ func verifyCommand(a *cli) *cobra.Command {
 		Short: "Check a mirror or archive",
 		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
 links; of other archives each record or cluster. Of a JOB all that is stored is checked too, as of the last commit. A
-name that exists as a file or PHM directory is a PATH, all else a JOB. Exit code 1 when something is wrong.
+name that exists here and that no job or mirror has is a PATH. Exit code 1 when something is wrong.
 
 --sample reads a random share of a JOB, as daemon --scrub does in turn.
 
