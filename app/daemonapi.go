@@ -138,6 +138,9 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 		o.Job = &with
 	}
 	if r.Accept {
+		if _, err := d.sched.Wanted(name); err != nil {
+			return nil, false, apiError(err)
+		}
 		if err := waitsForAccept(d.st, name); err != nil {
 			return nil, false, control.WithCode(err, control.ErrConflict)
 		}

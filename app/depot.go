@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +188,10 @@ func Push(ctx context.Context, a *App, r DepotRequest) (*Pushed, error) {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			s.Problem = failed.add(didYouMean(st, name, err))
+			if errors.Is(err, store.ErrNoSite) {
+				err = cmp.Or(KnownJob(a, name), err)
+			}
+			s.Problem = failed.add(err)
 		}
 		out.Sites = append(out.Sites, s)
 	}
@@ -204,13 +208,17 @@ func Push(ctx context.Context, a *App, r DepotRequest) (*Pushed, error) {
 }
 
 // failures gathers what went wrong with single sites.
-type failures struct{ bad, locked bool }
+type failures struct{ bad, unknown, locked bool }
 
 // add notes an error and returns its text.
 func (f *failures) add(err error) string {
-	if errors.Is(err, store.ErrLocked) {
+	known, ok := errors.AsType[*Error](err)
+	switch {
+	case errors.Is(err, store.ErrLocked):
 		f.locked = true
-	} else {
+	case ok && known.Kind == Usage:
+		f.unknown = true
+	default:
 		f.bad = true
 	}
 	return Remedied(err)
@@ -221,6 +229,8 @@ func (f *failures) err() error {
 	switch {
 	case f.bad:
 		return &Error{}
+	case f.unknown:
+		return &Error{Kind: Usage}
 	case f.locked:
 		return &Error{Kind: Locked}
 	}
@@ -328,6 +338,9 @@ func pullSite(
 		Discard: discard,
 		Ready:   madeWhole,
 	})
+	if errors.Is(err, depot.ErrUnknown) && !errors.Is(err, depot.ErrRemoved) {
+		err = &Error{Kind: Usage, Err: err}
+	}
 	if out.CheckedOut = made; err != nil {
 		out.Problem = failed.add(err)
 	}

@@ -51,7 +51,9 @@ func RemoveFromDepot(
 	}
 	for _, name := range names {
 		p, err := depot.Look(ctx, d, name)
-		if err == nil {
+		if errors.Is(err, depot.ErrUnknown) && !errors.Is(err, depot.ErrRemoved) {
+			err = &Error{Kind: Usage, Err: err}
+		} else if err == nil {
 			err = notWanted(ctx, a, c, name)
 		}
 		if err != nil {

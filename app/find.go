@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 		return nil, ctx.Err()
 	}
 	st, err := a.MustState()
+	if err != nil && r.Job != "" {
+		err = cmp.Or(KnownJob(a, r.Job), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +76,8 @@ func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 		out, err = searchTexts(ctx, st, r)
 	}
 	switch {
+	case errors.Is(err, store.ErrNoSite):
+		return nil, cmp.Or(KnownJob(a, r.Job), err)
 	case err != nil && stopped != nil:
 		return nil, stopped
 	case stopped != nil && len(out.Behind) > 0:

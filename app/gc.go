@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -40,8 +39,8 @@ type CollectedSite struct {
 func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected, error) {
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
-		if !job.ValidName(names[i]) {
-			return nil, notAName(name)
+		if err := KnownJob(a, name); err != nil {
+			return nil, err
 		}
 	}
 	st, err := a.MustWriteState()

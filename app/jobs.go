@@ -12,6 +12,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/store"
 )
 
 // JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so
@@ -68,6 +69,39 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 		names = append(names[:10], "…")
 	}
 	return nil, Usagef("no job %q in %s; there are %s%s", name, dir, strings.Join(names, ", "), meant)
+}
+
+// KnownJob is an error of wrong usage when neither a job nor a mirror has a name.
+func KnownJob(a *App, name string) error {
+	name = strings.TrimSuffix(name, scheduler.Suffix)
+	if !job.ValidName(name) {
+		return notAName(name)
+	}
+	var names []string
+	files, _ := JobFiles(a.Jobs) // only for what was probably meant, as all mirrors
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), scheduler.Suffix))
+	}
+	known := exists(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	if state, err := a.State(); err == nil {
+		known = known || exists(filepath.Join(state, "sites", name)) || store.HalfRemoved(state, name) != ""
+		sites, _ := os.ReadDir(filepath.Join(state, "sites"))
+		for _, s := range sites {
+			names = append(names, s.Name())
+		}
+	}
+	if known {
+		return nil
+	}
+	return unknownName(name, names)
+}
+
+// unknownName is the error about a name that neither a job nor a mirror has.
+func unknownName(name string, names []string) error {
+	if near := job.Nearest(name, names); near != "" {
+		return Usagef("no job and no mirror is named %q; did you mean %s?", name, near)
+	}
+	return Usagef("no job and no mirror is named %q", name)
 }
 
 // namedJobs reads the jobs of these names, or all. Of all, a broken file is said and left out.

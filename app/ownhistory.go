@@ -33,9 +33,6 @@ func OwnHistory(a *App, name string) (h *replay.History, err error) {
 		h, err = ownHistory(a, name, s)
 		return err
 	})
-	if errors.Is(err, store.ErrNoSite) {
-		err = fmt.Errorf("%s is no file, and there is no mirror of that name: %w", name, err)
-	}
 	return h, err
 }
 

@@ -234,10 +234,7 @@ func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
 	for i := range list {
 		names[i] = list[i].Name
 	}
-	if near := job.Nearest(name, names); near != "" {
-		return status.Job{}, Usagef("no job and no mirror is named %q; did you mean %s?", name, near)
-	}
-	return status.Job{}, Usagef("no job and no mirror is named %q", name)
+	return status.Job{}, unknownName(name, names)
 }
 
 // Runs is the reports of the last n runs of a job, newest first, without their summaries.
@@ -250,7 +247,11 @@ func Runs(a *App, name string, n int) ([]status.Run, error) {
 		return nil, err
 	}
 	defer st.Close()
-	return historyOf(st, name, n)
+	runs, err := historyOf(st, name, n)
+	if len(runs) == 0 && err == nil {
+		err = KnownJob(a, name)
+	}
+	return runs, err
 }
 
 // summaryJSON returns the summary of a stored run with the keys of today, whichever version stored it.

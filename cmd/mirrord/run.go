@@ -11,13 +11,17 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"mirrord/app"
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/job"
+	"mirrord/scheduler"
 	"mirrord/store"
 )
 
@@ -115,6 +119,10 @@ func run(ctx context.Context, e env, args []string) int {
 		return exitBroken
 	}
 	code := exitCode(err, a.started)
+	if code == exitError {
+		err = a.unknownJob(cmd, err)
+		code = exitCode(err, true)
+	}
 	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {
 			if note := app.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
@@ -143,6 +151,41 @@ func run(ctx context.Context, e env, args []string) int {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}
 	return code
+}
+
+// unknownJob returns the error of a command that failed because neither a job nor a mirror, nor a file where the
+// command takes one, has a name that it was given; else err.
+func (a *cli) unknownJob(cmd *cobra.Command, err error) error {
+	takes, _, _ := strings.Cut(strings.TrimPrefix(cmd.Use, cmd.Name()+" "), " ")
+	if !a.started || cmd.Parent() != cmd.Root() || !strings.Contains(takes, "JOB") ||
+		strings.Contains(takes, "DIR") { // which is no job unless flags say so
+		return err
+	}
+	names := cmd.Flags().Args()
+	if !strings.Contains(takes, "…") {
+		names = names[:min(len(names), 1)]
+	}
+	for _, name := range names {
+		if bare := strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(bare) || app.IsFile(a.app(), name) {
+			continue
+		}
+		known := app.KnownJob(a.app(), name)
+		if known == nil {
+			continue
+		}
+		if strings.Contains(cmd.Use, "FILE") || strings.Contains(takes, "PATH") {
+			known = &app.Error{Kind: app.Usage, Err: fmt.Errorf("there is no file %s, and %w", name, known)}
+		}
+		if f := app.FieldOf(err); f == app.FieldState { // maybe another state is meant
+			known = &app.Error{
+				Kind:  app.Usage,
+				Field: f,
+				Err:   fmt.Errorf("%w: %w", known, err),
+			}
+		}
+		return known
+	}
+	return err
 }
 
 // exitBroken is how shells show the end by SIGPIPE.
