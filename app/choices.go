@@ -15,7 +15,7 @@ import (
 type Choices struct {
 	Set  []string // KEY=VALUE of the job
 	Full bool     // ask for every known URL, whatever evidence and policy would spare
-	Now  bool     // do not wait for the window
+	Now  bool     // do not wait for the window; with Full, nor for a host that asked to wait, if it answers well
 	Only []string // URLs of the job, or references from its entry point: request only these; none: all
 }
 
@@ -30,6 +30,7 @@ func (c Choices) Apply(j *job.Job) error {
 	if c.Now {
 		j.Window = ""
 	}
+	j.Insist = c.Full && c.Now
 	return c.only(j)
 }
 

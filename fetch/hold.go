@@ -26,7 +26,8 @@ type Hold struct {
 	By  []string      // of HeldBusy and HeldWish: the jobs
 	Gap time.Duration // between two requests of the origin, as it is now
 
-	Wishing []string // the other jobs because of which the gap is longer than by the job's own rule
+	Until   time.Time // of HeldAsked
+	Wishing []string  // the other jobs because of which the gap is longer than by the job's own rule
 }
 
 // Held returns what keeps a job with rule p from the host of an origin.
@@ -49,7 +50,7 @@ func (h *Hosts) Held(name string, p Politeness, now time.Time) Hold {
 	}
 	switch {
 	case now.Before(s.notBefore):
-		k.Why = HeldAsked
+		k.Why, k.Until = HeldAsked, s.notBefore
 	case now.Before(o.next):
 		k.Why = HeldFails
 	case s.inFlight-s.mute(o) >= eff.Connections:

@@ -144,6 +144,16 @@ type rule struct {
 // same p. Else wait is when to ask again; when only the end of another request can help it is a guess, and a
 // Release of that host is the better signal.
 func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait time.Time) {
+	return h.acquire(name, p, now, false)
+}
+
+// AcquireAnyway is Acquire although the host may have asked to wait, for a request that finds out whether it
+// still wants that.
+func (h *Hosts) AcquireAnyway(name string, p Politeness, now time.Time) (ok bool, wait time.Time) {
+	return h.acquire(name, p, now, true)
+}
+
+func (h *Hosts) acquire(name string, p Politeness, now time.Time, anyway bool) (ok bool, wait time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.host(name)
@@ -155,11 +165,18 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	}
 	eff, mine := s.admit(p, now)
 	r := &s.rules[mine]
+	least := s.notBefore
+	if anyway {
+		least = time.Time{}
+	}
 	if now.Before(o.next) { // it does not wait for the host: others need not wait for it
 		r.awaited = time.Time{}
-		return false, later(o.next, s.notBefore)
+		return false, later(o.next, least)
 	}
-	again := s.busy(eff, r, o, now)
+	again := least
+	if !now.Before(least) {
+		again = s.busy(eff, r, o, now)
+	}
 	if again.IsZero() && h.Beyond != nil {
 		again = h.Beyond.Turn(HostOf(name), p, now)
 	}
@@ -179,9 +196,6 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 
 // busy returns when to ask again for a turn that cannot be had now; zero when it can.
 func (s *host) busy(eff Politeness, mine *rule, o *origin, now time.Time) time.Time {
-	if now.Before(s.notBefore) {
-		return s.notBefore
-	}
 	if s.crawlDelay > 0 {
 		eff.Connections = 1
 	}
@@ -443,6 +457,15 @@ func (h *Hosts) Defer(name string, until, now time.Time) {
 		until = most
 	}
 	s.notBefore = later(s.notBefore, until)
+}
+
+// Lift ends the wait that a host asked for: it answers.
+func (h *Hosts) Lift(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.hosts[name]; s != nil {
+		s.notBefore = time.Time{}
+	}
 }
 
 // Prune forgets hosts that were not requested since before, that have nothing under way and nothing to wait

@@ -72,6 +72,8 @@ type Job struct {
 	// No keys, but choices of who makes one run.
 	Only []site.URL // what the run is for; none: the whole job
 	All  bool       // the run requests everything, see AskAll
+	// the run makes one request of each host that asked to wait for long, and goes on there if that is answered
+	Insist bool
 }
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.

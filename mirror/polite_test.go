@@ -293,3 +293,68 @@ func TestKnownFailuresSlowNothing(t *testing.T) {
 		})
 	}
 }
+
+// A run that insists makes one request of a host that asked to wait for long. It goes on when that is answered
+// well; else the wait stands.
+func TestInsist(t *testing.T) {
+	for name, ofURL := range map[string]bool{"the host waits": false, "one page waits": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, with(`polite.delay = "0s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+				m.Hosts = new(fetch.Hosts)
+				hub(w, 20)
+				wantVerdict(t, m.Run(), mirror.Complete, true)
+				busy := true
+				for i := range 20 {
+					if ofURL && i != 7 {
+						continue
+					}
+					p := fmt.Sprintf("/page%02d.html", i)
+					w.Set(home+p, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+						if busy {
+							rw.Header().Set("Retry-After", "7200")
+							rw.WriteHeader(http.StatusTooManyRequests)
+							return
+						}
+						fmt.Fprintf(rw, "<title>%s</title>new", p)
+					}})
+				}
+				entry := w.Page(home + "/")
+				w.Set(home+"/", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+					if busy && !ofURL {
+						rw.Header().Set("Retry-After", "7200")
+						rw.WriteHeader(http.StatusTooManyRequests)
+						return
+					}
+					rw.Header().Set("Content-Type", "text/html")
+					fmt.Fprint(rw, entry.Body)
+				}})
+				m.Run()
+				w.Requests()
+				asked := func(insist bool) int {
+					m.Job.Insist = insist
+					m.Run()
+					n := len(w.Requests())
+					time.Sleep(time.Minute)
+					return n
+				}
+				plain, tried := asked(false), asked(true)
+				if tried != plain+1 {
+					t.Errorf("while it waits: %d requests, %d of a run that insists", plain, tried)
+				}
+				if n := asked(false); n != plain {
+					t.Errorf("afterwards %d requests: the wait does not stand", n)
+				}
+				busy = false
+				if n := asked(false); n != plain {
+					t.Errorf("it answers again, and a run that does not insist makes %d requests", n)
+				}
+				if n := asked(true); n < plain+2 {
+					t.Errorf("it answers again, and a run that insists makes %d requests", n)
+				}
+				if !strings.Contains(fmt.Sprint(m.Tree()), "page07.html</title>new") {
+					t.Error("the mirror does not have what could be had")
+				}
+			})
+		})
+	}
+}

@@ -219,6 +219,14 @@ func (Hosts) Acquire(string, fetch.Politeness, time.Time) (bool, time.Time) { re
 // Release does nothing.
 func (Hosts) Release(string, fetch.Politeness, time.Time, fetch.Observation) {}
 
+// AcquireAnyway always gives a turn.
+func (Hosts) AcquireAnyway(string, fetch.Politeness, time.Time) (bool, time.Time) {
+	return true, time.Time{}
+}
+
+// Lift does nothing.
+func (Hosts) Lift(string) {}
+
 // SetCrawlDelay does nothing.
 func (Hosts) SetCrawlDelay(string, time.Duration) {}
 

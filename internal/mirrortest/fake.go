@@ -188,6 +188,14 @@ func (Eager) Acquire(string, fetch.Politeness, time.Time) (bool, time.Time) { re
 // Release does nothing.
 func (Eager) Release(string, fetch.Politeness, time.Time, fetch.Observation) {}
 
+// AcquireAnyway always gives a turn.
+func (Eager) AcquireAnyway(string, fetch.Politeness, time.Time) (bool, time.Time) {
+	return true, time.Time{}
+}
+
+// Lift does nothing.
+func (Eager) Lift(string) {}
+
 // SetCrawlDelay does nothing.
 func (Eager) SetCrawlDelay(string, time.Duration) {}
 

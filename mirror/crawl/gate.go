@@ -19,6 +19,9 @@ type Hosts interface {
 	// may make it earlier.
 	Acquire(origin string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
 	Release(origin string, p fetch.Politeness, now time.Time, o fetch.Observation)
+	// AcquireAnyway is Acquire although the host may have asked to wait; Lift ends that wait.
+	AcquireAnyway(origin string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
+	Lift(host string)
 	SetCrawlDelay(host string, d time.Duration)
 	// Defer notes that a host asked an earlier process to be left alone until a time.
 	Defer(host string, until, now time.Time)
@@ -110,9 +113,26 @@ func (g *Gate) TooLong(again, now time.Time) bool { return (again.Sub(now) > g.m
 // fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of
 // the window does not count. Any other error is that of ctx.
 func (g *Gate) Turn(ctx context.Context, origin string) error {
+	return g.turn(ctx, origin, g.Acquire)
+}
+
+// TurnAnyway is Turn although the host may have asked to wait, for a request that finds out whether it still
+// wants that. Lift ends the wait.
+func (g *Gate) TurnAnyway(ctx context.Context, origin string) error {
+	return g.turn(ctx, origin, func(origin string, now time.Time) (bool, time.Time) {
+		return g.hosts.AcquireAnyway(origin, g.p, now)
+	})
+}
+
+// Lift ends the wait that a host asked for.
+func (g *Gate) Lift(host string) { g.hosts.Lift(host) }
+
+func (g *Gate) turn(
+	ctx context.Context, origin string, acquire func(origin string, now time.Time) (bool, time.Time),
+) error {
 	for {
 		at := g.now()
-		ok, again := g.Acquire(origin, at)
+		ok, again := acquire(origin, at)
 		if ok {
 			return nil
 		}

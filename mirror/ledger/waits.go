@@ -51,6 +51,26 @@ func (w *Waits) Forget(id uint32) {
 	}
 }
 
+// ForgetOf notes that the URLs of a host are no longer to wait.
+func (w *Waits) ForgetOf(is func(id uint32) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.until)
+	maps.DeleteFunc(w.until, func(id uint32, _ int64) bool { return is(id) })
+	w.dirty = w.dirty || len(w.until) < n
+}
+
+// IDs returns the numbers of the URLs that are not to be requested yet, in their order.
+func (w *Waits) IDs(now time.Time) (ids []uint32) {
+	w.mu.Lock()
+	all := slices.Sorted(maps.Keys(w.until))
+	w.mu.Unlock()
+	return slices.DeleteFunc(all, func(id uint32) bool {
+		_, waits := w.Until(id, now)
+		return !waits
+	})
+}
+
 // Until reports whether a URL is not to be requested yet, and until when.
 func (w *Waits) Until(id uint32, now time.Time) (until time.Time, waits bool) {
 	w.mu.Lock()

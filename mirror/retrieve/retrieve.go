@@ -57,6 +57,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	defer r.chain.Reuse.Close()
 	defer r.chain.Upstream.Close()
 	defer r.chain.Space.Close()
+	check(insist(ctx, r))
 	greet(ctx, r)
 	check(r.prepareSources(ctx))
 	s := r.newStages()
