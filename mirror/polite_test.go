@@ -351,6 +351,10 @@ func TestInsist(t *testing.T) {
 				if n := asked(true); n < plain+2 {
 					t.Errorf("it answers again, and a run that insists makes %d requests", n)
 				}
+				m.Hosts = new(fetch.Hosts) // of another process
+				if n := asked(false); n <= plain {
+					t.Errorf("a wait that has ended comes back: %d requests", n)
+				}
 				if !strings.Contains(fmt.Sprint(m.Tree()), "page07.html</title>new") {
 					t.Error("the mirror does not have what could be had")
 				}

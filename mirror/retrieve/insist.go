@@ -40,7 +40,9 @@ func insist(ctx context.Context, r *Retrieval) error {
 		}
 		r.Notes.Add(insisted, u)
 		r.motor.Gate.Lift(host)
-		delete(r.lasting.hosts, host)
+		if _, waits := r.lasting.hosts[host]; waits {
+			r.lasting.hosts[host] = 0 // it is over
+		}
 		r.lasting.waits.ForgetOf(func(id uint32) bool { return r.Table.URL(id).Hostname() == host })
 	}
 	return nil
