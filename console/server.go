@@ -79,7 +79,7 @@ type Server struct {
 	names   *access.Limit // passwords, by user
 	asking  *access.Limit // other nodes for sessions that are unknown here, by address
 	titles  *app.PageTitles
-	exports *places.Places
+	exports *places.Seats
 	handler http.Handler // all of it
 }
 

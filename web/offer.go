@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"mirrord/internal/places"
 	"mirrord/phm"
 )
 
@@ -23,8 +25,12 @@ import (
 //	/N/table    an update to version N that has only its file table
 //	/N/since/M  an update to version N of one that has version M; 0: of one that has nothing
 
-// maxUpdates is how many updates are written at once; one more gets 503.
-const maxUpdates = 2
+// maxUpdates is how many updates are written at once; one more waits for updateWait, and gets 503 then. A client
+// has one at a time, see Options.Proxies.
+const (
+	maxUpdates = 2
+	updateWait = 10 * time.Second
+)
 
 // linkOffer says where the mirror is offered.
 func (v *view) linkOffer() {
@@ -126,14 +132,17 @@ func tableSum(tree fs.FS) (string, error) {
 // update sends an update to the version that is open. When it breaks off the connection does, so that nobody
 // takes a part for all.
 func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
-	select {
-	case v.updates <- struct{}{}:
-		defer func() { <-v.updates }()
-	default:
+	place, err := v.updates.Take(v.r.Context(), v.o.Proxies.Single(v.r))
+	if err != nil {
 		v.w.Header().Set("Retry-After", "10")
-		http.Error(v.w, "too many updates are written at the moment", http.StatusServiceUnavailable)
+		why := "too many updates are written at the moment"
+		if errors.Is(err, places.ErrOwn) {
+			why = "another update is sent to this address; one at a time"
+		}
+		http.Error(v.w, why, http.StatusServiceUnavailable)
 		return nil
 	}
+	defer place.Release()
 	o.Charset = func(path string) string {
 		r, _, err := v.snap.Table.At(path)
 		if err != nil {
@@ -147,12 +156,14 @@ func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 	if v.r.Method == http.MethodHead {
 		return nil
 	}
-	w := &begun{w: v.w}
-	_, err := phm.PackUpdate(w, base, v.snap.Tree, o)
+	begun, err := place.Send(v.r.Context(), v.w, func(w io.Writer) error {
+		_, err := phm.PackUpdate(w, base, v.snap.Tree, o)
+		return err
+	})
 	switch {
 	case err == nil:
 		return nil
-	case !w.any:
+	case !begun:
 		h.Del("Content-Type")
 		return err
 	}
@@ -160,15 +171,4 @@ func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 		v.log.Warn("update broken off", "job", v.name, "err", err)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// begun knows whether anything was written.
-type begun struct {
-	w   io.Writer
-	any bool
-}
-
-func (b *begun) Write(p []byte) (int, error) {
-	b.any = b.any || len(p) > 0
-	return b.w.Write(p)
 }

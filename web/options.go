@@ -15,7 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/access"
 	"mirrord/internal/parts"
+	"mirrord/internal/places"
 	"mirrord/site"
 )
 
@@ -58,6 +60,10 @@ type Options struct {
 	// time.
 	MaxCompress int64
 
+	// Proxies are those in front that say in X-Forwarded-For who their clients are: each address that is neither
+	// one of theirs nor of this machine gets one update at a time. Default: none is believed.
+	Proxies access.Proxies
+
 	Log *slog.Logger // default: none
 }
 
@@ -98,7 +104,7 @@ type Server struct {
 	heads   sync.Pool
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
-	updates chan struct{}                                                // of those that are being written
+	updates *places.Seats                                                // of those that are being written
 	finds   chan struct{}                                                // of those that are under way
 	log     *slog.Logger
 }
@@ -114,7 +120,7 @@ func New(o Options) (*Server, error) {
 		hosts:   newOwnHosts(o.Hosts),
 		aliases: map[string]string{},
 		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
-		updates: make(chan struct{}, maxUpdates),
+		updates: places.New(maxUpdates, updateWait),
 		finds:   make(chan struct{}, maxFinds),
 		log:     o.Log,
 		heads:   sync.Pool{New: func() any { return new([]byte) }},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mirrord/access"
 	"mirrord/app"
 	"mirrord/cluster/depot"
 	"mirrord/job"
@@ -33,6 +34,7 @@ type serveFlags struct {
 	hosts        []string
 	alias, own   map[string]string
 	https        bool
+	proxy        string // in front, whose X-Forwarded-For is believed
 	stay         bool
 	forward      bool
 	gateway      string // order of its sources; "": there is none
@@ -68,6 +70,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl.StringToStringVar(&f.alias, "alias", nil, "another host name of a mirror: `HOST=JOB`")
 	fl.StringToStringVar(&f.own, "own", nil, "a listener for one mirror: `JOB=ADDRESS`")
 	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
+	fl.StringVar(&f.proxy, "proxy", "", "`ADDRESS` of that proxy")
 	fl.BoolVar(&f.stay, "stay", false, "answer 404 instead of redirecting to the origin")
 	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
 	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
@@ -76,6 +79,18 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
 	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
 	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
 	return plainDefaults(cmd, "alias", "own")
+}
+
+// proxies are those whose word about their clients is taken.
+func (f *serveFlags) proxies() (access.Proxies, error) {
+	if f.proxy == "" {
+		return nil, nil
+	}
+	p, err := access.ParseProxies(f.proxy)
+	if err != nil {
+		return nil, app.Usagef("--proxy: %w", err)
+	}
+	return p, nil
 }
 
 func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
@@ -92,6 +107,10 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		if !job.ValidName(name) {
 			return app.Usagef("--own: %q cannot name a job", name)
 		}
+	}
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
 	}
 	open := a.app().MustState
 	if f.depot != "" {
@@ -124,6 +143,7 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		HTTPS:    f.https,
 		StayHere: f.stay,
 		Texts:    app.TextsOf(st),
+		Proxies:  proxies,
 		Log:      a.log(),
 	}
 	if len(names) > 0 {
@@ -200,6 +220,10 @@ func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error
 	if f.forward {
 		return app.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
 	}
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
 	files, err := app.OpenFiles(ctx, a.app(), names)
 	if err != nil {
 		return fmt.Errorf("serve %w", err)
@@ -212,6 +236,7 @@ func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error
 		Aliases:  f.alias,
 		HTTPS:    f.https,
 		StayHere: f.stay,
+		Proxies:  proxies,
 		Log:      a.log(),
 	})
 	if err != nil {

@@ -27,13 +27,13 @@ const (
 // reader who takes less than the least rate is disconnected.
 //
 // begun reports whether anything was written: the answer cannot become another one then.
-func (x *Place) Send(
+func (x *Seat) Send(
 	ctx context.Context, w http.ResponseWriter, write func(io.Writer) error,
 ) (begun bool, err error) {
 	return x.send(ctx, w, inMemory+mostDisk, write)
 }
 
-func (x *Place) send(
+func (x *Seat) send(
 	ctx context.Context, w http.ResponseWriter, limit int64, write func(io.Writer) error,
 ) (begun bool, err error) {
 	a := &aside{ctx: ctx, place: x, limit: limit}
@@ -60,7 +60,7 @@ func (x *Place) send(
 // aside is what was written and not read yet. Offsets count from when it was empty last.
 type aside struct {
 	ctx   context.Context
-	place *Place
+	place *Seat
 
 	mu      sync.Mutex
 	changed sync.Cond
