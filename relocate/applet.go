@@ -4,6 +4,7 @@ package relocate
 
 import (
 	"bytes"
+	"slices"
 
 	"mirrord/site"
 )
@@ -11,7 +12,7 @@ import (
 // An applet's links (HTML 4.01, section 13.4): with archives these are, resolved against the codebase, which
 // is blanked as a <base> is. Without, the class file is. Its name is the class's and must stay, so what is
 // replaced is the codebase: by the directory in which the class file lies in the copy. Without a codebase the
-// class file is only found.
+// class file is only found; if it is not in the copy, the applet gets one that leads to the origin.
 
 // applet handles one of the attributes that say what an applet element loads.
 func (t *tagLinks) applet(mark int, a *attr) {
@@ -34,7 +35,15 @@ func (t *tagLinks) applet(mark int, a *attr) {
 		switch {
 		case class == nil || packages > int(CtxPackage>>packageShift):
 		case a.id == attrCode:
+			n := len(h.sc.d.Links)
 			joinedLink(h.sc, h.val(a), nil, class, Discovered, h.attrCtx(a))
+			if len(h.sc.d.Links) > n && h.attrCtx(a)&CtxLevel == 1 {
+				start, end := a.end, a.end
+				if codebase != nil { // an empty one
+					start, end = codebase.k0, codebase.end
+				}
+				h.edit(h.v.at(int(start)), h.v.at(int(end)), "", EditCodebase, n)
+			}
 		default:
 			joinedLink(h.sc, h.val(a), base, class, Requisite, h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
 		}
@@ -121,6 +130,25 @@ func classFile(code []byte) (file []byte, packages int) {
 		return nil, 0
 	}
 	return append(name, ".class"...), bytes.Count(name, []byte("/"))
+}
+
+// declareCodebases completes the edits that give applets a codebase: all links are resolved.
+func (d *Doc) declareCodebases() {
+	d.Edits = slices.DeleteFunc(d.Edits, func(e Edit) bool {
+		return e.Why == EditCodebase && d.Links[e.Link].URL == nil
+	})
+	for i := range d.Edits {
+		e := &d.Edits[i]
+		if e.Why != EditCodebase {
+			continue
+		}
+		l := &d.Links[e.Link]
+		packages := Context(min(bytes.Count(l.Ref, []byte("/")), int(CtxPackage>>packageShift)))
+		dir := bytes.ReplaceAll(codebaseOf(l.URL, packages<<packageShift), []byte("&"), []byte("&amp;"))
+		if e.New = `codebase="` + string(dir) + `"`; e.Start == e.End {
+			e.New = " " + e.New
+		}
+	}
 }
 
 // codebaseOf returns the directory that holds the packages of the class at ref.

@@ -90,3 +90,44 @@ func cutOrigin(u string) (string, bool) {
 	}
 	return u, false
 }
+
+// TestAppletOutside: an applet whose class is not in the set finds it at the origin.
+func TestAppletOutside(t *testing.T) {
+	for _, c := range []struct{ doc, want string }{
+		{`<applet code="Clock.class" width=3></applet>`,
+			`<applet code="Clock.class" codebase="http://zoo.test/dir/" width=3></applet>`},
+		{`<applet code=Clock></applet>`, `<applet code=Clock codebase="http://zoo.test/dir/"></applet>`},
+		{`<applet code='org.zoo.Clock.class'>`, `<applet code='org.zoo.Clock.class' codebase="http://zoo.test/dir/">`},
+		{`<applet code="a.b.c.d.E">`, `<applet code="a.b.c.d.E">`}, // too deep to be found
+		{`<applet codebase="" code=Clock.class>`, `<applet codebase="http://zoo.test/dir/" code=Clock.class>`},
+		{`<applet code=Clock.class codebase=" ">`, `<applet code=Clock.class codebase="http://zoo.test/dir/">`},
+		{`<base href="/a&b/"><applet code=C>`, `<base href=""><applet code=C codebase="http://zoo.test/a&amp;b/">`},
+	} {
+		in := Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML}
+		splice := func(raw []byte, in bool) (string, []Edit) {
+			var d Doc
+			if err := d.Scan(raw, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML}); err != nil {
+				t.Fatal(err)
+			}
+			out, edits := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+				return d.Links[i].URL, in, !in
+			})
+			return string(out), edits
+		}
+		got, edits := splice([]byte(c.doc), false)
+		if got != c.want || (got != c.doc) != (len(edits) > 0) {
+			t.Errorf("%s: %s, %v, want %s", c.doc, got, edits, c.want)
+		}
+		if again, _ := splice([]byte(got), false); again != got {
+			t.Errorf("a second relocation changed\n%s to\n%s", got, again)
+		}
+		var d Doc
+		if err := d.Scan([]byte(c.doc), in); err != nil {
+			t.Fatal(err)
+		}
+		checkSpans(t, []byte(c.doc), &d)
+		if got, _ := splice([]byte(c.doc), true); got != c.doc && c.doc[1] == 'a' {
+			t.Errorf("with its class inside: %s", got)
+		}
+	}
+}

@@ -118,9 +118,10 @@ const (
 	EditCSP         // the policy of a CSP meta is blanked: 'self' matches nothing in a copy
 	EditRefresh     // the redirection that only the HTTP header Refresh named becomes a meta refresh
 	editRefreshEnd  // its end, after the reference; not reported
+	EditCodebase    // an applet gets a codebase, because its class is not in the set
 )
 
-var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh"}
+var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh", "codebase"}
 
 func (k EditKind) String() string {
 	if int(k) < len(editNames) {

@@ -159,6 +159,7 @@ func (sc *scanner) finish(raw []byte) {
 		}
 	}
 	d.Edits = slices.DeleteFunc(d.Edits, func(e Edit) bool { return int(e.Link) >= len(d.Links) })
+	d.declareCodebases()
 	sc.charsetEdit(raw)
 	declareRefresh(sc, raw)
 	if len(d.Edits) > 1 {
