@@ -99,14 +99,14 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 	return c.begin(t, res, src, in, limit, len(list) > 0)
 }
 
-// resume appends a 206 to what the sink has.
+// resume appends a 206 to what the sink has. What comes again, because the range begins earlier, is cut off.
 func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire) error {
 	from, last, total, err := parseContentRange(first(res.Header, "Content-Range"))
 	if total < 0 {
 		total = t.total // a server may send less than was requested: without a length that cannot be known
 	}
-	portion := (last < total-1) && (last-from+1 >= leastPortion) // of the rest, see Do; of less the whole is had
-	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || (last != total-1 && !portion) ||
+	portion := (last < total-1) && (last-t.at+1 >= leastPortion) // of the rest, see Do; of less the whole is had
+	if err != nil || from > t.at || last < t.at || (t.total >= 0 && total != t.total) || (last != total-1 && !portion) ||
 		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,
 			first(res.Header, "Content-Range"), t.at)
@@ -125,6 +125,11 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	limit := c.bodyLimit(t)
 	if total > limit && !t.req.Cut {
 		return fmt.Errorf("%w: it declares %d bytes, %d are allowed", ErrTooLarge, total, limit)
+	}
+	if _, err := io.CopyN(io.Discard, in, t.at-from); err == io.EOF {
+		return fmt.Errorf("%w: it ends before byte %d", ErrTruncated, t.at)
+	} else if err != nil {
+		return err
 	}
 	t.total, t.portion = total, portion
 	t.resumed++

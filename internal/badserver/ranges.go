@@ -34,6 +34,12 @@ func addRanges(m map[string]Handler) {
 		"/range-shifted": {[]string{`ETag: "v1"`}, func(from, n int) (string, string, int) {
 			return "206 Partial Content", fmt.Sprintf("bytes %d-%d/%d", from+8, n-1, n), from + 8
 		}},
+		"/range-earlier": {[]string{`ETag: "v1"`}, func(from, n int) (string, string, int) {
+			return "206 Partial Content", fmt.Sprintf("bytes %d-%d/%d", from-4096, n-1, n), from - 4096
+		}},
+		"/range-whole": {[]string{`ETag: "v1"`}, func(_, n int) (string, string, int) {
+			return "206 Partial Content", fmt.Sprintf("bytes 0-%d/%d", n-1, n), 0
+		}},
 		"/range-unlabeled": {
 			[]string{`ETag: "v1"`}, func(from, _ int) (string, string, int) { return "206 Partial Content", "", from },
 		},
