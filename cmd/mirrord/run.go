@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -103,6 +103,8 @@ func exitCode(err error, started bool) int {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, e env, args []string) int {
 	e.stdin = regular.UntilReader(ctx, e.stdin)
+	out := &output{Writer: e.stdout}
+	e.stdout = out
 	a := &cli{env: e}
 	a.replaceForTerminals()
 	e = a.env
@@ -115,7 +117,7 @@ func run(ctx context.Context, e env, args []string) int {
 	if err == nil {
 		err = unknownBelow(cmd)
 	}
-	if isBroken(err, os.Stdout) {
+	if out.broken.Load() && !slices.Contains([]string{"daemon", "serve"}, cmd.Name()) {
 		return exitBroken
 	}
 	code := exitCode(err, a.started)
@@ -191,10 +193,18 @@ func (a *cli) unknownJob(cmd *cobra.Command, err error) error {
 // exitBroken is how shells show the end by SIGPIPE.
 const exitBroken = 128 + int(syscall.SIGPIPE)
 
-// isBroken reports whether an error is that the reader of a file has ended, as in "mirrord find WORD | head".
-func isBroken(err error, f *os.File) bool {
-	p, ok := errors.AsType[*fs.PathError](err)
-	return ok && (p.Path == f.Name()) && errors.Is(err, syscall.EPIPE)
+// output notes that the reader of the standard output has ended, as in "mirrord find WORD | head".
+type output struct {
+	io.Writer
+	broken atomic.Bool
+}
+
+func (w *output) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		w.broken.Store(true)
+	}
+	return n, err
 }
 
 // readsMirrors reports whether a command shows what a mirror on this machine has.
