@@ -160,17 +160,9 @@ func (a *adaptive) overdue(u ID) (late, soon bool) {
 	if last == 0 {
 		return true, false
 	}
-	spread := int64(a.m.Key(u) >> 8)
-	for _, x := range [...]struct{ age, most int64 }{
-		{int64(a.m.runs) - int64(last), int64(a.o.MaxSkip)},
-		{a.m.age(u, a.o.Now), a.o.MaxAge},
-	} {
-		if x.most > 0 {
-			late = late || x.age >= x.most
-			soon = soon || x.age >= x.most-spread%(x.most/3+1)
-		}
-	}
-	return late, soon
+	runs, time := boundsOf(a.m, u, &a.o)
+	spread := spreadOf(a.m, u)
+	return runs.reached(0) || time.reached(0), runs.reached(spread) || time.reached(spread)
 }
 
 func (a *adaptive) Next(most int) []Ask         { return a.take(most, false) }
@@ -202,8 +194,8 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
-		if r.Why = Skipped; a.m.last(u) == 0 {
-			r.Why = New
+		if r.Why, r.Age = Skipped, agedBy(a.m, u, &a.o); a.m.last(u) == 0 {
+			r.Why, r.Age = New, 0
 		}
 		return u, r, true
 	}
@@ -252,7 +244,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	}
 	if u, ok := a.pop(early); ok {
 		r := a.reason(u)
-		r.Why = Skipped
+		r.Why, r.Age = Skipped, agedBy(a.m, u, &a.o)
 		return u, r, true
 	}
 	return 0, Reason{}, false
@@ -411,7 +403,11 @@ func (a *adaptive) Reason(u ID) Reason {
 	}
 	switch s := a.state[u]; {
 	case s&handed != 0:
-		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last(u))}
+		r := Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last(u))}
+		if r.Why == Skipped {
+			r.Age = agedBy(a.m, u, &a.o)
+		}
+		return r
 	case s&told != 0:
 		return Reason{Why: Observed}
 	}

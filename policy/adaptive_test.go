@@ -455,8 +455,19 @@ func TestMaxAge(t *testing.T) {
 	for _, c := range []struct {
 		name Name
 		most int64
+		runs int // MaxSkip
 		want int
-	}{{Adaptive, 30 * day, 20}, {Near, 30 * day, 20}, {Adaptive, 200 * day, 0}, {Near, 200 * day, 0}} {
+		says string
+	}{
+		{Adaptive, 30 * day, 0, 20, "asked: max_skip_time: not observed for 31 days"},
+		{Near, 30 * day, 0, 20, "asked: max_skip_time: not observed for 31 days"},
+		{Adaptive, 30 * day, 14, 20, "asked: max_skip_time: not observed for 31 days"},
+		{Near, 30 * day, 14, 20, "asked: max_skip_time: not observed for 31 days"},
+		{Adaptive, 30 * day, 1, 20, "asked: max_skip: not observed for 2 runs"},
+		{Near, 30 * day, 1, 20, "asked: max_skip: not observed for 2 runs"},
+		{Adaptive, 200 * day, 0, 0, ""},
+		{Near, 200 * day, 0, 0, ""},
+	} {
 		m := NewModel()
 		d, err := m.AddDir(Root)
 		if err != nil {
@@ -475,11 +486,12 @@ func TestMaxAge(t *testing.T) {
 		m.Learn(&Run{Time: 2 * day, Asked: []Span{{0, 39}}, Changed: []Span{{0, 19}}})
 		m.Learn(&Run{Time: 32 * day, Asked: []Span{{0, 19}}, Changed: []Span{{0, 19}}})
 		p, err := Standard().Plan(m, Options{
-			Policy: c.name,
-			Now:    33 * day,
-			Price:  1,
-			MaxAge: c.most,
-			Skips:  []Skip{{Dir: d}},
+			Policy:  c.name,
+			Now:     33 * day,
+			Price:   1,
+			MaxAge:  c.most,
+			MaxSkip: c.runs,
+			Skips:   []Skip{{Dir: d}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -487,8 +499,11 @@ func TestMaxAge(t *testing.T) {
 		old := 0
 		for _, a := range p.Next(100) {
 			if a.Unit >= 20 {
-				if old++; a.Why.Why != Skipped {
-					t.Errorf("%s: unit %d: %v", c.name, a.Unit, a.Why)
+				old++
+				for _, why := range []Reason{a.Why, p.Reason(a.Unit)} { // explain asks for it
+					if why.Why != Skipped || why.String() != c.says {
+						t.Errorf("%s, %d runs: unit %d: %v, want %s", c.name, c.runs, a.Unit, why, c.says)
+					}
 				}
 			}
 		}

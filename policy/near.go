@@ -142,7 +142,9 @@ func (n *near) Reason(u ID) Reason {
 	case s == 0:
 		r.Why = Everything
 	case ok:
-		r.Why = why
+		if r.Why = why; why == Skipped {
+			r.Age = agedBy(n.m, u, &n.o)
+		}
 	case n.lost[s-1]:
 		r.Why = Refuted
 	default:

@@ -80,6 +80,7 @@ type Reason struct {
 	Worth    float32 // the same, or of a probe what a hit would open up as well
 	Price    float32 // what the request had to be worth
 	Runs     int     // since it was last observed
+	Age      int64   // seconds since then, when Options.MaxAge is why it is requested and Options.MaxSkip is not
 	Silent   int     // runs in which its directory, or one above, did not change when the next one above did
 	Rule     int     // Skip.Rule, for Audit, Refuted, Expired and Rule
 }
@@ -109,6 +110,9 @@ func (r Reason) String() string {
 		return fmt.Sprintf("asked: others of its group changed in this run: expected %.2g changes, price %.2g",
 			r.Expected, r.Price)
 	case Skipped:
+		if r.Age > 0 {
+			return "asked: max_skip_time: not observed for " + span(r.Age)
+		}
 		return fmt.Sprintf("asked: max_skip: not observed for %d runs", r.Runs)
 	case Audit:
 		return fmt.Sprintf("asked: audit of the skip by rule %d", r.Rule)
@@ -134,4 +138,12 @@ func (r Reason) String() string {
 		return "spared: observed without a request"
 	}
 	return "not known"
+}
+
+// span is a number of seconds in words: whole days, of less than two days hours.
+func span(seconds int64) string {
+	if hours := seconds / 3600; hours < 48 {
+		return fmt.Sprintf("%d hours", hours)
+	}
+	return fmt.Sprintf("%d days", seconds/86400)
 }
