@@ -105,7 +105,8 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	if total < 0 {
 		total = t.total // a server may send less than was requested: without a length that cannot be known
 	}
-	portion := (last < total-1) && (last-t.at+1 >= leastPortion) // of the rest, see Do; of less the whole is had
+	// of the rest, see Do; of less the whole is had
+	portion := (last < total-1) && (last-t.at+1 >= leastPortion)
 	if err != nil || from > t.at || last < t.at || (t.total >= 0 && total != t.total) || (last != total-1 && !portion) ||
 		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,

@@ -121,7 +121,8 @@ const (
 	EditCodebase    // an applet gets a codebase, because its class is not in the set
 )
 
-var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh", "codebase"}
+var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh",
+	"codebase"}
 
 func (k EditKind) String() string {
 	if int(k) < len(editNames) {

@@ -268,8 +268,9 @@ func (sp *splicer) fragment(ref []byte, l *Link) ([]byte, int32) {
 	return ref, l.End + int32(n)
 }
 
-// edit applies one edit if its condition holds: the target of its link is inside the set, or outside of it. The attribute it changes may stand before the link it depends
-// on: target is then called ahead of a link's turn and the answers are kept.
+// edit applies one edit if its condition holds: the target of its link is inside the set, or outside of it.
+// The attribute it changes may stand before the link it depends on: target is then called ahead of a link's
+// turn and the answers are kept.
 func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 	if e.Link >= 0 {
 		if int(e.Link) >= len(sp.links) {
