@@ -15,7 +15,7 @@ import (
 // A Bucket is what one page of the listing of a bucket said, as S3, Google Cloud Storage, MinIO and their
 // like write it (ListObjects and ListObjectsV2).
 type Bucket struct {
-	Objects  []site.URL // of its keys; those that end in a slash stand for folders, and are left out
+	Files    []site.URL // of its keys; those that end in a slash stand for folders, and are left out
 	Folders  []site.URL // the listings of its common prefixes
 	Next     site.URL   // the next page; zero when this is the last one, or no address leads to it
 	Complete bool       // the page was whole
@@ -53,8 +53,8 @@ func ParseBucket(raw []byte, u site.URL) (*Bucket, bool) {
 	in := bucketAt{u: u, encoded: x.EncodingType == "url"}
 	for i := range x.Contents {
 		key, ok := in.name(x.Contents[i].Key)
-		if object, valid := in.object(key); ok && valid {
-			b.Objects = append(b.Objects, object)
+		if file, valid := in.file(key); ok && valid {
+			b.Files = append(b.Files, file)
 		}
 		in.lastKey = max(in.lastKey, key)
 	}
@@ -89,8 +89,8 @@ func (a *bucketAt) name(s string) (string, bool) {
 	return s, s != ""
 }
 
-// object returns the address of a key. One with a segment of dots has none.
-func (a *bucketAt) object(key string) (u site.URL, ok bool) {
+// file returns the address of a key. One with a segment of dots has none.
+func (a *bucketAt) file(key string) (u site.URL, ok bool) {
 	if key == "" || strings.HasSuffix(key, "/") {
 		return u, false
 	}

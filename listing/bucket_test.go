@@ -30,7 +30,7 @@ func TestParseBucket(t *testing.T) {
 	const prefix = "<CommonPrefixes><Prefix>z/</Prefix></CommonPrefixes>"
 	for _, c := range []struct {
 		name, at, inside string
-		objects, folders string
+		files, folders   string
 		next             string
 	}{
 		{"whole", "/", contents("a.txt", "d/b &amp; c.txt", "d/", "../x"), "/a.txt /d/b%20%26%20c.txt", "", ""},
@@ -62,14 +62,14 @@ func TestParseBucket(t *testing.T) {
 			}
 			return strings.Join(out, " ")
 		}
-		objects, folders, next := paths(b.Objects...), paths(b.Folders...), paths(b.Next)
-		if objects != c.objects || folders != c.folders || next != c.next {
-			t.Errorf("%s: %q, %q, %q, want %q, %q, %q", c.name, objects, folders, next, c.objects, c.folders, c.next)
+		files, folders, next := paths(b.Files...), paths(b.Folders...), paths(b.Next)
+		if files != c.files || folders != c.folders || next != c.next {
+			t.Errorf("%s: %q, %q, %q, want %q, %q, %q", c.name, files, folders, next, c.files, c.folders, c.next)
 		}
 	}
 	cut := bucketPage(contents("a", "b"))
 	b, ok := ParseBucket([]byte(cut[:len(cut)-30]), mustURL(t, host+"/"))
-	if !ok || b.Complete || len(b.Objects) == 0 {
+	if !ok || b.Complete || len(b.Files) == 0 {
 		t.Errorf("cut short: %+v, %v", b, ok)
 	}
 	for _, none := range []string{"/list.xml", "/dir/bucket.xml"} {
@@ -98,7 +98,7 @@ func FuzzParseBucket(f *testing.F) {
 			return
 		}
 		in := strings.TrimSuffix(u.Path(), "/") + "/"
-		for _, x := range b.Objects {
+		for _, x := range b.Files {
 			if x.Origin() != u.Origin() || !strings.HasPrefix(x.Path(), in) {
 				t.Errorf("%s is not in %s", x, u)
 			}

@@ -32,7 +32,7 @@ func entriesOf(b *Body) (urls []site.URL, ok bool) {
 		return nil, false
 	}
 	if k, ok := listing.ParseBucket(b.Data, b.URL); ok {
-		urls = append(append(urls, k.Objects...), k.Folders...)
+		urls = append(append(urls, k.Files...), k.Folders...)
 		if !k.Next.IsZero() {
 			urls = append(urls, k.Next)
 		}
