@@ -35,12 +35,14 @@ func (p Proxies) Trust(remote string) bool {
 func (p Proxies) Client(r *http.Request) string { return Client(p.from(r)) }
 
 // Single is that key, or "" when many may come from the address: it is that of this machine or of a proxy.
-func (p Proxies) Single(r *http.Request) string {
-	from := p.from(r)
-	if addr, ok := addrOf(from); !ok || addr.IsLoopback() || p.Trust(from) {
+func (p Proxies) Single(r *http.Request) string { return p.Peer(p.from(r)) }
+
+// Peer is the key of who has an address, with or without a port; "" when that may be many.
+func (p Proxies) Peer(remote string) string {
+	if addr, ok := addrOf(remote); !ok || addr.IsLoopback() || p.Trust(remote) {
 		return ""
 	}
-	return Client(from)
+	return Client(remote)
 }
 
 func (p Proxies) from(r *http.Request) string {

@@ -141,6 +141,9 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		err := c.admit(rt)
+		if err == nil && rt.need > access.Nobody {
+			access.BodyTime(w, r, access.AfterLogin)
+		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
 			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders")) ||
 			(access.GuestOf(r) != nil && !passable(rt.pattern))

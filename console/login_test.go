@@ -132,7 +132,8 @@ func TestProxyLogin(t *testing.T) {
 		}
 		b.want(code, tc.want, "/", nil)
 	}
-	if p, err := ParseProxy("10.0.0.5=X-User"); err != nil || p.Header != "X-User" || !p.From.Trust("10.0.0.5:9") {
+	p, err := ParseProxy("10.0.0.5=X-User")
+	if err != nil || p.Header != "X-User" || !p.From.Trust("10.0.0.5:9") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for _, bad := range []string{"", "proxy.example", "10.0.0.5=", "10.0.0.5=a b", "10.0.0.0/40"} {

@@ -108,6 +108,9 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			who:    who,
 			job:    r.PathValue("job"),
 		}
+		if who.Role > Nobody {
+			access.BodyTime(w, r, access.AfterLogin)
+		}
 		err := formOf(r)
 		switch {
 		case err != nil:

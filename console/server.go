@@ -173,6 +173,7 @@ const most = 1 << 20
 // serve is what a request for one of our host names passes before its route.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	isolate(w.Header())
+	access.BodyTime(w, r, access.BeforeLogin)
 	// knows tokens only, which no page can make a browser send
 	if s.o.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
 		s.o.API.ServeHTTP(w, r)

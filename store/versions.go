@@ -64,8 +64,8 @@ type SiteVersions struct {
 	read map[string]Version // as List read them last, by their text
 }
 
-// List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must not
-// be changed.
+// List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
+// not be changed.
 func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
 	decided, err := s.decided()

@@ -25,8 +25,8 @@ import (
 //	/N/table    an update to version N that has only its file table
 //	/N/since/M  an update to version N of one that has version M; 0: of one that has nothing
 
-// maxUpdates is how many updates are written at once; one more waits for updateWait, and gets 503 then. A client
-// has one at a time, see Options.Proxies.
+// maxUpdates is how many updates are written at once; one more waits for updateWait, and gets 503 then. A
+// client has one at a time, see Options.Proxies.
 const (
 	maxUpdates = 2
 	updateWait = 10 * time.Second

@@ -67,7 +67,8 @@ func TestGrowth(t *testing.T) {
 				kind:   "warcinfo",
 				date:   at(i, day),
 				fields: fmt.Sprintf("WARC-Record-ID: <urn:%d>\r\n", i),
-				block:  fmt.Sprintf("mirrord-version: %d %s\r\nmirrord-since: %d %s\r\n", i+1, at(i, day), i, at(i-1, day)),
+				block: fmt.Sprintf("mirrord-version: %d %s\r\n", i+1, at(i, day)) +
+					fmt.Sprintf("mirrord-since: %d %s\r\n", i, at(i-1, day)),
 			}
 		}},
 	} {

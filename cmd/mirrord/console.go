@@ -165,15 +165,8 @@ func (d *consoleDoor) open() error {
 		return fmt.Errorf("console: %w", err)
 	}
 	d.at = l.Addr()
-	d.srv = &http.Server{
-		Handler:           d.server,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		WriteTimeout:      2 * time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
-	}
+	d.srv = serverOf(d.server, d.log)
+	d.srv.WriteTimeout = 2 * time.Minute
 	srv := d.srv
 	if d.flags.tls != "" {
 		cert, err := newCertFiles(d.flags.tls, d.log)
@@ -184,6 +177,7 @@ func (d *consoleDoor) open() error {
 		}
 		l = tls.NewListener(l, cert.config())
 	}
+	l = bound(l, srv, consoleConnections, proxy.From)
 	d.served.Go(func() { d.calls.Run(d.ctx) })
 	d.served.Go(func() { srv.Serve(l) }) // it ends when close ends it
 	if d.flags.greet != nil {

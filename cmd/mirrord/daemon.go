@@ -24,6 +24,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/control"
+	"mirrord/internal/places"
 	"mirrord/internal/regular"
 	"mirrord/internal/systemd"
 	"mirrord/internal/version"
@@ -377,14 +378,7 @@ func daemonServers(
 		}
 	}()
 	serve := func(l net.Listener, h http.Handler) {
-		all = append(all, listener{l, &http.Server{
-			Handler:           h,
-			ReadHeaderTimeout: 10 * time.Second,
-			ReadTimeout:       time.Minute,
-			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    32 << 10,
-			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		}})
+		all = append(all, listener{l, serverOf(h, log)})
 	}
 	l := given[fdControl]
 	if l == nil {
@@ -392,7 +386,7 @@ func daemonServers(
 			return all, err
 		}
 	}
-	serve(l, control.NewServer(d, log))
+	serve(places.Reserve(l, controlReserve), control.NewServer(d, log))
 	all[0].srv.ConnContext = control.WithPeer
 	if l = given[fdStatus]; l == nil && f.listen != "" {
 		if l, err = net.Listen("tcp", f.listen); err != nil {
@@ -419,9 +413,11 @@ func daemonServers(
 		if strings.HasPrefix(l.Addr().Network(), "tcp") {
 			h = web.OwnHosts(f.statusHosts(), "--listen-host", mux)
 		}
-		serve(l, h)
+		serve(l, hasty(h))
 		// who asks and does not read gives his connection back; on the socket answers may last as long as a run
-		all[len(all)-1].srv.WriteTimeout = time.Minute
+		last := &all[len(all)-1]
+		last.srv.WriteTimeout = time.Minute
+		last.Listener = bound(l, last.srv, statusConnections, nil)
 		a.printf("status page at http://%s/\n", l.Addr())
 	}
 	return all, nil

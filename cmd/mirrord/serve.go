@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -254,6 +253,10 @@ type listener struct {
 // listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
 // moment.
 func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
 	var all []listener
 	add := func(l net.Listener, h http.Handler, what, own string) {
 		quick := web.Quick{
@@ -262,14 +265,9 @@ func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) 
 			Head:   10 * time.Second,
 			Idle:   2 * time.Minute,
 		}
-		all = append(all, listener{quick.Listener(l), &http.Server{
-			Handler:           h,
-			ReadHeaderTimeout: quick.Head,
-			ReadTimeout:       time.Minute,
-			IdleTimeout:       quick.Idle,
-			MaxHeaderBytes:    32 << 10,
-			ErrorLog:          slog.NewLogLogger(a.log().Handler(), slog.LevelDebug),
-		}})
+		s := serverOf(hasty(h), a.log())
+		s.ReadHeaderTimeout, s.IdleTimeout = quick.Head, quick.Idle
+		all = append(all, listener{bound(quick.Listener(l), s, serveConnections, proxies), s})
 		a.printf("serving %s at http://%s/\n", what, l.Addr())
 	}
 	listen := func(addr string, h http.Handler, what, own string) error {

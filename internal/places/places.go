@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package places shares out what a server makes on demand and sends as it makes it, such as archives. Some are
-// made at a time, one for each client, and none of them waits for its reader while it has a place.
+// Package places shares out what a server has: the work for answers that are made on demand, such as archives,
+// its connections, and its descriptors. Who does not read, or does not send, keeps none of it from others.
 package places
 
 import (

@@ -125,4 +125,36 @@ func TestErrors(t *testing.T) {
 	x.Release()
 }
 
+// An answer may take longer than its request: what is sent for long does not end with the time to read that.
+func TestLong(t *testing.T) {
+	p := New(1, time.Second)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x, err := p.Take(r.Context(), "")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer x.Release()
+		_, err = x.Send(r.Context(), w, func(w io.Writer) error {
+			time.Sleep(300 * time.Millisecond)
+			_, err := io.WriteString(w, "whole")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	s.Config.ReadTimeout, s.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	s.Start()
+	defer s.Close()
+	res, err := s.Client().Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "whole" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
 var _ http.ResponseWriter = (*slow)(nil)

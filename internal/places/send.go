@@ -38,11 +38,13 @@ func (x *Seat) send(
 ) (begun bool, err error) {
 	a := &aside{ctx: ctx, place: x, limit: limit}
 	a.changed.L = &a.mu
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{})   // the request was read, and its deadline would end the context
+	w.Header().Set("Connection", "close") // the deadline of the last piece stays on it
 	defer context.AfterFunc(ctx, func() {
 		a.fail(context.Cause(ctx))
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now()) // it does not wait for the piece under way
+		_ = rc.SetWriteDeadline(time.Now()) // it does not wait for the piece under way
 	})()
-	w.Header().Set("Connection", "close") // the deadline of the last piece stays on it
 	var sent sync.WaitGroup
 	sent.Go(func() { a.send(w) })
 	a.end(write(a))

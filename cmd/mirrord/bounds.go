@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"mirrord/access"
+	"mirrord/internal/places"
+)
+
+// How many connections a listener has at most, as far as there are descriptors for them.
+const (
+	consoleConnections = 2048 // of which some show live pages
+	statusConnections  = 256
+	serveConnections   = 8192
+)
+
+// controlReserve is how many descriptors are kept back for the control socket.
+const controlReserve = 32
+
+// bound bounds the connections of a server at a listener: to most, and to a quarter of the descriptors that
+// the process may have. Addresses of proxies may have them all.
+func bound(l net.Listener, srv *http.Server, most int, p access.Proxies) net.Listener {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		most = int(min(uint64(most), max(uint64(limit.Cur)/4, 1)))
+	}
+	b := places.Bound(l, most, p.Peer)
+	srv.ConnState = b.State
+	return b
+}
+
+// hasty bounds the time of bodies for a handler behind which nobody logs in.
+func hasty(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		access.BodyTime(w, r, access.BeforeLogin)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serverOf is the server of a handler, with what all have of bounds.
+func serverOf(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
