@@ -10,6 +10,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/space"
 	"mirrord/store"
 )
 
@@ -22,6 +23,7 @@ type Repaired struct {
 	Bodies   []string         `json:"bodies"`   // URLs of which a damaged stored body was replaced
 	Lost     []store.LostBody `json:"lost"`     // of which there is no good copy here
 	Dropped  bool             `json:"dropped"`  // what is lost was taken out of its versions
+	Spaces   []string         `json:"spaces"`   // in which its files were made again
 	Tree     string           `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
 	After    *Verified        `json:"after"`    // what a check found when all this was done
 }
@@ -55,6 +57,7 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 		Files:  []string{},
 		Bodies: []string{},
 		Lost:   []store.LostBody{},
+		Spaces: []string{},
 	}
 	why, err := st.Unreadable(ctx, name)
 	if err != nil {
@@ -67,10 +70,40 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 	if out.Shared, err = store.MendShared(st); err != nil {
 		return nil, err
 	}
+	if out.Spaces, err = mendInSpaces(ctx, a, st, name); err != nil {
+		return nil, err
+	}
 	if out.After, _, err = verifyView(ctx, st, name, verifyAll); err != nil {
 		return nil, err
 	}
-	return out, out.After.addShared(st)
+	return out, errors.Join(out.After.addSpaces(a, name), out.After.addShared(st))
+}
+
+// mendInSpaces makes the files of a mirror again in the spaces in which something is wrong with them, and names
+// these. When that does not suffice, because a link leads to a file of another mirror that is missing there,
+// all damaged files of the space are made again.
+func mendInSpaces(ctx context.Context, a *App, st *store.State, mirror string) (mended []string, err error) {
+	names, err := space.Names(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	mended = []string{}
+	for _, name := range names {
+		found, err := space.VerifyMirror(st.Dir, name, mirror)
+		if err == nil && len(found) > 0 {
+			mended = append(mended, name)
+			if _, err = updateSpace(ctx, a, st, name, nil, []string{mirror}); err == nil {
+				found, err = space.VerifyMirror(st.Dir, name, mirror)
+			}
+			if err == nil && len(found) > 0 {
+				err = mendSpace(ctx, a, st, name)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("space %s: %w", name, err)
+		}
+	}
+	return mended, nil
 }
 
 // mendSite does the work on the site, which is open for writing meanwhile. bad is why its database cannot be

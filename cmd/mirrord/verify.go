@@ -31,7 +31,7 @@ name that exists here and that no job or mirror has is a PATH. Exit code 1 when 
 --sample reads a random share of a JOB, as daemon --scrub does in turn.
 
 --repair makes again what can be made without a request: the database from its log, bodies from copies, published files
-from bodies. The next run does so too, and requests the rest. --drop-lost takes pages that are lost out of the versions
+from bodies, those in a space too. The next run does so too, and requests the rest. --drop-lost takes pages that are lost out of the versions
 that had them. If the log is damaged too, --rebuild uses the published version; older versions are lost.`,
 		Example: `  mirrord verify samba
   mirrord verify samba.wacz

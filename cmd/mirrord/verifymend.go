@@ -73,6 +73,9 @@ func sayMended(a *cli, out *app.Repaired) {
 	if n := len(out.Bodies); n > 0 {
 		a.printf("%s: damaged bodies were replaced by copies: %s\n", name, app.Joined(some(out.Bodies), "and"))
 	}
+	for _, space := range out.Spaces {
+		a.printf("%s: its files in space %s were made again\n", name, space)
+	}
 	if out.Tree != "" {
 		a.printf("%s: the published tree cannot be made again (%s): mirrord run-now %s makes it again\n", name,
 			out.Tree, name)
