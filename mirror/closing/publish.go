@@ -36,7 +36,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case err != nil:
 		return err
 	case here == result.Suspicious:
-		return c.startOver(j) // else the next run would only try to publish this one again
+		return c.startOver() // else the next run would only try to publish this one again
 	case plan.Entry == "":
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		return draft.Leave()
 	}
 	known := c.newCase()
-	if err := c.learnLinks(known); err != nil {
+	if err := learnLinks(c, known); err != nil {
 		return err
 	}
 	known.Lost = judge.LostFiles{IDs: res.Gone, Unknown: res.Unknown}
@@ -80,7 +80,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case err != nil:
 		return err
 	case here == result.Suspicious:
-		return errors.Join(draft.Leave(), c.startOver(j))
+		return errors.Join(draft.Leave(), c.startOver())
 	}
 	c.Counts.Phase.Store(int64(ledger.Publishing))
 	if err := ctx.Err(); err != nil {

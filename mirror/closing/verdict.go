@@ -16,7 +16,6 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
-	"mirrord/mirror/spare"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -96,7 +95,7 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
 	_, known.Foreign = c.Provenance.FromReplicas(c.Now().Add(-hosts.TestedFor))
-	err := c.learnLinks(known)
+	err := learnLinks(c, known)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 }
 
 // learnLinks tells a case what lists URLs, and what nothing was seen to link to.
-func (c *Closing) learnLinks(known *judge.Case) (err error) {
+func learnLinks(c *Closing, known *judge.Case) (err error) {
 	known.Sitemaps = listed(c)
 	known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log)
 	return err
@@ -239,15 +238,8 @@ func (c *Closing) GapsTold(j *judge.Judgement) error {
 	return saveMissing(c.Site.Notes, m)
 }
 
-// startOver makes the next run one that does not go on with this one, and requests everything, unless this
-// one is only suspicious and is accepted.
-func (c *Closing) startOver(j *judge.Judgement) error {
-	why := spare.FullAlways
-	if j.Verdict == result.Suspicious && c.requestedAll(j) {
-		why = spare.FullDoubtful
-	}
-	return errors.Join(c.requestAllNext(why), c.Site.Notes.SetRun(nil))
-}
+// startOver makes the next run one that does not go on with this one, and requests everything.
+func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.Site.Notes.SetRun(nil)) }
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
 func (c *Closing) carryOut(rulings []judge.Ruling) error {

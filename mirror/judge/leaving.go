@@ -222,7 +222,7 @@ func (c *Case) places(id uint32, f *comers) []string {
 	if requisite {
 		out = append(out, shelf(u))
 	}
-	if at := c.list(id, f); at != "" {
+	if at := f.list(c.Ledger, id); at != "" {
 		out = append(out, at)
 	}
 	return out

@@ -19,20 +19,20 @@ const maxRolled = 64
 // list is the place that a resource has on the list that led to it, "" for none: the list is a page of the
 // mirror that was there before and stays, or a sitemap. Pages on the list, what lies behind them and what
 // pages need are told apart, so that a list with fewer pages does not pass for one with more images.
-func (c *Case) list(id uint32, f *comers) string {
-	s := c.Ledger.State(id)
+func (f *comers) list(t ledger.Settled, id uint32) string {
+	s := t.State(id)
 	if o := s.Outcome(); o != site.Fetched && o != site.Unchanged {
 		return "" // it does not answer any more
 	}
 	behind := "page on"
 	for range maxRolled {
-		if s.Referrer() == 0 || s.Referrer() > c.Ledger.Len() {
+		if s.Referrer() == 0 || s.Referrer() > t.Len() {
 			return ""
 		}
 		by := s.Referrer() - 1
-		s = c.Ledger.State(by)
-		if c.isList(by, s, f) && (f.came[by] == 0 || f.came[by] != f.came[id]) {
-			if c.Ledger.State(id).Requisite() {
+		s = t.State(by)
+		if f.isList(by, s) && (f.came[by] == 0 || f.came[by] != f.came[id]) {
+			if t.State(id).Requisite() {
 				behind = "needed by pages of"
 			}
 			return fmt.Sprintf("%s list %d", behind, by)
@@ -43,7 +43,7 @@ func (c *Case) list(id uint32, f *comers) string {
 }
 
 // isList reports whether a resource is a document of the mirror that stays, or a sitemap that was read.
-func (c *Case) isList(id uint32, s ledger.State, f *comers) bool {
+func (f *comers) isList(id uint32, s ledger.State) bool {
 	if f.sitemaps[id] {
 		return s.Answered()
 	}
