@@ -30,15 +30,9 @@ type Hold struct {
 	Wishing []string  // the other jobs because of which the gap is longer than by the job's own rule
 }
 
-// Held returns what keeps a job with rule p from the host of an origin.
-func (h *Hosts) Held(name string, p Politeness, now time.Time) Hold {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.hosts[HostOf(name)]
-	if s == nil {
-		return Hold{Gap: p.Delay}
-	}
-	own, o := p.withDefaults(), s.origin(name)
+// held returns what keeps a job with rule p from one of the host's origins.
+func (s *host) held(o *origin, p Politeness, now time.Time) Hold {
+	own := p.withDefaults()
 	eff := own
 	for i := range s.rules {
 		eff = strictest(eff, s.rules[i].p)

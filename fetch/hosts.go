@@ -99,9 +99,9 @@ type Others interface {
 // It is safe for concurrent use, starts no goroutine and reads no clock: time is passed in and must not go
 // backward by much.
 //
-// The names that callers pass are those of origins, scheme://host:port. All origins of a host share its turns,
-// and each has the gap that its own failures ask for beside: a port at which nobody answers says nothing about
-// the others. A name without a scheme is that of a host.
+// The names that callers pass are those of origins, scheme://host:port. All origins of a host share its
+// turns, and each has the gap that its own failures ask for beside: a port at which nobody answers says
+// nothing about the others. A name without a scheme is that of a host.
 type Hosts struct {
 	// Beyond has a say in each turn, for hosts that other machines request too. nil: no other machine does. It
 	// is set before the first call.
@@ -286,6 +286,17 @@ func (h *Hosts) Gap(name string, p Politeness) time.Duration {
 	return g
 }
 
+// Held returns what keeps a job with rule p from the host of an origin.
+func (h *Hosts) Held(name string, p Politeness, now time.Time) Hold {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.hosts[HostOf(name)]
+	if s == nil {
+		return Hold{Gap: p.Delay}
+	}
+	return s.held(s.origin(name), p, now)
+}
+
 // HostOf returns the host of an origin, without port: politeness counts by it.
 func HostOf(origin string) string {
 	_, host, ok := strings.Cut(origin, "://")
@@ -355,8 +366,8 @@ func (s *host) gap(p Politeness) time.Duration {
 }
 
 // learn takes an answer into account: a penalty doubles with every sign of distress and shrinks by an eighth
-// with every good answer, so that twelve good answers undo about two bad ones. The host as a whole has one for
-// answers 429, which concern whoever asks; each origin one for what concerns its server.
+// with every good answer, so that twelve good answers undo about two bad ones. The host as a whole has one
+// for answers 429, which concern whoever asks; each origin one for what concerns its server.
 func (s *host) learn(at *origin, o Observation, p Politeness, now time.Time) {
 	if o.RetryAfter > 0 {
 		if t := now.Add(min(o.RetryAfter, mostRetryAfter)); t.After(s.notBefore) {

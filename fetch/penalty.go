@@ -85,8 +85,8 @@ func (p *penalty) grow(inForce, most time.Duration, now time.Time) {
 // shrink takes a good answer into account.
 func (p *penalty) shrink() { p.set(p.gap - p.gap/8) }
 
-// rest halves the gap for each time of idle in which the host could have been requested and was not. Else what
-// a run met at its end would slow down the first requests of another one hours later.
+// rest halves the gap for each time of idle in which the host could have been requested and was not. Else
+// what a run met at its end would slow down the first requests of another one hours later.
 func (p *penalty) rest(idle time.Duration) {
 	if idle >= restLife {
 		p.set(p.gap >> min(idle/restLife, 63))

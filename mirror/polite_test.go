@@ -265,9 +265,8 @@ func TestKnownFailuresSlowNothing(t *testing.T) {
 				var body strings.Builder
 				for i := range 3 {
 					fmt.Fprintf(&body, "<img src=/bad%d.png>", i)
-					w.Set(fmt.Sprintf("%s/bad%d.png", home, i), mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-						fails(rw)
-					}})
+					handle := func(rw http.ResponseWriter, _ *http.Request) { fails(rw) }
+					w.Set(fmt.Sprintf("%s/bad%d.png", home, i), mirrortest.Page{Handle: handle})
 				}
 				w.Set(home+"/page00.html", mirrortest.HTML("pictures", body.String()))
 				takes := func() time.Duration {
@@ -294,8 +293,8 @@ func TestKnownFailuresSlowNothing(t *testing.T) {
 	}
 }
 
-// A run that insists makes one request of a host that asked to wait for long. It goes on when that is answered
-// well; else the wait stands.
+// A run that insists makes one request of a host that asked to wait for long. It goes on when that is
+// answered well; else the wait stands.
 func TestInsist(t *testing.T) {
 	for name, ofURL := range map[string]bool{"the host waits": false, "one page waits": true} {
 		t.Run(name, func(t *testing.T) {

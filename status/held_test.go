@@ -13,8 +13,8 @@ import (
 func TestMetricsOfHosts(t *testing.T) {
 	jobs := []Job{
 		{Name: "free"},
-		{Name: "failing", Waits: &Wait{For: ForHost, Host: "h", Held: HeldFails, Until: &noon}},
-		{Name: "wished", Waits: &Wait{For: ForHost, Host: "h", Held: HeldWish, Behind: []string{"a", "b"}}},
+		{Name: "failing", Waits: &Wait{For: ForHost, Held: HeldFails, Until: &noon}},
+		{Name: "wished", Waits: &Wait{For: ForHost, Held: HeldWish, Behind: []string{"a", "b"}}},
 	}
 	var b bytes.Buffer
 	if err := WriteMetrics(&b, All{Jobs: jobs}); err != nil {

@@ -321,17 +321,27 @@ func TestWaits(t *testing.T) {
 		"waits for answers of host x, which is slow": {For: ForSlow, Host: "x"},
 
 		"waits for host x, which is requested by a, b": {
-			For: ForHost, Host: "x", Held: HeldBusy, Behind: []string{"a", "b"},
+			For:    ForHost,
+			Host:   "x",
+			Held:   HeldBusy,
+			Behind: []string{"a", "b"},
 		},
 		"waits for host x, because a wants 300ms between requests": {
-			For: ForHost, Host: "x", Held: HeldWish, Behind: []string{"a"}, Gap: 300 * time.Millisecond,
+			For:    ForHost,
+			Host:   "x",
+			Held:   HeldWish,
+			Behind: []string{"a"},
+			Gap:    300 * time.Millisecond,
 		},
 		"waits for host x until 12:30 UTC, which asked to wait": until(
 			Wait{For: ForHost, Host: "x", Held: HeldAsked}, 210*time.Minute, time.UTC),
 		"waits for host x until 12:30 UTC, whose requests fail": until(
 			Wait{For: ForHost, Host: "x", Held: HeldFails}, 210*time.Minute, time.UTC),
 		"waits for host x, whose robots.txt wants 10s between requests": {
-			For: ForHost, Host: "x", Held: HeldRobots, Gap: 10 * time.Second,
+			For:  ForHost,
+			Host: "x",
+			Held: HeldRobots,
+			Gap:  10 * time.Second,
 		},
 
 		"waits for its window, which opens at 22:00 +01:00":         until(window, 12*time.Hour, cet),

@@ -29,16 +29,16 @@ func WaitsFor() []WaitFor {
 	return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom, ForTree, ForDepot}
 }
 
-// Held is why a host is waited for, beyond the job's own delay.
-type Held string
+// HeldFor is why a host is waited for, beyond the job's own delay.
+type HeldFor string
 
 // Why hosts are waited for.
 const (
-	HeldBusy   Held = "busy"   // other jobs make requests of it
-	HeldWish   Held = "wish"   // other jobs want a longer gap between requests
-	HeldAsked  Held = "asked"  // it asked to wait
-	HeldFails  Held = "fails"  // its requests fail, and each lets the next one wait longer
-	HeldRobots Held = "robots" // its robots.txt wants a longer gap
+	HeldBusy   HeldFor = "busy"   // other jobs make requests of it
+	HeldWish   HeldFor = "wish"   // other jobs want a longer gap between requests
+	HeldAsked  HeldFor = "asked"  // it asked to wait
+	HeldFails  HeldFor = "fails"  // its requests fail, and each lets the next one wait longer
+	HeldRobots HeldFor = "robots" // its robots.txt wants a longer gap
 )
 
 // Wait is what a job, or its run, waits for.
@@ -49,7 +49,7 @@ type Wait struct {
 	Until *time.Time `json:"until,omitempty"` // nil: not known
 	// with turn: the jobs that have or get one before; with busy and wish: those that hold the host
 	Behind []string      `json:"behind,omitempty"`
-	Held   Held          `json:"held,omitempty"` // with host: why; "" for the job's own delay
+	Held   HeldFor       `json:"held,omitempty"` // with host: why; "" for the job's own delay
 	Gap    time.Duration `json:"gap,omitempty"`  // with host: nanoseconds between two requests
 }
 

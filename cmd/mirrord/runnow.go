@@ -87,7 +87,8 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 	setFlag(cmd, &set)
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
-	cmd.Flags().BoolVar(&now, "now", false, "also outside of the job's window; with --full also of a host that asked to wait, if it answers")
+	cmd.Flags().BoolVar(&now, "now", false,
+		"also outside of the job's window; with --full also of a host that asked to wait, if it answers")
 	return cmd
 }
 

@@ -12,12 +12,13 @@ import (
 
 // An alias without a port is the host at the port of the job's first URL; one with a port is at that.
 func TestAliasPorts(t *testing.T) {
+	const ported = "http://www.example.org:8080/"
 	for _, c := range []struct{ url, alias, of, want string }{
-		{"http://www.example.org:8080/", "example.org", "http://example.org:8080/a", "http://www.example.org:8080/a"},
-		{"http://www.example.org:8080/", "Example.org", "https://example.org:8080/a", "http://www.example.org:8080/a"},
-		{"http://www.example.org:8080/", "example.org", "http://example.org/a", "http://example.org/a"},
-		{"http://www.example.org:8080/", "example.org:80", "http://example.org/a", "http://www.example.org:8080/a"},
-		{"http://www.example.org:8080/", "example.org:81", "http://example.org:81/a", "http://www.example.org:8080/a"},
+		{ported, "example.org", "http://example.org:8080/a", ported + "a"},
+		{ported, "Example.org", "https://example.org:8080/a", ported + "a"},
+		{ported, "example.org", "http://example.org/a", "http://example.org/a"},
+		{ported, "example.org:80", "http://example.org/a", ported + "a"},
+		{ported, "example.org:81", "http://example.org:81/a", ported + "a"},
 		{"http://example.org:8080/", "example.org", "http://example.org/a", "http://example.org:8080/a"},
 		{"http://[::1]:8080/", "[::2]", "http://[::2]:8080/a", "http://[::1]:8080/a"},
 		{"http://[::1]:8080/", "[::2]:81", "http://[::2]:81/a", "http://[::1]:8080/a"},

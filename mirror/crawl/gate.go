@@ -77,8 +77,8 @@ func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Ga
 }
 
 // Acquire takes a turn of an origin's host. When it is not its turn, again says when to try next; a release
-// may make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when
-// the window opens.
+// may make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was
+// when the window opens.
 func (g *Gate) Acquire(origin string, now time.Time) (ok bool, again time.Time) {
 	if g.Closed(now) {
 		return false, g.window.Change(now.In(g.zone))
@@ -109,9 +109,9 @@ func (g *Gate) ClosedFor(from, to time.Time) (d time.Duration) {
 // TooLong reports whether the job does not wait for a turn until a time. It does outside of the window.
 func (g *Gate) TooLong(again, now time.Time) bool { return (again.Sub(now) > g.most) && !g.Closed(now) }
 
-// Turn waits for a turn of an origin's host and takes it, for a request that is not in a frontier. The error is
-// fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of
-// the window does not count. Any other error is that of ctx.
+// Turn waits for a turn of an origin's host and takes it, for a request that is not in a frontier. The error
+// is fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside
+// of the window does not count. Any other error is that of ctx.
 func (g *Gate) Turn(ctx context.Context, origin string) error {
 	return g.turn(ctx, origin, g.Acquire)
 }

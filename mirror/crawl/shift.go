@@ -52,8 +52,8 @@ func (p Pause) equal(q Pause) bool {
 		slices.Equal(a.By, b.By)
 }
 
-func heldOf(why fetch.HoldReason) status.Held {
-	return map[fetch.HoldReason]status.Held{
+func heldOf(why fetch.HoldReason) status.HeldFor {
+	return map[fetch.HoldReason]status.HeldFor{
 		fetch.HeldAsked:  status.HeldAsked,
 		fetch.HeldFails:  status.HeldFails,
 		fetch.HeldBusy:   status.HeldBusy,

@@ -361,9 +361,7 @@ func (t *Troubles) leave(l Left, free func(string)) {
 }
 
 // Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the
-// host's. A port that has never answered, of a host that answers at another one, says nothing of how busy the
-// host is. Nor does the failure of a URL that failed in earlier runs, as failedBefore says, while only such
-// URLs fail and others of the origin answer; that there was no connection, or a 429, is not of the URL.
+// host's. failedBefore says that the URL failed in earlier runs.
 func (t *Troubles) Observe(
 	u site.URL, id uint32, failedBefore bool, res *fetch.Result, err error,
 ) fetch.Observation {
@@ -371,19 +369,7 @@ func (t *Troubles) Observe(
 	o.RetryAfter = t.Waited(u, id, res)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if err == nil {
-		k.slowest = max(k.slowest, res.ToHeader)
-	}
-	switch {
-	case err != nil && !k.answered && t.of(u.Hostname()).answered:
-		o.Err = nil
-	case !o.Distress():
-	case failedBefore && k.answered && !k.sick && !fetch.Unconnected(err) && SymptomOfStatus(o.Status) != Busy:
-		o.Err, o.Status = nil, 0
-	default:
-		k.sick = true
-	}
+	t.of(u.Origin()).observe(&o, t.of(u.Hostname()).answered, failedBefore, res, err)
 	return o
 }
 
