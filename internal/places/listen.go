@@ -10,8 +10,8 @@ import (
 )
 
 // Bounded is a listener with a bounded number of connections, of which one client has at most a quarter. It
-// is for a http.Server that has State as its ConnState. When all are open, the one that is idle for longest is
-// closed, and without one new clients wait.
+// is for a http.Server that has State as its ConnState. When all are open, the one that is idle for longest
+// is closed, and without one new clients wait.
 type Bounded struct {
 	net.Listener
 	most int

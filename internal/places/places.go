@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package places shares out what a server has: the work for answers that are made on demand, such as archives,
-// its connections, and its descriptors. Who does not read, or does not send, keeps none of it from others.
+// Package places shares out what a server has: the work for answers that are made on demand, such as
+// archives, its connections, and its descriptors. Who does not read, or does not send, keeps none of it from
+// others.
 package places
 
 import (
