@@ -91,7 +91,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		Store:      kept,
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),
-		Empty:      st.EmptySite,
+		Empty:      func(name string) bool { return store.EmptySite(st, name) },
 		MaxRuns:    o.MaxRuns,
 		MaxParked:  o.MaxParked,
 		Spread:     o.Spread,

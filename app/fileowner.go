@@ -77,8 +77,8 @@ func ownerOf(path string) (o fileOwner, ok bool) {
 }
 
 // JoinHint says, behind what root may do, which group lets the caller command the daemon whose state
-// directory or socket this is. It is "" when none does: it belongs to no group that has a name and any rights there, or
-// the caller is in that one.
+// directory or socket this is. It is "" when none does: it belongs to no group that has a name and any rights
+// there, or the caller is in that one.
 func JoinHint(path string) string {
 	fi, err := os.Stat(path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/status"
+	"mirrord/store"
 )
 
 // firstRuns says when a daemon makes the first run of a job.
@@ -45,7 +46,7 @@ func newFirstRuns(a *App) *firstRuns {
 		return nil
 	}
 	for _, name := range names {
-		full[name] = !st.EmptySite(name)
+		full[name] = !store.EmptySite(st, name)
 	}
 	f.empty = func(name string) bool { return !full[name] }
 	return f

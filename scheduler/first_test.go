@@ -45,8 +45,8 @@ func TestFirstRun(t *testing.T) {
 	})
 }
 
-// A record without a run is of a job that waited for its schedule: the next daemon runs it at once. A job that
-// is paused, and one whose site gets a version meanwhile, do not start.
+// A record without a run is of a job that waited for its schedule: the next daemon runs it at once. A job
+// that is paused, and one whose site gets a version meanwhile, do not start.
 func TestFirstRunAfterRestart(t *testing.T) {
 	empty := map[string]bool{"waited": true, "paused": true, "import": true}
 	files := []File{

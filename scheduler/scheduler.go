@@ -74,6 +74,9 @@ func New(o Options) (*Scheduler, error) {
 	if o.Local == nil {
 		o.Local = time.Local
 	}
+	if o.Empty == nil {
+		o.Empty = func(string) bool { return false }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

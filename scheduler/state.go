@@ -157,7 +157,7 @@ func (s *state) apply(c Config) []Change {
 			continue
 		}
 		e.adopt(cfg, clock, now)
-		e.empty = e.run == nil && s.isEmpty(name)
+		e.empty = e.run == nil && s.o.Empty(name)
 	}
 	for name, e := range s.jobs {
 		if c[name] != nil {
@@ -201,7 +201,7 @@ func (s *state) setProblem(what string) {
 		for name, cfg := range s.config {
 			if clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread); err == nil {
 				s.jobs[name].adopt(cfg, clock, now)
-				s.jobs[name].empty = s.isEmpty(name)
+				s.jobs[name].empty = s.o.Empty(name)
 			}
 		}
 		s.ready = true
@@ -307,7 +307,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 			}
 			continue
 		}
-		if e.plan(now); e.why == whyFirst && !s.isEmpty(e.name) { // somebody made a version meanwhile
+		if e.plan(now); e.why == whyFirst && !s.o.Empty(e.name) { // somebody made a version meanwhile
 			e.empty = false
 			e.plan(now)
 		}
@@ -342,9 +342,6 @@ func rankOf(e *entry) int {
 	}
 	return 1
 }
-
-// isEmpty reports whether the site of a job has no run and no version.
-func (s *state) isEmpty(name string) bool { return s.o.Empty != nil && s.o.Empty(name) }
 
 func (s *state) free() int64 {
 	if s.o.Free == nil {

@@ -51,7 +51,7 @@ func TestEmptySite(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, want := st.EmptySite(name), file == "" || file == "site.db"; got != want {
+		if got, want := EmptySite(st, name), file == "" || file == "site.db"; got != want {
 			t.Errorf("%s: empty is %v, want %v", name, got, want)
 		}
 	}

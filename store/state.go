@@ -158,7 +158,7 @@ func (s *State) Sites() ([]string, error) {
 }
 
 // EmptySite reports whether a site has no run and no version. A site of which that cannot be said has some.
-func (s *State) EmptySite(name string) bool {
+func EmptySite(s *State, name string) bool {
 	for _, file := range []string{lastRunName, currentLink} {
 		if _, err := s.root.Lstat("sites/" + name + "/" + file); !errors.Is(err, fs.ErrNotExist) {
 			return false

@@ -120,7 +120,7 @@ func walkDenied(t *testing.T, deny func(dir string, denied bool) error) {
 		t.Fatal(err)
 	}
 	w.run(exitError)
-	w.shown("give the state directory to the daemon's user (chown -R)")
+	w.shown("give the state directory to the daemon's user (sudo chown -R)")
 	if err := deny(dir, false); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 const retryBroken = 8
 
 // Leaves reports whether a run does not request a known URL because a document names it that named it before:
-// the plan decides, or a later run. broken says that it has failed for several runs. A dead link that it is time
-// to request has its turn later in the run.
+// the plan decides, or a later run. broken says that it has failed for several runs. A dead link that it is
+// time to request has its turn later in the run.
 func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
 	switch {
 	case p == nil || !s.Known():
