@@ -15,11 +15,16 @@ import (
 func aboutSite(j *status.Job, st *store.State) {
 	var err error
 	if j.Forgotten, err = forgottenLines(keptFacts{st, j.Name}, j.Name); err == nil {
-		if g, gerr := st.Glance(j.Name); gerr == nil {
+		if g, gerr := store.GlanceAt(st, j.Name); gerr == nil {
 			j.Hooks = hookLines(g.Hooks)
 		}
 	}
 	j.Disk = diskOf(st, j.Name)
+}
+
+// siteFacts are the facts of a site, of its database or of its files.
+type siteFacts interface {
+	Fact(name string) ([]byte, error)
 }
 
 // keptFacts are the lasting facts of a site, which are read without its database.
@@ -69,7 +74,7 @@ func (r *runner) mostFor(name string) int64 {
 const mostForgotten = 20
 
 // forgottenLines says what was taken out of a mirror, and why.
-func forgottenLines(facts mirror.KeptFacts, name string) (lines []string, err error) {
+func forgottenLines(facts siteFacts, name string) (lines []string, err error) {
 	down, err := mirror.Forgotten(facts)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func fillAll(list []status.Job, st *store.State, now time.Time) error {
 
 // fill adds what the site itself knows.
 func fill(s *status.Job, st *store.State, now time.Time) error {
-	g, err := st.Glance(s.Name)
+	g, err := store.GlanceAt(st, s.Name)
 	switch {
 	case errors.Is(err, store.ErrBusy):
 		s.Activity = status.Running
@@ -161,7 +161,7 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 	if s.Last == nil || s.Last.Cause != status.BadState {
 		return
 	}
-	g, err := st.Glance(s.Name)
+	g, err := store.GlanceAt(st, s.Name)
 	if err != nil || g.Rebuilt.Before(s.Last.Ended.Truncate(time.Second)) {
 		return
 	}
@@ -204,7 +204,7 @@ func judgeTree(
 // publishing reports whether a publish was decided that is not carried out yet: readers see its version as
 // soon as somebody opens the site for writing.
 func publishing(st *store.State, name string) bool {
-	g, err := st.Glance(name)
+	g, err := store.GlanceAt(st, name)
 	return (err == nil) && g.Publishing
 }
 

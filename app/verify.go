@@ -199,7 +199,7 @@ func (r *Verified) addSpaces(a *App, mirror string) error {
 			r.Problems = append(r.Problems, phm.Problem{
 				Kind:   phm.BrokenLink,
 				Path:   space.FilesDir(name) + "/" + space.MirrorFolder(mirror) + "/" + f.Path,
-				Detail: f.What + "; mirrord verify --repair " + mirror + " makes it again",
+				Detail: f.What + "; mirrord help space says how it is made again",
 			})
 		}
 	}

@@ -26,13 +26,8 @@ const (
 	SharedLeft = admit.SharedLeft
 )
 
-// KeptFacts are the facts of a site, as *store.SiteNotes has them.
-type KeptFacts interface {
-	Fact(name string) ([]byte, error)
-}
-
-// Forgotten returns what was taken out of a mirror.
-func Forgotten(facts KeptFacts) (*TakeDowns, error) { return admit.TakeDownsOf(facts) }
+// Forgotten returns what was taken out of a mirror, from the facts of its site.
+func Forgotten(facts admit.KeptFacts) (*TakeDowns, error) { return admit.TakeDownsOf(facts) }
 
 // FindToForget looks for what is to be taken out of a mirror.
 func FindToForget(s *store.Site, d TakeDown) (*Sought, error) { return takedown.Find(s, d) }

@@ -2,8 +2,8 @@
 
 package policy
 
-// skipBound is how long a unit was not observed, and for how long that may be, in runs or in seconds. A most of 0
-// is no bound.
+// skipBound is how long a unit was not observed, and for how long that may be, in runs or in seconds. A most
+// of 0 is no bound.
 type skipBound struct{ age, most int64 }
 
 // boundsOf returns how a unit stands to Options.MaxSkip and Options.MaxAge.
@@ -14,8 +14,8 @@ func boundsOf(m *Model, u ID, o *Options) (runs, time skipBound) {
 // spreadOf is a number of a unit by which it comes due earlier than others.
 func spreadOf(m *Model, u ID) int64 { return int64(m.Key(u) >> 8) }
 
-// reached reports whether the bound is reached, or will be within a part of its last third that depends on the
-// spread.
+// reached reports whether the bound is reached, or will be within a part of its last third that depends on
+// the spread.
 func (b skipBound) reached(spread int64) bool {
 	return (b.most > 0) && (b.age >= b.most-spread%(b.most/3+1))
 }

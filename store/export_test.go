@@ -8,7 +8,7 @@ import "errors"
 func OnStep(s *Site, f func(step string)) { s.step = f }
 
 // KeptGlance is what the file of a site has for lists, nil when it cannot be relied on.
-func KeptGlance(s *State, name string) *Glance { return s.readGlance(name) }
+func KeptGlance(s *State, name string) *Glance { return readGlance(s, name) }
 
 // SeenGlance is what a copy of the database of a site has for lists, and its last version.
 func SeenGlance(s *State, name string) (g *Glance, last int, err error) {

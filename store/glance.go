@@ -25,9 +25,9 @@ type Glance struct {
 	Busy       bool      `json:"-"`                   // somebody has the site open for writing
 }
 
-// glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the site
-// needs no copy of its database. The file is not synced, and says itself of which commit it is: one that does
-// not fit the database is not used.
+// glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the
+// site needs no copy of its database. The file is not synced, and says itself of which commit it is: one that
+// does not fit the database is not used.
 const glanceName = "glance.json"
 
 // glanceFile is what the file has.
@@ -40,11 +40,11 @@ type glanceFile struct {
 	Changed time.Time `json:"changed,omitzero"` // when the database was written last
 }
 
-// Glance returns what lists show of a site, as of its last commit. It reads the file that the last writer has
-// left. Where there is none that fits the database, as after a crash or a change by hand, it opens a view; the
-// errors are those of ViewSite.
-func (s *State) Glance(name string) (*Glance, error) {
-	if g := s.readGlance(name); g != nil {
+// GlanceAt returns what lists show of a site, as of its last commit. It reads the file that the last writer has
+// left. Where there is none that fits the database, as after a crash or a change by hand, it opens a view;
+// the errors are those of ViewSite.
+func GlanceAt(s *State, name string) (*Glance, error) {
+	if g := readGlance(s, name); g != nil {
 		return g, nil
 	}
 	v, err := s.ViewSite(name)
@@ -64,7 +64,7 @@ func (s *State) Glance(name string) (*Glance, error) {
 }
 
 // readGlance returns what the file of a site has, nil when it cannot be relied on.
-func (s *State) readGlance(name string) *Glance {
+func readGlance(s *State, name string) *Glance {
 	if !ValidName(name) {
 		return nil
 	}
@@ -135,21 +135,7 @@ func (s *home) look() (g *Glance, err error) {
 	return g, err
 }
 
-// noteGlance keeps the file up to date: after each commit that may have changed what it has, and when the site
-// is closed. One that cannot be written is removed: a reader opens a view then.
-func (s *home) noteGlance(open bool) {
-	if s.volatile || s.owned() != nil {
-		return
-	}
-	s.glancing.Lock()
-	defer s.glancing.Unlock()
-	err := s.writeGlance(open)
-	if err != nil {
-		s.glanced = ""
-		_ = removeIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
-	}
-}
-
+// writeGlance writes the file, unless it is as it was.
 func (s *home) writeGlance(open bool) error {
 	g, err := s.look()
 	if err != nil || g == nil || !s.db.sealed.Load() { // changes of one that is not sealed are not told
@@ -177,4 +163,10 @@ func (s *home) writeGlance(open bool) error {
 	}
 	s.glanced = string(v)
 	return nil
+}
+
+// changed reports whether values of a bucket were written. Of a database that is not sealed it is false.
+func (t *transaction) changed(bucket []byte) bool {
+	b := t.top[string(bucket)]
+	return (b != nil) && (b.tally != nil)
 }

@@ -70,7 +70,7 @@ func sameGlance(t *testing.T, at, dir string) (kept bool) {
 	}
 	g := want // else Glance waits for a publish that is stopped
 	if kept {
-		if g, err = st.Glance("test"); err != nil {
+		if g, err = store.GlanceAt(st, "test"); err != nil {
 			t.Fatal(at, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestGlanceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.Glance("x"); !errors.Is(err, store.ErrNoSite) {
+	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, store.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	s, err := st.OpenSite("x")
@@ -106,7 +106,7 @@ func TestGlanceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := func() bool {
-		g, err := st.Glance("x")
+		g, err := store.GlanceAt(st, "x")
 		return err == nil && string(g.Hooks) == "a"
 	}
 	for _, tc := range []struct {

@@ -67,6 +67,21 @@ func (s *home) update(op string, f func(*transaction) error) error {
 	return err
 }
 
+// noteGlance keeps the file up to date: after each commit that may have changed what it has, and when the
+// site is closed. One that cannot be written is removed: a reader opens a view then.
+func (s *home) noteGlance(open bool) {
+	if s.volatile || s.owned() != nil {
+		return
+	}
+	s.glancing.Lock()
+	defer s.glancing.Unlock()
+	err := s.writeGlance(open)
+	if err != nil {
+		s.glanced = ""
+		_ = removeIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
+	}
+}
+
 // Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
 func (s *home) Scratch() (*os.File, error) {
 	f, err := temporaryFile(s.dir, true)

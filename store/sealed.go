@@ -85,12 +85,6 @@ func (t *transaction) end() error {
 	return nil
 }
 
-// changed reports whether values of a bucket were written. Of a database that is not sealed it is false.
-func (t *transaction) changed(bucket []byte) bool {
-	b := t.top[string(bucket)]
-	return (b != nil) && (b.tally != nil)
-}
-
 // note takes a change into the log.
 func (t *transaction) note(what byte, bucket []byte, rest ...[]byte) {
 	if t.redo != nil {

@@ -15,8 +15,8 @@ import (
 	"mirrord/cluster/engine"
 )
 
-// A NATS server with the configuration of docs/cluster.md keeps a cluster, and lets nobody in who does not know
-// the secret.
+// A NATS server with the configuration of docs/cluster.md keeps a cluster, and lets nobody in who does not
+// know the secret.
 func TestOwnServer(t *testing.T) {
 	text, err := os.ReadFile("../../docs/cluster.md")
 	if err != nil {

@@ -66,7 +66,8 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
-// The log goes on with the next reader of a named pipe: what was logged without one is lost, and nothing else.
+// The log goes on with the next reader of a named pipe: what was logged without one is lost, and nothing
+// else.
 func TestLogGoesOn(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
@@ -89,7 +90,8 @@ func TestLogGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("mirrord", append([]string{"daemon", "--spread", "0", "--stop-within", "5s"}, common...)...)
+	args := append([]string{"daemon", "--spread", "0", "--stop-within", "5s"}, common...)
+	cmd := exec.Command("mirrord", args...)
 	cmd.Stderr = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -111,7 +113,8 @@ func TestLogGoesOn(t *testing.T) {
 	}
 	run := func() {
 		t.Helper()
-		out, err := exec.Command("mirrord", append([]string{"run-now", "site", "--full"}, common...)...).CombinedOutput()
+		args := append([]string{"run-now", "site", "--full"}, common...)
+		out, err := exec.Command("mirrord", args...).CombinedOutput()
 		if err != nil {
 			t.Errorf("run-now: %v: %s", err, out)
 		}

@@ -122,7 +122,7 @@ func run(ctx context.Context, e env, args []string) int {
 	}
 	code := exitCode(err, a.started)
 	if code == exitError {
-		err = a.unknownJob(cmd, err)
+		err = unknownJob(a, cmd, err)
 		code = exitCode(err, true)
 	}
 	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
@@ -155,9 +155,9 @@ func run(ctx context.Context, e env, args []string) int {
 	return code
 }
 
-// unknownJob returns the error of a command that failed because neither a job nor a mirror, nor a file where the
-// command takes one, has a name that it was given; else err.
-func (a *cli) unknownJob(cmd *cobra.Command, err error) error {
+// unknownJob returns the error of a command that failed because neither a job nor a mirror, nor a file where
+// the command takes one, has a name that it was given; else err.
+func unknownJob(a *cli, cmd *cobra.Command, err error) error {
 	takes, _, _ := strings.Cut(strings.TrimPrefix(cmd.Use, cmd.Name()+" "), " ")
 	if !a.started || cmd.Parent() != cmd.Root() || !strings.Contains(takes, "JOB") ||
 		strings.Contains(takes, "DIR") { // which is no job unless flags say so

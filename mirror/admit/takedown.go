@@ -44,10 +44,13 @@ type TakeDowns struct {
 	globs []*site.Glob     // of the patterns of List, nil for URLs
 }
 
-// TakeDownsOf returns what was taken out of a mirror, from the facts of its site: *store.SiteNotes has them.
-func TakeDownsOf(facts interface {
+// KeptFacts are the facts of a site: *store.SiteNotes has them.
+type KeptFacts interface {
 	Fact(name string) ([]byte, error)
-}) (*TakeDowns, error) {
+}
+
+// TakeDownsOf returns what was taken out of a mirror, from the facts of its site.
+func TakeDownsOf(facts KeptFacts) (*TakeDowns, error) {
 	t := new(TakeDowns)
 	v, err := facts.Fact(TakeDownsFact)
 	if err != nil {
