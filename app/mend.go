@@ -80,8 +80,8 @@ func repairMirror(ctx context.Context, a *App, name string, drop bool) (out *Rep
 }
 
 // mendInSpaces makes the files of a mirror again in the spaces in which something is wrong with them, and
-// names these. When that does not suffice, because a link leads to a file of another mirror that is missing there,
-// all damaged files of the space are made again.
+// names these. When that does not suffice, because a link leads to a file of another mirror that is missing
+// there, all damaged files of the space are made again.
 func mendInSpaces(ctx context.Context, a *App, st *store.State, mirror string) (mended []string, err error) {
 	names, err := space.Names(st.Dir)
 	if err != nil {

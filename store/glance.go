@@ -40,9 +40,9 @@ type glanceFile struct {
 	Changed time.Time `json:"changed,omitzero"` // when the database was written last
 }
 
-// GlanceAt returns what lists show of a site, as of its last commit. It reads the file that the last writer has
-// left. Where there is none that fits the database, as after a crash or a change by hand, it opens a view;
-// the errors are those of ViewSite.
+// GlanceAt returns what lists show of a site, as of its last commit. It reads the file that the last writer
+// has left. Where there is none that fits the database, as after a crash or a change by hand, it opens a
+// view; the errors are those of ViewSite.
 func GlanceAt(s *State, name string) (*Glance, error) {
 	if g := readGlance(s, name); g != nil {
 		return g, nil
