@@ -107,7 +107,8 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	}
 	// of the rest, see Do; of less the whole is had
 	portion := (last < total-1) && (last-t.at+1 >= leastPortion)
-	if err != nil || from > t.at || last < t.at || (t.total >= 0 && total != t.total) || (last != total-1 && !portion) ||
+	other := (t.total >= 0 && total != t.total) || (last != total-1 && !portion)
+	if err != nil || from > t.at || last < t.at || other ||
 		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,
 			first(res.Header, "Content-Range"), t.at)

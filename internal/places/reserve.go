@@ -33,7 +33,7 @@ func Reserve(l net.Listener, most int) *Reserved {
 
 func (r *Reserved) fill() {
 	for len(r.spare) < r.most {
-		f, err := os.Open(os.DevNull)
+		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {
 			return
 		}
