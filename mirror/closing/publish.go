@@ -36,7 +36,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case err != nil:
 		return err
 	case here == result.Suspicious:
-		return c.startOver() // else the next run would only try to publish this one again
+		return c.startOver(j) // else the next run would only try to publish this one again
 	case plan.Entry == "":
 		return nil
 	}
@@ -80,7 +80,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case err != nil:
 		return err
 	case here == result.Suspicious:
-		return errors.Join(draft.Leave(), c.startOver())
+		return errors.Join(draft.Leave(), c.startOver(j))
 	}
 	c.Counts.Phase.Store(int64(ledger.Publishing))
 	if err := ctx.Err(); err != nil {

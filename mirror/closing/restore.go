@@ -41,7 +41,7 @@ func Restore(
 	}
 	// Before the records change: also after a kill between here and the end the next run requests everything,
 	// because the history says when things changed, not that they were changed back.
-	err = errors.Join(s.Notes.SetFact(spare.FullFact, []byte("1")), session.ForgetHeld(s.Notes))
+	err = errors.Join(s.Notes.SetFact(spare.FullFact, []byte(spare.FullAlways)), session.ForgetHeld(s.Notes))
 	if err != nil {
 		return nil, err
 	}

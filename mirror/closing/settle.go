@@ -58,7 +58,7 @@ func (c *Closing) settle(j *judge.Judgement) error {
 		return err
 	}
 	if j.StartsOver() {
-		return c.startOver() // what was retrieved is kept, and accept publishes it
+		return c.startOver(j) // what was retrieved is kept, and accept publishes it
 	}
 	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && j.Verdict.Finished()
 	c.Run.Requests += int(c.Counts.Requests.Load())
@@ -69,26 +69,25 @@ func (c *Closing) settle(j *judge.Judgement) error {
 }
 
 // requestAllNext makes the next run request everything: what this one found may be wrong, and the records
-// have it.
-func (c *Closing) requestAllNext() error {
+// have it. why is the value of FullFact.
+func (c *Closing) requestAllNext(why string) error {
 	if c.Options.NoFetch {
 		return nil
 	}
-	return c.Site.Notes.SetFact(spare.FullFact, []byte("1"))
+	return c.Site.Notes.SetFact(spare.FullFact, []byte(why))
 }
 
 // requestedAll reports whether the run got to all that it wanted to request.
 func (c *Closing) requestedAll(j *judge.Judgement) bool { return (j.Left == 0) && !c.Expired }
 
-// allRequested ends the obligation of FullFact.
+// allRequested ends the obligation of FullFact. So does accepting the suspicious run for which it is there.
 func (c *Closing) allRequested() error {
-	switch {
-	case c.Options.NoFetch:
-		return nil
-	case c.Options.Imports:
-		return c.requestAllNext()
+	if c.Options.Imports {
+		return c.requestAllNext(spare.FullAlways)
 	}
-	if v, err := c.Site.Notes.Fact(spare.FullFact); err != nil || len(v) == 0 {
+	v, err := c.Site.Notes.Fact(spare.FullFact)
+	accepted := c.Options.Accept && string(v) == spare.FullDoubtful
+	if err != nil || len(v) == 0 || (c.Options.NoFetch && !accepted) {
 		return err
 	}
 	return c.Site.Notes.SetFact(spare.FullFact, nil)

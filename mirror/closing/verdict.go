@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
+	"mirrord/mirror/spare"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -238,8 +239,15 @@ func (c *Closing) GapsTold(j *judge.Judgement) error {
 	return saveMissing(c.Site.Notes, m)
 }
 
-// startOver makes the next run one that does not go on with this one, and requests everything.
-func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.Site.Notes.SetRun(nil)) }
+// startOver makes the next run one that does not go on with this one, and requests everything, unless this
+// one is only suspicious and is accepted.
+func (c *Closing) startOver(j *judge.Judgement) error {
+	why := spare.FullAlways
+	if j.Verdict == result.Suspicious && c.requestedAll(j) {
+		why = spare.FullDoubtful
+	}
+	return errors.Join(c.requestAllNext(why), c.Site.Notes.SetRun(nil))
+}
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
 func (c *Closing) carryOut(rulings []judge.Ruling) error {

@@ -19,6 +19,34 @@ import (
 // is never one of few, and no run writes it off: only accept makes it known.
 const isCut = "%s %s: what it links to is not all known"
 
+// The marks of documents that are noted, see result.SaysNothing.
+const (
+	noText  = "pages that have no text of their own: their scripts make it, which may not work in a copy"
+	noLinks = "answers for programs that lead nowhere: what they name in other ways is not in the mirror"
+)
+
+// noteMarks notes the documents of the mirror that have a mark.
+func noteMarks(c *Case, r *Ruling) {
+	for _, mark := range []struct {
+		is   result.Cut
+		says string
+	}{
+		{result.SaysNothing, noText},
+		{result.LeadsNowhere, noLinks},
+	} {
+		var marked []site.URL
+		for id, by := range c.Parts.Cuts {
+			if s := c.Ledger.State(id); (by&mark.is != 0) && s.InSet() && !s.Requisite() && !s.Guessed() {
+				marked = append(marked, c.Ledger.URL(id))
+			}
+		}
+		slices.SortFunc(marked, func(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) })
+		for _, u := range marked {
+			r.note(mark.says, u)
+		}
+	}
+}
+
 // cutsOf returns the documents of the mirror that limits cut short now, with what earlier runs knew of them.
 // Pages whose links are not followed are gaps when they are entry points; others are noted.
 func cutsOf(c *Case, r *Ruling) ledger.Cuts {

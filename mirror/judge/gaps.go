@@ -55,6 +55,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 	requests := max(c.Requests, Requested(c.Ledger))
 	failed := (fresh > 0) && (entry || !tolerates(c.Limits.MaxFailures, fresh, requests))
 	r.Gaps = reportOf(parts, failed)
+	noteMarks(c, &r)
 	cuts := cutsOf(c, &r)
 	isCut, newCut := addCuts(c, &r, cuts)
 	now.Open = failed || isCut
