@@ -254,8 +254,9 @@ func (r *Retrieval) dropRefused(id uint32, u site.URL, s ledger.State) (refused 
 		return false, nil
 	}
 	rule := r.Rules.Types
-	if _, byType := rule.Refuses(rec.MIME, u, s.Requisite()); byType && rule.IsPicture(rec.MIME, u) {
-		r.Notes.Add("pictures that leave the mirror, because scope.types or scope.not_types leaves them out", u)
+	// else a page that shows it brings it back
+	if _, everywhere := rule.Refuses(rec.MIME, u, true); everywhere && rule.IsPicture(rec.MIME, u) {
+		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
 	}
 	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
 	as := ledger.Account{Room: ledger.Leave(&rec, r.Version)}
