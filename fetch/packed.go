@@ -75,8 +75,8 @@ func (p *packing) begins(head []byte) bool {
 	return slices.ContainsFunc(p.magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
 }
 
-// staysPacked reports whether a body with a content coding is stored as it came: what the coding hides would
-// not fit the name. Of a body that is packed twice the coding goes.
+// staysPacked reports whether a body with a content coding is stored as it came: it is packed as its name
+// says, and what the coding hides would not be. Of a body that is packed twice the coding goes.
 func (d *decoders) staysPacked(p *packing, coding string, head []byte) bool {
 	if r, free, err := d.open(coding, bytes.NewReader(head)); err == nil {
 		defer free()
@@ -85,7 +85,7 @@ func (d *decoders) staysPacked(p *packing, coding string, head []byte) bool {
 			return false
 		}
 	}
-	return coding == p.coding || p.begins(head)
+	return p.begins(head)
 }
 
 // NamesPacked reports whether a body of a type other than that of a packed file has the URL of one.
