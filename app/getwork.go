@@ -176,7 +176,7 @@ func (w *getWork) hasTree(live *store.Version) (bool, error) {
 		return false, err
 	}
 	defer tree.Close()
-	raw, err := tree.ReadFile(phm.MetaName)
+	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	return (err == nil) && bytes.Equal(raw, live.Meta), nil
 }
 
@@ -235,15 +235,15 @@ func (w *getWork) restore(ctx context.Context, live *store.Version) (bool, error
 		if _, err := unpack(ctx, w.out, interruptibleSink{treeSink{tree.Root}, ctx}); err != nil {
 			return false, ctx.Err() // a damaged archive is made again
 		}
-	} else if known, err := linkTree(ctx, w.out, dir, tree.Root); err != nil || !known {
+	} else if known, err := linkTree(ctx, w.out, dir, tree); err != nil || !known {
 		return false, err
 	}
-	return true, w.keepBodies(tree.Root, live)
+	return true, w.keepBodies(tree, live)
 }
 
 // linkTree fills a folder with the files of the mirror in another one, phm.json last. Where there are no
 // links, files are copied. What the mirror lacks is left out; known is false when it lacks its table.
-func linkTree(ctx context.Context, from, dir string, tree *os.Root) (known bool, err error) {
+func linkTree(ctx context.Context, from, dir string, tree regular.Root) (known bool, err error) {
 	src, err := regular.OpenRoot(from)
 	if err != nil {
 		return false, err
@@ -271,7 +271,7 @@ func linkTree(ctx context.Context, from, dir string, tree *os.Root) (known bool,
 		if os.Link(filepath.Join(from, p), filepath.Join(dir, p)) == nil {
 			return nil
 		}
-		return copyFile(src.FS(), tree, p, "")
+		return copyFile(src.FS(), tree.Root, p, "")
 	}
 	for p := range files {
 		if err := one(p); err != nil {
@@ -282,7 +282,7 @@ func linkTree(ctx context.Context, from, dir string, tree *os.Root) (known bool,
 }
 
 // keepBodies gives the bodies that lie only in the tree their names back, if they are what they should be.
-func (w *getWork) keepBodies(tree *os.Root, live *store.Version) error {
+func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 	bodies := map[string][32]byte{}
 	err := w.s.Records.Resources(func(rec *store.Resource) error {
 		if rec.Body == store.BlobBody {

@@ -79,7 +79,7 @@ func importInto(
 		return nil, err
 	}
 	defer tree.Close()
-	m, err := copyTo(interruptibleSink{treeSink{tree.Root}, ctx})
+	m, err := copyTo(interruptibleSink{treeSink{tree.Root.Root}, ctx})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func importInto(
 	if when.IsZero() {
 		when = now
 	}
-	meta, err := tree.Root.ReadFile(phm.MetaName)
+	meta, err := tree.Root.ReadFile(phm.MetaName, regular.MaxSmall)
 	if err != nil {
 		return nil, err
 	}

@@ -144,6 +144,123 @@ func TestPipesInFolders(t *testing.T) {
 	}
 }
 
+// everyUse is all that reads the published tree of a job.
+func everyUse(t *testing.T, a *App) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"status": func(context.Context) error {
+			_, err := Statuses(a, a.Now())
+			return err
+		},
+		"versions": func(context.Context) error {
+			_, err := Versions(a, "site")
+			return err
+		},
+		"diff": func(context.Context) error {
+			_, err := Diff(a, DiffRequest{Job: "site"})
+			return err
+		},
+		"explain": func(ctx context.Context) error {
+			_, err := Explain(ctx, a, "site", ExplainRequest{URL: "same.html"})
+			return err
+		},
+		"export": func(ctx context.Context) error {
+			out := filepath.Join(t.TempDir(), "out.phm")
+			_, err := Export(ctx, a, ExportRequest{Job: "site", Out: out, Format: "phm"})
+			if err != nil {
+				return err
+			}
+			if r, err := Verify(ctx, a, out, true); err != nil || r.Count() > 0 {
+				t.Errorf("the export: %+v, %v", r, err)
+			}
+			return nil
+		},
+		"replicas": func(ctx context.Context) error {
+			_, err := FindReplicas(ctx, a, nil, ReplicaOptions{})
+			if err != nil && strings.Contains(err.Error(), "a named pipe") {
+				return nil
+			}
+			return err
+		},
+		"find": func(ctx context.Context) error {
+			_, err := Find(ctx, a, FindRequest{Words: "same"})
+			return err
+		},
+		"a page under serve": func(context.Context) error {
+			st, err := a.MustState()
+			if err != nil {
+				return err
+			}
+			kept := &KeptVersions{State: st}
+			sites := web.NewStore(st, kept, nil)
+			defer func() { sites.Close(); kept.Close(); st.Close() }()
+			srv, err := web.New(web.Options{Sites: sites, Log: a.Log})
+			if err != nil {
+				return err
+			}
+			for _, url := range []string{"http://site.localhost/same.html", "http://site.localhost/"} {
+				w := httptest.NewRecorder()
+				srv.ServeHTTP(w, httptest.NewRequest(http.MethodGet, url, nil))
+				if w.Code != http.StatusOK && w.Code != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d %s", url, w.Code, w.Body)
+				}
+			}
+			return nil
+		},
+		"verify": func(ctx context.Context) error {
+			r, err := Verify(ctx, a, "site", true)
+			if err == nil && r.Count() == 0 {
+				t.Error("verify finds nothing wrong")
+			}
+			return err
+		},
+	}
+}
+
+// A pipe in a tree of a job is damage that verify finds, and that a repair or a run heals. Nobody waits for
+// it.
+func TestPipesInTrees(t *testing.T) {
+	a, _, _, now := mirrorGrowing(t, 2)
+	dir := filepath.Join(mustState(t, a), "sites/site")
+	heals := map[string]func() error{
+		"repair": func() error {
+			_, err := Mend(t.Context(), a, "site")
+			return err
+		},
+		"run": func() error {
+			now.Add(86400)
+			_, err := RunNow(t.Context(), a, RunRequest{Job: "site", Choices: Choices{Full: true}})
+			return err
+		},
+	}
+	for _, name := range []string{"current", "current/phm.json", "current/phm.files", "current/same.html",
+		"trees/*", "trees/*/phm.json", "trees/*/phm.files", "trees/*/same.html"} {
+		for how, heal := range heals {
+			files, err := filepath.Glob(filepath.Join(dir, name))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s: %q, %v", name, files, err)
+			}
+			for _, file := range files {
+				if err := os.RemoveAll(file); err != nil {
+					t.Fatal(err)
+				}
+				pipe(t, file)
+			}
+			for what, use := range everyUse(t, a) {
+				what += " with a pipe at " + name
+				if err := within(t, what, func() error { return use(t.Context()) }); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if err := within(t, how+" with a pipe at "+name, heal); err != nil {
+				t.Errorf("%s with a pipe at %s: %v", how, name, err)
+			}
+			if r, err := Verify(t.Context(), a, "site", true); err != nil || r.Count() > 0 {
+				t.Errorf("after the %s of %s: %+v, %v", how, name, r, err)
+			}
+		}
+	}
+}
+
 // A project of HTTrack and a folder of wget may hold pipes, and files that are larger than memory.
 func TestPipesOfOthers(t *testing.T) {
 	a := testApp(t.TempDir())

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/replica/collections"
 	"mirrord/replica/text"
@@ -117,7 +117,7 @@ func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool 
 type keptDigests struct {
 	state *store.State
 	name  string
-	tree  *os.Root
+	tree  regular.Root
 	view  *store.Site // while it is open: a copy, which keeps nobody from writing
 	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	live   int

@@ -218,7 +218,7 @@ func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err 
 		if err != nil {
 			return "", notTree(a, dir, err)
 		}
-		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root.Root}})
+		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root}})
 	}
 	if len(dirs) > 0 {
 		return os.TempDir(), nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -295,7 +296,7 @@ func spaceSource(st *store.State, name string) (_ *space.Source, err error) {
 }
 
 // treeFolder is where a published tree lies, below the state.
-func treeFolder(st *store.State, name string, tree *os.Root) (string, error) {
+func treeFolder(st *store.State, name string, tree regular.Root) (string, error) {
 	to, err := os.Readlink(filepath.Join(st.Dir, "sites", name, "current"))
 	if err != nil {
 		return "", err
@@ -314,7 +315,7 @@ func treeFolder(st *store.State, name string, tree *os.Root) (string, error) {
 
 // endsOf are the redirects that a published version knows, each with the end of its chain, as in
 // space.Source.
-func endsOf(s *store.Site, tree *os.Root) (map[string]string, error) {
+func endsOf(s *store.Site, tree regular.Root) (map[string]string, error) {
 	meta, err := phm.OpenMeta(tree.FS())
 	if err != nil {
 		return nil, err

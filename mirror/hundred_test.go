@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/regular"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
@@ -65,7 +66,7 @@ func treeSums(tb testing.TB, s *store.Site, every uint32) (sums map[string][32]b
 		if files++; !strings.HasPrefix(name, "phm.") && crc32.ChecksumIEEE([]byte(name))%every != 0 {
 			return nil
 		}
-		b, err := tree.ReadFile(name)
+		b, err := tree.ReadFile(name, regular.MaxSmall)
 		sums[name] = sha256.Sum256(b)
 		return err
 	})

@@ -157,7 +157,7 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 		return err
 	}
 	defer src.Close() // read only: nothing can be lost
-	meta, err := src.Tree.ReadFile(phm.MetaName)
+	meta, err := src.Tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	if err != nil {
 		return err
 	}

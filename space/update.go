@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/internal/regular"
 )
 
 // Member is a mirror that belongs to a space.
@@ -30,7 +32,7 @@ type Member struct {
 
 // Source is the published tree of a member, and what it knows of redirects.
 type Source struct {
-	Tree      *os.Root          // stays what it is until Close
+	Tree      regular.Root      // stays what it is until Close
 	Folder    string            // the same, below the state
 	Redirects map[string]string // from a URL to that of the file at the end of the chain, and a fragment
 	Close     func() error

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -149,7 +150,7 @@ func (w *world) options() Options {
 			}
 			w.opened = append(w.opened, name)
 			folder := path.Join("sites", name, fmt.Sprintf("trees/%06d", w.sites[name].version))
-			root, err := os.OpenRoot(filepath.Join(w.dir, folder))
+			root, err := regular.OpenRoot(filepath.Join(w.dir, folder))
 			if err != nil {
 				return nil, err
 			}

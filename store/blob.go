@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
@@ -209,7 +211,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 
 // PutFile is Put for a file below a folder, which the caller has checked: the body becomes another name of
 // it, or a copy where there are no links.
-func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
+func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	fi, err := dir.Lstat(path)
 	if (err == nil) && b.has(d, fi.Size()) {
 		return nil

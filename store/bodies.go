@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the
@@ -148,11 +150,11 @@ func (b siteBodies) copyTo(digest [32]byte, dir *folder, name string) error {
 		return err
 	}
 	defer src.Close()
-	return copyInto(dir.root, name, src, fi.Time)
+	return copyInto(dir.root.Root, name, src, fi.Time)
 }
 
 // isIn reports whether a file of a tree is a body, or a copy of one.
-func (b siteBodies) isIn(tree *os.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
+func (b siteBodies) isIn(tree regular.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
 	if files, ok := b.kept.(BodyFiler); ok {
 		f, err := files.AsFile(digest)
 		if err != nil {

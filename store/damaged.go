@@ -22,7 +22,7 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.doubt(live, []string{path}); err != nil {
 		return false, err
 	}
-	tree, err := s.root.OpenRoot(treesFolder + "/" + live)
+	tree, err := s.openTree(live)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

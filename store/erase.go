@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -191,6 +192,6 @@ func (s *Trees) Described(v *Version) error {
 	if err != nil {
 		return err
 	}
-	v.Meta, err = tree.ReadFile(phm.MetaName)
+	v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	return errors.Join(diskErr("read the published tree", err), tree.Close())
 }

@@ -10,11 +10,13 @@ import (
 	"path"
 	"slices"
 	"syscall"
+
+	"mirrord/internal/regular"
 )
 
 // folder is one directory held open, so that work on its files costs one look-up of one name.
 type folder struct {
-	root *os.Root
+	root regular.Root
 	f    *os.File
 	fd   int // of f
 }
@@ -25,7 +27,7 @@ func newFolder(root *os.Root) (*folder, error) {
 		root.Close()
 		return nil, err
 	}
-	return &folder{root: root, f: f, fd: int(f.Fd())}, nil
+	return &folder{root: regular.Root{Root: root}, f: f, fd: int(f.Fd())}, nil
 }
 
 func (d *folder) close() {
@@ -39,7 +41,7 @@ func (d *folder) close() {
 // the same one again and again, and work in the order in which pages were found goes back and forth between
 // many. It is not safe for concurrent use.
 type folders struct {
-	root *os.Root
+	root regular.Root
 	look bool // a missing folder is an error
 	most int  // so many are kept, with two descriptors each; 0: fewFolders
 	high int  // a higher descriptor says that the process has many; 0: none does
@@ -63,7 +65,7 @@ const (
 const folderShare = 32
 
 // writerFolders returns the folders of a writer.
-func writerFolders(root *os.Root) folders {
+func writerFolders(root regular.Root) folders {
 	most := maxDescriptors()
 	return folders{
 		root: root,
@@ -146,7 +148,7 @@ func (c *folders) begin(dir string) (*folder, error) {
 }
 
 // below opens a folder below a root.
-func (c *folders) below(root *os.Root, dir string) (*folder, error) {
+func (c *folders) below(root regular.Root, dir string) (*folder, error) {
 	r, err := root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) && !c.look {
 		if err = root.MkdirAll(dir, 0o755); err == nil {
@@ -156,7 +158,7 @@ func (c *folders) below(root *os.Root, dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFolder(r)
+	return newFolder(r.Root)
 }
 
 // drop closes the eighth of the folders that was used longest ago: to find one takes as long.

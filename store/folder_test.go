@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/internal/regular"
 )
 
 // Files come to lie where they belong, in any order, whichever folders are still open.
@@ -20,7 +22,7 @@ func TestFolders(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	c := folders{root: root, most: 4}
+	c := folders{root: regular.Root{Root: root}, most: 4}
 	defer c.close()
 	r := rand.New(rand.NewPCG(1, 2))
 	made := map[string]bool{}
@@ -52,7 +54,7 @@ func TestFoldersBelowGone(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	c := folders{root: root}
+	c := folders{root: regular.Root{Root: root}}
 	defer c.close()
 	_, _, err = c.of("a/f")
 	must(t, err)
@@ -65,7 +67,7 @@ func TestFoldersBelowGone(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "a/b/f")); err != nil {
 		t.Error(err)
 	}
-	look := folders{root: root, look: true}
+	look := folders{root: regular.Root{Root: root}, look: true}
 	defer look.close()
 	if _, _, err := look.of("a/none/f"); !os.IsNotExist(err) {
 		t.Error(err)
@@ -89,7 +91,7 @@ func TestFoldersWithoutDescriptors(t *testing.T) {
 		defer last.Close()
 		few := unix.Rlimit{Cur: uint64(last.Fd()) + 24 + spare, Max: old.Max}
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
-		c, most := folders{root: root, most: 1000}, 0
+		c, most := folders{root: regular.Root{Root: root}, most: 1000}, 0
 		for i := range 60 {
 			_, f, cerr := c.create(fmt.Sprintf("d%d/f", i))
 			if err = cerr; err != nil {
@@ -112,7 +114,7 @@ func TestFoldersBesideMany(t *testing.T) {
 	must(t, err)
 	defer root.Close()
 	open := func(high int) (kept int) {
-		c := folders{root: root, most: 1000, high: high}
+		c := folders{root: regular.Root{Root: root}, most: 1000, high: high}
 		defer c.close()
 		for i := range 60 {
 			_, _, err := c.of(fmt.Sprintf("d%d/f", i))

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"mirrord/internal/regular"
 )
 
 // pastSite is a site of several versions, with what every version had.
@@ -162,7 +164,7 @@ func (h *pastSite) check(s *Site) {
 
 func bodyOf(s *Site, r *Resource) (string, error) {
 	if r.Body == BlobBody {
-		b, err := blobsOf(s).dir.root.ReadFile(blobName(r.Digest))
+		b, err := blobsOf(s).dir.root.ReadFile(blobName(r.Digest), regular.MaxSmall)
 		return string(b), err
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // blob takes the body of a record, which is missing or damaged, from a tree that has it.
@@ -38,7 +40,7 @@ func (w *healer) blob(r *Resource) (bool, error) {
 
 // takeFile makes a file of the site's folder the body of a record, when it is.
 func (w *healer) takeFile(name string, r *Resource) (bool, error) {
-	f, err := w.root.Open(name)
+	f, err := regular.Root{Root: w.root}.Open(name)
 	if err != nil {
 		return false, nil
 	}

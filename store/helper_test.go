@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -236,9 +237,9 @@ func copyState(t testing.TB, from string) string {
 	return to
 }
 
-func readFile(t testing.TB, root *os.Root, name string) string {
+func readFile(t testing.TB, root regular.Root, name string) string {
 	t.Helper()
-	data, err := root.ReadFile(name)
+	data, err := root.ReadFile(name, regular.MaxSmall)
 	if err != nil {
 		t.Fatal(err)
 	}

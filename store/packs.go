@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"mirrord/internal/regular"
 )
 
 // packs is the set of pack files of one site. Reads may run beside the one writer.
@@ -19,9 +21,9 @@ type packs struct {
 
 	unpacked unpackedBundles
 
-	away     *awaySite                // what of them a check-out has left in a depot; nil for nothing
-	tree     func() (*os.Root, error) // the published one, of which rests are
-	volatile bool                     // nothing is synced
+	away     *awaySite                    // what of them a check-out has left in a depot; nil for nothing
+	tree     func() (regular.Root, error) // the published one, of which rests are
+	volatile bool                         // nothing is synced
 
 	withdrawn  withdrawn
 	unfinished atomic.Pointer[os.Root]         // the tree of documents that were written through; nil for none

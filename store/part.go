@@ -280,7 +280,7 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 		return nil, nil, nil
 	}
 	name := partName(url)
-	n, err := readNote(s.folder.root, name+partJSON)
+	n, err := readNote(s.folder.root.Root, name+partJSON)
 	if err == nil && n != nil && n.URL == url && n.Size > 1 {
 		s.mu.Unlock() // it may take a while
 		w, err = s.reopenPart(ctx, s.folder, name+partBody, n)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // A loss of power left a body with the right name and size, and other bytes: it is replaced when the body
@@ -30,7 +32,7 @@ func TestWrongBlobIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			return b.PutFile(d, root, "file")
+			return b.PutFile(d, regular.Root{Root: root}, "file")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

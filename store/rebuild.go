@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -113,7 +113,7 @@ func (s rebuilder) lastingFacts() (map[string][]byte, error) {
 
 // readable reports whether a published tree, if there is one, can be made records of.
 func (s *State) readable(current string) error {
-	tree, err := s.root.OpenRoot(current)
+	tree, err := regular.Root{Root: s.root}.OpenRoot(current)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (s rebuilder) refill() (known int, err error) {
 		Files:  meta.Files,
 		Bytes:  meta.Bytes,
 	}
-	if v.Meta, err = tree.ReadFile(phm.MetaName); err != nil {
+	if v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall); err != nil {
 		return known, diskErr("read "+phm.MetaName, err)
 	}
 	return known, s.update("write version", func(tx *transaction) error {
@@ -246,7 +246,7 @@ func (s rebuilder) refill() (known int, err error) {
 }
 
 // resourceOf makes the record of a published file. A document is known by name only.
-func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, error) {
+func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (Resource, error) {
 	u, _, err := site.Parse(f.URL)
 	if err != nil || len(f.URL) > MaxURL {
 		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, ErrDamaged, err)
@@ -279,7 +279,7 @@ func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, 
 
 // takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the
 // table says either.
-func (s rebuilder) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool, err error) {
+func (s rebuilder) takeBlob(tree regular.Root, f *phm.File, want [32]byte) (ok bool, err error) {
 	src, err := tree.Open(f.Path)
 	if err != nil {
 		return false, nil

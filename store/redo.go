@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -228,7 +229,7 @@ func committedIn(root *os.Root) (c committed) {
 		f.Close()
 	}
 	c.version = linkedVersion(root)
-	if tree, err := root.OpenRoot(currentLink); err == nil {
+	if tree, err := (regular.Root{Root: root}).OpenRoot(currentLink); err == nil {
 		if m, err := phm.OpenMeta(tree.FS()); err == nil {
 			c.version = max(c.version, m.Version)
 		}

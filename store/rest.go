@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"mirrord/internal/binread"
+	"mirrord/internal/regular"
 	"mirrord/relocate"
 )
 
@@ -178,7 +179,7 @@ func roomFor(b *[]byte, n int) []byte {
 // treeFile opens a file of the tree that documents were written through to, else of the published one.
 func (p *packs) treeFile(path string) (*os.File, error) {
 	if tree := p.unfinished.Load(); tree != nil {
-		return tree.Open(path)
+		return regular.Root{Root: tree}.Open(path)
 	}
 	if p.tree == nil {
 		return nil, ErrNoVersion

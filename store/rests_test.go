@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"mirrord/internal/regular"
 	"mirrord/relocate"
 )
 
@@ -236,7 +237,7 @@ func FuzzRest(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(made), 0o644); err != nil {
 		f.Fatal(err)
 	}
-	p := &packs{tree: func() (*os.Root, error) { return os.OpenRoot(dir) }}
+	p := &packs{tree: func() (regular.Root, error) { return regular.OpenRoot(dir) }}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if n, err := s2.DecodedLen(packed); (err == nil) && n > 16<<20 {
 			return // a gigabyte for every input would end the fuzzing

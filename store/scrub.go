@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // Files of a site's folder about its health. Both are read without its database.
@@ -111,7 +113,7 @@ func RenewLog(s *Site) error {
 }
 
 // IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
-func (s *Trees) IsBody(tree *os.Root, path string, digest [32]byte) bool {
+func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
 	if _, ok := s.bodies.kept.(BodyFiler); !ok {
 		return false
 	}

@@ -32,7 +32,7 @@ type ThroughRests struct {
 // already, or is published. Close must follow.
 func (r *Rests) Through(t *Tree) (*ThroughRests, error) {
 	p := r.packs
-	if num, size := p.where(); num != 1 || size > 0 || t.Live != nil {
+	if num, size := p.where(); num != 1 || size > 0 || t.Live.Root != nil {
 		return nil, nil
 	}
 	if err := p.withdrawn.drop(p.root); err != nil { // a process was killed before it did
@@ -50,7 +50,7 @@ func (r *Rests) Through(t *Tree) (*ThroughRests, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	p.unfinished.Store(t.Root)
+	p.unfinished.Store(t.Root.Root)
 	return &ThroughRests{packs: p, file: file, num: 1}, nil
 }
 
@@ -158,9 +158,9 @@ func (r *Rests) unfinished() (*os.Root, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		tree, err := r.root.OpenRoot(treesFolder + "/" + name)
+		tree, err := r.openTree(name)
 		if err == nil {
-			return tree, nil
+			return tree.Root, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, diskErr("open tree", err)

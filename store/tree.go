@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/regular"
 )
 
 const currentLink = "current"
@@ -61,26 +63,32 @@ func (s *Trees) known() (string, error) {
 }
 
 // Current opens the published tree; ErrNoVersion when there is none. The caller closes it.
-func (s *Trees) Current() (*os.Root, error) {
+func (s *Trees) Current() (regular.Root, error) {
 	t, err := s.live()
 	if err != nil {
-		return nil, err
+		return regular.Root{}, err
 	}
 	if t == "" {
-		return nil, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
+		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
-	open := func() (*os.Root, error) { return s.root.OpenRoot(treesFolder + "/" + t) }
-	if s.pin != nil && s.pin.tree != nil {
-		open = func() (*os.Root, error) { return s.pin.tree.OpenRoot(".") }
+	var r regular.Root
+	if s.pin != nil && s.pin.tree.Root != nil {
+		r, err = s.pin.tree.OpenRoot(".")
+	} else {
+		r, err = s.openTree(t)
 	}
-	r, err := open()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("site %s: the published tree is missing: %w", s.name, ErrDamaged)
+		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.name, ErrDamaged)
 	}
 	if err != nil {
-		return nil, diskErr("open current", err)
+		return regular.Root{}, diskErr("open current", err)
 	}
 	return r, nil
+}
+
+// openTree opens the tree of a name. Somebody may have put other things than files there.
+func (s *home) openTree(name string) (regular.Root, error) {
+	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
 }
 
 // Tree is a tree that is not live, being brought up to date. Its methods are safe for concurrent use as long
@@ -88,9 +96,9 @@ func (s *Trees) Current() (*os.Root, error) {
 type Tree struct {
 	s    *Trees
 	name string
-	lock *os.File // of a tree that was taken; nil: there is none
-	Root *os.Root // of the tree that is built
-	Live *os.Root // of the published tree; nil when there is none
+	lock *os.File     // of a tree that was taken; nil: there is none
+	Root regular.Root // of the tree that is built
+	Live regular.Root // of the published tree; the zero value when there is none
 
 	dir     *os.File // the tree, open since before the first file was made
 	changes touched
@@ -117,7 +125,7 @@ func (s *Trees) Build(r TreeRules) (*Tree, error) {
 		return nil, errors.Join(err, t.unlock())
 	}
 	if live != "" {
-		if t.Live, err = s.root.OpenRoot(treesFolder + "/" + live); err != nil {
+		if t.Live, err = s.openTree(live); err != nil {
 			return nil, errors.Join(diskErr("open current", err), t.Close())
 		}
 	}
@@ -146,12 +154,11 @@ func (s *Trees) Scratch() (*os.File, error) {
 }
 
 func (t *Tree) open() error {
-	name := treesFolder + "/" + t.name
-	if err := t.s.root.MkdirAll(name, 0o755); err != nil {
+	if err := t.s.root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
 		return diskErr("make tree", err)
 	}
 	t.changes.note(".")
-	root, err := t.s.root.OpenRoot(name)
+	root, err := t.s.openTree(t.name)
 	if err != nil {
 		return diskErr("open tree", err)
 	}
@@ -178,7 +185,7 @@ func (t *Tree) Empty() error {
 // Close lets go of the trees without publishing.
 func (t *Tree) Close() error {
 	err := errors.Join(t.dir.Close(), t.Root.Close(), t.unlock())
-	if t.Live != nil {
+	if t.Live.Root != nil {
 		err = errors.Join(err, t.Live.Close())
 	}
 	return err

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // publishTest builds and publishes a tree with the given files.
@@ -229,8 +231,8 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 		t.Fatal(err)
 	}
 	// What the tree has must be a finished version, or nothing.
-	data, err := tree.Root.ReadFile("version")
-	body, berr := tree.Root.ReadFile("a/b")
+	data, err := tree.Root.ReadFile("version", regular.MaxSmall)
+	body, berr := tree.Root.ReadFile("a/b", regular.MaxSmall)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && errors.Is(berr, fs.ErrNotExist):
 	case err != nil || berr != nil || string(body) != "of "+string(data):

@@ -4,7 +4,6 @@ package store
 
 import (
 	"io/fs"
-	"os"
 	"sync"
 
 	"mirrord/internal/regular"
@@ -24,8 +23,8 @@ func (t *treeFiles) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return t.FS.Open(name)
 	}
-	if dir, base := t.folder(name); dir != nil {
-		if f, err := (regular.Root{Root: dir}).Open(base); err == nil {
+	if dir, base := t.folder(name); dir.Root != nil {
+		if f, err := dir.Open(base); err == nil {
 			return f, nil
 		}
 	}
@@ -33,12 +32,12 @@ func (t *treeFiles) Open(name string) (fs.File, error) {
 	return t.FS.Open(name)
 }
 
-func (t *treeFiles) folder(name string) (dir *os.Root, base string) {
+func (t *treeFiles) folder(name string) (dir regular.Root, base string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d, base, err := t.dirs.of(name)
 	if err != nil {
-		return nil, ""
+		return regular.Root{}, ""
 	}
 	return d.root, base
 }

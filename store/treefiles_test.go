@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"mirrord/internal/regular"
 )
 
 // The files of a held tree are a file system like that of its root, also for many readers of more folders
@@ -25,7 +27,7 @@ func TestTreeFiles(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(p)), 0o755))
 		must(t, os.WriteFile(filepath.Join(dir, p), []byte(p), 0o644))
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	must(t, err)
 	tree := &HeldTree{Root: root}
 	must(t, fstest.TestFS(tree.Files(), append(paths, "top")...))

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 const held = "MIRRORD_TEST_HOLD"
@@ -75,9 +77,9 @@ func (g *graceSite) inode(tree string) uint64 {
 }
 
 // current opens the published tree as somebody does who knows nothing of locks.
-func (g *graceSite) current() *os.Root {
+func (g *graceSite) current() regular.Root {
 	g.t.Helper()
-	root, err := os.OpenRoot(filepath.Join(g.dir, "sites/x/current"))
+	root, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/current"))
 	must(g.t, err)
 	g.t.Cleanup(func() { root.Close() })
 	return root
@@ -167,7 +169,7 @@ func TestReadersReadOneVersion(t *testing.T) {
 	g.publish(files, 0)
 	for range 2 { // also in trees that were brought forward
 		root := g.current()
-		named, err := os.OpenRoot(filepath.Join(g.dir, "sites/x/versions", fmt.Sprint(g.last)))
+		named, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/versions", fmt.Sprint(g.last)))
 		must(t, err)
 		t.Cleanup(func() { named.Close() })
 		want := g.last
@@ -176,8 +178,8 @@ func TestReadersReadOneVersion(t *testing.T) {
 			if i == 100 || i == 200 || i == 300 {
 				g.publish(files, time.Minute)
 			}
-			for _, r := range []*os.Root{root, named} {
-				data, err := r.ReadFile(fmt.Sprintf("d%d/f%d", i%7, i))
+			for _, r := range []regular.Root{root, named} {
+				data, err := r.ReadFile(fmt.Sprintf("d%d/f%d", i%7, i), regular.MaxSmall)
 				if err != nil || string(data) != file(i, want) {
 					other++
 				}

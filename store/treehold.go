@@ -18,13 +18,10 @@ const holdTries = 10
 // HeldTree is the published tree as it was when it was opened: it stays that version until Close, or until
 // the process ends. Only a take-down removes it before.
 type HeldTree struct {
-	*os.Root
+	regular.Root
 	lock  *os.File
 	files *treeFiles
 }
-
-// FS returns the tree. Somebody may have put other things than files there.
-func (t *HeldTree) FS() fs.FS { return regular.Root{Root: t.Root}.FS() }
 
 // Files returns the tree for work on many of its files, about in path order: the folders that were used last
 // stay open. It is safe for concurrent use, and of use until Close.
@@ -51,7 +48,7 @@ func (t *HeldTree) Close() error {
 func (s *Trees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
 		p := s.hold()
-		if p.tree != nil {
+		if p.tree.Root != nil {
 			return &HeldTree{Root: p.tree, lock: p.lock}, nil
 		}
 		root, err := s.Current() // says what is wrong
@@ -84,7 +81,7 @@ func (s *Trees) hold() *pinned {
 		if p.name, p.err = s.live(); p.name == "" {
 			return p
 		}
-		tree, err := s.root.OpenRoot(treesFolder + "/" + p.name)
+		tree, err := s.openTree(p.name)
 		if err != nil { // Current says what is wrong
 			return p
 		}
@@ -122,7 +119,7 @@ func (p *pinned) close() {
 	if p == nil {
 		return
 	}
-	if p.tree != nil {
+	if p.tree.Root != nil {
 		p.tree.Close() // read only: nothing can be lost
 	}
 	if p.lock != nil {

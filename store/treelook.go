@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -35,7 +35,7 @@ func LookAtTree(s *State, name string, files bool) (p TreeProblem) {
 	current := "sites/" + name + "/" + currentLink
 	for range lookTries {
 		before, _ := s.root.Readlink(current)
-		if p = lookAt(s.root, current, files); p.Text == "" {
+		if p = lookAt(regular.Root{Root: s.root}, current, files); p.Text == "" {
 			break
 		}
 		after, _ := s.root.Readlink(current)
@@ -46,7 +46,7 @@ func LookAtTree(s *State, name string, files bool) (p TreeProblem) {
 	return p
 }
 
-func lookAt(root *os.Root, current string, files bool) TreeProblem {
+func lookAt(root regular.Root, current string, files bool) TreeProblem {
 	tree, err := root.OpenRoot(current)
 	if err != nil {
 		return gone(err)
@@ -85,8 +85,8 @@ func gone(err error) TreeProblem {
 }
 
 // lookAtFiles compares a tree with its own description. An error is about the file that it names.
-func lookAtFiles(tree *os.Root) (file string, err error) {
-	raw, err := tree.ReadFile(phm.MetaName)
+func lookAtFiles(tree regular.Root) (file string, err error) {
+	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	if err != nil {
 		return phm.MetaName, cannotRead(err)
 	}
@@ -115,7 +115,7 @@ func lookAtFiles(tree *os.Root) (file string, err error) {
 func cannotRead(err error) error { return fmt.Errorf("cannot be read: %w", Unreadable(err)) }
 
 // lookAtAll looks at each file that a table names.
-func lookAtAll(tree *os.Root, table io.Reader, m *phm.Meta) (file string, err error) {
+func lookAtAll(tree regular.Root, table io.Reader, m *phm.Meta) (file string, err error) {
 	lines, err := io.ReadAll(io.LimitReader(table, lookBytes))
 	if err != nil {
 		return phm.FilesName, cannotRead(err)
@@ -128,7 +128,7 @@ func lookAtAll(tree *os.Root, table io.Reader, m *phm.Meta) (file string, err er
 }
 
 // lookAtSome looks at files of a large table.
-func lookAtSome(tree *os.Root, table io.ReaderAt, size int64) (file string, err error) {
+func lookAtSome(tree regular.Root, table io.ReaderAt, size int64) (file string, err error) {
 	part := make([]byte, 4<<10)
 	for i := range int64(lookLines) {
 		n, err := table.ReadAt(part, i*(size/lookLines))
@@ -148,7 +148,7 @@ func lookAtSome(tree *os.Root, table io.ReaderAt, size int64) (file string, err 
 }
 
 // lookAtLines compares files with their lines.
-func lookAtLines(tree *os.Root, lines []byte) (file string, err error) {
+func lookAtLines(tree regular.Root, lines []byte) (file string, err error) {
 	for f, err := range phm.Files(bytes.NewReader(lines)) {
 		if err != nil {
 			return phm.FilesName, errors.New("has a line that is none")

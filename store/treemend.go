@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // The published tree is derived data: whatever of it is missing or wrong can be made again from the stored
@@ -29,7 +30,7 @@ type FileStat struct {
 type TreeLooker struct{ dirs folders }
 
 // NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
-func NewTreeLooker(tree *os.Root) *TreeLooker {
+func NewTreeLooker(tree regular.Root) *TreeLooker {
 	return &TreeLooker{dirs: folders{root: tree, look: true}}
 }
 
@@ -51,7 +52,7 @@ func (l *TreeLooker) Close() { l.dirs.close() }
 
 // Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is
 // such a tree.
-func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
+func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 	notes, err := s.noted()
 	if err != nil {
 		return false, err
@@ -62,7 +63,7 @@ func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 		if name == nextTree {
 			continue
 		}
-		tree, err := s.root.OpenRoot(treesFolder + "/" + name)
+		tree, err := s.openTree(name)
 		if err != nil {
 			continue
 		}
@@ -129,7 +130,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if s.volatile {
 		return nil
 	}
-	tree, err := s.root.OpenRoot(treesFolder + "/" + live)
+	tree, err := s.openTree(live)
 	if err == nil {
 		err = errors.Join(changes.sync(tree, nil), tree.Close())
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mirrord/internal/regular"
 )
 
 // TreeRules say how long the tree of an older version stays as it is, and how many trees there are.
@@ -112,7 +114,7 @@ func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
 
 // lockTree takes a finished tree for changing; nil when a reader holds it. Closing it lets go of the tree.
 func (s *Trees) lockTree(name string) (*os.File, error) {
-	f, err := s.root.Open(treesFolder + "/" + name)
+	f, err := regular.Root{Root: s.root}.Open(treesFolder + "/" + name)
 	if err != nil {
 		return nil, diskErr("lock tree", err)
 	}

@@ -155,7 +155,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 
 // describedVersion is the version that phm.json of a tree names, 0 when it cannot be read.
 func (s *Trees) describedVersion(name string) int {
-	tree, err := s.root.OpenRoot(treesFolder + "/" + name)
+	tree, err := s.openTree(name)
 	if err != nil {
 		return 0
 	}

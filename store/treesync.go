@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"sync"
+
+	"mirrord/internal/regular"
 )
 
 // manyTouched is how many files and folders of a tree are synced one by one. One call for the whole file
@@ -56,7 +58,7 @@ func (c *touched) note(names ...string) {
 // sync makes what was changed below a root survive loss of power. dir is that folder, opened before the first
 // change; nil when there was little time since. The kernel tells a loss to each file that was open then, but
 // to only one of those that are opened after it, which may be another program's.
-func (c *touched) sync(root *os.Root, dir *os.File) error {
+func (c *touched) sync(root regular.Root, dir *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.syncNames(root, dir)
@@ -66,7 +68,7 @@ func (c *touched) sync(root *os.Root, dir *os.File) error {
 	return err
 }
 
-func (c *touched) syncNames(root *os.Root, dir *os.File) error {
+func (c *touched) syncNames(root regular.Root, dir *os.File) error {
 	if c.many && dir != nil {
 		return syncFS(int(dir.Fd()))
 	}

@@ -5,9 +5,10 @@ package store
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"testing"
+
+	"mirrord/internal/regular"
 )
 
 // What is synced one by one is each file and folder that changed, with the folders above it; more than a few
@@ -21,7 +22,7 @@ func TestTouched(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(c.names)); !slices.Equal(got, want) || c.many {
 		t.Errorf("%q, want %q", got, want)
 	}
-	root, err := os.OpenRoot(t.TempDir())
+	root, err := regular.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

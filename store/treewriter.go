@@ -32,7 +32,7 @@ func (t *Tree) Writer() *TreeWriter {
 // Close lets go of the writer's folders.
 func (w *TreeWriter) Close() {
 	w.dst.close()
-	if w.t.Live != nil {
+	if w.t.Live.Root != nil {
 		w.live.close()
 	}
 }
@@ -195,7 +195,7 @@ func (w *TreeWriter) LinkLive(path string) error {
 		if serr != nil {
 			return diskErr("publish "+path, serr)
 		}
-		err = copyInto(d.root, name, f, st.ModTime())
+		err = copyInto(d.root.Root, name, f, st.ModTime())
 	}
 	return diskErr("publish "+path, err)
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"mirrord/internal/regular"
 )
 
 // UnreadableError says that the disk does not give back a part of a file: a bad sector, or a checksum of the
@@ -55,8 +57,12 @@ func jobOfFile(name string) string {
 }
 
 // Unreadable makes an *UnreadableError of an error of reading that means that the disk has lost what it was
-// given. Other errors, and those of writing, stay as they are.
+// given, and an ErrDamaged of one that says that no regular file is there. Other errors, and those of
+// writing, stay as they are.
 func Unreadable(err error) error {
+	if errors.Is(err, regular.ErrNotRegular) && !errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	var known *UnreadableError
 	var path *fs.PathError
 	if errors.As(err, &known) || !errors.As(err, &path) || !isLoss(path.Err) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -23,9 +24,9 @@ const (
 // pinned is the published tree of a view: the link may have been moved since.
 type pinned struct {
 	name string
-	tree *os.Root // nil when nothing is published, or it is missing
-	lock *os.File // keeps the tree from being brought forward; nil: nothing does
-	err  error    // why name is not known
+	tree regular.Root // the zero value when nothing is published, or it is missing
+	lock *os.File     // keeps the tree from being brought forward; nil: nothing does
+	err  error        // why name is not known
 }
 
 // pinTree opens the published tree for a view: the one that was decided on, also before the link leads
@@ -42,10 +43,10 @@ func (s *Site) pinTree() (whole bool, err error) {
 	switch {
 	case nothing, p.err != nil:
 		return true, nil
-	case len(vs) == 0, p.tree == nil:
+	case len(vs) == 0, p.tree.Root == nil:
 		return !s.Stale(), nil
 	}
-	meta, err := p.tree.ReadFile(phm.MetaName)
+	meta, err := p.tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
 	return same || !s.Stale(), nil
 }

@@ -24,7 +24,8 @@ func opens() map[string][]string {
 func own() map[string][]string {
 	return map[string][]string{
 		"it is what the others use": {"internal/regular"},
-		"files of the state: only this program writes": {"store", "space/drop.go", "space/holders.go",
+		"files of the state: only this program writes": {"store/dbcopy.go", "store/home.go",
+			"store/state.go", "store/unborn.go", "space/drop.go", "space/holders.go",
 			"space/overview.go", "space/read.go", "space/readdress.go", "space/update.go"},
 		"it refuses symbolic links and modes as well": {"scheduler/jobsdir.go"},
 		"files of the system in /proc":                {"internal/collector"},
@@ -75,10 +76,31 @@ func openings(f *ast.File) (found []*ast.SelectorExpr) {
 			if ok && sel.Sel.Name == "OpenFile" && len(n.Args) == 3 && onlyReads(n.Args[1]) {
 				found = append(found, sel)
 			}
+			if ok && ofTree(sel, n.Args) {
+				found = append(found, sel)
+			}
 		}
 		return true
 	})
 	return found
+}
+
+// ofTree reports whether a call opens a published tree, or a file of one, by way of an [os.Root].
+func ofTree(method *ast.SelectorExpr, args []ast.Expr) (is bool) {
+	if !slices.Contains([]string{"Open", "OpenRoot", "ReadFile"}, method.Sel.Name) {
+		return false
+	}
+	if _, ok := ast.Unparen(method.X).(*ast.CompositeLit); ok { // a regular.Root
+		return false
+	}
+	for _, arg := range args {
+		ast.Inspect(arg, func(n ast.Node) bool {
+			x, ok := n.(*ast.Ident)
+			is = is || (ok && slices.Contains([]string{"treesFolder", "currentLink"}, x.Name))
+			return true
+		})
+	}
+	return is
 }
 
 // onlyReads reports whether the flags of an OpenFile name O_RDONLY.
@@ -99,6 +121,9 @@ func TestOpenings(t *testing.T) {
 		"root.OpenFile(name, os.O_RDONLY|other, 0)": 1,
 		"root.OpenFile(name, os.O_RDWR, 0)":         0,
 		"regular.Open(name)":                        0,
+		`root.Open(treesFolder + "/" + name)`:       1,
+		"root.OpenRoot(currentLink)":                1,
+		"(regular.Root{Root: r}).Open(currentLink)": 0,
 	} {
 		f, err := parser.ParseFile(token.NewFileSet(), "p.go", "package p\n\nfunc g() { "+line+" }", 0)
 		if err != nil {

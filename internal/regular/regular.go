@@ -19,6 +19,9 @@ import (
 // MaxSmall is how many bytes a file of settings, a secret or a set of certificates has at most.
 const MaxSmall = 16 << 20
 
+// ErrNotRegular says that neither a regular file nor a folder has the name.
+var ErrNotRegular = errors.New("no regular file")
+
 // flags opens a named pipe at once, so that it can be refused. For a file it changes nothing but that os asks
 // and sets the same with four system calls less.
 const flags = os.O_RDONLY | syscall.O_NONBLOCK
@@ -61,6 +64,15 @@ func (r Root) Open(name string) (*os.File, error) {
 	return checked(f, err, name)
 }
 
+// OpenRoot opens a folder in the folder.
+func (r Root) OpenRoot(name string) (Root, error) {
+	root, err := r.Root.OpenRoot(name + "/.") // without the dot it opens a pipe, as the other OpenRoot
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		p.Path = name
+	}
+	return Root{root}, err
+}
+
 // ReadFile reads a regular file of at most limit bytes.
 func (r Root) ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := r.Open(name)
@@ -75,7 +87,6 @@ func (r Root) FS() fs.FS {
 // described is what the file system of an [os.Root] does without opening a file.
 type described interface {
 	fs.StatFS
-	fs.ReadDirFS
 	fs.ReadLinkFS
 }
 
@@ -140,7 +151,7 @@ func refused(name string, kind fs.FileMode) error {
 	case fs.ModeSocket:
 		what = "a socket"
 	}
-	return &fs.PathError{Op: "open", Path: name, Err: errors.New("it is " + what + " and no regular file")}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s and %w", what, ErrNotRegular)}
 }
 
 // readAll reads a file that was opened, and closes it.

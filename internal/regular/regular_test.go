@@ -69,6 +69,8 @@ func TestRefused(t *testing.T) {
 			"ReadSmall":     func() error { _, err := ReadSmall(full); return err },
 			"OpenRoot":      func() error { _, err := OpenRoot(full); return err },
 			"Root.Open":     func() error { _, err := root.Open(name); return err },
+			"Root.OpenRoot": func() error { _, err := root.OpenRoot(name); return err },
+			"FS.ReadDir":    func() error { _, err := fs.ReadDir(root.FS(), name); return err },
 			"Root.ReadFile": func() error { _, err := root.ReadFile(name, 9); return err },
 			"FS.Open":       func() error { _, err := root.FS().Open(name); return err },
 			"FS.ReadFile":   func() error { _, err := fs.ReadFile(root.FS(), name); return err },
@@ -76,6 +78,8 @@ func TestRefused(t *testing.T) {
 			err := within(t, open)
 			want := want
 			switch {
+			case how == "Root.OpenRoot" && name != "zero":
+				want = "openat " + name + ": not a directory"
 			case how == "OpenRoot":
 				want = "open " + full + ": not a directory"
 			case name == "zero" && !strings.HasPrefix(how, "Open") && how != "ReadSmall":

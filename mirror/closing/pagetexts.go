@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/replica/text"
 	"mirrord/store"
 )
@@ -19,7 +19,7 @@ const mostText = 1 << 20
 type pageTexts struct {
 	site   *store.Site
 	reader *store.FrameReader
-	live   *os.Root // the published tree, once it is open
+	live   regular.Root // the published tree, once it is open
 	isOpen bool
 }
 
@@ -54,7 +54,7 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 			return "", false, err
 		}
 	}
-	if (p.live == nil) || (rec.Path == "") {
+	if (p.live.Root == nil) || (rec.Path == "") {
 		return "", false, nil
 	}
 	f, err := p.live.Open(rec.Path)
@@ -73,7 +73,7 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 }
 
 func (p *pageTexts) close() {
-	if p.live != nil {
+	if p.live.Root != nil {
 		p.live.Close()
 	}
 }

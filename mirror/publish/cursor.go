@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -21,10 +21,10 @@ type tableCursor struct {
 	err  error
 }
 
-// openTable opens phm.files of a tree; a nil tree, or one without, is empty.
-func openTable(tree *os.Root) (*tableCursor, error) {
+// openTable opens phm.files of a tree; no tree, or one without, is empty.
+func openTable(tree regular.Root) (*tableCursor, error) {
 	c := &tableCursor{stop: func() {}}
-	if tree == nil {
+	if tree.Root == nil {
 		return c, nil
 	}
 	f, err := tree.Open(phm.FilesName)

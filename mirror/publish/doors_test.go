@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -131,7 +132,7 @@ func (e *edition) current(name string) string {
 		e.t.Fatal(err)
 	}
 	defer tree.Close()
-	b, err := tree.ReadFile(name)
+	b, err := tree.ReadFile(name, regular.MaxSmall)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -250,7 +251,7 @@ func (d *Draft) describe(table phm.Table) error {
 	meta.Retrieved = d.by.Now()
 	meta.Count(table)
 	meta.DescribeFormats()
-	if page, err := d.tree.Root.ReadFile(meta.Entry); err == nil {
+	if page, err := d.tree.Root.ReadFile(meta.Entry, regular.MaxSmall); err == nil {
 		meta.Describe(phm.Describe(page))
 	}
 	var buf bytes.Buffer

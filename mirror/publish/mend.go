@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
@@ -88,7 +88,7 @@ func (m *treeMender) mend(ctx context.Context, noted []string) error {
 	if err != nil {
 		return err
 	}
-	if tree == nil {
+	if tree.Root == nil {
 		return m.rebuild(ctx)
 	}
 	defer tree.Close()
@@ -115,9 +115,9 @@ type defects struct {
 
 // inspect looks at a published tree. noted are the paths that a check found wrong. lost says why nothing
 // can be known of the files.
-func (m *treeMender) inspect(ctx context.Context, tree *os.Root, noted []string) (
+func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []string) (
 	d defects, lost, err error) {
-	raw, err := tree.ReadFile(phm.MetaName)
+	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	if m.meta == nil {
 		if m.meta, err = phm.ReadMeta(bytes.NewReader(raw)); err != nil {
 			return d, fmt.Errorf("%s: %w: %v", phm.MetaName, store.ErrDamaged, err), nil
@@ -163,10 +163,10 @@ func (m *treeMender) inspect(ctx context.Context, tree *os.Root, noted []string)
 	return d, nil, nil
 }
 
-// open opens the published tree, after making current lead to it; nil when there is none any more.
-func (m *treeMender) open() (*os.Root, error) {
-	fits := func(tree *os.Root) bool {
-		raw, err := tree.ReadFile(phm.MetaName)
+// open opens the published tree, after making current lead to it; the zero value when there is none.
+func (m *treeMender) open() (regular.Root, error) {
+	fits := func(tree regular.Root) bool {
+		raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 		if m.meta != nil {
 			return (err == nil) && bytes.Equal(raw, m.live.Meta)
 		}
@@ -178,28 +178,28 @@ func (m *treeMender) open() (*os.Root, error) {
 		return tree, nil
 	}
 	if (err != nil) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
-		return nil, err
+		return regular.Root{}, err
 	}
 	found, rerr := m.Trees.Repoint(fits)
 	if rerr != nil {
-		return nil, rerr
+		return regular.Root{}, rerr
 	}
 	if found {
-		if tree != nil {
+		if tree.Root != nil {
 			tree.Close()
 		}
 		m.left.Mended = append(m.left.Mended, "current")
 		return m.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
-		return nil, nil
+		return regular.Root{}, nil
 	}
-	return tree, nil // with a bad phm.json, or nil
+	return tree, nil // with a bad phm.json, or none
 }
 
 // wrong returns the files of a table that are not in the tree as their lines say. The bytes of suspects are
 // read, and the suspects that the table names are taken out of the set.
-func (m *treeMender) wrong(ctx context.Context, tree *os.Root, suspects map[string]bool,
+func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[string]bool,
 	each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
 	l := store.NewTreeLooker(tree)
 	defer l.Close()
@@ -230,7 +230,7 @@ func (m *treeMender) wrong(ctx context.Context, tree *os.Root, suspects map[stri
 
 // good reports whether a file of the published tree is what its line says. A file that was written since
 // the version was published, and whose bytes are right all the same, gets an older time again.
-func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspect bool) (bool, error) {
+func (m *treeMender) good(tree regular.Root, l *store.TreeLooker, f *phm.File, suspect bool) (bool, error) {
 	st, err := render.LookAt(tree, l, f, m.live, suspect)
 	if st.Good && st.Written {
 		at := m.live.Time

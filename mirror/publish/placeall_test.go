@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -66,7 +67,7 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 	}
 	for i := range w.files {
 		f := &w.files[i]
-		b, err := d.tree.Root.ReadFile(f.Path)
+		b, err := d.tree.Root.ReadFile(f.Path, regular.MaxSmall)
 		if want := fmt.Sprint("page ", n-1-i); err != nil || string(b) != want || f.Size != int64(len(want)) {
 			t.Errorf("%s: %q, %d bytes, %v; want %q", f.Path, b, f.Size, err, want)
 		}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -196,7 +197,7 @@ func (c *came) build(through *Through) map[string]string {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		b, err := d.tree.Root.ReadFile(p)
+		b, err := d.tree.Root.ReadFile(p, regular.MaxSmall)
 		info, ierr := e.Info()
 		if files[p] = string(b); err == nil && ierr == nil && !strings.HasPrefix(p, "phm.") {
 			files[p] += info.ModTime().UTC().String()

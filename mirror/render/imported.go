@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -24,7 +25,7 @@ import (
 // from it. Its files are all that there is of a URL until a run has got that. The file table is read when the
 // first file is looked for; some 40 bytes of memory for each file follow. Safe for concurrent use.
 type ImportedFiles struct {
-	tree *os.Root
+	tree regular.Root
 
 	once  sync.Once
 	err   error
@@ -34,7 +35,7 @@ type ImportedFiles struct {
 }
 
 // NewImportedFiles returns the version whose files lie in tree, which Close closes.
-func NewImportedFiles(tree *os.Root) *ImportedFiles {
+func NewImportedFiles(tree regular.Root) *ImportedFiles {
 	return &ImportedFiles{tree: tree, seed: maphash.MakeSeed()}
 }
 

@@ -3,8 +3,7 @@
 package render
 
 import (
-	"os"
-
+	"mirrord/internal/regular"
 	"mirrord/store"
 )
 
@@ -29,7 +28,7 @@ type VersionReader interface {
 // LiveTree opens the tree of the published version. *store.Trees does.
 type LiveTree interface {
 	// Current fails with store.ErrNoVersion or store.ErrDamaged when there is no tree to open.
-	Current() (*os.Root, error)
+	Current() (regular.Root, error)
 }
 
 // Material is what the versions of a site are made of. All fields are needed.

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -33,7 +33,7 @@ func MetaOf(v *store.Version) *phm.Meta {
 // ScanTable calls f for each line of the file table of a tree, and then compares the whole with what
 // phm.json says of it: what f got counts only when the error is nil. A table that is missing, wrong, or lost
 // by the disk is store.ErrDamaged.
-func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
+func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 	file, err := tree.Open(phm.FilesName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w: it is missing", phm.FilesName, store.ErrDamaged)

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -25,7 +25,7 @@ type FileState struct {
 // LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it:
 // that it is there, is a file, has its size, and was not written since the version was published. The bytes
 // are read of a file that was, and of a suspect.
-func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (
+func LookAt(tree regular.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (
 	FileState, error) {
 	st, err := l.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,27 +88,27 @@ func CheckMeta(m Material) error {
 }
 
 // liveTree opens the published tree and returns its version, which its phm.json must be that of.
-func liveTree(m Material) (tree *os.Root, live *store.Version, err error) {
+func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
 	vs, err := m.Versions.List()
 	if err != nil {
-		return nil, nil, err
+		return regular.Root{}, nil, err
 	}
 	if len(vs) == 0 {
-		return nil, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
+		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
 	}
 	live = &vs[len(vs)-1]
 	tree, err = m.Tree.Current()
 	if errors.Is(err, store.ErrNoVersion) {
-		return nil, nil, fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
+		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
 	}
 	if err != nil {
-		return nil, nil, err
+		return regular.Root{}, nil, err
 	}
-	raw, err := tree.ReadFile(phm.MetaName)
+	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	other := (MetaOf(live) != nil) && !bytes.Equal(raw, live.Meta)
 	if err != nil || other {
 		tree.Close()
-		return nil, nil, fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
+		return regular.Root{}, nil, fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
 	}
 	return tree, live, nil
 }

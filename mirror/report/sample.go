@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
@@ -110,7 +111,7 @@ func (x *sampler) tree() error {
 	}
 	defer root.Close()
 	meta := render.MetaOf(live)
-	raw, err := root.ReadFile(phm.MetaName)
+	raw, err := root.ReadFile(phm.MetaName, regular.MaxSmall)
 	switch {
 	case err != nil:
 		x.problem(store.BadTree, phm.MetaName, err.Error())
@@ -128,13 +129,13 @@ func (x *sampler) tree() error {
 }
 
 // isBody reports whether a published file is a stored body, which is read as such.
-func (x *sampler) isBody(root *os.Root, f *phm.File) bool {
+func (x *sampler) isBody(root regular.Root, f *phm.File) bool {
 	d, err := hex.DecodeString(f.SHA256)
 	return err == nil && len(d) == 32 && x.site.Trees.IsBody(root, f.Path, [32]byte(d))
 }
 
 // file looks at one published file, and reads it if its turn has come.
-func (x *sampler) file(root *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version) error {
+func (x *sampler) file(root regular.Root, l *store.TreeLooker, f *phm.File, live *store.Version) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"sync"
 
@@ -126,7 +125,9 @@ type reportProblem func(k store.ProblemKind, subject, format string, args ...any
 
 // verifyRecords compares the records of what is in the mirror with the file table of the published version.
 // Records that a later run changed already are left out.
-func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, problem reportProblem) error {
+func verifyRecords(
+	ctx context.Context, s *store.Site, root regular.Root, live int, problem reportProblem,
+) error {
 	table := map[string]phm.File{}
 	shared := map[string]string{} // path of the file, by the URLs that are not its own
 	f, err := root.Open(phm.FilesName)
