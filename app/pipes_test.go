@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/space"
 	"mirrord/web"
 )
 
@@ -258,6 +259,41 @@ func TestPipesInTrees(t *testing.T) {
 				t.Errorf("after the %s of %s: %+v, %v", how, name, r, err)
 			}
 		}
+	}
+}
+
+// So it is in a space, and in a published tree that a space takes its pages from.
+func TestPipesInSpace(t *testing.T) {
+	w := newTwoSites(t)
+	w.run("a", "b")
+	state := mustState(t, w.app)
+	for _, name := range []string{space.FilesDir("s") + "/@@b/page.html", "sites/b/current/page.html"} {
+		pipe(t, filepath.Join(state, name))
+		err := within(t, "verify with a pipe at "+name, func() error {
+			r, err := Verify(t.Context(), w.app, "b", true)
+			if err == nil && r.Count() == 0 {
+				t.Errorf("verify does not see the pipe at %s", name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		err = within(t, "a run beside "+name, func() error {
+			_, err := RunNow(t.Context(), w.app, RunRequest{Job: "a"})
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		err = within(t, "a repair of "+name, func() error {
+			_, err := Mend(t.Context(), w.app, "b")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		w.leads("@@b/page.html", "../@@a/index.html")
 	}
 }
 

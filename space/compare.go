@@ -186,7 +186,7 @@ func (c *change) come(f *phm.File, there bool) error {
 		}
 		return err
 	}
-	raw, err := c.root.ReadFile(c.sourceOf(f))
+	raw, err := c.root.ReadFile(c.sourceOf(f), f.Size)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (u *update) describe() error {
 		return err
 	}
 	name := u.at(filesFolder, indexName)
-	if old, err := u.root.ReadFile(name); err == nil && bytes.Equal(old, b.Bytes()) {
+	if old, err := u.root.ReadFile(name, mostRead); err == nil && bytes.Equal(old, b.Bytes()) {
 		return nil
 	}
 	return u.write(name, b.Bytes())

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 )
@@ -28,7 +29,7 @@ func Drop(state, mirror string, now time.Time) error {
 	if len(names) == 0 || err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(state)
+	root, err := regular.OpenRoot(state)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func eachNote(state, mirror string, each func(d *disk, n *note) (bool, error)) e
 	if len(names) == 0 || err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(state)
+	root, err := regular.OpenRoot(state)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,10 @@ package space
 import (
 	"cmp"
 	"errors"
-	"os"
 	"slices"
 	"strings"
+
+	"mirrord/internal/regular"
 )
 
 // Holders know which mirrors of a space hold a URL, as the space was when they were opened. They are safe for
@@ -19,13 +20,13 @@ type Holders struct {
 
 // OpenHolders reads what a space knows of its mirrors but one. fs.ErrNotExist says that there is no space.
 func OpenHolders(state, name, without string) (*Holders, error) {
-	root, err := os.OpenRoot(state)
+	root, err := regular.OpenRoot(state)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	d := &disk{root: root, name: name}
-	data, err := root.ReadFile(d.at(seedName))
+	data, err := root.ReadFile(d.at(seedName), mostRead)
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/unix"
+
+	"mirrord/internal/regular"
 )
 
 // errIndex says that a file of the space is not what was written. The mirror that it is of is made again.
@@ -229,7 +230,7 @@ func (m mapped) close() {
 }
 
 // openMapped maps a file after its magic; a file that does not exist is empty.
-func openMapped(root *os.Root, name, magic string) (m mapped, err error) {
+func openMapped(root regular.Root, name, magic string) (m mapped, err error) {
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
@@ -259,7 +260,7 @@ func openMapped(root *os.Root, name, magic string) (m mapped, err error) {
 	return m, nil
 }
 
-func openHeld(root *os.Root, name string) (x heldIndex, err error) {
+func openHeld(root regular.Root, name string) (x heldIndex, err error) {
 	if x.mapped, err = openMapped(root, name, heldMagic); err == nil && len(x.data)%heldSize != 0 {
 		x.close()
 		return heldIndex{}, fmt.Errorf("%s: %w", name, errIndex)
@@ -267,7 +268,7 @@ func openHeld(root *os.Root, name string) (x heldIndex, err error) {
 	return x, err
 }
 
-func openLinks(root *os.Root, name string) (x linkIndex, err error) {
+func openLinks(root regular.Root, name string) (x linkIndex, err error) {
 	if x.mapped, err = openMapped(root, name, linksMagic); err != nil || x.all == nil {
 		return x, err
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -101,11 +102,14 @@ func (m *mirror) close() {
 	m.table.close()
 }
 
+// mostRead is how many bytes a file has at most that is read whole: more than any that a space makes.
+const mostRead = 1 << 40
+
 // disk is a space on the disk. All names are below the state, so that files can be linked from one folder
 // of it to another.
 type disk struct {
-	root *os.Root // the state
-	name string   // of the space
+	root regular.Root // the state
+	name string       // of the space
 }
 
 func (d *disk) at(names ...string) string {
@@ -160,7 +164,7 @@ func (d *disk) link(from, name string) error {
 		return err
 	}
 	if err := d.root.Link(from, d.at(asideName)); err != nil { // too many links, or another file system
-		data, rerr := d.root.ReadFile(from)
+		data, rerr := d.root.ReadFile(from, mostRead)
 		if rerr != nil {
 			return errors.Join(err, rerr)
 		}
@@ -204,7 +208,7 @@ func (d *disk) names(folder, suffix string) (names []string, err error) {
 
 // readJSON reads a value; false: there is none.
 func (d *disk) readJSON(name string, v any) (bool, error) {
-	data, err := d.root.ReadFile(name)
+	data, err := d.root.ReadFile(name, mostRead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
+
+	"mirrord/internal/regular"
 )
 
 // Overview is a space as it lies on the disk.
@@ -41,7 +42,7 @@ type Resident struct {
 
 // look reads a space for looking at it, until done is called.
 func look(state, name string) (u *update, done func(), err error) {
-	root, err := os.OpenRoot(state)
+	root, err := regular.OpenRoot(state)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,7 +169,7 @@ func Explain(state, name, from, url string) (*Lead, error) {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
 	defer done()
-	data, err := u.root.ReadFile(u.at(seedName))
+	data, err := u.root.ReadFile(u.at(seedName), mostRead)
 	if err != nil {
 		return nil, err
 	}
@@ -258,9 +259,11 @@ func (u *update) verify(m *mirror) (findings []Discrepancy, err error) {
 		if p := m.pages[f.Path]; p != nil {
 			want = p.SHA256
 		}
-		switch data, err := u.root.ReadFile(u.file(m.Name, f.Path)); {
+		switch data, err := u.root.ReadFile(u.file(m.Name, f.Path), mostRead); {
 		case errors.Is(err, fs.ErrNotExist):
 			say(f.Path, "it is missing")
+		case errors.Is(err, regular.ErrNotRegular):
+			say(f.Path, "it is no file")
 		case err != nil:
 			return nil, err
 		default:

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"mirrord/internal/regular"
 )
 
 // Names lists the spaces of a state, sorted.
@@ -59,7 +61,7 @@ func OpenOverlay(state, mirror string, was *Overlay) (*Overlay, error) {
 	if len(names) == 0 || err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(state)
+	root, err := regular.OpenRoot(state)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (o *Overlay) Page(path string, published [sha256.Size]byte) (OverlayPage, b
 // OpenLast opens the last copy at a path of the mirror, see LastFolder. fs.ErrNotExist says that there is
 // none.
 func (o *Overlay) OpenLast(p string) (f *os.File, mime string, err error) {
-	root, err := os.OpenRoot(o.state)
+	root, err := regular.OpenRoot(o.state)
 	if err != nil {
 		return nil, "", err
 	}
@@ -134,7 +136,7 @@ func (o *Overlay) Open(path string, digest [sha256.Size]byte) (f *os.File, ok bo
 		return nil, false, nil
 	}
 	d := disk{name: o.Space}
-	f, err = os.Open(filepath.Join(o.state, d.body(o.job, hex.EncodeToString(digest[:]))))
+	f, err = regular.Open(filepath.Join(o.state, d.body(o.job, hex.EncodeToString(digest[:]))))
 	if err != nil {
 		return nil, true, err
 	}

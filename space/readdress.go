@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 )
@@ -22,7 +22,7 @@ type Neighbour struct {
 
 // Neighbours lists the other mirrors of the space, sorted by name.
 func (o *Overlay) Neighbours() (all []Neighbour, err error) {
-	root, err := os.OpenRoot(o.state)
+	root, err := regular.OpenRoot(o.state)
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func (u *update) dropped(m *mirror) (string, error) {
 	if !m.Gone {
 		return "", nil
 	}
-	data, err := u.root.ReadFile(u.disk.note(m.Name, dropSuffix))
+	data, err := u.root.ReadFile(u.disk.note(m.Name, dropSuffix), mostRead)
 	if err != nil {
 		return "", gone(err)
 	}

@@ -65,7 +65,7 @@ func (u *update) resolveFrom(owner, raw string, ofLast bool) (Landing, bool, err
 // placePage makes the file of a page of which the published file is from: the same, or one in which links
 // lead to other mirrors.
 func (u *update) placePage(m *mirror, f *phm.File, from string) error {
-	raw, err := u.root.ReadFile(from)
+	raw, err := u.root.ReadFile(from, f.Size)
 	if err != nil {
 		return err
 	}

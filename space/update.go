@@ -74,7 +74,7 @@ func Update(ctx context.Context, o Options) (r Brought, err error) {
 	if o.step == nil {
 		o.step = func(string) {}
 	}
-	root, err := os.OpenRoot(o.State)
+	root, err := regular.OpenRoot(o.State)
 	if err != nil {
 		return r, err
 	}
@@ -144,7 +144,7 @@ func (d *disk) ask(fresh []string) error {
 
 // asked takes the word that was left.
 func (d *disk) asked() (fresh []string, err error) {
-	data, err := d.root.ReadFile(d.at(againName))
+	data, err := d.root.ReadFile(d.at(againName), mostRead)
 	if err != nil {
 		return nil, gone(err)
 	}
@@ -295,7 +295,7 @@ func (m *mirror) is(n *Member) bool {
 
 // load reads what is known of the space.
 func (u *update) load() error {
-	data, err := u.root.ReadFile(u.at(seedName))
+	data, err := u.root.ReadFile(u.at(seedName), mostRead)
 	if err != nil || len(data) != 8 {
 		if gone(err) != nil {
 			return err

@@ -24,9 +24,8 @@ func opens() map[string][]string {
 func own() map[string][]string {
 	return map[string][]string{
 		"it is what the others use": {"internal/regular"},
-		"files of the state: only this program writes": {"store/dbcopy.go", "store/home.go",
-			"store/state.go", "store/unborn.go", "space/drop.go", "space/holders.go",
-			"space/overview.go", "space/read.go", "space/readdress.go", "space/update.go"},
+		"files of the state: only this program writes": {"store/dbcopy.go", "store/home.go", "store/state.go",
+			"store/unborn.go"},
 		"it refuses symbolic links and modes as well": {"scheduler/jobsdir.go"},
 		"files of the system in /proc":                {"internal/collector"},
 	}
