@@ -3,9 +3,13 @@
 package site
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
@@ -120,6 +124,9 @@ func slowHost(host string) (string, error) {
 		return "", ErrHost
 	}
 	w, err := whatwg.Parse("http://" + host + "/")
+	if err == nil && hasMixedLabel(host) {
+		err = errors.New("a label in its xn-- form has other letters than those of ASCII")
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrHost, err)
 	}
@@ -136,4 +143,18 @@ func slowHost(host string) (string, error) {
 		}
 	}
 	return h, nil
+}
+
+// hasMixedLabel reports whether a label of a host has the xn-- form and letters beyond ASCII (UTS 46 §4),
+// which the library decodes when it ends with a hyphen.
+func hasMixedLabel(host string) bool {
+	if plain, err := url.PathUnescape(host); err == nil {
+		host = plain
+	}
+	dot := func(r rune) bool { return strings.ContainsRune(".\u3002\uff0e\uff61", r) }
+	labels := strings.FieldsFunc(host, dot)
+	return slices.ContainsFunc(labels, func(l string) bool {
+		beyond := strings.IndexFunc(l, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
+		return beyond && len(l) >= 4 && strings.EqualFold(l[:4], "xn--")
+	})
 }
