@@ -31,7 +31,7 @@ Requests are made inside the job's window. Outside of it a terminal is asked whe
 
 With URLs or paths the run requests only these, the entry point and what is new.
 
-With a daemon the run is the daemon's: this command shows its progress and exits as it ends. Ctrl-C leaves the run
+With a daemon the run is the daemon's: this command shows its progress and its end. Ctrl-C leaves the run
 alone; mirrord cancel ends it. A run in progress is joined.
 
 Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
@@ -40,7 +40,6 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
   mirrord run-now samba --set limits.max_delete=50%
   mirrord run-now samba --full            # skip nothing
   mirrord run-now samba /news/today.html  # look at this page
-  mirrord run-now samba --now             # also outside of its window
   mirrord run-now samba --wait=false      # only start it; needs a daemon`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeJob,
@@ -88,7 +87,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	cmd.Flags().BoolVar(&now, "now", false,
-		"also outside of the job's window; with --full also of a host that asked to wait, if it answers")
+		"also outside of the job's window; with --full also where a host asked to wait")
 	return cmd
 }
 

@@ -94,7 +94,7 @@ func TestServe(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"nosuch"}, exitError, "no such mirror"},
+		{[]string{"nosuch"}, exitUsage, "no job and no mirror is named"},
 		{[]string{"../demo"}, exitUsage, "is no file and cannot name a job"},
 		{[]string{"--own", "../demo=:0"}, exitUsage, "cannot name a job"},
 		{[]string{"--base", "http://x/"}, exitUsage, "no host name"},
