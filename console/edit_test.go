@@ -112,7 +112,7 @@ func TestEdit(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", file); err != nil {
 		t.Fatal(err)
 	}
-	b.want(http.StatusInternalServerError, "symbolic link", at, nil)
+	b.want(http.StatusBadRequest, "symbolic link", at, nil)
 	left, err := os.ReadDir(filepath.Dir(file))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v, %v: something was left beside the file", left, err)

@@ -71,7 +71,7 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 		b := c.dec.buffered(in)
 		frees = append(frees, func() { b.Reset(noReader{}); c.dec.bufs.Put(b) })
 		src = b
-		if head, _ := b.Peek(packHead); c.dec.staysPacked(p, list[len(list)-1], head) {
+		if head, _ := b.Peek(packHead); c.dec.staysPacked(p, res.MIME, list[len(list)-1], head) {
 			list, err = codings(list[:len(list)-1])
 			res.MIME, res.Charset = p.mime, ""
 			t.packed = true

@@ -41,8 +41,7 @@ const (
 // is. What a page loads or a browser shows is not: it is served packed only to be shorter on the way.
 func packingOf(mime, urlPath string) *packing {
 	all := packings()
-	switch mime {
-	case gzipMIME, "application/x-gzip", "application/x-tgz", "application/x-gunzip", "application/gzipped":
+	if isGzip(mime) {
 		return &all[0]
 	}
 	ext := strings.ToLower(path.Ext(urlPath))
@@ -55,6 +54,15 @@ func packingOf(mime, urlPath string) *packing {
 		}
 	}
 	return nil
+}
+
+// isGzip reports whether a type is that of a gzip file.
+func isGzip(mime string) bool {
+	switch mime {
+	case gzipMIME, "application/x-gzip", "application/x-tgz", "application/x-gunzip", "application/gzipped":
+		return true
+	}
+	return false
 }
 
 // isShown reports whether pages load a type, or browsers show it as a page.
@@ -75,9 +83,9 @@ func (p *packing) begins(head []byte) bool {
 	return slices.ContainsFunc(p.magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
 }
 
-// staysPacked reports whether a body with a content coding is stored as it came: it is packed as its name
-// says, and what the coding hides would not be. Of a body that is packed twice the coding goes.
-func (d *decoders) staysPacked(p *packing, coding string, head []byte) bool {
+// staysPacked reports whether a body with a content coding is stored as it came: it is packed as its type or
+// its name says, and what the coding hides would not be. Of a body that is packed twice the coding goes.
+func (d *decoders) staysPacked(p *packing, mime, coding string, head []byte) bool {
 	if r, free, err := d.open(coding, bytes.NewReader(head)); err == nil {
 		defer free()
 		var inner [8]byte
@@ -85,7 +93,7 @@ func (d *decoders) staysPacked(p *packing, coding string, head []byte) bool {
 			return false
 		}
 	}
-	return p.begins(head)
+	return p.begins(head) || isGzip(mime)
 }
 
 // NamesPacked reports whether a body of a type other than that of a packed file has the URL of one.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -54,8 +55,9 @@ func TestBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := ""
-	b := Bound(l, 8, func(string) string { return key })
+	var key atomic.Value
+	key.Store("")
+	b := Bound(l, 8, func(string) string { return key.Load().(string) })
 	serve(t, b, b.State)
 	for range 30 {
 		if c := dial(t, l.Addr()); !c.ask() {
@@ -68,12 +70,12 @@ func TestBound(t *testing.T) {
 	if n > 8 {
 		t.Errorf("%d connections are open", n)
 	}
-	key = "one client"
+	key.Store("one client")
 	for range 20 {
 		fmt.Fprint(dial(t, l.Addr()), "GET / HT")
 	}
 	time.Sleep(50 * time.Millisecond)
-	key = "another"
+	key.Store("another")
 	if !dial(t, l.Addr()).ask() {
 		t.Error("no answer beside half-sent requests of one client")
 	}

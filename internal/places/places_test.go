@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,23 @@ import (
 // slow is a reader that takes nothing until it is told to, and keeps what it took.
 type slow struct {
 	httptest.ResponseRecorder
-	ready    chan struct{}
-	deadline time.Time
+	ready chan struct{}
+	over  chan struct{} // the deadline has passed
+
+	mu    sync.Mutex
+	timer *time.Timer
 }
 
 func (s *slow) SetWriteDeadline(t time.Time) error {
-	s.deadline = t
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer.Stop()
+	s.timer = time.AfterFunc(time.Until(t), func() {
+		select {
+		case s.over <- struct{}{}:
+		default:
+		}
+	})
 	return nil
 }
 
@@ -31,13 +43,18 @@ func (s *slow) Write(p []byte) (int, error) {
 	select {
 	case <-s.ready:
 		return s.ResponseRecorder.Write(p)
-	case <-time.After(time.Until(s.deadline)):
+	case <-s.over:
 		return 0, errors.New("deadline exceeded")
 	}
 }
 
 func newSlow() *slow {
-	return &slow{ResponseRecorder: *httptest.NewRecorder(), ready: make(chan struct{})}
+	return &slow{
+		ResponseRecorder: *httptest.NewRecorder(),
+		ready:            make(chan struct{}),
+		over:             make(chan struct{}, 1),
+		timer:            time.AfterFunc(time.Hour, func() {}),
+	}
 }
 
 // Who does not read keeps no place, for bodies with and without room aside, and is disconnected.

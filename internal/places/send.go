@@ -43,7 +43,7 @@ func (x *Seat) send(
 	w.Header().Set("Connection", "close") // the deadline of the last piece stays on it
 	defer context.AfterFunc(ctx, func() {
 		a.fail(context.Cause(ctx))
-		_ = rc.SetWriteDeadline(time.Now()) // it does not wait for the piece under way
+		_ = a.until(rc, time.Now()) // it does not wait for the piece under way
 	})()
 	var sent sync.WaitGroup
 	sent.Go(func() { a.send(w) })
@@ -192,7 +192,9 @@ func (a *aside) send(w http.ResponseWriter) {
 			return
 		}
 		if err == nil {
-			_ = rc.SetWriteDeadline(time.Now().Add(pieceTime))
+			err = a.until(rc, time.Now().Add(pieceTime))
+		}
+		if err == nil {
 			_, err = w.Write(buf[:n])
 		}
 		if err != nil {
@@ -200,4 +202,15 @@ func (a *aside) send(w http.ResponseWriter) {
 			return
 		}
 	}
+}
+
+// until sets the time until which a piece is sent, and returns what has ended the sending. That of a client
+// who has left is not made later.
+func (a *aside) until(rc *http.ResponseController, t time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil || !t.After(time.Now()) {
+		_ = rc.SetWriteDeadline(t) // not all connections have one
+	}
+	return a.err
 }
