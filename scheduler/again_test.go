@@ -6,23 +6,26 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"mirrord/job"
+	"mirrord/site"
 	"mirrord/status"
 )
 
 // lookingRunner finds URLs that answer 404 for the first time in each run that is no second look.
 type lookingRunner struct {
 	fakeRunner
+	none  atomic.Bool // no URL answers so any more
 	mu    sync.Mutex
 	again []bool
 }
 
 func (l *lookingRunner) Run(ctx context.Context, j *job.Job, o RunOptions) status.Run {
 	run := l.fakeRunner.Run(ctx, j, o)
-	if !o.Again {
+	if !o.Again && !l.none.Load() {
 		run.FirstGone = 22
 	}
 	l.mu.Lock()
@@ -92,4 +95,28 @@ func TestSecondLookIsTriedAgain(t *testing.T) {
 			t.Errorf("second looks %v, want %v", l.again, want)
 		}
 	})
+}
+
+// Accepting a run and a run for single URLs by hand request none of the URLs that answered 404 for the first
+// time: the second look stays due.
+func TestSecondLookStaysDue(t *testing.T) {
+	l := &lookingRunner{fakeRunner: fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}}
+	files := []File{makeJob(t, "a", "0 13 * * *", "UTC", "")}
+	page, err := job.Parse("a", "a.toml", []byte("url = \"http://a.example/\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Only = []site.URL{site.Canonical(page.URLs[0])}
+	for _, o := range []RunNowOptions{{Accept: true}, {Job: page}} {
+		inBubble(t, Options{Runner: l}, files, func(t *testing.T, r *rig) {
+			l.none.Store(false)
+			sleepUntil(1, 13, 10)
+			l.none.Store(true)
+			if _, _, err := r.RunNow("a", o); err != nil {
+				t.Fatal(err)
+			}
+			sleepUntil(1, 13, 50)
+			r.want("a", "01 13:00 schedule", "01 13:10 by hand", "01 13:31 second look")
+		})
+	}
 }

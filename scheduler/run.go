@@ -45,6 +45,7 @@ type running struct {
 	removed  bool // its file went; cause is Cancelled
 	back     bool // and came back
 	tickets  []*Ticket
+	again    time.Time // of a second look that is due and that the run does not make
 }
 
 // tend looks after a run under way, and returns when its window closes; zero when that is not soon.
@@ -98,6 +99,9 @@ func (s *state) start(e *entry, now time.Time) launch {
 		e.rec.Served = now // an interval counts from this start
 	}
 	e.empty = false
+	if o.Accept || len(j.Only) > 0 {
+		r.again = e.rec.Again
+	}
 	if served || o.ByHand || e.isContinuousDue(now) { // it requests them with all others
 		e.rec.Again = time.Time{}
 	}
@@ -178,6 +182,9 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)
+	if e.rec.Again.IsZero() {
+		e.rec.Again = r.again
+	}
 	if (r.back && run.Cause == status.Cancelled) || (r.resumed && run.Cause == status.Busy) {
 		e.rec.Resume = true
 	}
