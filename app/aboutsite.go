@@ -33,7 +33,7 @@ type keptFacts struct {
 	site string
 }
 
-// Fact returns a fact, nil when there is none.
+// Fact returns a fact, nil without one.
 func (f keptFacts) Fact(name string) ([]byte, error) { return store.LastingFact(f.st, f.site, name) }
 
 // diskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.

@@ -43,8 +43,8 @@ type FoundTexts struct {
 }
 
 // Find brings the index of texts up to date, as far as the caller may, and looks for pages in it. It makes
-// the index when there is none; from then on the daemon keeps it up to date. What keeps it from being brought
-// up to date, such as a full disk, keeps nobody from finding what it has.
+// the index if it is missing; from then on the daemon keeps it up to date. What keeps it from being brought
+// up to date, such as a full disk, does not stop a search of the index.
 func Find(ctx context.Context, a *App, r FindRequest) (*FoundTexts, error) {
 	if _, err := r.search(nil); err != nil {
 		return nil, err

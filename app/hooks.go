@@ -285,7 +285,7 @@ func (h *hooked) run(ctx context.Context, key string, args []string, in *HookInp
 func hookLines(fact []byte) (lines []string) {
 	var notes hookNotes
 	if json.Unmarshal(fact, &notes) != nil {
-		return nil // there is none, or the next run says so
+		return nil // no hooks yet, or the next run reports the error
 	}
 	for _, key := range slices.Sorted(maps.Keys(notes.Failed)) {
 		lines = append(lines, key+" failed: "+notes.Failed[key])

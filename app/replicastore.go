@@ -85,7 +85,7 @@ func saveReplicas(dir string, now time.Time, r *Replicas, versions map[string]in
 	return renameio.WriteFile(filepath.Join(dir, replicasName), data, 0o644)
 }
 
-// mostNotes bounds a file of what is known of replicas.
+// mostNotes bounds a file of notes on replicas.
 const mostNotes = 1 << 30
 
 // loadReplicas reads what saveReplicas kept; fs.ErrNotExist when there is nothing.

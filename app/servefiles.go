@@ -34,7 +34,7 @@ func IsFile(a *App, name string) bool {
 		return false
 	}
 	bare := strings.TrimSuffix(name, scheduler.Suffix)
-	if !job.ValidName(bare) { // as "." is none
+	if !job.ValidName(bare) { // such as "."
 		return true
 	}
 	state, err := a.State()

@@ -90,7 +90,7 @@ func jobPage(v *visit) error {
 	return v.draw(http.StatusOK, "job.html", v.job, d)
 }
 
-// notesOf is what the report of a run notes; nothing when there is none, or it cannot be read.
+// notesOf returns the notes of the report of a run; nil without a report that can be read.
 func notesOf(report json.RawMessage) []mirror.Note {
 	var sum mirror.Summary
 	if json.Unmarshal(report, &sum) != nil {

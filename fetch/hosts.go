@@ -100,7 +100,7 @@ type Others interface {
 // backward by much.
 //
 // The names that callers pass are those of origins, scheme://host:port. All origins of a host share its
-// turns, and each has the gap that its own failures ask for beside: a port at which nobody answers says
+// turns, and each has the gap that its own failures ask for beside: a port that does not answer says
 // nothing about the others. A name without a scheme is that of a host.
 type Hosts struct {
 	// Beyond has a say in each turn, for hosts that other machines request too. nil: no other machine does. It
@@ -121,7 +121,7 @@ type host struct {
 	notBefore  time.Time     // from Retry-After
 	spacing                  // by the gap
 	last       time.Duration // last response time
-	fast, base float64       // moving averages of the response time in ns: of now, and of what is usual
+	fast, base float64       // moving averages of the response time in ns: now, and usually
 	penalty    penalty       // for answers 429
 	seen       time.Time
 	requests   int64
@@ -309,7 +309,7 @@ func HostOf(origin string) string {
 	return host
 }
 
-// host returns what is known of the host of an origin.
+// host returns the state of the host of an origin.
 func (h *Hosts) host(origin string) *host {
 	name := HostOf(origin)
 	s := h.hosts[name]
@@ -367,7 +367,7 @@ func (s *host) gap(p Politeness) time.Duration {
 
 // learn takes an answer into account: a penalty doubles with every sign of distress and shrinks by an eighth
 // with every good answer, so that twelve good answers undo about two bad ones. The host as a whole has one
-// for answers 429, which concern whoever asks; each origin one for what concerns its server.
+// for answers 429, which concern all requests; each origin one for what concerns its server.
 func (s *host) learn(at *origin, o Observation, p Politeness, now time.Time) {
 	if o.RetryAfter > 0 {
 		if t := now.Add(min(o.RetryAfter, mostRetryAfter)); t.After(s.notBefore) {

@@ -4,7 +4,7 @@ package fetch
 
 import "time"
 
-// origin is what is known of one origin of a host.
+// origin is the state of one origin of a host.
 type origin struct {
 	spacing  // by the gap of the penalty
 	penalty  penalty
@@ -13,7 +13,7 @@ type origin struct {
 	seen     time.Time
 }
 
-// origin returns what is known of an origin of the host.
+// origin returns the state of an origin of the host.
 func (s *host) origin(name string) *origin {
 	o := s.origins[name]
 	if o == nil {
@@ -54,7 +54,7 @@ func (s *spacing) start(now time.Time, gap time.Duration) {
 	s.after = s.next
 }
 
-// giveBack takes a start back that led to no request, unless somebody has had a turn since.
+// giveBack takes a start back that led to no request, unless another request has had a turn since.
 func (s *spacing) giveBack() {
 	if s.next.Equal(s.after) {
 		s.next, s.after = s.before, s.before

@@ -53,7 +53,7 @@ type Job struct {
 
 	AlternatesReplace bool // a newer page of a replica takes the place of the mirror's
 
-	Repair   bool // what is gone but still linked is taken from an alternate
+	Repair   bool // a page that is gone but linked is taken from an alternate
 	Priority []PriorityRule
 
 	Programs Programs
@@ -72,7 +72,7 @@ type Job struct {
 	// No keys, but choices of who makes one run.
 	Only []site.URL // what the run is for; none: the whole job
 	All  bool       // the run requests everything, see AskAll
-	// the run makes one request of each host that asked to wait for long, and goes on there if that is answered
+	// the run makes one request of each host that asked to wait for long, and continues if that is answered
 	Insist bool
 }
 

@@ -17,7 +17,7 @@ import (
 type Bucket struct {
 	Files    []site.URL // of its keys; those that end in a slash stand for folders, and are left out
 	Folders  []site.URL // the listings of its common prefixes
-	Next     site.URL   // the next page; zero when this is the last one, or no address leads to it
+	Next     site.URL   // the next page; zero for the last one, or one without an address
 	Complete bool       // the page was whole
 }
 
@@ -39,7 +39,7 @@ func IsBucket(head []byte) bool {
 
 // ParseBucket returns the listing of a bucket that raw is, and whether it is one. u is where it was had: the
 // bucket, or the host that is the bucket. Its query asks for a part of the listing, and says how the next
-// ones are asked for. A file with such a listing (bucket.xml) is none.
+// ones are asked for. A file with such a listing (bucket.xml) is not a listing.
 func ParseBucket(raw []byte, u site.URL) (*Bucket, bool) {
 	if u.IsZero() || !IsBucket(raw) || path.Ext(u.Path()) == ".xml" {
 		return nil, false
@@ -78,7 +78,7 @@ type bucketAt struct {
 	lastKey, lastPrefix string
 }
 
-// name returns a key or prefix as it is; false for one that is none.
+// name returns a key or prefix as it is; false for an invalid one.
 func (a *bucketAt) name(s string) (string, bool) {
 	if a.encoded {
 		var err error
@@ -124,7 +124,7 @@ func (a *bucketAt) with(name, value string) (u site.URL, ok bool) {
 	return u, err == nil && u != a.u
 }
 
-// next returns the address of the next page, zero when there is none. It depends on names where that is
+// next returns the address of the next page, zero for the last one. It depends on names where that is
 // possible: tokens are others in each answer.
 func (a *bucketAt) next(x *bucketXML) (u site.URL) {
 	raw, _ := a.u.Query()

@@ -178,7 +178,7 @@ func plain(path, mime string) bool {
 	return forcedExtension(path[strings.LastIndexByte(path, '/')+1:], mime) == ""
 }
 
-// SafeName returns the last part of a name that somebody gave to a file, as it may stand on every file
+// SafeName returns the last part of the name of a file that a server offers, as it may stand on every file
 // system: "" when nothing of it is left. What no name may have is "_", and what is not seen is left out.
 func SafeName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A job file may be a symbolic link, as a ConfigMap, a Secret, stow and Ansible make them. What it leads to
-// is taken when nobody else can change it: the file and each folder on the way belong to root, to the user of
-// this process or to the owner of the jobs directory, and others may not write there, or the folder is
-// sticky, or its file system is mounted read-only.
+// A job file may be a symbolic link, as ConfigMaps, Secrets, stow and Ansible make them. Its target is taken
+// when no other user can change it: the file and each folder on the way belong to root, to the user of this
+// process or to the owner of the jobs directory, and others may not write there, or the folder is sticky, or
+// its file system is mounted read-only.
 
 const (
 	maxLinks    = 40 // followed for one file, as Linux has it
-	followTries = 3  // the folder that a ConfigMap leads to may be replaced at any moment
+	followTries = 3  // the folder that a ConfigMap links to may be replaced at any moment
 )
 
 // LinkedTo returns the file to which a job file leads that is a symbolic link, "" for any other file.
@@ -115,7 +115,7 @@ func followOnce(link string) (string, fs.FileInfo, error) {
 	return "", nil, errors.New("it leads to a directory; a job is one file")
 }
 
-// safeFolder returns an error when somebody who is not trusted may change what the names in a folder lead to.
+// safeFolder returns an error when an untrusted user may change the targets of the names in a folder.
 func safeFolder(dir string, trusted []int) error {
 	fi, err := os.Lstat(dir)
 	if err != nil {

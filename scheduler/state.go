@@ -307,7 +307,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 			}
 			continue
 		}
-		if e.plan(now); e.why == whyFirst && !s.o.Empty(e.name) { // somebody made a version meanwhile
+		if e.plan(now); e.why == whyFirst && !s.o.Empty(e.name) { // a version was made meanwhile
 			e.empty = false
 			e.plan(now)
 		}

@@ -18,11 +18,11 @@ const HooksFact = "hooks"
 
 // Glance is what lists show of the database of a site.
 type Glance struct {
-	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: there is none
+	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: no version
 	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
 	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
 	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
-	Busy       bool      `json:"-"`                   // somebody has the site open for writing
+	Busy       bool      `json:"-"`                   // a process has the site open for writing
 }
 
 // glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the
@@ -41,7 +41,7 @@ type glanceFile struct {
 }
 
 // GlanceAt returns what lists show of a site, as of its last commit. It reads the file that the last writer
-// has left. Where there is none that fits the database, as after a crash or a change by hand, it opens a
+// has left. Without one that fits the database, as after a crash or a change by hand, it opens a
 // view; the errors are those of ViewSite.
 func GlanceAt(s *State, name string) (*Glance, error) {
 	if g := readGlance(s, name); g != nil {

@@ -96,9 +96,9 @@ func (s *home) openTree(name string) (regular.Root, error) {
 type Tree struct {
 	s    *Trees
 	name string
-	lock *os.File     // of a tree that was taken; nil: there is none
+	lock *os.File     // of a tree that was taken; nil: not locked
 	Root regular.Root // of the tree that is built
-	Live regular.Root // of the published tree; the zero value when there is none
+	Live regular.Root // of the published tree; the zero value without one
 
 	dir     *os.File // the tree, open since before the first file was made
 	changes touched

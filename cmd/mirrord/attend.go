@@ -31,7 +31,7 @@ func attend(a *cli, ctx, work context.Context, d *app.Daemon, log *slog.Logger) 
 	ready, ending, pruned, told := false, ctx.Done(), time.Now(), ""
 	first := time.NewTicker(50 * time.Millisecond) // until it is ready
 	defer first.Stop()
-	var look <-chan time.Time // stays nil when nobody listens
+	var look <-chan time.Time // stays nil without a listener
 	if _, listens := a.lookupEnv("NOTIFY_SOCKET"); listens {
 		lines := time.NewTicker(lineEvery)
 		defer lines.Stop()

@@ -35,7 +35,7 @@ func bound(l net.Listener, srv *http.Server, most int, p access.Proxies) net.Lis
 	return b
 }
 
-// hasty bounds the time of bodies for a handler behind which nobody logs in.
+// hasty bounds the time of bodies for a handler without logins.
 func hasty(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		access.BodyTime(w, r, access.BeforeLogin)

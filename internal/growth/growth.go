@@ -20,7 +20,7 @@ const (
 // objects. With MIRRORD_LONG=1 it compares the processor time too, of the best of some tries.
 func Check(t *testing.T, what string, one, two func()) {
 	t.Helper()
-	one() // what is made once is made here
+	one() // for work that is done once
 	b1, n1 := Allocated(one)
 	b2, n2 := Allocated(two)
 	t.Logf("%s: %d bytes in %d objects, of twice the input %d in %d", what, b1, n1, b2, n2)

@@ -25,7 +25,7 @@ type Bounded struct {
 	closed  bool
 }
 
-// guest is what is known of a connection.
+// guest is the state of a connection.
 type guest struct {
 	key  string
 	idle uint64 // when it began to be idle, in turns; 0: it is not

@@ -48,7 +48,7 @@ type Seat struct {
 	in  bool // it is one of those that are made
 }
 
-// Take gives a place to a client; its key is "" when nobody knows who it is. Release takes it back.
+// Take gives a place to a client; its key is "" for an unknown client. Release takes it back.
 func (p *Seats) Take(ctx context.Context, key string) (*Seat, error) {
 	ctx, end := context.WithTimeout(ctx, p.wait)
 	defer end()
@@ -73,7 +73,7 @@ func (p *Seats) Take(ctx context.Context, key string) (*Seat, error) {
 	return &Seat{p: p, key: key, in: true}, nil
 }
 
-// join notes a client, or returns what is closed when the place that it has is free again.
+// join notes a client, or returns the channel that is closed when its place is free again.
 func (p *Seats) join(key string) (own chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -67,7 +67,7 @@ type aside struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	memory  []byte
-	file    *os.File // behind what is in memory; nil before it is needed
+	file    *os.File // behind the bytes in memory; nil before it is needed
 	limit   int64
 	w, r    int64 // written, read
 	begun   bool
@@ -120,7 +120,7 @@ func (a *aside) Write(p []byte) (n int, err error) {
 	return n, a.err
 }
 
-// put keeps bytes at the offset of what is written next, and returns how many it has room for.
+// put keeps bytes at the offset of the next write, and returns how many it has room for.
 func (a *aside) put(p []byte) (n int) {
 	if a.w < inMemory {
 		n = min(len(p), inMemory-int(a.w))

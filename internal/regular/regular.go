@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package regular opens and reads files that somebody else may have put there: an archive to import, a folder
+// Package regular opens and reads files that other users may have put there: an archive to import, a folder
 // to serve, a file that a job or a flag names. It opens regular files and folders only, and does not wait for
 // the other end of a named pipe. What is read whole has a limit, which also holds for a sparse file.
 package regular
@@ -49,7 +49,7 @@ type Root struct{ *os.Root }
 func OpenRoot(name string) (Root, error) {
 	dir := name
 	if dir != "" && !strings.HasSuffix(dir, "/") {
-		dir += "/" // without it the system opens a pipe before it is known that it is none
+		dir += "/" // without it the system opens a pipe, and waits
 	}
 	root, err := os.OpenRoot(dir)
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -117,7 +117,7 @@ func (t tree) ReadFile(name string) ([]byte, error) {
 	return readAll(file, nil, name, MaxSmall)
 }
 
-// checked closes what is neither a regular file nor a folder.
+// checked closes anything but a regular file or a folder.
 func checked(f *os.File, err error, name string) (*os.File, error) {
 	if errors.Is(err, syscall.ENXIO) {
 		return nil, refused(name, fs.ModeSocket)

@@ -131,18 +131,22 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// A sparse file takes no room on the disk, and would take all memory.
-func TestSparse(t *testing.T) {
+// sparse makes a file of 1 TiB, which takes no room on the disk, and opens its folder.
+func sparse(t *testing.T) (full string, root Root) {
+	t.Helper()
 	dir := t.TempDir()
-	full := filepath.Join(dir, "sparse")
-	if err := errors.Join(os.WriteFile(full, nil, 0o600), os.Truncate(full, 1<<40)); err != nil {
-		t.Skip(err)
-	}
+	full = filepath.Join(dir, "sparse")
 	root, err := OpenRoot(dir)
-	if err != nil {
+	if err = errors.Join(err, os.WriteFile(full, nil, 0o600), os.Truncate(full, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	t.Cleanup(func() { root.Close() })
+	return full, root
+}
+
+// A sparse file would take all memory.
+func TestSparse(t *testing.T) {
+	full, root := sparse(t)
 	for how, read := range map[string]func() ([]byte, error){
 		"ReadSmall":     func() ([]byte, error) { return ReadSmall(full) },
 		"Root.ReadFile": func() ([]byte, error) { return root.ReadFile("sparse", 1<<20) },
@@ -186,16 +190,7 @@ func ending(t *testing.T) context.Context {
 }
 
 func TestUntil(t *testing.T) {
-	dir := t.TempDir()
-	full := filepath.Join(dir, "sparse")
-	if err := errors.Join(os.WriteFile(full, nil, 0o600), os.Truncate(full, 1<<40)); err != nil {
-		t.Skip(err)
-	}
-	root, err := OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
+	_, root := sparse(t)
 	ctx := ending(t)
 	tree := Until(ctx, root.FS())
 	if entries, err := fs.ReadDir(tree, "."); len(entries) != 1 || err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Until is a tree whose files are read until a context ends, and then in its error: one that somebody else
+// Until is a tree whose files are read until a context ends, and then in its error: one that another user
 // has made may be of any size. Names that are no UTF-8 are passed on.
 func Until(ctx context.Context, fsys fs.FS) fs.FS { return until{fsys, ctx} }
 
@@ -94,7 +94,7 @@ type file struct {
 	io.ReaderAt
 }
 
-// UntilAt is what is read until a context ends, and then its error.
+// UntilAt reads until a context ends, and then returns its error.
 func UntilAt(ctx context.Context, r io.ReaderAt) io.ReaderAt { return &readerAt{r, ctx} }
 
 type readerAt struct {

@@ -337,7 +337,7 @@ func loadCuts(notes *store.SiteNotes) (ledger.Cuts, error) {
 	return ledger.DecodeCuts(v)
 }
 
-// saveCuts stores which documents limits cut short, when that is something else than what is stored.
+// saveCuts stores which documents limits cut short, if they have changed.
 func saveCuts(notes *store.SiteNotes, cuts ledger.Cuts) error {
 	before, err := notes.Fact(ledger.CutsFact)
 	if err != nil {

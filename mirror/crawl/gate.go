@@ -77,7 +77,7 @@ func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Ga
 }
 
 // Acquire takes a turn of an origin's host. When it is not its turn, again says when to try next; a release
-// may make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was
+// may make it earlier. Outside of the window there are no turns: the run pauses, and continues where it was
 // when the window opens.
 func (g *Gate) Acquire(origin string, now time.Time) (ok bool, again time.Time) {
 	if g.Closed(now) {

@@ -54,7 +54,7 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
 		if why := x.read.leftOut(rec, intake.TypeOf(rec.MIME, relocate.Format(rec.Format))); why != "" {
-			rec.Status = 0 // the rules refuse it, whatever the site says
+			rec.Status = 0 // the rules refuse it
 			return outcome(x.read.outOfScope(rec, rec.MIME, why, ledger.Account{}), nil)
 		}
 		if rec.Volatile.Held > 0 { // the validators are of a newer body than the one that stayed: it stops changing

@@ -12,7 +12,7 @@ import (
 
 // saysNothing reports whether a page has no text of its own and runs scripts, such as one with an empty
 // <div id="root">: what a browser shows of it, its scripts make. Text in noscript and the title do not count,
-// nor does "Loading…". A page that shows a picture, a form or a link, or leads on by a refresh, is none.
+// nor does "Loading…". A page that shows a picture, a form or a link, or has a refresh, does not count.
 func saysNothing(page []byte) bool {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	scripts, hidden := false, ""
@@ -57,7 +57,7 @@ func isHidden(name []byte) bool {
 	return false
 }
 
-// isShown reports whether an element shows something, or leads somewhere, whatever stands in it.
+// isShown reports whether an element shows something, or links, regardless of its content.
 func isShown(name []byte) bool {
 	switch atom.Lookup(name) {
 	case atom.A, atom.Area, atom.Img, atom.Picture, atom.Svg, atom.Image, atom.Video, atom.Audio, atom.Iframe,

@@ -13,7 +13,7 @@ import (
 	"mirrord/site"
 )
 
-// data reads an answer that is made for programs, JSON or XML. A listing leads to what it lists; another
+// data reads an answer that is made for programs, JSON or XML. A listing links to its entries; another
 // answer without links, at an address without an extension, leads nowhere.
 func (rd *Reader) data(b *Body) {
 	switch urls, ok := entriesOf(b); {
@@ -25,8 +25,8 @@ func (rd *Reader) data(b *Body) {
 	}
 }
 
-// entriesOf returns what a listing leads to: of a folder, as nginx and caddy write it in JSON or XML, or of a
-// bucket.
+// entriesOf returns the entries of a listing: of a folder, as nginx and caddy write it in JSON or XML, or of
+// a bucket.
 func entriesOf(b *Body) (urls []site.URL, ok bool) {
 	if !isData(b.MIME) || !looksListed(b.Data) {
 		return nil, false

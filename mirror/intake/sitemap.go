@@ -54,7 +54,7 @@ func ReadSitemap(body []byte) (list relocate.SitemapList, cut result.Cut, notes 
 	return list, cut, notes
 }
 
-// gunzip unpacks a .gz sitemap; note says what is wrong with it.
+// gunzip unpacks a .gz sitemap; note names the fault.
 func gunzip(body []byte) (out []byte, cut result.Cut, note string) {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

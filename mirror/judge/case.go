@@ -69,7 +69,7 @@ type PartFacts struct {
 	Covers     func(site.URL) bool   // the scope of the job
 	Refused    func(id uint32) bool  // the last failure of the run is one that stays, and no trouble
 	Cuts       map[uint32]result.Cut // documents that limits cut short
-	Closed     bool                  // the run is too old to go on: what is left counts as missing
+	Closed     bool                  // the run is too old to continue: the rest counts as missing
 	Gaps       bool                  // at Settled and Compared: the verdict is gaps
 
 	Rejection RejectionFacts // at Compared: the parts as they were in a version that a rollback rejected

@@ -93,7 +93,7 @@ func (c *Case) newlyRefuses(id uint32, s ledger.State) (bool, error) {
 // form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
 // that wants a login may redirect each page to a login page of its own. Many sites name files after their
 // build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some
-// have in each run. Lists of what is new lead to others in each run.
+// have in each run. News pages link to others in each run.
 func (c *Case) renamed(ids []uint32) (n int, err error) {
 	f, err := c.comers(ids)
 	if err != nil {

@@ -140,7 +140,7 @@ const (
 // outcomes are the counts of which each request comes under one, unless it comes under Counts.Other.
 const outcomes = AsFetched | AsUnchanged | AsRedirected | AsGone | AsFailed | AsRefused | AsFirstGone
 
-// CountOther counts a request whose finding comes under none of the counts of outcomes. nil is none: the URL
+// CountOther counts a request whose finding comes under none of the counts of outcomes. nil: the URL
 // is requested again.
 func (s *Counts) CountOther(f *Finding) {
 	if (f == nil) || (f.As.Tally&outcomes == 0) {

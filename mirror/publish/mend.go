@@ -163,7 +163,7 @@ func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []str
 	return d, nil, nil
 }
 
-// open opens the published tree, after making current lead to it; the zero value when there is none.
+// open opens the published tree, after making current point to it; the zero value without one.
 func (m *treeMender) open() (regular.Root, error) {
 	fits := func(tree regular.Root) bool {
 		raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)

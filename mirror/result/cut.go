@@ -27,7 +27,7 @@ const (
 // and no gaps: the summary notes them.
 const (
 	SaysNothing  Cut = 1 << 13 // a page that has no text of its own, and runs scripts
-	LeadsNowhere Cut = 1 << 14 // an answer for programs that leads to nothing
+	LeadsNowhere Cut = 1 << 14 // an answer for programs without links
 )
 
 // IsCut reports whether a document was cut short.

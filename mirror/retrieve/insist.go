@@ -74,7 +74,7 @@ func waitingURLs(r *Retrieval) (urls []site.URL) {
 }
 
 // tryHost makes one request of a host: that of its robots.txt, when that is not known, or else of a URL. It
-// returns why the answer is none that ends a wait; "" when it does.
+// returns why the answer does not end a wait; "" when it does.
 func tryHost(ctx context.Context, r *Retrieval, u site.URL) (why string, err error) {
 	if ok, reason := r.Rules.Allow(u, admit.Page); !ok {
 		return reason, nil

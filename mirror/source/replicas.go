@@ -29,7 +29,7 @@ import (
 // or the failing origin when it is needed; or by one of "replicas --verify". Of any other replica only a body
 // is taken that the mirror holds already.
 //
-// A replica fills what the mirror lacks. A copy that the mirror holds stays, whatever the replica sends. With
+// A replica fills what the mirror lacks. A copy that the mirror holds stays, regardless of the replica. With
 // alternates_replace a text takes its place that was compared with it, says all that it says, and has a later
 // Last-Modified.
 //
@@ -260,7 +260,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 		return got
 	case held:
 		switch note, stays := x.keeps(a, rec, res, body); {
-		case stays: // the age of the mirror goes on growing
+		case stays: // the age of the mirror still grows
 			got.Same, got.kept, got.Notes = true, true, []string{note}
 			got.Reason = fmt.Sprintf("kept, because the origin did not give it, and %s differs: %s", u, ask.Why)
 			return got

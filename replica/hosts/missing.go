@@ -184,7 +184,8 @@ func endsWithin(x, y []uint64, k int) bool {
 }
 
 // LacksPart reports whether another page lacks a part of this one, template or not: at any place, its end or
-// its middle, with nothing in its place; or whether it has nothing but less. Of what is no text it is false.
+// its middle, with nothing in its place; or whether it has nothing but less. It is false for files
+// other than text.
 func (b PageBody) LacksPart(c PageBody) bool {
 	if b.sum == c.sum || !b.text || !c.text {
 		return false
