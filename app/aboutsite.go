@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

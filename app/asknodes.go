@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // nodesAtOnce is how many nodes are asked at a time.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/store"
 )
 

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/warc"
 )
 
 // capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"mirrord/archive"
-	"mirrord/heads"
+	"mirrord/archive/warc"
+	"mirrord/fetch/heads"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
-	"mirrord/warc"
 )
 
 // planned is a capture of an export whose body was not read yet.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/reach"
 	"mirrord/job"
-	"mirrord/reach"
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"

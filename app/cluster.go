@@ -19,7 +19,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/fetch"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

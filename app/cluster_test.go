@@ -18,9 +18,9 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 // twoPeers are what two daemons of a cluster ask: one owner of all sites, and hosts that a test gives out.

@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"mirrord/control"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/control"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -12,11 +12,11 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/notify"
+	"mirrord/phm/space"
 	"mirrord/scheduler"
+	"mirrord/scheduler/notify"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/space"
-	"mirrord/status"
 	"mirrord/store"
 )
 

@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

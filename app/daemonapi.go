@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/notify"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/notify"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

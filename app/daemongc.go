@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"mirrord/control"
 	"mirrord/internal/regular"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 var _ mirror.SharedTurn = (*scheduler.RunTurn)(nil)

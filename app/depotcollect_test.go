@@ -13,7 +13,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 // One node at a time collects a depot when the last collection is long ago, whoever made it, and says so.

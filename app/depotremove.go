@@ -10,8 +10,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/control"
 	"mirrord/scheduler"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/control"
-	"mirrord/internal/diff"
 	"mirrord/phm"
+	"mirrord/phm/diff"
 	"mirrord/replica/text"
+	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
 )

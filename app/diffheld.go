@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/internal/diff"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
+	"mirrord/phm/diff"
 	"mirrord/store"
 )
 

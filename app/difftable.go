@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"mirrord/internal/count"
-	"mirrord/internal/diff"
 	"mirrord/mirror"
+	"mirrord/phm/diff"
 )
 
 // Of what waits to be accepted, messages and the status page show so many directories, and examples of each.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

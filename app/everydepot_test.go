@@ -23,10 +23,10 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
 	"mirrord/mirror/render"
 	"mirrord/replica/collections"
 	"mirrord/store"
+	"mirrord/testing/objectstest"
 )
 
 // depotNodes are nodes of a cluster with a depot, to which their mirrors go.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

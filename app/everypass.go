@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"mirrord/access"
-	"mirrord/control"
+	"mirrord/app/access"
+	"mirrord/scheduler/control"
 )
 
 // OtherNodes is how the console of a node, and its API, have requests answered by other nodes. *Everywhere is

@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"mirrord/access"
-	"mirrord/control"
+	"mirrord/app/access"
+	"mirrord/scheduler/control"
 )
 
 // A request about a mirror goes to the node that has it, once; a node that follows answers with what it has.

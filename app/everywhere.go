@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"mirrord/cluster/depot"
-	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/scheduler"
-	"mirrord/status"
-	"mirrord/web"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/serve"
 )
 
 // Nodes is how a daemon reaches the others of its cluster. *engine.Engine is one. Safe for concurrent use.
@@ -45,7 +45,7 @@ type Face interface {
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
 	Titles(names []string) map[string]MirrorTitle
 	// Fronts is what front pages of mirror sites show, by name.
-	Fronts() []web.Front
+	Fronts() []serve.Front
 	// Acts returns the last n entries of the audit log.
 	Acts(ctx context.Context, n int) (Acts, error)
 	wanted() scheduler.Config
@@ -137,7 +137,7 @@ func (c *Everywhere) Status() status.All { return c.with(c.Daemon.Status()) }
 func (c *Everywhere) Glance() status.All { return c.with(c.Daemon.Glance()) }
 
 // Fronts is what front pages of mirror sites show, by name.
-func (c *Everywhere) Fronts() []web.Front { return frontsOf(c.Status(), c.wanted()) }
+func (c *Everywhere) Fronts() []serve.Front { return frontsOf(c.Status(), c.wanted()) }
 
 // with adds the jobs of other nodes.
 func (c *Everywhere) with(all status.All) status.All {

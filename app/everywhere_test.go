@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/control"
 	"mirrord/fetch"
-	"mirrord/status"
-	"mirrord/store/storetest"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/testing/storetest"
 )
 
 // fakeNodes are the nodes of a cluster in one process: which of them has which site, and how each is reached.

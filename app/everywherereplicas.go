@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"mirrord/control"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

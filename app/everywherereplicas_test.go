@@ -20,11 +20,11 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/control"
 	"mirrord/replica/collections"
 	"mirrord/replica/text"
+	"mirrord/scheduler/control"
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 // What the pages of a mirror say is read as it was written, and nothing else is.

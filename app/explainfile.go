@@ -19,11 +19,11 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
+	"mirrord/archive/zim"
 	"mirrord/internal/count"
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/zim"
 )
 
 // FileExplanation says what an archive has of a URL.

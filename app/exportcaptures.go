@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/archive/warc"
 	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
-	"mirrord/warc"
 )
 
 // captureExport is an export in a form of captures: what the site answered, not what is published.

@@ -19,10 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/wacz"
+	"mirrord/archive/warc"
 	"mirrord/job"
 	"mirrord/store"
-	"mirrord/wacz"
-	"mirrord/warc"
 )
 
 // changing is a site of which some pages change with each version, mirrored in several.

@@ -14,9 +14,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"mirrord/internal/phmtest"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/testing/phmtest"
 )
 
 // An export ends when it is interrupted after the last file was read, too: while a ZIM file is read for its

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // shared is two sites, of which a shows what b has, with a job for each in one space.

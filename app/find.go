@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"mirrord/find"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/serve"
+	"mirrord/serve/find"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // FindRequest says what to look for in the texts of mirrors.
@@ -265,10 +265,10 @@ func indexOnce(ctx context.Context, a *App, st *store.State) (err error) {
 }
 
 // TextsOf looks for pages in the index of a state as it is, for serve.
-func TextsOf(st *store.State) *web.TextLookup {
-	return &web.TextLookup{
+func TextsOf(st *store.State) *serve.TextLookup {
+	return &serve.TextLookup{
 		Made: func() bool { return find.Wanted(st.Dir) },
-		Find: func(ctx context.Context, q web.TextQuery) (*find.SearchResults, error) {
+		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
 			out, err := searchTexts(ctx, st, FindRequest{
 				Words: q.Words,
 				Only:  q.Only,

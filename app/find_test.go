@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/find"
-	"mirrord/web"
+	"mirrord/serve"
+	"mirrord/serve/find"
 )
 
 // findSite is a site of ten pages, of which one changes with each version, and its mirror.
@@ -211,7 +211,7 @@ func served(t *testing.T, a *App) {
 	defer st.Close()
 	lookup := TextsOf(st)
 	for only, want := range map[string]int{"": 1, "x": 1, "y": 0} {
-		q := web.TextQuery{Words: "harvest", Limit: 5}
+		q := serve.TextQuery{Words: "harvest", Limit: 5}
 		if only != "" {
 			q.Only = []string{only}
 		}

@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/find"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
 	"mirrord/replica/text"
+	"mirrord/serve/find"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/find"
+	"mirrord/serve/find"
 	"mirrord/store"
 )
 

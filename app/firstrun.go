@@ -7,7 +7,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

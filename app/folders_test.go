@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/web"
+	"mirrord/serve"
 )
 
 // httrackFolder makes a project of HTTrack with a page and two pictures, one of which is lost.
@@ -91,9 +91,9 @@ func TestFoldersOfRecords(t *testing.T) {
 	wantServed(t, sites, names[0], map[string]string{"/": `src="i.png"`, "/i.png": "png"})
 }
 
-func wantServed(t *testing.T, sites web.Sites, name string, want map[string]string) {
+func wantServed(t *testing.T, sites serve.Sites, name string, want map[string]string) {
 	t.Helper()
-	srv, err := web.New(web.Options{Sites: sites})
+	srv, err := serve.New(serve.Options{Sites: sites})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/archive/zim"
 	"mirrord/phm"
-	"mirrord/web"
-	"mirrord/zim"
+	"mirrord/serve"
+	"mirrord/testing/oracle"
 )
 
 // foreignZIM writes a ZIM file as other programs do, without a file table; with old the namespaces are those
@@ -109,7 +109,7 @@ func servedFiles(t *testing.T, a *App, files ...string) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(sites.Close)
-	srv, err := web.New(web.Options{Sites: sites})
+	srv, err := serve.New(serve.Options{Sites: sites})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestForeignZIMDamaged(t *testing.T) {
 		if err != nil {
 			continue // its first page cannot be found
 		}
-		srv, err := web.New(web.Options{Sites: sites})
+		srv, err := serve.New(serve.Options{Sites: sites})
 		if err != nil {
 			t.Fatal(err)
 		}

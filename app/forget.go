@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/find"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/status"
+	"mirrord/serve/find"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

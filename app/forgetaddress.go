@@ -2,7 +2,7 @@
 
 package app
 
-import "mirrord/reach"
+import "mirrord/fetch/reach"
 
 // Forgotten is what became of one name.
 type Forgotten struct {

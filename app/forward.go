@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/scheduler"
+	"mirrord/serve"
 	"mirrord/site"
-	"mirrord/web"
 )
 
 // Forwarding returns how programs are reached by a server of mirrors; allowPrivate is for all jobs. done
 // closes the connections. Each job says what is a program on its site, and which private addresses may be
 // reached for it.
-func Forwarding(a *App, names fetch.Names, allowPrivate bool) (_ *web.Forward, done func(), _ error) {
+func Forwarding(a *App, names fetch.Names, allowPrivate bool) (_ *serve.Forward, done func(), _ error) {
 	rules, ways := map[string]*site.ProgramRule{}, map[string]*http.Transport{}
 	way := func(p reach.Policy) *http.Transport {
 		p.All = p.All || allowPrivate
@@ -72,7 +72,7 @@ func Forwarding(a *App, names fetch.Names, allowPrivate bool) (_ *web.Forward, d
 			t.CloseIdleConnections()
 		}
 	}
-	return &web.Forward{
+	return &serve.Forward{
 		Transport: transport,
 		Programs:  func(name string) *site.ProgramRule { return rules[name] },
 	}, done, nil

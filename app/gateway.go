@@ -7,16 +7,16 @@ import (
 
 	"mirrord/job"
 	"mirrord/replica/hosts"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // GatewayOf returns how a gateway serves what the registry of a state knows. Requests go where the job of the
 // mirror may connect, as by f. order is a list of sources with commas; "" is the default.
-func GatewayOf(a *App, st *store.State, f *web.Forward, order string) *web.Gateway {
-	g := &web.Gateway{
+func GatewayOf(a *App, st *store.State, f *serve.Forward, order string) *serve.Gateway {
+	g := &serve.Gateway{
 		Transport: f.Transport,
-		Sites: func() ([]web.GatewaySite, error) {
+		Sites: func() ([]serve.GatewaySite, error) {
 			var jobs []*job.Job
 			if _, err := JobFiles(a.Jobs); err == nil {
 				if jobs, err = a.namedJobs(nil); err != nil {
@@ -32,7 +32,7 @@ func GatewayOf(a *App, st *store.State, f *web.Forward, order string) *web.Gatew
 	}
 	for s := range strings.SplitSeq(order, ",") {
 		if s = strings.TrimSpace(s); s != "" {
-			g.Order = append(g.Order, web.GatewaySource(s))
+			g.Order = append(g.Order, serve.GatewaySource(s))
 		}
 	}
 	return g
@@ -40,13 +40,13 @@ func GatewayOf(a *App, st *store.State, f *web.Forward, order string) *web.Gatew
 
 // gatewaySites returns what a gateway may serve: mirrors, and places that a test of late found
 // interchangeable, or single paths of them equal.
-func gatewaySites(reg *Registry) (out []web.GatewaySite) {
+func gatewaySites(reg *Registry) (out []serve.GatewaySite) {
 	for i := range reg.Mirrors {
 		m := &reg.Mirrors[i]
-		x := web.GatewaySite{Name: m.Job, Prefixes: m.Prefixes}
+		x := serve.GatewaySite{Name: m.Job, Prefixes: m.Prefixes}
 		for _, e := range m.Equivalents {
 			if (e.Interchangeable || len(e.Equal) > 0) && reg.Made.Sub(e.Tested) <= hosts.TestedFor {
-				x.Same = append(x.Same, web.GatewayPlace{Of: e.Of, At: e.At, Only: e.Equal})
+				x.Same = append(x.Same, serve.GatewayPlace{Of: e.Of, At: e.At, Only: e.Equal})
 			}
 		}
 		out = append(out, x)

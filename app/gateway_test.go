@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // A gateway uses what a test of late found: whole places, of others the paths that are equal; and nothing of
@@ -50,11 +50,11 @@ func TestGatewaySites(t *testing.T) {
 	}
 	reg.link(pairs)
 	got := gatewaySites(reg)[0].Same
-	want := []web.GatewayPlace{
+	want := []serve.GatewayPlace{
 		{Of: base, At: "http://0.test/"},
 		{Of: base, At: "http://2.test/", Only: []string{"/same.html"}},
 	}
-	if !slices.EqualFunc(got, want, func(a, b web.GatewayPlace) bool {
+	if !slices.EqualFunc(got, want, func(a, b serve.GatewayPlace) bool {
 		return a.Of == b.Of && a.At == b.At && slices.Equal(a.Only, b.Only)
 	}) {
 		t.Errorf("%+v, want %+v", got, want)

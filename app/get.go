@@ -14,8 +14,8 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

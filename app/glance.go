@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

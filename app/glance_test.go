@@ -13,9 +13,9 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror"
-	"mirrord/notify"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/notify"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -17,9 +17,9 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/notify"
 	"mirrord/phm"
-	"mirrord/status"
+	"mirrord/scheduler/notify"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/badserver"
+	"mirrord/testing/badserver"
 )
 
 // Bodies are imported as they are, however they were coded on their way, also when they were decoded and

@@ -17,8 +17,8 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

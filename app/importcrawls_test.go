@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/wacz"
+	"mirrord/archive/warc"
 	"mirrord/store"
-	"mirrord/wacz"
-	"mirrord/warc"
 )
 
 // growing is a site with pages that come, go and change from version to version.

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // What a real HTTrack mirrored becomes a mirror whose next run gets 304 and asks for nothing new.

@@ -18,13 +18,13 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/crawls"
 	"mirrord/archive/projects"
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/warc"
 )
 
 // ImportRequest asks for a mirror of an archive.

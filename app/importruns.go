@@ -10,9 +10,9 @@ import (
 
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
+	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/policy"
 	"mirrord/site"
 )
 

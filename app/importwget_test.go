@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // runWget runs Debian's wget in a folder.

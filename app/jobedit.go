@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
-	"mirrord/internal/diff"
 	"mirrord/job"
+	"mirrord/phm/diff"
 	"mirrord/scheduler"
 )
 

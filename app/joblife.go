@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/control"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 // A record comes back as it was saved; one that cannot be read begins empty, and a run that the daemon did

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/oracle"
-	"mirrord/zim"
+	"mirrord/archive/zim"
+	"mirrord/testing/oracle"
 )
 
 // redirecting is a site with a redirect by way of another one, one to itself and one to nothing.

@@ -10,8 +10,8 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 )
 
 // entries is how many URLs a run knows at most that has not come beyond its entry points.

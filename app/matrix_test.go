@@ -21,7 +21,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/phm"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

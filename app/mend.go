@@ -10,7 +10,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
-	"mirrord/space"
+	"mirrord/phm/space"
 	"mirrord/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Who reads a mirror that has moved to another node is told so, if that has a later version.

@@ -6,10 +6,10 @@ import (
 	"context"
 	"os"
 
-	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/internal/regular"
-	"mirrord/notify"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/notify"
 )
 
 // NotifyOptions say how messages leave this machine.

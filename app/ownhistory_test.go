@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 	"mirrord/replay"
 	"mirrord/store"
 )

@@ -12,9 +12,9 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/serve"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // openPast opens a kept version of a site, also while a run writes it; 0 is the published version. Nobody
@@ -69,18 +69,18 @@ type KeptVersions struct {
 }
 
 var _ interface {
-	web.Kept
-	web.KeptHistorian
+	serve.Kept
+	serve.KeptHistorian
 } = (*KeptVersions)(nil)
 
 // Versions lists the versions of a site.
-func (k *KeptVersions) Versions(name string) (out []web.Version, err error) {
+func (k *KeptVersions) Versions(name string) (out []serve.Version, err error) {
 	err = k.views.read(k.State, name, func(s *store.Site) error {
 		vs, err := s.Versions.List()
 		if err != nil {
 			return err
 		}
-		out = make([]web.Version, len(vs))
+		out = make([]serve.Version, len(vs))
 		for i := range vs {
 			out[i] = webVersion(&vs[i])
 		}
@@ -90,19 +90,19 @@ func (k *KeptVersions) Versions(name string) (out []web.Version, err error) {
 }
 
 // webVersion dates a version as its phm.json does.
-func webVersion(v *store.Version) web.Version {
+func webVersion(v *store.Version) serve.Version {
 	at := v.Time
 	if m, err := phm.ReadMeta(bytes.NewReader(v.Meta)); err == nil {
 		at = m.Retrieved
 	}
-	return web.Version{Number: v.Number, Time: at}
+	return serve.Version{Number: v.Number, Time: at}
 }
 
 // Open opens a version.
-func (k *KeptVersions) Open(_ context.Context, name string, number int) (web.KeptTree, error) {
+func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.KeptTree, error) {
 	p, err := openPast(k.State, name, number)
 	if errors.Is(err, store.ErrNoVersion) {
-		return nil, fmt.Errorf("%w: %w", web.ErrNoVersion, err) // dropped since the server last looked
+		return nil, fmt.Errorf("%w: %w", serve.ErrNoVersion, err) // dropped since the server last looked
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (k *KeptVersions) Open(_ context.Context, name string, number int) (web.Kep
 }
 
 // History tells which versions brought another state of a URL.
-func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []web.Version, err error) {
+func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.Version, err error) {
 	var all []store.Dated
 	err = k.views.read(k.State, name, func(s *store.Site) error {
 		all, err = s.Versions.History(u)

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"mirrord/phm"
-	"mirrord/space"
-	"mirrord/web"
+	"mirrord/phm/space"
+	"mirrord/serve"
 )
 
 // within fails a test whose work does not end.
@@ -130,7 +130,7 @@ func TestPipesInFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer files.Close()
-		srv, err := web.New(web.Options{Sites: files})
+		srv, err := serve.New(serve.Options{Sites: files})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +192,9 @@ func everyUse(t *testing.T, a *App) map[string]func(context.Context) error {
 				return err
 			}
 			kept := &KeptVersions{State: st}
-			sites := web.NewStore(st, kept, nil)
+			sites := serve.NewStore(st, kept, nil)
 			defer func() { sites.Close(); kept.Close(); st.Close() }()
-			srv, err := web.New(web.Options{Sites: sites, Log: a.Log})
+			srv, err := serve.New(serve.Options{Sites: sites, Log: a.Log})
 			if err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"mirrord/archive"
-	"mirrord/internal/phmtest"
 	"mirrord/phm"
+	"mirrord/testing/phmtest"
 )
 
 // someTree is a small PHM of files that do not compress.

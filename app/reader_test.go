@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"mirrord/cluster/depot"
-	"mirrord/web"
+	"mirrord/serve"
 )
 
 // A server on another machine shows what is in the depot, and each new version without a restart. It makes no
@@ -77,9 +77,9 @@ func TestReader(t *testing.T) {
 	}
 	kept := &KeptVersions{State: st}
 	defer kept.Close()
-	sites := web.NewStore(st, kept, nil)
+	sites := serve.NewStore(st, kept, nil)
 	defer sites.Close()
-	srv, err := web.New(web.Options{Sites: sites, Log: here.Log})
+	srv, err := serve.New(serve.Options{Sites: sites, Log: here.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"mirrord/control"
 	"mirrord/job"
+	"mirrord/scheduler/control"
 )
 
 // Remote is the face of a daemon for those who may command it but have no account on its machine: a run by

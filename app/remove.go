@@ -9,8 +9,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/job"
+	"mirrord/phm/space"
 	"mirrord/scheduler"
-	"mirrord/space"
 	"mirrord/store"
 )
 

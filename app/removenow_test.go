@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mirrord/space"
+	"mirrord/phm/space"
 )
 
 // What a space keeps of a mirror that was removed is served until remove --now takes it away; then a page

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"mirrord/cluster/depot"
-	"mirrord/control"
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/internal/demosite"
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // replaySite is a page with a picture and a style, all of which change with each version.

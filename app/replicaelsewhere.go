@@ -19,11 +19,11 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"mirrord/control"
 	"mirrord/internal/count"
 	"mirrord/internal/regular"
 	"mirrord/mirror/render"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/replica/hosts"
+	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // copiedPages is a site of pages that others may have too; once it has turned, they say other things.

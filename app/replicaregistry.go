@@ -19,8 +19,8 @@ import (
 	"mirrord/phm"
 	"mirrord/replica/hosts"
 	"mirrord/scheduler"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/replica/hosts"
+	"mirrord/testing/mirrortest"
 )
 
 // namedHosts is a network in which names have the addresses of a map, and one server answers at all of them.

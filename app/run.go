@@ -16,7 +16,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/report"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

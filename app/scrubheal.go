@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

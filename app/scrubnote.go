@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -21,7 +21,7 @@ import (
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/scheduler"
-	"mirrord/web"
+	"mirrord/serve"
 )
 
 // AreFiles reports whether names are those of files and directories, not of jobs: the first one decides.
@@ -43,8 +43,8 @@ func IsFile(a *App, name string) bool {
 }
 
 // OpenFiles opens archives to be served, each under a name made of its own.
-func OpenFiles(ctx context.Context, a *App, names []string) (_ *web.Files, err error) {
-	files := new(web.Files)
+func OpenFiles(ctx context.Context, a *App, names []string) (_ *serve.Files, err error) {
+	files := new(serve.Files)
 	defer func() {
 		if err != nil {
 			files.Close()
@@ -65,7 +65,7 @@ func OpenFiles(ctx context.Context, a *App, names []string) (_ *web.Files, err e
 var errNoRecords = errors.New("it holds no records of crawls")
 
 // addRecorded serves a web archive, a directory of them or a project of HTTrack; errNoRecords for all else.
-func addRecorded(ctx context.Context, a *App, files *web.Files, name string) error {
+func addRecorded(ctx context.Context, a *App, files *serve.Files, name string) error {
 	r := ImportRequest{Files: []string{name}, indexed: true}
 	in, err := r.openInputs(ctx)
 	if err == nil && len(in.files) == 0 {
@@ -90,7 +90,7 @@ type openedTree struct {
 
 // addFile serves an archive, or a directory. The end of the context ends the opening, and no request that is
 // under way later on.
-func addFile(ctx context.Context, files *web.Files, name string) error {
+func addFile(ctx context.Context, files *serve.Files, name string) error {
 	opening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
 	f, err := regular.Open(name)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/web"
+	"mirrord/serve"
 )
 
 // PHM archives, directories and ZIM files are served as they are, to several readers at a time; other forms
@@ -36,7 +36,7 @@ func TestServeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sites.Close()
-	srv, err := web.New(web.Options{Sites: sites})
+	srv, err := serve.New(serve.Options{Sites: sites})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/phm/space"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/space"
 	"mirrord/store"
 )
 

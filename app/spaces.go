@@ -16,9 +16,9 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/site"
-	"mirrord/space"
 	"mirrord/store"
 )
 

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/space"
+	"mirrord/phm/space"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // twoSites are two sites that link to one another, and a job for each in the space s.
@@ -236,12 +236,12 @@ func (w *twoSites) serve() func(host, path string) *httptest.ResponseRecorder {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	sites := web.NewStore(st, nil, nil)
+	sites := serve.NewStore(st, nil, nil)
 	w.t.Cleanup(func() {
 		sites.Close()
 		st.Close()
 	})
-	srv, err := web.New(web.Options{Sites: sites})
+	srv, err := serve.New(serve.Options{Sites: sites})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
+	"mirrord/phm/space"
 	"mirrord/scheduler"
-	"mirrord/space"
 	"mirrord/store"
 )
 

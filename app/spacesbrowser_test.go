@@ -24,7 +24,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"mirrord/space"
+	"mirrord/phm/space"
 )
 
 // ring are three sites of which each leads to the next; the servers are gone when it returns.

@@ -13,7 +13,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

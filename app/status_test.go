@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

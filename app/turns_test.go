@@ -17,7 +17,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // aSite is a site as the turns of its run see it.

@@ -16,7 +16,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/phm"
-	"mirrord/web"
+	"mirrord/serve"
 )
 
 // offering is a server of the mirror of a site that changes, which notes what is requested of it.
@@ -26,7 +26,7 @@ type offering struct {
 	now  *atomic.Int64
 	url  string
 
-	sites   *web.Store
+	sites   *serve.Store
 	silent  atomic.Bool // it offers nothing
 	damaged atomic.Bool // its updates break off
 
@@ -44,13 +44,13 @@ func offerGrowing(t *testing.T, prefix string) *offering {
 		t.Fatal(err)
 	}
 	kept := &KeptVersions{State: st}
-	o.sites = web.NewStore(st, kept, o.up.Now)
+	o.sites = serve.NewStore(st, kept, o.up.Now)
 	t.Cleanup(func() {
 		if err := errors.Join(o.sites.Close(), kept.Close(), st.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	server, err := web.New(web.Options{Sites: o.sites, StayHere: true})
+	server, err := serve.New(serve.Options{Sites: o.sites, StayHere: true})
 	if err != nil {
 		t.Fatal(err)
 	}

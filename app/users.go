@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

@@ -16,8 +16,8 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/report"
 	"mirrord/phm"
+	"mirrord/phm/space"
 	"mirrord/scheduler"
-	"mirrord/space"
 	"mirrord/store"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/wacz"
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/phm"
-	"mirrord/wacz"
-	"mirrord/warc"
 )
 
 // Forms of web archives hold no tree but captures: what a URL yielded, when, as it came. They are written by

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/phm"
-	"mirrord/warc"
 )
 
 // heap is a scratch file in memory.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
-	"mirrord/warc"
 )
 
 // scratchFile is a file without a name.

@@ -18,10 +18,10 @@ import (
 	"strings"
 
 	"mirrord/archive/kiwix"
+	"mirrord/archive/zim"
 	"mirrord/internal/inorder"
 	"mirrord/internal/parts"
 	"mirrord/phm"
-	"mirrord/zim"
 )
 
 // The forms that the program names itself: the default, and the one that is no file.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"mirrord/internal/inorder"
-	"mirrord/internal/phmtest"
 	"mirrord/phm"
+	"mirrord/testing/phmtest"
 )
 
 // Toy is a form of this file alone: a tar after four bytes of its own. That it passes the suite shows that a

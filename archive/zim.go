@@ -8,8 +8,8 @@ import (
 	"io/fs"
 
 	"mirrord/archive/kiwix"
+	"mirrord/archive/zim"
 	"mirrord/phm"
-	"mirrord/zim"
 )
 
 // errNotPlaced is a fault of the program that any test finds.

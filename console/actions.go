@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"mirrord/control"
+	"mirrord/scheduler/control"
 )
 
 // errChanged says that a form is about something that is not so any more.

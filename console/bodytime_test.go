@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 )
 
 // deadlines notes the deadlines for the body of a request.

@@ -24,9 +24,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/app"
-	"mirrord/internal/oracle"
-	"mirrord/status"
-	"mirrord/web"
+	"mirrord/scheduler/status"
+	"mirrord/serve"
+	"mirrord/testing/oracle"
 )
 
 // chromium is a real browser that uses a console.
@@ -332,7 +332,7 @@ func TestOracleAxe(t *testing.T) {
 		o.Mirrors = mirrors
 	})
 	fill(c.browser)
-	overview, err := web.NewStatus(c.daemon.Status)
+	overview, err := serve.NewStatus(c.daemon.Status)
 	if err != nil {
 		t.Fatal(err)
 	}

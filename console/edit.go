@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"mirrord/app"
-	"mirrord/control"
+	"mirrord/scheduler/control"
 )
 
 // saver keeps two people from writing job files at the same moment.

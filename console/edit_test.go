@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // newEditor is an operator whose one job, site, has a file with a text.

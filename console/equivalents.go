@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
-	"mirrord/control"
+	"mirrord/app/access"
+	"mirrord/scheduler/control"
 )
 
 // equivalentsData is what the page of places shows that have what a mirror has.

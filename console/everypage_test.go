@@ -15,12 +15,12 @@ import (
 
 	"golang.org/x/net/html"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // pageAddresses has addresses of the pages of each GET route, for the tests of all pages. They belong to

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/control"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

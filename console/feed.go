@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/internal/count"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

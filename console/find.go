@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"mirrord/app"
-	"mirrord/find"
+	"mirrord/serve/find"
 )
 
 // TextIndex is what the console asks of the index of texts, and of what is known of replicas.

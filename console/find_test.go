@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/find"
+	"mirrord/serve/find"
 )
 
 // fakeTexts has one result, and writes down what it is asked for.

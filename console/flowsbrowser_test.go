@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // What operators do, in a browser with and without scripts, by the keyboard: accept, bring a version back,

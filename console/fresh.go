@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // freshStatus keeps the status of all jobs for a moment, as many may look at the list. It is safe for

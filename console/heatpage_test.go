@@ -16,7 +16,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mirrord/evolution"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // largeHistory is that of a site whose directories change at different rates, and are not always looked at.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 	"mirrord/internal/places"

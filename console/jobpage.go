@@ -15,7 +15,7 @@ import (
 	"mirrord/app"
 	"mirrord/internal/count"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // runsShown is how many runs the page of a job shows.

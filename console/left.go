@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"mirrord/app"
-	"mirrord/control"
+	"mirrord/scheduler/control"
 )
 
 // leftData is what the page of a mirror without a job shows.

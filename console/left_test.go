@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A mirror whose job file was removed has pages, and each link of them leads to a page.

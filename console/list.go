@@ -11,7 +11,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // perPage is how many mirrors a page of the list has.

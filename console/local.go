@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

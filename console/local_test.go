@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

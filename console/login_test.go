@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 )
 
 // A link logs in once, within its time, and the session ends by itself, by logging out, and not with the

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/app/access"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // The list and the page of a job say what answered 404 for the first time; the page has the notes of the last

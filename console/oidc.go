@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/store"
 )
 

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 )
 
 // provider is an OpenID provider with keys of its own.

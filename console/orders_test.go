@@ -14,7 +14,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
+	"mirrord/testing/orderstest"
 )
 
 const evilMarkup = `<img src=x onerror=alert(1)>`

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
+	"mirrord/testing/orderstest"
 )
 
 // fill puts a text into an input.

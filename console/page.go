@@ -19,13 +19,13 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/control"
 	"mirrord/internal/count"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

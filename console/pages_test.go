@@ -16,9 +16,9 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"mirrord/access"
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/app/access"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

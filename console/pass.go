@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/app/orders"
 )
 

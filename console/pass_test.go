@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
-	"mirrord/control"
+	"mirrord/scheduler/control"
+	"mirrord/testing/orderstest"
 )
 
 // fakeOthers are what the consoles of a cluster know of one another.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"mirrord/access"
+	"mirrord/app/access"
 )
 
 // Role is what somebody may do.

@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"strings"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/control"
 	"mirrord/job"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
-	"mirrord/control"
 	"mirrord/internal/places"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // Daemon is what the console asks of the daemon that it belongs to. *app.Daemon has it.
@@ -121,7 +121,7 @@ func New(o Options) (*Server, error) {
 	if err := s.static(); err != nil {
 		return nil, err
 	}
-	s.handler = web.OwnHosts(o.Hosts, "--console-host", http.HandlerFunc(s.serve))
+	s.handler = serve.OwnHosts(o.Hosts, "--console-host", http.HandlerFunc(s.serve))
 	return s, nil
 }
 

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

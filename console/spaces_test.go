@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/space"
+	"mirrord/phm/space"
 )
 
 // The picture of a space has an arrow for each pair of mirrors of which one leads to the other; the table

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 )
 
 // How live parts of pages are sent: as server-sent events. What is shown to many is drawn once.

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/access"
-	"mirrord/status"
+	"mirrord/app/access"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

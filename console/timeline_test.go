@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // An older version is shown in a frame of another origin, with its date, its neighbours and its raw address;

@@ -17,9 +17,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"mirrord/app"
-	"mirrord/find"
-	"mirrord/status"
-	"mirrord/web"
+	"mirrord/scheduler/status"
+	"mirrord/serve"
+	"mirrord/serve/find"
 )
 
 // mirrorsOf serves the mirrors of an app, as mirrord serve does.
@@ -32,10 +32,10 @@ func mirrorsOf(t *testing.T, a *app.App) (string, *atomic.Int32) {
 	t.Cleanup(func() { st.Close() })
 	kept := &app.KeptVersions{State: st}
 	t.Cleanup(func() { kept.Close() })
-	sites := web.NewStore(st, kept, nil)
+	sites := serve.NewStore(st, kept, nil)
 	t.Cleanup(func() { sites.Close() })
-	texts := &web.TextLookup{
-		Find: func(ctx context.Context, q web.TextQuery) (*find.SearchResults, error) {
+	texts := &serve.TextLookup{
+		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
 			found, err := new(fakeTexts).Find(ctx, app.FindRequest{Words: q.Words})
 			if err != nil {
 				return nil, err
@@ -44,7 +44,7 @@ func mirrorsOf(t *testing.T, a *app.App) (string, *atomic.Int32) {
 		},
 		Made: func() bool { return true },
 	}
-	srv, err := web.New(web.Options{Sites: sites, Texts: texts, StayHere: true})
+	srv, err := serve.New(serve.Options{Sites: sites, Texts: texts, StayHere: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
-	"mirrord/internal/diff"
+	"mirrord/app/access"
+	"mirrord/phm/diff"
 	"mirrord/store"
 )
 

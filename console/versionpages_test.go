@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // hostile is on a page of the site, and must be text in the console.

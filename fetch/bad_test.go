@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // BenchmarkDo compares an exchange of ours with a bare RoundTrip of the same body on the same kept-alive

@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // TestContradictedNotModified: a 304 with other validators than those that were sent is requested again

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // A site that sets other cookies with each page gets a header that servers take, with the first ones in it.

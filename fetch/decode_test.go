@@ -16,8 +16,8 @@ import (
 
 	"context"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 func zstdEncode(t *testing.T, b []byte, sized bool, o ...zstd.EOption) []byte {

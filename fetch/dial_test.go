@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 func TestGuardDial(t *testing.T) {

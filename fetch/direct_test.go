@@ -18,8 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // talk serves connections with answer, which gets the head of each request and the number of its connection,

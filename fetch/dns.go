@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // tapped is the machine's resolver, whose messages are read on their way. Package net knows the rules of the

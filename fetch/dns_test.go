@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // A name below localhost is the machine itself, and no name server is asked (RFC 6761 §6.3).

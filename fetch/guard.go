@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // Names remembers which host names were ever at public addresses. Names are as [reach.Name] writes them. It

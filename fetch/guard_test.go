@@ -17,8 +17,8 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // named is the policy of a job with these URLs.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
+	"mirrord/testing/badserver"
 )
 
 func TestHTTP2(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/site"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
+	"mirrord/testing/badserver"
 )
 
 func TestParseContentType(t *testing.T) {

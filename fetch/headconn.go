@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // net/http keeps the fields of an answer without their order and spelling. headConn is a connection that

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

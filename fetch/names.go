@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // How long answers of the resolver are used. Crawlers spend much of their time on names when each connection

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // BenchmarkNames requests 3 pages of each of 400 hosts on 20 workers, from a name server that takes 50 ms:

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // oracle is a resolver whose answer is changed by the test.

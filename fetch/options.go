@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates,

@@ -19,9 +19,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
+	"mirrord/testing/badserver"
 
 	"golang.org/x/time/rate"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // TestPackedNames: a file whose name says that it is packed is stored as it came when the server labels it as

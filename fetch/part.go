@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // A Part says what the beginning of a body is the beginning of, so that a later exchange, of another process

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 func partOf(validator string) *Part { return &Part{Validator: validator, Length: -1, Status: 200} }

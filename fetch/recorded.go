@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // PastAnswer is an answer that somebody recorded earlier.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"mirrord/robots"
+	"mirrord/fetch/robots"
 	"mirrord/site"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
+	"mirrord/testing/badserver"
 )
 
 // clock is a wall clock that a test moves.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // A watch that was stopped serves the next attempt, with nothing of the one before, unless somebody else may

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/growth"
+	"mirrord/testing/growth"
 )
 
 // crowds are documents with n keys, by what takes the place of each.

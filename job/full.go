@@ -5,7 +5,7 @@ package job
 import (
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // AskAll makes a run of the job ask for everything that it knows: no policy, evidence or limit on requests

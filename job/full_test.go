@@ -5,7 +5,7 @@ package job
 import (
 	"testing"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 func TestAskAll(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/policy"
-	"mirrord/reach"
+	"mirrord/evolution/policy"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

@@ -2,7 +2,7 @@
 
 package job
 
-import "mirrord/policy"
+import "mirrord/evolution/policy"
 
 func evidenceKeys() []Key {
 	return []Key{

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/policy/known"
+	"mirrord/evolution/policy/known"
 )
 
 // Key describes one key of a job file.

@@ -5,7 +5,7 @@ package job
 import (
 	"time"
 
-	"mirrord/policy/known"
+	"mirrord/evolution/policy/known"
 )
 
 func topKeys() []Key {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

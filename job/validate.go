@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

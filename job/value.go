@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 )
 
 // decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the

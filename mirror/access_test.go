@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
+	"mirrord/testing/mirrortest"
 )
 
 // A job's credentials go to the site and to nobody else.

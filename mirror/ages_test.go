@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // TestLastDateIsShown: a page that says another date in each run, and at last the same one, shows that: the

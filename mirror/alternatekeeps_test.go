@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // replacing lets newer pages of the replica take the place of the mirror's.

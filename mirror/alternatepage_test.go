@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // shop is a site of products of one template: 400 words that all pages say, and 60 of the product. seed makes

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // What a replica's directory listings say spares no request to the origin, and drops nothing.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // The job names the site without www, which leads to it: replicas stand for the place where the pages are.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // An applet whose class the mirror does not have finds it at the origin, until the mirror has it.

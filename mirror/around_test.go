@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // TestEncodingOfThePage: a style sheet or script that names no encoding and is not UTF-8 is read in that of

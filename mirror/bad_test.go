@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/badserver"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/badserver"
+	"mirrord/testing/mirrortest"
 )
 
 // waits lists the behaviours that only a timeout ends.

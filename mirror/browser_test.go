@@ -20,9 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // pageState is what a page in the browser says of itself.

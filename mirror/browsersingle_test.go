@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // TestBrowserSingle: pages that are one file show their images and styles in a folder of their own, and

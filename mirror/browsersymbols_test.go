@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // hiddenSymbols counts the symbols of other files that a page shows nothing of.

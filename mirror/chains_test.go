@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // program answers what nothing else does by page, but with 404 when page returns nothing.

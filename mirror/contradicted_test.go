@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // A site goes back to an older backup: the pages and their dates are older, and a server that only compares

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/internal/oracle"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/oracle"
 )
 
 // The disk answers a sync with EIO in the middle of a real run (strace injects it): the run ends as partial

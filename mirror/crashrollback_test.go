@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
-	"mirrord/internal/oracle"
 	jobs "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/spare"
-	"mirrord/policy"
 	"mirrord/store"
+	"mirrord/testing/oracle"
 )
 
 func crashRollback(ctx context.Context, dir, url string, number int) (*mirror.Summary, error) {

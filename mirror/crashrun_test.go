@@ -23,11 +23,11 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
 	jobs "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

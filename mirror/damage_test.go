@@ -14,10 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // A stored body that the disk lost is noticed when it is needed, and the page is asked for again instead of

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // ruin is a site of many pages that name many more which are not there. Its front page, which names some of

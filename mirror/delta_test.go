@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // A page of which a line changes costs about a line, and every version of it comes back, after unused space

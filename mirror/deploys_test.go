@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // A site whose files have hashes in their names is deployed anew each week, and a quarter of its addresses

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // Whatever becomes of the file of digests, mirrors are as they would be.

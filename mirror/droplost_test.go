@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // writing opens the site of a mirror for writing.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // TestFaviconMissing: nobody is told of an icon that there is not, and it is requested in one of eight runs,

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // notes36 serves 36 different notes of one template: the same title, links and size.

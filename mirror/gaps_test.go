@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/ledger"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // night changes a page, makes a run a day later, and checks that the change is published whatever the site

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // A run that was interrupted and is too old to go on is closed: what it has is published, and the next one

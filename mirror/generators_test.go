@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // A site by Doxygen, whose pages stand in a menu that is a script, comes whole with its search, stays in runs

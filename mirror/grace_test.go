@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
+	"mirrord/testing/mirrortest"
 )
 
 // Four versions in an hour have trees of their own, and whoever has opened the first one reads that. The

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const (

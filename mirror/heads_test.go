@@ -17,10 +17,10 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/heads"
-	"mirrord/internal/mirrortest"
+	"mirrord/fetch/heads"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // rawSite is a server that answers with texts as they stand, over one connection after the other.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // heldBack is a mirror of a hub of 20 pages whose last run was held back, because 10 of them are gone, and by

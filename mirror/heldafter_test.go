@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // takenOver is a site of a hub whose domain was somebody else's for one run, which was held back.

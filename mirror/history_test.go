@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/robots"
+	"mirrord/fetch/robots"
 	"mirrord/site"
 )
 

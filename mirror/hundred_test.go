@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
-	"mirrord/policy"
 	"mirrord/store"
 )
 

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // answers is a page that answers one status after the other, and the last one for ever.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	jobfile "mirrord/job"
-	"mirrord/policy"
 	"mirrord/replay"
 )
 

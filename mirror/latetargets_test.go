@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // sameAsFresh fails when the documents of a mirror differ from those of one that is made of the site as it is

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // Files that the new rules of a job refuse, and those that only such files led to, are no loss.

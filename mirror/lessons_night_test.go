@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/badserver"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/badserver"
+	"mirrord/testing/mirrortest"
 )
 
 func TestLesson11CancelAndResume(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // What the tools that people use today get wrong, each as a test. The numbers are those of the list of asks.

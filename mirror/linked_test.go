@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // Under order = "linked" a run requests what many pages link to before what was found earlier.

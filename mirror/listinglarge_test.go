@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
-	"mirrord/policy"
 	"mirrord/store"
 )
 

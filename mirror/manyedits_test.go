@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // A page whose edits no line of the file table has room for does not spoil the table.

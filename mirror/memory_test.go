@@ -19,7 +19,7 @@ import (
 	"mirrord/internal/collector"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // phm.json says what the job says of the site, else what the entry page says, and what readers need to open

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
-	"mirrord/internal/oracle"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/oracle"
 )
 
 const nginxConf = `

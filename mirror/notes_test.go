@@ -5,8 +5,8 @@ package mirror_test
 import (
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // wantNote checks that a summary notes something, of so many URLs with one as the example.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	jobfile "mirrord/job"
-	"mirrord/policy"
 )
 
 // uneven is a news site that answers each page later than others, in an order of its own, and notes what is

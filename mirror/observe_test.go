@@ -13,10 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // record returns what is stored of a URL.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/testing/mirrortest"
 )
 
 // nameOf is the name under which the site offered a file of the published version.

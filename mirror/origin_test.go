@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // One URL that asks to be left alone for a day costs itself alone, in every run, also when the runs share the

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/badserver"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
+	"mirrord/testing/badserver"
+	"mirrord/testing/mirrortest"
 )
 
 // defaults are the keys of politeness as a job has them that says nothing.

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"mirrord/fetch"
-	"mirrord/internal/badserver"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/badserver"
+	"mirrord/testing/mirrortest"
 )
 
 // unpacking stores what is named .gz without the coding of its label.

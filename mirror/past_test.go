@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // evolve changes a random site: pages come, go, change, move, and link to one another.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // scope.not_types = "images" leaves out the pictures of pages: links lead to the origin. They come again when

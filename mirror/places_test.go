@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // lots is a site of which each answer has another quote in its margin.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // folders is a site of directories of pages behind an entry page that links to all of them.

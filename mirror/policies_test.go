@@ -19,15 +19,15 @@ import (
 	"time"
 
 	"mirrord/evolution"
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
-	"mirrord/policy"
 	"mirrord/replay"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // kept is what syncs under one policy came to.

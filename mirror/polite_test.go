@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // inBubble makes a web and a mirror without network, in a bubble of time.

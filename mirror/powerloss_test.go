@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mirrord/internal/disktest"
-	"mirrord/internal/oracle"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/disktest"
+	"mirrord/testing/oracle"
 )
 
 // recordedRun makes a run below strace and returns the calls that it made.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // Over ten weeks the news are requested in every run, and another directory in one run of three at least,

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/phm"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

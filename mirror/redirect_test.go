@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // TestCircleKeepsTheOldCopy: pages that come to redirect to themselves, or to one another, are failures run

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // Damage elsewhere keeps no mirror from being published.

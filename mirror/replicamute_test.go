@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/replica/hosts"
+	"mirrord/testing/mirrortest"
 )
 
 // deadHost answers for one host only, and counts what is asked of others.

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 const home = "http://www.example.org"

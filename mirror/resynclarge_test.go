@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // within fails the test when f takes very long even for a busy machine: that tells work in proportion from

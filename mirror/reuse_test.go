@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const elsewhereBase = "http://manual.example.net/v1/"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // A job that reuses what another reuses of a third: the files go on, and none is asked of the sites in

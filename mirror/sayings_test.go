@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	jobfile "mirrord/job"
-	"mirrord/policy"
 )
 
 // newsSite is a site of 8 directories with 25 pages each, of which three anywhere are edited in a week, and

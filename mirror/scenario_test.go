@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted results in testdata")

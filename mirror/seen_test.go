@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // wordy is a page of n words that no other number gives, with one link.

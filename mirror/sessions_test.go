@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // sessionSite serves nine pages whose links get a token that is new in each answer.

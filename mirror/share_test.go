@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // indexPages is a site on which directories are linked by both of their names.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // almanac is a site of pages that each change every eighth week in the mean. Its sitemap does not show each

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // With 1 kB/s a batch never fills. What has come is committed all the same: before it sends a page the server

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // impossible matches the path that cannot exist.

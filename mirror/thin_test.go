@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // Versions are thinned after each publish, and what is left comes back byte for byte after everything that

@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const secure = "https://www.example.org"

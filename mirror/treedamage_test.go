@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // harm is one way in which a file of a published tree goes wrong.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // Nothing that is wrong is linked into a new tree, however large it is: a disk image of which the disk has

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
+	"mirrord/testing/mirrortest"
 )
 
 // turnLog is a turn that notes who holds it; another run has it for busy whenever it was given back.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const noArchives = "url = \"" + home + "/\"\nscope = { kind = \"host\", not_types = [\"gz\"] }\n"

@@ -15,11 +15,11 @@ import (
 	"sync"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/internal/texts"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // The disk returns other bytes than were written to the file that has the URLs of a run: the run ends, says

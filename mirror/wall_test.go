@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // section serves an entry page that links to n pages below dir; page makes each.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // stateSize is the bytes of the files of a site that match a pattern.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"testing"
 
-	"mirrord/internal/growth"
+	"mirrord/testing/growth"
 )
 
 // TestDeltaGrowth holds that a delta of twice the files is at most 2.3 times the work: one of which all files

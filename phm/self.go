@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // TestOracleLinks holds Scan against parse5, a parser of the HTML standard, on documents made of pieces that

@@ -5,7 +5,7 @@ package replay
 import (
 	"fmt"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // IdeaRow is what adaptive comes to without one of its ideas: the mean over sites.

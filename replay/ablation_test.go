@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // Each idea that is left out makes a difference on some recorded site, and the row without any that is left

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/near"
-	"mirrord/policy"
 )
 
 // made builds a history of n versions from what the site holds in each: path to blob.

@@ -2,7 +2,7 @@
 
 package replay
 
-import "mirrord/policy"
+import "mirrord/evolution/policy"
 
 // What answers transfer. A page that is as the mirror has it is answered by a head (304), or by a head and
 // its body when its server answers no request conditionally ([Builder.Whole]); one that changed by both. A

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // driver lets a policy of package policy act in a world. It keeps the policy's model: units are pages and

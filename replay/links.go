@@ -5,7 +5,7 @@ package replay
 import (
 	"slices"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // links say how the pages of a site without listings are found: a page that is new is found by a request for

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // linkedHistory is a site without listings: a front page that names a page in each of 20 directories, and a

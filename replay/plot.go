@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
-	"mirrord/policy"
 )
 
 // Plot writes an SVG: the trade-off when there are curves, and below it the picture when there is one. It

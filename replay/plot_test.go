@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // drawn checks that a drawing is XML that runs nothing and loads nothing, and returns how often each class is

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // Stretch sums up steps that follow one another.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"mirrord/evolution"
+	"mirrord/evolution/policy"
 	"mirrord/near"
-	"mirrord/policy"
 )
 
 // A job mines its rules again before each run, from what its runs observed, and audits what they skip. A

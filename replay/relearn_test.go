@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // Rules that are mined again before each step begin to skip when enough was observed, and audits find the

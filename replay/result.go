@@ -5,7 +5,7 @@ package replay
 import (
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // Result is what a policy requested and found.

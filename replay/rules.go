@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"mirrord/evolution"
+	"mirrord/evolution/policy"
 	"mirrord/near"
-	"mirrord/policy"
 )
 
 // Evolution is the history of change of the first n versions: the first is the base, each later one a step in

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
 	"mirrord/near"
-	"mirrord/policy"
-	"mirrord/policy/known"
 )
 
 // Options say how a history is replayed. The zero value replays the default policy after 20 full syncs.

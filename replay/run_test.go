@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 func TestRunFull(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"os"
 	"testing"
 
+	"mirrord/evolution/policy"
 	"mirrord/near"
-	"mirrord/policy"
 )
 
 const sharedData = "../../shared/data/"

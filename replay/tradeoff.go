@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/evolution/policy"
 	"mirrord/near"
-	"mirrord/policy"
 )
 
 // Curve is a policy at several settings.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // All expected values, and a file in which some are others.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 )
 
 // lookingRunner finds URLs that answer 404 for the first time in each run that is no second look.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A run that is in the run log, complete, when the process was killed before its record was written, is not

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // TestFirstRun: a job with a schedule whose site is empty is due at once, whatever the record says. The

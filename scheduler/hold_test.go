@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A disk that is full although there seems to be room (a quota, another disk below publish.dir, min_free = 0)

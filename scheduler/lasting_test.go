@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // What another run would only meet again is told once and tried again by the schedule alone, or when the

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // memory is a Store. A copy that is cut off keeps nothing any more, like a process that was killed.

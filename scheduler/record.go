@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Record is what outlives the process about one job. It is plain data, kept as JSON.

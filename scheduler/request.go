@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Errors of requests.

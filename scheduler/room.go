@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // roomWait is what was said of jobs that are due and wait for room on the disk. Their last runs ended well,

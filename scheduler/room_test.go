@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A disk that fills between two runs is told once to each receiver, whatever names it, also when the daemon

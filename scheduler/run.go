@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Runner makes runs. It is called from several goroutines, never for one job twice at a time.

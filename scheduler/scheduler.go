@@ -12,7 +12,7 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Teller tells people about jobs. It is called with the scheduler locked, so it must not wait or call the

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // rig is a scheduler that runs in a bubble.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // state holds what a scheduler knows, and decides what happens to jobs. It starts no goroutine and has no

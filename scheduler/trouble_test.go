@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // endsWellAfter is a runner whose first n runs of a job end in a bad way, and all others well, after a minute

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A run works in one of MaxRuns turns. A run that only waits gives its turn back and is parked: it keeps what

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // TestOracleResolve holds Resolve against whatwg-url, the reference implementation of the URL standard, on

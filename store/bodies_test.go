@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 func TestBlobBodies(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // Whatever a kill leaves of a take-down, the next call ends in the same as one that was not disturbed.

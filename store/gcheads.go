@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/site"
 )
 

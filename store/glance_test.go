@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // What lists show of a site is never other than what its database has, also while a run writes it and after a

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/site"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
 )

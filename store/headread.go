@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 )
 

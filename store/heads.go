@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
 )

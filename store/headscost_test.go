@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // What heads cost on disk: at most 64 bytes a page beyond what is random, at most 20 for a page that comes

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/site"
 )
 

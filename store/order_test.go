@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 const orderEnv = "MIRRORD_TEST_ORDER"

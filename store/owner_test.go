@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 func openState(t *testing.T, dir string, o store.Options) *store.State {

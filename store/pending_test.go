@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // A kill at any step of a run leaves a site of which verify says that all is well, before any process has

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"

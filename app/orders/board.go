@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Facts keeps orders, and under OrderID{} what holds for all of them: those of one machine (OnMachine), or of

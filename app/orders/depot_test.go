@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
 	"mirrord/cluster/objects"
+	"mirrord/testing/orderstest"
 )
 
 // inDepot lists the objects of archives in a store.

@@ -11,7 +11,7 @@ import (
 	"log/slog"
 
 	"mirrord/app"
-	"mirrord/control"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

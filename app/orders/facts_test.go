@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // The records of orders of one machine hold to the contract; those of a cluster: TestOrderFacts of

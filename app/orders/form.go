@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/job"
 )
 

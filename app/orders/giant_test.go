@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // giant is an encyclopedia of two million articles, with sitemaps that list them or without.

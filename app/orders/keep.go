@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/control"
 	"mirrord/job"
+	"mirrord/scheduler/control"
 )
 
 // KeepFresh makes a job of an order that is done, so that its mirror is kept fresh: at once for an operator,

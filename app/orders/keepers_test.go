@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
 	"mirrord/cluster/objects"
-	"mirrord/control"
+	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // An order that could not be placed because the keepers were away can be placed afterwards, and counts once.

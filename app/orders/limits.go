@@ -10,7 +10,7 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Limits are what each user with the role order may have. Operators set them, and are not bound by those of a

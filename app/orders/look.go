@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/fetch"
 	"mirrord/site"
 )

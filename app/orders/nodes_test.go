@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
-	"mirrord/control"
+	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // counted is a site of directories of one page each, which counts the requests to each page. Runs wait while

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // State is where an order stands.

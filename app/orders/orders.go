@@ -12,14 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/cluster/objects"
-	"mirrord/control"
 	"mirrord/fetch"
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/control"
 )
 
 // Options are what orders need.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/control"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 // An order is previewed, run, packed and mailed, and its archives go when they expire.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // shop is where orders are placed in tests.

@@ -13,9 +13,9 @@ import (
 
 	"mirrord/app"
 	"mirrord/archive"
+	"mirrord/fetch/reach"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/reach"
 	"mirrord/site"
 )
 

@@ -20,7 +20,7 @@ import (
 	"mirrord/app"
 	"mirrord/internal/count"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // The parts of an order's folder.

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"mirrord/archive/crawls"
+	"mirrord/archive/warc"
 	"mirrord/fetch"
-	"mirrord/heads"
-	"mirrord/robots"
+	"mirrord/fetch/heads"
+	"mirrord/fetch/robots"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // ErrNone is the class of a URL that the archive has no answer of.

@@ -5,7 +5,7 @@ package captured
 import (
 	"sync"
 
-	"mirrord/warc"
+	"mirrord/archive/warc"
 )
 
 // LateChecks is what is known of the records of an archive that is checked while it is imported. The

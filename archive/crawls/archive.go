@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // Recordings are what files were found to hold. They do not change any more, and are safe for concurrent use.

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // rec is a record as a test writes it.

@@ -20,8 +20,8 @@ import (
 	"io"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/internal/lines"
-	"mirrord/warc"
 )
 
 // RecordFile is one file. R is read at several places, by several goroutines once the archive is read.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"mirrord/warc"
+	"mirrord/archive/warc"
 )
 
 // Bounds of what is unpacked: a record, and a member that holds many, may have leastBomb bytes and so many

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/growth"
 	"mirrord/site"
+	"mirrord/testing/growth"
 )
 
 // TestGrowth holds that twice the records are at most 2.3 times the work: to read them, and to have all

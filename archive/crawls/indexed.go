@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/wacz"
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/wacz"
-	"mirrord/warc"
 )
 
 // leastMember is how few bytes a record takes in a file, and so how many lines an index can have.

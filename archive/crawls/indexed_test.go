@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // late are checks of one goroutine.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // info is a warcinfo record.

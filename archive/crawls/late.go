@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"mirrord/warc"
+	"mirrord/archive/warc"
 )
 
 // lateChecks are the records whose bodies are checked when they are opened, see [Options.Late].

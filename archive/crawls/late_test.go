@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // kept is what a test keeps of records that are checked late.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"mirrord/archive/wacz"
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/wacz"
-	"mirrord/warc"
 )
 
 // reading is an archive while it is read.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"mirrord/internal/inorder"
-	"mirrord/internal/phmtest"
 	"mirrord/phm"
+	"mirrord/testing/phmtest"
 )
 
 // Files of the same bytes share a blob, whatever their types are, and come back each as it was. A page whose

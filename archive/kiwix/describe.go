@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/text/language"
 
+	"mirrord/archive/zim"
 	"mirrord/phm"
 	"mirrord/relocate"
-	"mirrord/zim"
 )
 
 // Bounds of metadata, in characters: those that zimcheck enforces since 3.4.

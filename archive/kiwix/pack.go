@@ -14,10 +14,10 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"mirrord/archive/zim"
 	"mirrord/internal/charset"
 	"mirrord/internal/inorder"
 	"mirrord/phm"
-	"mirrord/zim"
 )
 
 const (

@@ -16,11 +16,11 @@ import (
 	"testing/fstest"
 	"time"
 
+	"mirrord/archive/zim"
 	"mirrord/internal/inorder"
-	"mirrord/internal/oracle"
-	"mirrord/internal/phmtest"
 	"mirrord/phm"
-	"mirrord/zim"
+	"mirrord/testing/oracle"
+	"mirrord/testing/phmtest"
 )
 
 // nasty is a PHM with all that zimcheck dislikes.

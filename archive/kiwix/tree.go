@@ -11,8 +11,8 @@ import (
 	"path"
 	"time"
 
+	"mirrord/archive/zim"
 	"mirrord/phm"
-	"mirrord/zim"
 )
 
 // Tree is the PHM that a ZIM file was made of. It is not safe for concurrent use.

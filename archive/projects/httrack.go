@@ -23,8 +23,8 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // The files of a project of HTTrack.

@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"mirrord/warc"
+	"mirrord/archive/warc"
 )
 
 // cached is an entry of new.zip as HTTrack 3.43 to 3.49 write it.

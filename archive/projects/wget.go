@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/archive/warc"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // What wget -r wrote: a folder for each host with its files. Of a page whose links were changed (-k) the one

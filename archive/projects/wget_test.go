@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"mirrord/archive/warc"
 	"mirrord/site"
-	"mirrord/warc"
 )
 
 // anyNames opens files under names that are no UTF-8.

@@ -16,10 +16,10 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
-	"mirrord/internal/mirrortest"
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/objectstest"
+	"mirrord/testing/storetest"
 )
 
 // A site comes back from a depot as it was, with all its versions, and only what is new travels.

@@ -13,8 +13,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
 	"mirrord/store"
+	"mirrord/testing/objectstest"
 )
 
 // careless is a store that ignores conditions.

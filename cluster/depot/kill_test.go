@@ -11,8 +11,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
 	"mirrord/store"
+	"mirrord/testing/objectstest"
 )
 
 // dying is a store that dies at its n-th call: before the call, or after it, so that only the answer is lost.

@@ -16,11 +16,11 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/objectstest"
 )
 
 // lazily opens a depot whose check-outs leave what only older versions need.

@@ -17,8 +17,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
 	"mirrord/store"
+	"mirrord/testing/objectstest"
 )
 
 // pageList lists pages as some pieces, whatever a site has.

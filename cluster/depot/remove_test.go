@@ -11,8 +11,8 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
 	"mirrord/store"
+	"mirrord/testing/objectstest"
 )
 
 // hasSite reports whether a state has the site of the tests.

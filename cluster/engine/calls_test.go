@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/cluster/engine"
 )
 

@@ -16,7 +16,7 @@ import (
 	"mirrord/cluster/keeper"
 	"mirrord/cluster/lease"
 	"mirrord/store"
-	"mirrord/store/storetest"
+	"mirrord/testing/storetest"
 )
 
 // keepers starts a number of keepers in this process and returns how nodes reach them.

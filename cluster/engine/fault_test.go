@@ -17,8 +17,8 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
-	"mirrord/internal/badnet"
 	"mirrord/store"
+	"mirrord/testing/badnet"
 )
 
 // A node that cannot reach the keepers, or that they do not reach, requests nothing before another one has

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"mirrord/app/orders"
-	"mirrord/app/orders/orderstest"
 	"mirrord/cluster/engine"
 	"mirrord/store"
+	"mirrord/testing/orderstest"
 )
 
 // The records of orders that nodes share with keepers hold to the contract, as those of one machine do.

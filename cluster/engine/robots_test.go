@@ -13,7 +13,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/fetch"
-	"mirrord/reach"
+	"mirrord/fetch/reach"
 	"mirrord/site"
 	"mirrord/store"
 )

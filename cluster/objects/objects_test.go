@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"mirrord/cluster/objects"
-	"mirrord/cluster/objects/objectstest"
+	"mirrord/testing/objectstest"
 )
 
 func openFolder(t *testing.T) *objects.Folder {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 func acceptCommand(a *cli) *cobra.Command {

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"mirrord/internal/demosite"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"mirrord/access"
+	"mirrord/app/access"
 	"mirrord/internal/places"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mirrord/cluster/objects/objectstest"
+	"mirrord/testing/objectstest"
 )
 
 // TestClusterConditions has an S3 server that ignores conditions: the keepers have the pointers. Nodes are

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/cluster/objects/objectstest"
+	"mirrord/testing/objectstest"
 )
 
 // versitygw is the S3 server of the examples.

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // TestClusterFacts has three nodes, of which one is the source of the job files. All jobs are seen, run and

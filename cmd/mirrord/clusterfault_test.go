@@ -21,9 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/cluster/objects/objectstest"
-	"mirrord/internal/badnet"
 	"mirrord/store"
+	"mirrord/testing/badnet"
+	"mirrord/testing/objectstest"
 )
 
 // TestClusterCutOff cuts a node off from the keeper, in both directions and in each.

@@ -17,14 +17,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/access"
-	"mirrord/api"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/app/orders"
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
 	"mirrord/console"
-	"mirrord/control"
+	"mirrord/console/api"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 )
 
 // nginxBefore runs nginx with the configuration that docs/console.md gives, before a console. It returns its

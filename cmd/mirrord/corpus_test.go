@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/oracle"
 	"mirrord/job"
 	"mirrord/phm"
+	"mirrord/testing/oracle"
 )
 
 // A corpus is a site of other people: the documentation in a Debian package.

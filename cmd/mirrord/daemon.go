@@ -23,16 +23,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/control"
 	"mirrord/internal/places"
 	"mirrord/internal/regular"
 	"mirrord/internal/systemd"
 	"mirrord/internal/version"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // daemonFlags are the flags of daemon.
@@ -64,7 +64,7 @@ func (f *daemonFlags) statusHosts() []string {
 }
 
 // mirrorzSite reads what --mirrorz names; nil without it.
-func (f *daemonFlags) mirrorzSite() (*web.MirrorzSite, error) {
+func (f *daemonFlags) mirrorzSite() (*serve.MirrorzSite, error) {
 	if f.mirrorz == "" {
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (f *daemonFlags) mirrorzSite() (*web.MirrorzSite, error) {
 	if err != nil {
 		return nil, app.Usagef("--mirrorz: %w", err)
 	}
-	site, err := web.ParseMirrorzSite(text)
+	site, err := serve.ParseMirrorzSite(text)
 	if err != nil {
 		return nil, app.Usagef("--mirrorz: %s: %w", f.mirrorz, err)
 	}
@@ -361,7 +361,7 @@ func socketPath(a *cli, flag, state string) (string, error) {
 // servedDaemon is what the control socket and the status page show.
 type servedDaemon interface {
 	control.API
-	Fronts() []web.Front
+	Fronts() []serve.Front
 }
 
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
@@ -377,7 +377,7 @@ func daemonServers(
 			}
 		}
 	}()
-	serve := func(l net.Listener, h http.Handler) {
+	attach := func(l net.Listener, h http.Handler) {
 		all = append(all, listener{l, serverOf(h, log)})
 	}
 	l := given[fdControl]
@@ -386,7 +386,7 @@ func daemonServers(
 			return all, err
 		}
 	}
-	serve(places.Reserve(l, controlReserve), control.NewServer(d, log))
+	attach(places.Reserve(l, controlReserve), control.NewServer(d, log))
 	all[0].srv.ConnContext = control.WithPeer
 	if l = given[fdStatus]; l == nil && f.listen != "" {
 		if l, err = net.Listen("tcp", f.listen); err != nil {
@@ -394,7 +394,7 @@ func daemonServers(
 		}
 	}
 	if l != nil {
-		page, err := web.NewStatus(d.Status)
+		page, err := serve.NewStatus(d.Status)
 		if err != nil {
 			return all, err
 		}
@@ -405,15 +405,15 @@ func daemonServers(
 		if err != nil {
 			return all, err
 		}
-		fronts := web.NewFronts(web.FrontOptions{All: d.Fronts, Site: site})
-		mux.Handle("GET "+web.TunasyncPath, fronts)
-		mux.Handle("GET "+web.MirrorzPath, fronts)
+		fronts := serve.NewFronts(serve.FrontOptions{All: d.Fronts, Site: site})
+		mux.Handle("GET "+serve.TunasyncPath, fronts)
+		mux.Handle("GET "+serve.MirrorzPath, fronts)
 		var h http.Handler = mux
 		// a socket in the file system has no name that could lead elsewhere
 		if strings.HasPrefix(l.Addr().Network(), "tcp") {
-			h = web.OwnHosts(f.statusHosts(), "--listen-host", mux)
+			h = serve.OwnHosts(f.statusHosts(), "--listen-host", mux)
 		}
-		serve(l, hasty(h))
+		attach(l, hasty(h))
 		// who asks and does not read gives his connection back; on the socket answers may last as long as a run
 		last := &all[len(all)-1]
 		last.srv.WriteTimeout = time.Minute

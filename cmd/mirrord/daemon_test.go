@@ -23,7 +23,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/internal/demosite"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // shared is a writer that may be read meanwhile.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 func TestDaemonUsage(t *testing.T) {

@@ -43,7 +43,7 @@ func (d *demo) show(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer end()
-		shown = serve(ctx, &a, nil, serveFlags{opened: mirrors})
+		shown = runServe(ctx, &a, nil, serveFlags{opened: mirrors})
 	})
 	err = runDaemon(ctx, &a, daemonFlags{
 		mode:    "0600",

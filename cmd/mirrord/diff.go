@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/internal/diff"
 	"mirrord/phm"
+	"mirrord/phm/diff"
 	"mirrord/scheduler"
 )
 

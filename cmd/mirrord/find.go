@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/find"
 	"mirrord/internal/count"
+	"mirrord/serve/find"
 )
 
 func findCommand(a *cli) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A run for a URL that was forgotten does not begin, in the daemon either.

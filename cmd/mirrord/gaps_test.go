@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // brokenSite is a site of 20 pages, of which every other one fails as long as broken says so: so many of

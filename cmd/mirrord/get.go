@@ -12,7 +12,7 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 func getCommand(a *cli) *cobra.Command {

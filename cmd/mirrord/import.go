@@ -7,7 +7,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/internal/count"
-	"mirrord/space"
+	"mirrord/phm/space"
 )
 
 func importCommand(a *cli) *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/oracle"
 	"mirrord/store"
+	"mirrord/testing/oracle"
 )
 
 // killedJob is a paused job with two versions, a run log and a link of publish.dir, of which each step of a

@@ -16,11 +16,11 @@ import (
 
 	"mirrord/app"
 	"mirrord/cluster/depot"
-	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Commands that read what a mirror left on this machine say that another node has a later version, whatever

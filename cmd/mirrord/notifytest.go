@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/control"
-	"mirrord/notify"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/notify"
 )
 
 func notifyTestCommand(a *cli) *cobra.Command {

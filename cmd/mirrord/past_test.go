@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
+	"mirrord/testing/mirrortest"
 )
 
 // ask makes a request without following redirects.
@@ -202,7 +202,8 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (&app.KeptVersions{State: st}).Open(t.Context(), "test", 1); !errors.Is(err, web.ErrNoVersion) {
+	_, err = (&app.KeptVersions{State: st}).Open(t.Context(), "test", 1)
+	if !errors.Is(err, serve.ErrNoVersion) {
 		t.Error("a version that was dropped can be opened")
 	}
 }

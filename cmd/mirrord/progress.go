@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // progress shows where a run stands: on a terminal one line that is rewritten in place, elsewhere a plain

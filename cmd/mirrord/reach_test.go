@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // insider is a jobs directory and a state in a network whose names change.

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
 	"mirrord/internal/count"
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/near"
-	"mirrord/policy"
-	"mirrord/policy/known"
 	"mirrord/replay"
 	"mirrord/scheduler"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // chapter is a page of a manual of n pages: the first one leads to all, each to the next one.

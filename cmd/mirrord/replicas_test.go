@@ -15,7 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // writePages writes n pages under a directory, each of words of its own; two directories of the same seed

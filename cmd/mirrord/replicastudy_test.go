@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // studied serves 120 pages of words, and counts requests.

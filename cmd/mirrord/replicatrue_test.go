@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // What is said of two places is true of these two, and the advice names the right one with the evidence.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
 )
 
 // manual serves 30 pages under a prefix, and counts requests.

@@ -9,7 +9,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // hints are what the report of a run tells its user to do.

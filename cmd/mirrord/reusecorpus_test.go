@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"mirrord/app"
-	"mirrord/internal/mirrortest"
-	"mirrord/internal/replicatest"
 	"mirrord/mirror/ledger"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/replicatest"
 )
 
 // corpusHost serves the pages of one host of a data set, and a list of them. It counts the

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 // library serves a manual of 40 pages under a prefix, and other pages beside it. It counts the requests for

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 func runNowCommand(a *cli) *cobra.Command {

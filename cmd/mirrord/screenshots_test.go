@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/oracle"
+	"mirrord/testing/oracle"
 
 	"github.com/chromedp/chromedp"
 )

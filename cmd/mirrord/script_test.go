@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mirrord/internal/demosite"
-	"mirrord/internal/mirrortest"
+	"mirrord/testing/mirrortest"
 )
 
 func TestMain(m *testing.M) {

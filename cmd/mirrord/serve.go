@@ -16,13 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/access"
 	"mirrord/app"
+	"mirrord/app/access"
 	"mirrord/cluster/depot"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/serve"
 	"mirrord/store"
-	"mirrord/web"
 )
 
 // serveFlags are the flags of serve.
@@ -59,7 +59,7 @@ are reached by date (Memento, RFC 7089). A new version is served as soon as it i
   mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
 		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return serve(cmd.Context(), a, args, f)
+			return runServe(cmd.Context(), a, args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -92,7 +92,7 @@ func (f *serveFlags) proxies() (access.Proxies, error) {
 	return p, nil
 }
 
-func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
+func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	if f.depot == "" && app.AreFiles(a.app(), names) { // a depot has names of mirrors
 		return serveFiles(ctx, a, names, f)
 	}
@@ -127,14 +127,14 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	defer stop()
 	kept := &app.KeptVersions{State: st}
 	defer kept.Close()
-	sites := web.NewStore(st, kept, nil)
+	sites := serve.NewStore(st, kept, nil)
 	defer sites.Close()
 	for _, name := range names {
 		if _, err := sites.Site(name); err != nil {
 			return fmt.Errorf("serve %s: %w", name, err)
 		}
 	}
-	o := web.Options{
+	o := serve.Options{
 		Sites:    sites,
 		Base:     f.base,
 		Hosts:    f.hosts,
@@ -164,7 +164,7 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 			o.Gateway = app.GatewayOf(a.app(), st, fw, f.gateway)
 		}
 	}
-	srv, err := web.New(o)
+	srv, err := serve.New(o)
 	if err != nil {
 		return &app.Error{Kind: app.Usage, Err: err}
 	}
@@ -228,7 +228,7 @@ func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error
 		return fmt.Errorf("serve %w", err)
 	}
 	defer files.Close()
-	srv, err := web.New(web.Options{
+	srv, err := serve.New(serve.Options{
 		Sites:    files,
 		Base:     f.base,
 		Hosts:    f.hosts,
@@ -252,14 +252,14 @@ type listener struct {
 
 // listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
 // moment.
-func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
+func listenAndServe(ctx context.Context, a *cli, srv *serve.Server, f serveFlags) (err error) {
 	proxies, err := f.proxies()
 	if err != nil {
 		return err
 	}
 	var all []listener
 	add := func(l net.Listener, h http.Handler, what, own string) {
-		quick := web.Quick{
+		quick := serve.Quick{
 			Server: srv,
 			Own:    own,
 			Head:   10 * time.Second,

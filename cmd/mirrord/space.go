@@ -15,7 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/internal/count"
-	"mirrord/space"
+	"mirrord/phm/space"
 )
 
 func spaceCommand(a *cli) *cobra.Command {

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/control"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/status"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 func statusCommand(a *cli) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"mirrord/app"
 	"mirrord/internal/count"
 	"mirrord/mirror"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

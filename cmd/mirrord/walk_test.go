@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // walk goes from one trouble, along the remedy that mirrord names, to where the trouble is gone.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // walkAs makes a walk, which is a test of its own, in a process with other rights.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 func walkDamaged(t *testing.T, _ string) {

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Every remedy that status can name is walked to its end: the trouble is made, the remedy is the same in

@@ -23,7 +23,7 @@ func keyExceptions() map[string]string {
 	return map[string]string{
 		"phm maskedFiles": published, "phm maskedBytes": published,
 		"phm tableBytes": published, "phm tableSHA256": published,
-		"wacz mainPageUrl": wacz, "wacz mainPageDate": wacz,
+		"archive/wacz mainPageUrl": wacz, "archive/wacz mainPageDate": wacz,
 		"phm mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,

@@ -17,13 +17,13 @@ func rows() map[string]Row {
 	return map[string]Row{
 		"cmd/mirrord": 14,
 
-		"console": 13, "api": 13,
+		"console": 13, "console/api": 13,
 
 		"app/orders": 12,
 
 		"app": 11,
 
-		"web": 10, "scheduler": 10, "mirror": 10, "control": 10,
+		"serve": 10, "scheduler": 10, "mirror": 10, "scheduler/control": 10,
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
 		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
@@ -45,29 +45,30 @@ func rows() map[string]Row {
 
 		"mirror/ledger": 5, "mirror/admit": 5,
 
-		"fetch": 4, "store": 4, "replay": 4, "notify": 4, "find": 4, "space": 4,
+		"fetch": 4, "store": 4, "replay": 4, "scheduler/notify": 4, "serve/find": 4, "phm/space": 4,
 
 		"internal/places": 4, // puts aside what a reader has not taken yet
 
 		"internal/texts": 4, // beside what reads and writes: it keeps most in a file
 
-		"archive/captured": 5, "access": 5,
+		"archive/captured": 5, "app/access": 5,
 
 		"cluster/objects": 4, "cluster/depot": 5,
 		"cluster/engine": 5, "cluster/keeper": 5,
 
 		"job": 3, "replica": 3, "archive": 3, "archive/crawls": 3,
 
-		"archive/kiwix": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
-		"internal/diff": 2, "wacz": 2, "archive/projects": 2,
+		"archive/kiwix": 2, "evolution/policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
+		"phm/diff": 2, "archive/wacz": 2, "archive/projects": 2,
 
-		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
-		"status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1, "zim": 1, "warc": 1,
+		"evolution": 1, "relocate": 1, "phm": 1, "fetch/robots": 1, "site/listing": 1, "fetch/heads": 1,
+		"internal/volatile": 1, "scheduler/status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1,
+		"archive/zim": 1, "archive/warc": 1,
 
-		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
+		"site": 0, "fetch/reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
 		"replica/hash": 0, "replica/unionfind": 0,
 
-		"policy": 0, // so that packages of single policies fit below policy/known
+		"evolution/policy": 0, // so that packages of single policies fit below policy/known
 
 		"internal/parts": 0, // registries
 
@@ -83,44 +84,44 @@ func rows() map[string]Row {
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
 		// import them.
 		"internal/demosite": helper, "internal/systemd": helper, "internal/version": helper,
-		"internal/badnet":    helper,
-		"internal/badserver": helper, "internal/layers": helper, "internal/collector": helper,
+		"testing/badnet":    helper,
+		"testing/badserver": helper, "internal/layers": helper, "internal/collector": helper,
 
 		// Opens what others have put there: every row that is not pure uses it.
 		"internal/regular": ground,
 
 		// Where scenarios are made: imports what it likes, and only tests import it.
-		"internal/mirrortest": harness,
+		"testing/mirrortest": harness,
 
 		// Suites for implementations of the store's interfaces.
-		"store/storetest": harness,
+		"testing/storetest": harness,
 
 		// The suite for stores of objects, and servers and faults for tests of what uses them.
-		"cluster/objects/objectstest": harness,
+		"testing/objectstest": harness,
 
 		// Orders of a small site, for the rows above them.
-		"app/orders/orderstest": harness,
+		"testing/orderstest": harness,
 
 		// The suite for fetchers.
-		"mirror/source/sourcetest": harness,
+		"testing/sourcetest": harness,
 
 		// Imperfect sites for whole runs.
-		"internal/zoo": harness,
+		"testing/zoo": harness,
 
 		// What a disk may hold after a loss of power.
-		"internal/disktest": harness,
+		"testing/disktest": harness,
 
 		// Holds in tests that work grows with its input.
-		"internal/growth": harness,
+		"testing/growth": harness,
 
 		// Asks programs of others in tests.
-		"internal/oracle": harness,
+		"testing/oracle": harness,
 
 		// Makes small PHMs for tests.
-		"internal/phmtest": harness,
+		"testing/phmtest": harness,
 
 		// Reads the data sets that the rooms of replica are tested with.
-		"internal/replicatest": harness,
+		"testing/replicatest": harness,
 	}
 }
 

@@ -238,12 +238,12 @@ func TestRefuse(t *testing.T) {
 		want     bool
 	}{
 		{"store", "mirrord/site", true}, {"site", "mirrord/store", false}, {"fetch", "mirrord/store", false},
-		{"mirror", "mirrord/fetch", true}, {"web", "mirrord/mirror", false},
+		{"mirror", "mirrord/fetch", true}, {"serve", "mirrord/mirror", false},
 		{"phm", "os", false}, {"phm", "io/fs", true}, {"job", "net/url", true}, {"job", "net/http", false},
 		{"job", "net/http/httptest", false}, {"relocate", "log/slog", false},
 		{"site", "golang.org/x/net/publicsuffix", true}, {"site", "golang.org/x/net/http2", false},
 		{"store", "os", true}, {"cmd/mirrord", "mirrord/internal/demosite", true},
-		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false},
+		{"testing/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/testing/mirrortest", false},
 		{"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false},
 		{"mirror", "mirrord/nosuch", false},
 		{"store", "mirrord/internal/regular", true}, {"archive", "mirrord/internal/regular", false},
@@ -252,7 +252,7 @@ func TestRefuse(t *testing.T) {
 		{"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
 		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
 		{"app", "mirrord/mirror/render", true}, {"app", "mirrord/mirror/ledger", false},
-		{"web", "mirrord/mirror/render", false},
+		{"serve", "mirrord/mirror/render", false},
 		{"mirror/ledger", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/ledger", true},
 	} {
 		if why := refuse(table, tc.pkg, table[tc.pkg], tc.imp); (why == "") != tc.want {

@@ -34,8 +34,8 @@ func records() map[string]string {
 		"job.Job":                 "what a job file says, by key",
 		"mirror/result.Summary":   "the report of a run, by JSON name",
 		"phm.Meta":                "phm.json, by JSON name",
-		"status.Job":              "a job on a status page, by JSON name",
-		"status.Run":              "how a run ended, by JSON name",
+		"scheduler/status.Job":    "a job on a status page, by JSON name",
+		"scheduler/status.Run":    "how a run ended, by JSON name",
 		"store.Resource":          "the record of a URL, by field of its format",
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
-	"mirrord/policy"
 	"mirrord/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/session"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

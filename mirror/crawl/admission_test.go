@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
-	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Frontier holds the URLs that were admitted but not yet requested in this run; each enters once. It is

@@ -9,7 +9,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for

@@ -10,7 +10,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // A run that gives its turn back for a host says who holds that, and when it is its turn, if that is known.

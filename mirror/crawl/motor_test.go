@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
-	"mirrord/robots"
 	"mirrord/site"
 )
 

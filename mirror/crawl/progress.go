@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/mirror/ledger"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // ProgressOf says where a run stands by its counts, its frontier and the pause of its shift. now is the time

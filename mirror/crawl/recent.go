@@ -5,8 +5,8 @@ package crawl
 import (
 	"sync"
 
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 )
 
 // recentKept is how many URLs Recent has.

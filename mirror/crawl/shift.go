@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // Pause is a wait of a run.

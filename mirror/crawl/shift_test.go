@@ -11,7 +11,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 )
 
 // countedTurn is a turn that can be had at once.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -21,7 +22,6 @@ import (
 	"mirrord/mirror/spare"
 	"mirrord/phm"
 	"mirrord/relocate"
-	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -7,13 +7,13 @@ import (
 	"io"
 	"slices"
 
-	"mirrord/listing"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/mirror/spare"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/listing"
 	"mirrord/store"
 )
 

@@ -7,10 +7,10 @@ import (
 	"path"
 	"strings"
 
-	"mirrord/listing"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/result"
 	"mirrord/site"
+	"mirrord/site/listing"
 )
 
 // data reads an answer that is made for programs, JSON or XML. A listing links to its entries; another

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/growth"
+	"mirrord/testing/growth"
 )
 
 // TestSitemapGrowth holds that a sitemap of twice the URLs is at most 2.3 times the work, whether they differ

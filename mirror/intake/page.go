@@ -9,9 +9,9 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"mirrord/listing"
+	"mirrord/fetch/robots"
 	"mirrord/relocate"
-	"mirrord/robots"
+	"mirrord/site/listing"
 )
 
 // Shape is a hash of what a page is beside its text: its title, and where its links lead without their

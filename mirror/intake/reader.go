@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/listing"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/result"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
+	"mirrord/site/listing"
 	"mirrord/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"mirrord/relocate"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

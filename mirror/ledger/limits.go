@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"mirrord/fetch/robots"
 	"mirrord/job"
 	"mirrord/mirror/result"
 	"mirrord/relocate"
-	"mirrord/robots"
 )
 
 // Limits of what documents say that no key of a job changes.

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/heads"
+	"mirrord/fetch/heads"
+	"mirrord/fetch/robots"
 	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
-	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const home = "http://home.test"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/internal/volatile"
 	"mirrord/mirror/ledger"
 	"mirrord/site"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // visible replaces what a terminal would obey: the reason phrase of an answer may hold any bytes.

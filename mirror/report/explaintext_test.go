@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 )
 
 // The reason phrase of an answer may hold any bytes; what a terminal would obey is not printed. What never

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/policy"
 )
 
 // WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
-	"mirrord/policy"
 )
 
 // shownFailures is how many failures the text of a summary names.

@@ -19,7 +19,7 @@ import (
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

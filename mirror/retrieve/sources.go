@@ -12,9 +12,9 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
+	"mirrord/phm/space"
 	"mirrord/replica/hosts"
 	"mirrord/site"
-	"mirrord/space"
 	"mirrord/store"
 )
 

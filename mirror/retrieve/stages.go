@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
 	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/source"
-	"mirrord/policy"
-	"mirrord/policy/known"
+	"mirrord/scheduler/status"
 	"mirrord/site"
-	"mirrord/status"
 	"mirrord/store"
 )
 

@@ -5,9 +5,9 @@ package session
 import (
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/result"
-	"mirrord/policy"
 )
 
 // Retrieved is what retrieval came to, beside the table, the counts and the notes.

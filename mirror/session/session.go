@@ -19,7 +19,7 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
 	"mirrord/phm"
-	"mirrord/status"
+	"mirrord/scheduler/status"
 	"mirrord/store"
 )
 

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // townSize is the number of pages of a site, and townHeld how many of them the mirror holds.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/replica/hosts"
-	"mirrord/robots"
 	"mirrord/site"
 )
 

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 const (

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"mirrord/fetch"
-	"mirrord/internal/mirrortest"
+	"mirrord/fetch/reach"
 	"mirrord/mirror/source"
-	"mirrord/mirror/source/sourcetest"
-	"mirrord/reach"
 	"mirrord/site"
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/sourcetest"
 )
 
 // The client of http and https, against a server on loopback, as a run has it.

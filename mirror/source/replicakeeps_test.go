@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 )
 
 // A copy that the mirror holds is replaced by a replica's only on request, and by one that was compared and

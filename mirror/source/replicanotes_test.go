@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/internal/mirrortest"
 	"mirrord/mirror/source"
+	"mirrord/testing/mirrortest"
 )
 
 // A run says one thing of a replica, whatever the test before it, the requests in it and the test at its end

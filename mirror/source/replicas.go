@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/mirror/ledger"
-	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/mirror/ledger"
-	"mirrord/robots"
 	"mirrord/site"
 )
 

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/heads"
+	"mirrord/fetch/heads"
+	"mirrord/fetch/reach"
 	"mirrord/job"
 	"mirrord/mirror/spare"
-	"mirrord/reach"
 	"mirrord/site"
 	"mirrord/store"
 )

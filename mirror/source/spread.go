@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/internal/count"
 	"mirrord/mirror/ledger"
 	"mirrord/replica/hosts"
-	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
 )

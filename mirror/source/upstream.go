@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/heads"
+	"mirrord/fetch/heads"
 	"mirrord/mirror/admit"
 	"mirrord/phm"
 	"mirrord/site"

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/store"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
 	"mirrord/job"
-	"mirrord/policy"
-	"mirrord/policy/known"
 	"mirrord/store"
 )
 

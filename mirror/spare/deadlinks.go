@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // Dead links have a rate of their own. That one is alive again grows less likely with every run for which it

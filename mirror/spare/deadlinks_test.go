@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -5,8 +5,8 @@ package spare
 import (
 	"strings"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -15,10 +15,10 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/job"
-	"mirrord/listing"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/listing"
 	"mirrord/store"
 )
 

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/listing"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/listing"
 	"mirrord/store"
 )
 

@@ -5,9 +5,9 @@ package spare
 import (
 	"slices"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"mirrord/evolution"
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 	"mirrord/store"
 )
 

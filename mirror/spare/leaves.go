@@ -5,8 +5,8 @@ package spare
 import (
 	"math"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/listing"
+	"mirrord/site/listing"
 )
 
 // Plausible returns the Last-Modified of an answer, "" for one that cannot be true: later than the answer

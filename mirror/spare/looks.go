@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
-	"mirrord/policy"
 	"mirrord/store"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )

@@ -5,7 +5,7 @@ package spare
 import (
 	"slices"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // inOrder passes outcomes to a plan in the order in which the plan handed out their URLs, a batch at a time:

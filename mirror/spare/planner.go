@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/evolution/policy"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 )
 
 // Planner lets the job's policy decide which of the known URLs a run requests. It hands out batches of the

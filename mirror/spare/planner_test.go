@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
-	"mirrord/policy/known"
 	"mirrord/site"
 	"mirrord/store"
 )

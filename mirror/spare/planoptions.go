@@ -5,10 +5,10 @@ package spare
 import (
 	"time"
 
+	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
-	"mirrord/policy"
 )
 
 // PlanOptions are what a run is planned from. All fields but Listings and Covered are needed.

@@ -3,8 +3,8 @@
 package spare
 
 import (
+	"mirrord/evolution/policy"
 	"mirrord/job"
-	"mirrord/policy"
 )
 
 // findDue finds the units whose turn it is by the priorities of the job, and returns how many they are.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/near"
-	"mirrord/policy"
 	"mirrord/site"
 )
 

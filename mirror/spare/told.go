@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 )
 
 // ToldFact is where a site keeps, for a job with a goal of lateness, how much too long changes seem to have

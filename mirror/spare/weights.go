@@ -3,7 +3,7 @@
 package spare
 
 import (
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 	"mirrord/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/policy"
+	"mirrord/evolution/policy"
 	"mirrord/store"
 )
 

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/replicatest"
 )
 
 // readWeb makes the link graph of a corpus.

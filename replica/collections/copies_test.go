@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // copyTruth is a copy of a collection: of what, in which language, and its number of pages.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // memorySpill keeps runs in memory and counts them. After fail writes every call fails.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // How many pages the benchmarks of scale are made of: the environment may say another number, 25000000 for

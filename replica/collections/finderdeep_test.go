@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
+	"mirrord/testing/replicatest"
 )
 
 // Directories below one another that each have more votes than are held, and share too little, take no more

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // brokenSpill is room that does not keep what it should: after so many calls, breaks says what becomes of the

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // web makes pages for tests of odd shapes. Pages of the same text resemble one another, others do not.

@@ -5,10 +5,10 @@ package collections
 import (
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/replicatest"
 )
 
 // Error pages alike, and pages that share half of their bands with all and nothing else, take linear time:

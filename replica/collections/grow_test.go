@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/replicatest"
 )
 
 // A collection of seven pages on h1, whose root leads to all others, and a copy on h2 in another directory

@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/replicatest"
 )
 
 // BenchmarkGrow grows clusters of MIRRORD_REPLICA_PAGES pages (a million unless told), in collections of 100

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // says makes n words.

@@ -5,8 +5,8 @@ package collections
 import (
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // What is said to be nearly the same is, and nearly all that a Finder joins at that resemblance has a page

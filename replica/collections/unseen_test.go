@@ -15,9 +15,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
+	"mirrord/testing/replicatest"
 )
 
 // variant is a kind of copy that one might meet, and that none of the sets has.

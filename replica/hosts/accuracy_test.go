@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/replicatest"
 )
 
 func pairKey(a, b string) [2]string {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
+	"mirrord/testing/replicatest"
 )
 
 // heldOut is a kind of host that none of the sets has, made of a collection.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // A host with one page, hosts with none sampled, and hosts of one name in several ways.

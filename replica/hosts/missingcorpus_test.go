@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
+	"mirrord/testing/replicatest"
 )
 
 // Pages of the web from which bytes were taken, at their end or in their middle, are seen to lack words; and

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // readInventory reads the URLs of a set.

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
+	"mirrord/testing/replicatest"
 )
 
 // URLs to candidate pairs.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 
-	"mirrord/internal/replicatest"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/testing/replicatest"
 )
 
 const (

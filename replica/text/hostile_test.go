@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // hostile are parts of pages made to take long: repeated, each would take hours if something were searched

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
 	"mirrord/replica/hash"
+	"mirrord/testing/replicatest"
 )
 
 // The one pass over bytes that makes a digest sees the words that Text and Tokens see.

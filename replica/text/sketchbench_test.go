@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/internal/replicatest"
+	"mirrord/testing/replicatest"
 )
 
 // Pages to sketches: pages of 21 kB for each second of processor time.

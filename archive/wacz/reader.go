@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wacz
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/zeebo/xxh3"
+
+	"mirrord/archive/warc"
+)
+
+// ErrNotWACZ says that a file is no WACZ that can be read.
+var ErrNotWACZ = errors.New("not a WACZ file")
+
+// maxDescription is how many bytes of datapackage.json are read.
+const maxDescription = 64 << 20
+
+// Reader is a file that is open for reading.
+type Reader struct {
+	About Package
+	zip   *zip.Reader
+}
+
+// Open opens a file: its directory and description are read, and nothing else.
+func Open(r io.ReaderAt, size int64) (*Reader, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotWACZ, err)
+	}
+	c := &Reader{zip: z}
+	text, err := c.read(packageName, maxDescription)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &c.About); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNotWACZ, packageName, err)
+	}
+	if len(c.Records()) == 0 {
+		return nil, fmt.Errorf("%w: it has no records below archive/", ErrNotWACZ)
+	}
+	return c, nil
+}
+
+// IsWACZ reports whether a ZIP file is a WACZ. It reads the directory.
+func IsWACZ(r io.ReaderAt, size int64) bool {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return false
+	}
+	c := &Reader{zip: z}
+	return (c.file(packageName) != nil) && len(c.Records()) > 0
+}
+
+func (c *Reader) file(name string) *zip.File {
+	i := slices.IndexFunc(c.zip.File, func(f *zip.File) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.zip.File[i]
+}
+
+// read reads a small file.
+func (c *Reader) read(name string, limit int64) ([]byte, error) {
+	f := c.file(name)
+	if f == nil {
+		return nil, fmt.Errorf("%w: %s is missing", ErrNotWACZ, name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrNotWACZ, name, limit)
+	}
+	return b, nil
+}
+
+// Records lists the files of records.
+func (c *Reader) Records() []*zip.File {
+	return slices.DeleteFunc(slices.Clone(c.zip.File), func(f *zip.File) bool {
+		known := slices.ContainsFunc([]string{".warc", ".warc.gz", ".warc.zst"}, func(end string) bool {
+			return strings.HasSuffix(f.Name, end)
+		})
+		return !known || !strings.HasPrefix(f.Name, "archive/")
+	})
+}
+
+// HasIndex reports whether there is an index.
+func (c *Reader) HasIndex() bool { return slices.ContainsFunc(c.zip.File, isIndex) }
+
+func isIndex(f *zip.File) bool {
+	return strings.HasPrefix(f.Name, "indexes/") && !strings.HasSuffix(f.Name, ".idx") &&
+		!strings.HasSuffix(f.Name, "/")
+}
+
+// Index calls f for the lines of the index.
+func (c *Reader) Index(f func(warc.Entry) error) error {
+	for _, file := range c.zip.File {
+		name := file.Name
+		if !isIndex(file) {
+			continue
+		}
+		if err := eachLine(file, func(line string) error {
+			e, err := warc.ParseEntry(line)
+			if err != nil {
+				return err
+			}
+			return f(e)
+		}); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// maxLine is how many bytes a line of an index has at most.
+const maxLine = 1 << 20
+
+func eachLine(file *zip.File, f func(line string) error) error {
+	z, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	r := io.Reader(z)
+	if strings.HasSuffix(file.Name, ".gz") {
+		if r, err = gzip.NewReader(z); err != nil {
+			return err
+		}
+	}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxLine)
+	for s.Scan() {
+		if len(bytes.TrimSpace(s.Bytes())) == 0 {
+			continue
+		}
+		if err := f(s.Text()); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
+// that the index leads to the records. wrong gets what is wrong, with the name of the file inside.
+func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
+	c.Compare(math.MaxInt64, wrong)
+	if _, err := c.Pages(); err != nil {
+		wrong(pagesName, err)
+	}
+	var all warc.Surveyed
+	var records Pointers
+	for _, f := range c.Records() {
+		r, err := f.Open()
+		if err != nil {
+			wrong(f.Name, err)
+			continue
+		}
+		add := records.Of(f.Name)
+		t, err := warc.Survey(r, func(e warc.Entry) error {
+			add(e)
+			return nil
+		}, func(err error) { wrong(f.Name, err) })
+		if err != nil {
+			wrong(f.Name, err)
+		}
+		r.Close()
+		all.Records += t.Records
+		all.Responses += t.Responses
+		all.Revisits += t.Revisits
+		all.Bytes += t.Bytes
+	}
+	if err := c.Leads(records); err != nil {
+		wrong("indexes/", err)
+	}
+	return all, nil
+}
+
+// Compare reads the files that datapackage.json lists and compares them with the sizes and digests there, and
+// that file with its own digest. It reads a file once, and at most that many bytes of all. wrong gets what is
+// wrong, with the name of the file inside.
+func (c *Reader) Compare(most int64, wrong func(name string, err error)) {
+	c.verifyDescription(wrong)
+	seen := map[string]bool{}
+	for _, d := range c.About.Resources {
+		if seen[d.Path] {
+			continue
+		}
+		seen[d.Path] = true
+		if err := c.verifyFile(d, &most); err != nil {
+			wrong(d.Path, err)
+		}
+	}
+}
+
+// Leads returns an error unless the index leads to the records that were found, and to nothing else.
+func (c *Reader) Leads(records Pointers) error {
+	var lines Pointers
+	if err := c.Index(func(e warc.Entry) error {
+		lines.Of(e.File)(e)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if lines != records {
+		return fmt.Errorf("index: its %d lines do not lead to the %d records", lines.n, records.n)
+	}
+	return nil
+}
+
+// Pointers is where lines lead, without an order.
+type Pointers struct {
+	n   int
+	sum uint64
+}
+
+// Of returns what takes in the lines of a file of records.
+func (p *Pointers) Of(file string) func(warc.Entry) {
+	file = path.Base(file)
+	return func(e warc.Entry) {
+		p.n++
+		p.sum += xxh3.HashString(fmt.Sprintf("%s\n%d\n%s\n%s", file, e.Place.Offset, e.Time, e.URL))
+	}
+}
+
+// mostPages is how many pages of the list are read.
+const mostPages = 1000
+
+// Pages returns the beginning of the list of pages: those that somebody chose, if it says which.
+func (c *Reader) Pages() (pages []Listed, err error) {
+	file := c.file(pagesName)
+	if file == nil {
+		return nil, nil
+	}
+	var seeds []Listed
+	err = eachLine(file, func(line string) error {
+		var p struct {
+			URL  string `json:"url"`
+			Seed bool   `json:"seed"`
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			return err
+		}
+		if p.URL != "" && len(pages) < mostPages {
+			pages = append(pages, Listed{URL: p.URL})
+		}
+		if p.Seed && len(seeds) < mostPages {
+			seeds = append(seeds, Listed{URL: p.URL})
+		}
+		return nil
+	})
+	if len(seeds) > 0 {
+		pages = seeds
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", pagesName, err)
+	}
+	return pages, err
+}
+
+func (c *Reader) verifyDescription(wrong func(name string, err error)) {
+	text, err := c.read(digestName, maxDescription)
+	if errors.Is(err, ErrNotWACZ) {
+		return // it is optional
+	}
+	var digest struct {
+		Path string `json:"path"`
+		Hash string `json:"hash"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &digest)
+	}
+	var about []byte
+	if err == nil {
+		about, err = c.read(packageName, maxDescription)
+	}
+	if err == nil && !sameHash(digest.Hash, sha256.Sum256(about)) {
+		err = fmt.Errorf("%s has another digest", packageName)
+	}
+	if err != nil {
+		wrong(digestName, err)
+	}
+}
+
+// sameHash compares a digest of the description; one of another kind is not compared.
+func sameHash(hash string, sum [32]byte) bool {
+	digits, ok := strings.CutPrefix(strings.ToLower(hash), "sha256:")
+	return !ok || digits == hex.EncodeToString(sum[:])
+}
+
+// errUnpacks says that files take more bytes than their archive is worth.
+var errUnpacks = errors.New("it has too many bytes for its archive")
+
+// verifyFile compares a file with what is listed of it; a size that is missing is not compared. most is how
+// many bytes may be read, and how many are left.
+func (c *Reader) verifyFile(d Described, most *int64) error {
+	f := c.file(d.Path)
+	if f == nil {
+		return errors.New("it is listed and missing")
+	}
+	if f.UncompressedSize64 > uint64(*most) {
+		return errUnpacks
+	}
+	*most -= int64(f.UncompressedSize64)
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	switch {
+	case err != nil:
+		return err
+	case d.Bytes > 0 && n != d.Bytes:
+		return fmt.Errorf("it has %d bytes, not %d", n, d.Bytes)
+	case !sameHash(d.Hash, [32]byte(h.Sum(nil))):
+		return errors.New("it has another digest")
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"mirrord/app"
+	"mirrord/app/access"
+	"mirrord/app/orders"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+)
+
+// order is one as it is sent.
+type order struct {
+	orders.OrderID
+	By      string          `json:"by"`
+	State   orders.State    `json:"state"`
+	Why     string          `json:"why,omitempty"`
+	At      time.Time       `json:"at"`
+	Want    orders.WishForm `json:"want"`
+	Preview *app.Preview    `json:"preview,omitempty"`
+	Ahead   *int            `json:"ahead,omitempty"`   // of one that waits
+	Wait    float64         `json:"wait,omitempty"`    // seconds
+	LiesOn  string          `json:"lies_on,omitempty"` // the other node of a cluster from which its archives come
+
+	Progress *status.Progress `json:"progress,omitempty"` // of the run under way
+
+	Placed  time.Time `json:"placed,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+
+	Result orders.Result  `json:"result,omitzero"`
+	Mailed string         `json:"mailed,omitempty"`
+	Keep   orders.Keeping `json:"keep,omitzero"`
+}
+
+func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.o.Orders.Place(o.OrderID)) }
+
+// shownAt is an order as it is sent, with its place in the queue.
+func (c *call) shownAt(o orders.Ordered, p orders.QueuePlace) order {
+	out := order{
+		OrderID: o.OrderID,
+		By:      o.By,
+		State:   o.State,
+		Why:     o.Why,
+		At:      o.At,
+		Want:    orders.FormOf(o.Want),
+		Preview: o.Look,
+
+		Progress: o.Progress,
+
+		Placed:  o.Placed,
+		Started: o.Started,
+		Ended:   o.Ended,
+		Expires: o.Expires,
+		Result:  o.Result,
+		Mailed:  o.Mailed,
+		Keep:    o.Keep,
+	}
+	out.LiesOn, _ = c.o.Orders.LiesOn(&o)
+	if o.State == orders.Waits {
+		out.Ahead, out.Wait = &p.Ahead, p.Wait.Seconds()
+	}
+	return out
+}
+
+func (c *call) user() orders.User {
+	return orders.User{Name: c.who, Operator: c.as >= access.Operate, Base: c.base()}
+}
+
+// base is where the client reached the API.
+func (c *call) base() string {
+	if g := access.GuestOf(c.r); g != nil {
+		return g.Base
+	}
+	if c.r.TLS != nil || c.r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + c.r.Host
+	}
+	return "http://" + c.r.Host
+}
+
+// draftOrder has an order looked at. It is placed by another call.
+func draftOrder(c *call) error {
+	n := orders.FormOf(c.o.Orders.Suggest(c.user()))
+	if err := c.body(&n); err != nil {
+		return err
+	}
+	w := n.Wish()
+	c.about = w.String()
+	o, err := c.o.Orders.Draft(c.user(), w)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", "/v1/orders/"+o.Path())
+	c.send(http.StatusCreated, c.shown(o))
+	return nil
+}
+
+// order is the one of the path, if the caller may see it.
+func (c *call) order() (orders.Ordered, error) {
+	c.about = "order " + c.r.PathValue("n")
+	return c.o.Orders.Seen(c.user(), c.r.PathValue("n"))
+}
+
+// orderList is a page of the list of orders.
+type orderList struct {
+	Orders []order `json:"orders"`         // newest first
+	Next   uint64  `json:"next,omitempty"` // the value of before for the next page
+}
+
+// listOrders lists the caller's orders, or for an operator all.
+func listOrders(c *call) error {
+	n, err := c.bound()
+	if err != nil {
+		return err
+	}
+	var before uint64
+	if text := c.r.URL.Query().Get("before"); text != "" {
+		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return fmt.Errorf("%w: before is a number: next of the page before", control.ErrInvalid)
+		}
+	}
+	page := orders.Newest(c.o.Orders, c.user(), before, n)
+	out := orderList{Orders: []order{}, Next: page.Next}
+	for _, o := range page.Orders {
+		out.Orders = append(out.Orders, c.shownAt(o.Ordered, o.Place))
+	}
+	c.send(http.StatusOK, out)
+	return nil
+}
+
+// ordering answers with an order, after something was done with it.
+func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
+	return func(c *call) error {
+		o, err := c.order()
+		if err == nil {
+			err = do(c, o)
+		}
+		if err == nil {
+			o, err = c.o.Orders.Get(o.OrderID)
+		}
+		if err != nil {
+			return err
+		}
+		c.send(http.StatusOK, c.shown(o))
+		return nil
+	}
+}
+
+func showOrder(*call, orders.Ordered) error { return nil }
+
+func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.OrderID) }
+
+// placeOrder puts an order into the queue.
+func placeOrder(c *call, o orders.Ordered) error {
+	var how struct {
+		Ask bool `json:"ask"`
+	}
+	if err := c.body(&how); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return c.o.Orders.PlaceOrder(o.OrderID, c.user(), how.Ask)
+}
+
+// judgeOrder approves an order that waits for an operator, or refuses it.
+func judgeOrder(c *call, o orders.Ordered) error {
+	var how struct {
+		Approve bool   `json:"approve"`
+		Why     string `json:"why"`
+	}
+	if err := c.body(&how); err != nil {
+		return err
+	}
+	return c.o.Orders.Judge(o.OrderID, c.who, how.Approve, how.Why)
+}
+
+// orderFile sends an archive of an order.
+func orderFile(c *call) error {
+	return c.o.Orders.SendArchive(c.w, c.r, c.user(), c.r.PathValue("n"), c.r.PathValue("name"))
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/app/access"
+	"mirrord/app/orders"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// openAPI describes the API.
+//
+//go:embed openapi.yaml
+var openAPI []byte
+
+// route is a call of the API. An error that its handler returns becomes the answer.
+type route struct {
+	pattern string
+	need    access.Role
+	act     string // in words, for the audit log; "" for what only reads
+	handle  func(c *call) error
+}
+
+func routes() []route {
+	return []route{
+		{"GET /v1/openapi.yaml", access.Nobody, "", describe},
+		{"POST /v1/hook/{job}", access.Nobody, "", takeHook},
+		{"GET /v1/me", access.Read, "", whoAmI},
+		{"GET /v1/status", access.Read, "", asSocket},
+		{"GET /v1/registry", access.Read, "", asSocket},
+		{"GET /v1/metrics", access.Read, "", metrics},
+		{"GET /v1/jobs", access.Read, "", listJobs},
+		{"GET /v1/jobs/{job}", access.Read, "", asSocket},
+		{"GET /v1/jobs/{job}/runs", access.Read, "", asSocket},
+		{"GET /v1/jobs/{job}/versions", access.Read, "", ofMirror(listVersions)},
+		{"GET /v1/audit", access.Operate, "", listAudit},
+		{"GET /v1/jobs/{job}/file", access.Operate, "", readFile},
+		{"POST /v1/jobs", access.Operate, "create a job", createJob},
+		{"PUT /v1/jobs/{job}/file", access.Operate, "change the job file", changeFile},
+		{"DELETE /v1/jobs/{job}", access.Operate, "remove the job", removeJob},
+		{"POST /v1/jobs/{job}/run", access.Operate, "run", lasting(asSocket)},
+		{"POST /v1/jobs/{job}/cancel", access.Operate, "cancel", asSocket},
+		{"POST /v1/jobs/{job}/pause", access.Operate, "pause", asSocket},
+		{"POST /v1/jobs/{job}/resume", access.Operate, "resume", asSocket},
+		{"POST /v1/jobs/{job}/notify", access.Operate, "send a test message", asSocket},
+		{"POST /v1/jobs/{job}/equivalents", access.Operate, "register a mirror", ofMirror(register)},
+		{"POST /v1/reload", access.Operate, "reload", asSocket},
+		{"GET /v1/find", access.Read, "", findTexts},
+		{"GET /v1/orders", access.Order, "", listOrders},
+		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
+		{"GET /v1/orders/{n}", access.Order, "", ofOrder(orders.ToShow, ordering(showOrder))},
+		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(orders.ToAct, ordering(placeOrder))},
+		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order",
+			ofOrder(orders.ToAct, ordering(cancelOrder))},
+		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order",
+			ofOrder(orders.ToAct, ordering(judgeOrder))},
+		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orders.ToFetch, orderFile)},
+		{"/", access.Nobody, "", noCall},
+	}
+}
+
+// noCall refuses a path that there is not, or not with this method.
+func noCall(c *call) error { return cmp.Or(control.WrongMethod(c.mux, c.r), errNoCall) }
+
+// describe sends openapi.yaml.
+func describe(c *call) error {
+	c.w.Header().Set("Content-Type", "application/yaml")
+	c.w.Write(openAPI) // an error means that the client has disconnected
+	return nil
+}
+
+// me is whose token was sent.
+type me struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+}
+
+func whoAmI(c *call) error {
+	c.send(http.StatusOK, me{c.who, c.as.String()})
+	return nil
+}
+
+// asSocket lets the server of the control socket answer. What it refuses is an error for the audit log.
+func asSocket(c *call) error {
+	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
+	w := &relay{ResponseWriter: c.w}
+	c.control.ServeHTTP(w, c.r)
+	if w.refused == nil {
+		return nil
+	}
+	e := new(control.Error)
+	if err := json.Unmarshal(w.refused.Bytes(), e); err != nil {
+		return fmt.Errorf("the daemon answers %d: %w", w.code, err)
+	}
+	return e
+}
+
+// lasting is a call whose answer may be a stream of events. It ends soon after the token is refused.
+func lasting(answer func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if access.GuestOf(c.r) != nil { // the node that has passed it on ends it
+			return answer(c)
+		}
+		was := *c
+		ctx, end := access.While(c.r.Context(), func() error {
+			if t, known, err := was.token(); err == nil && (!known || t.Role < c.as) {
+				return errToken
+			}
+			return nil
+		})
+		defer end()
+		c.r = c.r.WithContext(ctx)
+		err := answer(c)
+		if errors.Is(context.Cause(ctx), errToken) && c.w.Header().Get("Content-Type") == "application/x-ndjson" {
+			_ = json.NewEncoder(c.w).Encode(control.Event{Error: &control.Error{
+				Code:    unauthorized,
+				Message: errToken.Error(),
+			}}) // an error: the client has disconnected
+		}
+		return err
+	}
+}
+
+// registerWait is how long the test of a place that is registered may take.
+const registerWait = 20 * time.Minute
+
+// register tests a place that is said to have what a mirror has. The test is as polite as runs are, so that
+// it takes a minute or more.
+func register(c *call) error {
+	err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(registerWait))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return asSocket(c)
+}
+
+// streamWait is how long a client may take to read a part of an answer that lasts as long as a run.
+const streamWait = time.Minute
+
+// relay passes an answer on, but keeps the text of an error: call.fail sends it.
+type relay struct {
+	http.ResponseWriter
+	code    int
+	refused *bytes.Buffer // nil: it is no error
+}
+
+func (w *relay) WriteHeader(code int) {
+	if w.code = code; code >= http.StatusBadRequest {
+		w.refused = new(bytes.Buffer)
+		return
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *relay) Write(b []byte) (int, error) {
+	if w.refused != nil {
+		return w.refused.Write(b)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// FlushError gives an answer that comes in parts time for the next one.
+func (w *relay) FlushError() error {
+	c := http.NewResponseController(w.ResponseWriter)
+	err := c.SetWriteDeadline(time.Now().Add(streamWait))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) { // writers that have no deadline
+		return err
+	}
+	return c.Flush()
+}
+
+// metrics are those of the status page.
+func metrics(c *call) error {
+	c.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	status.WriteMetrics(c.w, c.o.Daemon.Status()) // an error: the client has disconnected
+	return nil
+}
+
+// The bounds of a page of a list.
+const (
+	pageOf   = 100
+	mostPage = 1000
+)
+
+// bound reads how many elements of a list the client wants.
+func (c *call) bound() (int, error) {
+	text := c.r.URL.Query().Get("limit")
+	if text == "" {
+		return pageOf, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostPage {
+		return 0, fmt.Errorf("%w: limit is a number from 1 to %d", control.ErrInvalid, mostPage)
+	}
+	return n, nil
+}
+
+// jobList is a page of the list of jobs.
+type jobList struct {
+	Jobs []status.Job `json:"jobs"`           // by name
+	Next string       `json:"next,omitempty"` // the value of after for the next page; "": this is the last one
+}
+
+func listJobs(c *call) error {
+	n, err := c.bound()
+	if err != nil {
+		return err
+	}
+	out := jobList{Jobs: []status.Job{}}
+	after := c.r.URL.Query().Get("after")
+	for _, j := range c.o.Daemon.Status().Jobs {
+		switch {
+		case j.Name <= after:
+		case len(out.Jobs) == n:
+			out.Next = out.Jobs[n-1].Name
+		default:
+			out.Jobs = append(out.Jobs, j)
+		}
+	}
+	c.send(http.StatusOK, out)
+	return nil
+}
+
+// listVersions lists the kept versions of a mirror, oldest first.
+func listVersions(c *call) error {
+	if _, err := c.o.Daemon.Progress(c.job); err != nil {
+		return err
+	}
+	vs, err := app.Versions(c.o.App, c.job)
+	if err != nil {
+		return err
+	}
+	for i := range vs {
+		vs[i].Meta = nil // the table of its files
+	}
+	c.send(http.StatusOK, vs)
+	return nil
+}
+
+// listAudit lists the last acts, newest first.
+func listAudit(c *call) error {
+	n, err := c.bound()
+	if err != nil {
+		return err
+	}
+	all, err := c.o.Acts(c.r.Context(), n)
+	if err != nil {
+		return err
+	}
+	c.missing(all.Away)
+	c.send(http.StatusOK, append([]store.AuditEntry{}, all.Entries...))
+	return nil
+}
+
+// missing names the nodes of a cluster whose part of an answer is missing.
+func (c *call) missing(away []status.NodeSaid) {
+	var names []string
+	for _, node := range away {
+		names = append(names, node.Name)
+	}
+	if names != nil {
+		c.w.Header().Set("Mirrord-Missing", strings.Join(names, ","))
+	}
+}
+
+// body decodes the body of a request into a value.
+func (c *call) body(into any) error {
+	d := json.NewDecoder(c.r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return err
+	}
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more than one value")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: body: %w", control.ErrInvalid, err)
+	}
+	return nil
+}

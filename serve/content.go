@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// What a Sites, Site or Table can say beside "the disk failed".
+var (
+	ErrNoSite    = errors.New("no such mirror")
+	ErrNoVersion = errors.New("no such version")
+	// ErrMoved says that the tree which a snapshot reads has been replaced meanwhile; a new snapshot will do.
+	ErrMoved = errors.New("the published tree has moved on")
+)
+
+// Sites gives access to mirrors by name. Its methods are called from many goroutines at once.
+type Sites interface {
+	// Names lists the mirrors that have a published version, sorted.
+	Names() ([]string, error)
+	// Site returns a mirror, ErrNoSite when there is none of that name. It is called for every request.
+	Site(name string) (Site, error)
+}
+
+// Site is one mirror. Its methods are called from many goroutines at once.
+type Site interface {
+	// Versions lists the versions that Snapshot can open, oldest first, times ascending. The last one is the
+	// current.
+	Versions() ([]Version, error)
+	// Snapshot opens a version, the current one for 0. ErrNoVersion says that there is none. The caller calls
+	// Release.
+	Snapshot(ctx context.Context, number int) (*Snapshot, error)
+}
+
+// Historian is a Site that can know without opening every version which of them brought another state of a
+// URL: oldest first, the first one that has the URL included. ok is false when it does not know.
+type Historian interface {
+	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
+}
+
+// stateful is a Site whose current version may be remembered.
+type stateful interface {
+	// State numbers what the current version answers: as long as it is the same, so is every answer. 0: nothing
+	// may be remembered. Snapshots have it too.
+	State() uint64
+}
+
+// Version is a published version of a mirror.
+type Version struct {
+	Number int       `json:"number"` // from 1
+	Time   time.Time `json:"time"`   // of the end of its retrieval
+}
+
+// Snapshot is one version, open for reading. It does not change. It is safe for concurrent use.
+type Snapshot struct {
+	Version
+	Primary string // origin whose URLs lie at the root of the tree
+	Nowhere bool   // Primary is only a name: what is not here is nowhere, and has no other versions
+	Entry   string // mirror path to open first
+	Title   string // plain text, like the next three; all may be empty
+	Authors []string
+
+	Copyright, Abstract string
+
+	Files   int
+	Bytes   int64
+	State   uint64 // that of the site, or 0
+	Table   Table
+	Tree    fs.FS  // the version as a PHM; nil: it cannot be had so
+	Release func() // ends the use; nil when there is nothing to do
+}
+
+// Table finds the resources of a version. Its methods are called from many goroutines at once.
+type Table interface {
+	// Find returns the resource of a URL: a file, or a redirect.
+	Find(u site.URL) (r Resource, ok bool, err error)
+	// At returns the file at a mirror path.
+	At(path string) (r Resource, ok bool, err error)
+	// Open opens a file that Find or At returned. ErrMoved says that it is no longer there as described.
+	Open(r Resource) (io.ReadSeekCloser, error)
+}
+
+// Resource is what a version holds for one URL.
+type Resource struct {
+	URL      site.URL
+	Path     string    // mirror path; "" of a redirect
+	MIME     string    // as the origin gave it, without parameters; may be empty
+	Charset  string    // that the origin's header named; may be empty
+	Modified time.Time // Last-Modified of the origin; zero when it sent none
+	Digest   [32]byte  // SHA-256 of the file
+	Size     int64     // bytes of the file
+
+	Status       int      // of a redirect, as the origin gave it
+	RedirectTo   site.URL // target of a redirect; zero of a file
+	RedirectPart string   // the fragment that it names, "" for none
+}
+
+func (s *Snapshot) release() {
+	if s != nil && s.Release != nil {
+		s.Release()
+	}
+}
+
+// pathOf returns the mirror path that u is the place of.
+func (s *Snapshot) pathOf(u site.URL) (string, bool) {
+	if _, query := u.Query(); query || u.IsZero() || u.Origin() != s.Primary {
+		return "", false
+	}
+	p, err := url.PathUnescape(u.Path()[1:])
+	return p, err == nil && p != ""
+}
+
+// place returns the URL below the primary origin at which all links of the file at a mirror path are right.
+func (s *Snapshot) place(path string) site.URL {
+	u, _, err := site.Parse(s.Primary + "/" + escapePath(path))
+	if err != nil { // the primary origin is none: a damaged phm.json
+		return site.URL{}
+	}
+	return u
+}
+
+// escapePath writes a mirror path as the path of a URL.
+func escapePath(path string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("-._~/!$&'()*+,;=:@", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// atHome reports whether the relative links of r are right when it is served at u: u and its place are in one
+// directory.
+func (s *Snapshot) atHome(r Resource, u site.URL) bool {
+	if !hasLinks(r.MIME) {
+		return true
+	}
+	if u.Origin() != s.Primary {
+		return false
+	}
+	dir, err := url.PathUnescape(u.Dir())
+	return err == nil && dir == "/"+r.Path[:strings.LastIndexByte(r.Path, '/')+1]
+}
+
+// hasLinks reports whether a file of this type can have links that were relocated.
+func hasLinks(mime string) bool {
+	switch mime {
+	case "text/html", "text/css", "text/xml", "text/xsl", "application/xml", "application/json",
+		"application/manifest+json", "application/xhtml+xml", "image/svg+xml", "":
+		return true
+	}
+	return strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"mirrord/serve/find"
+)
+
+// TextQuery is what a reader looks for in the texts of mirrors.
+type TextQuery struct {
+	Words string
+	Only  []string // mirrors; nil: all
+	Under string   // only in this copy of a collection
+	Skip  int
+	Limit int
+}
+
+// TextLookup looks for texts of mirrors. Both are called from several goroutines.
+type TextLookup struct {
+	// Find looks for pages. Its errors are those of find.Index.Search and find.OpenToRead.
+	Find func(context.Context, TextQuery) (*find.SearchResults, error)
+	// Made reports whether there is an index, or one is being made.
+	Made func() bool
+}
+
+const findPath = wellKnown + "find"
+
+// searchForm is the box on the list of mirrors and on the page of results.
+const searchForm = `<form action="` + findPath + `" role="search"><p><label for="q">Words</label> <input type="search" id="q" name="q" value="{{.Words}}" maxlength="1000" required>
+<label for="site">Mirror</label> <input type="text" id="site" name="site" value="{{.Site}}" maxlength="100" size="12" placeholder="all"> <button>Find</button></p></form>
+`
+
+const findPage = `{{template "head" "Find"}}<body><main>
+<p><a href="/">Mirrors</a></p>
+<h1>Find</h1>
+{{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
+{{end}}{{if .Asked}}<p>{{if .Found.More}}At least {{end}}{{.Found.Lines}} results in {{.Found.Matches}} pages.</p>
+{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}">{{.Name}}</a></h2>
+<p><small>{{.URL}} · {{.Job}}</small></p>
+<p>{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
+{{with .Versions}}<p>{{.}}</p>
+{{end}}{{if .Same}}<p><small>{{.Same}} other pages say the same.</small></p>
+{{end}}{{with .Collection}}<p>Collection <a href="{{$.Within .At}}">{{.At}}</a>: {{.Matches}} pages match. Replica{{if gt (len .Replicas) 1}}s{{end}}: {{range $i, $r := .Replicas}}{{if $i}}, {{end}}<a href="{{$.Within $r.At}}">{{$r.At}}</a>{{end}}.</p>
+{{end}}</section>
+{{end}}{{if or .Before .After}}<nav aria-label="Pages"><p>{{with .Before}}<a rel="prev" href="{{.}}">Previous</a>{{end}} {{with .After}}<a rel="next" href="{{.}}">Next</a>{{end}}</p></nav>
+{{end}}</main></body></html>
+`
+
+// Find is the page of the texts of all mirrors. It lies on the base host, where no mirrored page has rights,
+// and not on the hosts of mirrors.
+func (ownPages) Find() ownPage {
+	return ownPage{path: findPath, text: findPage, serve: (*Server).serveFind}
+}
+
+// How much one may look for at a time.
+const (
+	perFind       = 10
+	mostFindPage  = 100
+	maxFinds      = 4    // under way; one more gets 503
+	mostFindWords = 1000 // bytes that are shown again
+)
+
+// finding is what the page shows.
+type finding struct {
+	Words   string
+	Site    string
+	Under   string
+	Problem string
+	Asked   bool
+	Found   *find.SearchResults
+	Rows    []findingRow
+	Before  string // the page before; "" without one
+	After   string
+}
+
+// findingRow is a result.
+type findingRow struct {
+	*find.FoundPage
+	Name string
+	Link string
+}
+
+// Within is where the pages of one copy of a collection are found.
+func (f *finding) Within(under string) string { return f.page(under, 1) }
+
+func (f *finding) page(under string, n int) string {
+	q := url.Values{"q": {f.Words}}
+	for key, value := range map[string]string{"site": f.Site, "under": under} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	if n > 1 {
+		q.Set("page", strconv.Itoa(n))
+	}
+	return findPath + "?" + q.Encode()
+}
+
+func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
+	if s.o.Texts == nil {
+		s.notFound(w, r, notFound{What: "Texts cannot be searched here."})
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	q := r.URL.Query()
+	f := &finding{
+		Words: strings.TrimSpace(q.Get("q")),
+		Site:  strings.TrimSpace(q.Get("site")),
+		Under: q.Get("under"),
+	}
+	page, _ := strconv.Atoi(q.Get("page"))
+	page = min(max(page, 1), mostFindPage)
+	code := http.StatusOK
+	if f.Words != "" {
+		code = s.look(r, f, page)
+	}
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	f.Words = f.Words[:min(len(f.Words), mostFindWords)]
+	s.sendPage(w, r, code, findPath, f, formPolicy)
+}
+
+// look asks the index, and returns the status of the answer.
+func (s *Server) look(r *http.Request, f *finding, page int) int {
+	only := s.o.Only
+	if f.Site != "" {
+		if _, err := s.open(f.Site); err != nil {
+			f.Problem = "There is no such mirror here."
+			return http.StatusNotFound
+		}
+		only = []string{f.Site}
+	}
+	select {
+	case s.finds <- struct{}{}:
+		defer func() { <-s.finds }()
+	default:
+		f.Problem = "Too many people search at the moment."
+		return http.StatusServiceUnavailable
+	}
+	found, err := s.o.Texts.Find(r.Context(), TextQuery{
+		Words: f.Words,
+		Only:  only,
+		Under: f.Under,
+		Skip:  (page - 1) * perFind,
+		Limit: perFind,
+	})
+	switch {
+	case find.IsQuery(err):
+		f.Problem = err.Error()
+		return http.StatusUnprocessableEntity
+	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
+		f.Problem = "There is no index of texts at the moment. mirrord find makes it."
+		return http.StatusServiceUnavailable
+	case err != nil:
+		s.log.Error("search failed", "err", err)
+		f.Problem = "The texts cannot be searched at the moment."
+		return http.StatusServiceUnavailable
+	}
+	f.Asked, f.Found = true, found
+	for i := range found.Results {
+		f.Rows = append(f.Rows, s.findingRow(r, &found.Results[i]))
+	}
+	if page > 1 {
+		f.Before = f.page(f.Under, page-1)
+	}
+	if page*perFind < found.Lines && page < mostFindPage {
+		f.After = f.page(f.Under, page+1)
+	}
+	return http.StatusOK
+}
+
+// findingRow leads to the page as it is, or as it was when it had the words.
+func (s *Server) findingRow(r *http.Request, p *find.FoundPage) findingRow {
+	row := findingRow{FoundPage: p, Name: p.Title}
+	if strings.TrimSpace(row.Name) == "" {
+		row.Name = p.URL
+	}
+	at := s.siteAddress(r, p.Job)
+	row.Link = at + "/" + escapePath(p.Path)
+	if p.Gone && p.Until != nil { // the version that was in effect a second before
+		row.Link = at + wellKnown + "memento/" + p.Until.UTC().Add(-1e9).Format(stamp) + "/" + p.URL
+	}
+	return row
+}
+
+// siteAddress is where a mirror is: by host where the request came by a host name, else by path.
+func (s *Server) siteAddress(r *http.Request, name string) string {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host, port = r.Host, ""
+	}
+	if net.ParseIP(normalHost(host)) != nil {
+		return "/" + name
+	}
+	h := name + "." + s.base
+	if port != "" {
+		h = net.JoinHostPort(h, port)
+	}
+	return s.scheme(r) + "://" + h
+}
+
+// searched reports whether the list of mirrors has a box to search them.
+func (s *Server) searched() *finding {
+	if s.o.Texts == nil || !s.o.Texts.Made() {
+		return nil
+	}
+	f := &finding{}
+	if len(s.o.Only) == 1 {
+		f.Site = s.o.Only[0]
+	}
+	return f
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"mirrord/site"
+)
+
+// forwarder sends requests for programs to the origin of a mirror.
+type forwarder struct {
+	o     Forward
+	rule  *site.ProgramRule // where the job has none
+	slots chan struct{}     // one for each exchange under way
+}
+
+func newForwarder(o *Forward) (*forwarder, error) {
+	if o == nil {
+		return nil, nil
+	}
+	f := &forwarder{o: *o}
+	if f.o.Transport == nil {
+		return nil, errors.New("web: requests cannot be forwarded without a transport")
+	}
+	var err error
+	if f.rule, err = (site.Programs{}).Compile(); err != nil {
+		return nil, err
+	}
+	if f.o.Parallel <= 0 {
+		f.o.Parallel = 8
+	}
+	if f.o.MaxRequest <= 0 {
+		f.o.MaxRequest = 1 << 20
+	}
+	if f.o.MaxAnswer <= 0 {
+		f.o.MaxAnswer = 32 << 20
+	}
+	if f.o.Timeout <= 0 {
+		f.o.Timeout = 30 * time.Second
+	}
+	f.slots = make(chan struct{}, f.o.Parallel)
+	return f, nil
+}
+
+// takes reports whether a request for u, which is not mirrored, is sent on.
+func (f *forwarder) takes(name string, u site.URL, post bool) bool {
+	rule := f.rule
+	if f.o.Programs != nil {
+		if own := f.o.Programs(name); own != nil {
+			rule = own
+		}
+	}
+	if is, _ := rule.Is(u); !is && !post {
+		return false
+	}
+	return f.o.Allow == nil || f.o.Allow(name, u)
+}
+
+// The headers that pass. All others name the reader, the connection, or a state that a mirror has no part in.
+var (
+	passUp = [...]string{"Accept", "Accept-Language", "Content-Type", "If-None-Match", "If-Modified-Since",
+		"Range", "If-Range"}
+	passDown = [...]string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition",
+		"Content-Range", "Accept-Ranges", "Etag", "Last-Modified", "Expires",
+		"Cache-Control", "Retry-After", "Vary"}
+)
+
+// serve makes one exchange with the origin. Whatever goes wrong before the first byte of the answer is 502,
+// 503 or 504.
+func (f *forwarder) serve(v *view, u site.URL) {
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	default:
+		v.w.Header().Set("Retry-After", "10")
+		http.Error(v.w, "too many requests are being forwarded", http.StatusServiceUnavailable)
+		return
+	}
+	if v.r.ContentLength > f.o.MaxRequest {
+		http.Error(v.w, "the request is too large to be forwarded", http.StatusRequestEntityTooLarge)
+		return
+	}
+	ctx, cancel := context.WithTimeout(v.r.Context(), f.o.Timeout)
+	defer cancel()
+	var body io.Reader
+	if v.r.Method == http.MethodPost {
+		body = http.MaxBytesReader(v.w, v.r.Body, f.o.MaxRequest)
+	}
+	req, err := http.NewRequestWithContext(ctx, v.r.Method, u.String(), body)
+	if err != nil {
+		http.Error(v.w, "this cannot be forwarded", http.StatusBadRequest)
+		return
+	}
+	if body != nil {
+		req.ContentLength = v.r.ContentLength
+	}
+	for _, name := range passUp {
+		if values := v.r.Header.Values(name); len(values) > 0 {
+			req.Header[name] = values
+		}
+	}
+	req.Header.Set("User-Agent", "mirrord")
+	req.Header.Set("Via", "1.1 mirrord") // RFC 9110 §7.6.3
+	res, err := f.o.Transport(v.name).RoundTrip(req)
+	if err != nil {
+		f.failed(v, u, ctx, err)
+		return
+	}
+	defer res.Body.Close()
+	f.pass(v, u, res)
+}
+
+func (f *forwarder) failed(v *view, u site.URL, ctx context.Context, err error) {
+	v.log.Warn("not forwarded", "job", v.name, "url", u.String(), "err", err)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(v.w, "the request is too large to be forwarded", http.StatusRequestEntityTooLarge)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		http.Error(v.w, "the origin did not answer in time", http.StatusGatewayTimeout)
+	default:
+		http.Error(v.w, "the origin cannot be reached", http.StatusBadGateway)
+	}
+}
+
+// pass sends the origin's answer, its redirects within the primary origin as addresses of the mirror.
+func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
+	// 101 to a request without Upgrade, or no status at all
+	if res.StatusCode < 200 || res.StatusCode > 999 {
+		http.Error(v.w, "the origin's answer makes no sense", http.StatusBadGateway)
+		return
+	}
+	if res.ContentLength > f.o.MaxAnswer {
+		http.Error(v.w, "the origin's answer is too large", http.StatusBadGateway)
+		return
+	}
+	h := v.w.Header()
+	for _, name := range passDown {
+		if values := res.Header.Values(name); len(values) > 0 {
+			h[name] = values
+		}
+	}
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/octet-stream")
+	}
+	if loc := res.Header.Get("Location"); loc != "" {
+		to, frag, err := u.ResolveLocation(loc)
+		if err != nil {
+			http.Error(v.w, "the origin redirects to no web address", http.StatusBadGateway)
+			return
+		}
+		here := (live{v}).of(to)
+		if here == "" {
+			here = to.String()
+		}
+		if frag != "" {
+			here += "#" + frag
+		}
+		h.Set("Location", here)
+	}
+	if res.ContentLength >= 0 {
+		h.Set("Content-Length", itoa(res.ContentLength))
+	}
+	v.w.WriteHeader(res.StatusCode)
+	n, err := io.Copy(v.w, io.LimitReader(res.Body, f.o.MaxAnswer))
+	if err == nil && n == f.o.MaxAnswer && res.ContentLength != n {
+		if k, _ := res.Body.Read(make([]byte, 1)); k > 0 {
+			err = errors.New("answer too large")
+		}
+	}
+	if err != nil {
+		v.log.Warn("forwarding broken off", "job", v.name, "url", u.String(), "err", err)
+		panic(http.ErrAbortHandler) // the reader must not take half an answer for a whole one
+	}
+}

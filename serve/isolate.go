@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import "net/http"
+
+// Headers that keep mirrored pages apart; docs/serve.md says why each is there. There is no admin page on
+// these hosts, and none must ever be put there.
+const (
+	// Without allow-same-origin a page has an opaque origin: it shares storage, cookies and documents with
+	// nothing, itself included. A page that it opens in a new window escapes the flags, but has its own headers.
+	sandboxPolicy = "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox " +
+		"allow-downloads allow-modals"
+	// A mirror by host is embedded by itself alone.
+	hostPolicy = "frame-ancestors 'self'"
+	// Our own pages have no scripts and load nothing.
+	ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; "
+	// Those without a search box have no forms.
+	pagePolicy = ownPolicy + "form-action 'none'"
+	formPolicy = ownPolicy + "form-action 'self'"
+)
+
+// fields are header fields that many answers share. Names are canonical; nobody writes into the values.
+type fields []field
+
+type field struct {
+	name   string
+	values []string
+}
+
+// set puts them into a header, in the place of what is there. Header.Add makes a copy of their values.
+func (f fields) set(h http.Header) {
+	for i := range f {
+		h[f[i].name] = f[i].values
+	}
+}
+
+// isolation returns the fields of everything that comes from a mirror.
+func isolation(sandbox bool) fields {
+	f := fields{
+		{"X-Content-Type-Options", []string{"nosniff"}},
+		{"Cross-Origin-Opener-Policy", []string{"same-origin"}},
+		{"Referrer-Policy", []string{"same-origin"}}, // origins need not learn the names of mirrors
+		{"Origin-Agent-Cluster", []string{"?1"}},     // no document.domain
+	}
+	if sandbox {
+		// Cross-Origin-Resource-Policy would shut the page out from its own pictures: its origin is none.
+		return append(f, field{"Content-Security-Policy", []string{sandboxPolicy}})
+	}
+	return append(f, field{"Content-Security-Policy", []string{hostPolicy}},
+		field{"Cross-Origin-Resource-Policy", []string{"same-origin"}})
+}
+
+// isolatePage sets the headers of our own pages.
+func isolatePage(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Origin-Agent-Cluster", "?1")
+	h.Set("Content-Security-Policy", pagePolicy)
+}

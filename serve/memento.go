@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// The addresses of RFC 7089, below wellKnown on the host of a mirror, or below /NAME on the base host. URL is
+// an original resource, as it stands, query included.
+//
+//	timegate/URL                 302 to the Memento that Accept-Datetime asks for, the newest without one
+//	                             (§4.2.1, pattern 2.1)
+//	timemap/link/URL             all Mementos as application/link-format (§5)
+//	timemap/json/URL             the same as JSON
+//	memento/YYYYMMDDhhmmss/URL   the Memento that was in effect at that time, UTC
+//
+// On the base host the first three also work without /NAME: the first mirror by name that has the URL
+// answers.
+
+const stamp = "20060102150405"
+
+// memento answers a request below wellKnown.
+func (v *view) memento(rest string) error {
+	kind, arg, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "timegate":
+		if u, ok := v.original(arg); ok {
+			v.w.Header().Add("Vary", "Accept-Datetime")
+			if done, err := v.gate(u, true); done || err != nil {
+				return err
+			}
+			v.notFound(v.w, v.r, notFound{
+				Name:   v.name,
+				What:   "No version of this mirror has that address.",
+				Origin: u.String(),
+			})
+		}
+	case "timemap":
+		form, arg, _ := strings.Cut(arg, "/")
+		if form != "link" && form != "json" {
+			v.notFound(v.w, v.r, notFound{Name: v.name, What: "A time map is had as link or as json."})
+			return nil
+		}
+		if u, ok := v.original(arg); ok {
+			return v.timeMap(u, form)
+		}
+	case "memento":
+		at, arg, _ := strings.Cut(arg, "/")
+		t, err := time.Parse(stamp, at)
+		if err != nil || len(at) != len(stamp) {
+			http.Error(v.w, "a version is named by a time as 20061231235959", http.StatusBadRequest)
+			return nil
+		}
+		if u, ok := v.original(arg); ok {
+			return v.version(u, t)
+		}
+	case "mirror":
+		return v.offer(arg)
+	default:
+		v.notFound(v.w, v.r, notFound{Name: v.name, What: "There is nothing here."})
+	}
+	return nil
+}
+
+// original reads the URL of an original resource from the end of an address; when it is none, it has
+// answered.
+func (v *view) original(arg string) (site.URL, bool) {
+	u, err := originalURL(arg + query(v.r.URL))
+	if err != nil {
+		http.Error(v.w, "the address ends in no http or https URL", http.StatusBadRequest)
+		return site.URL{}, false
+	}
+	return u, true
+}
+
+// originalURL parses a URL that stands in a path; proxies like to make one slash of two.
+func originalURL(s string) (site.URL, error) {
+	scheme, rest, ok := strings.Cut(s, ":/")
+	if !ok || (scheme != "http" && scheme != "https") {
+		return site.URL{}, site.ErrNotWeb
+	}
+	u, _, err := site.Parse(scheme + "://" + strings.TrimPrefix(rest, "/"))
+	return u, err
+}
+
+// negotiate answers a request for the mirror itself when it asks for a datetime: like the TimeGate.
+func (v *view) negotiate(u site.URL) (done bool, err error) {
+	if v.r.Header.Get("Accept-Datetime") == "" {
+		return false, nil
+	}
+	return v.gate(u, false)
+}
+
+// gate redirects to the Memento of u that is wanted; done is false when there is none.
+func (v *view) gate(u site.URL, own bool) (done bool, err error) {
+	want := time.Time{}
+	if ad := v.r.Header.Get("Accept-Datetime"); ad != "" {
+		if want, err = http.ParseTime(ad); err != nil {
+			// §4.5.3
+			http.Error(v.w, "Accept-Datetime is not a date as in Thu, 31 May 2007 20:35:00 GMT", http.StatusBadRequest)
+			return true, nil
+		}
+	}
+	all, known, err := v.history(u)
+	if err != nil {
+		return false, err
+	}
+	if !known {
+		if all, err = v.nearest(u, want); err != nil {
+			return false, err
+		}
+	}
+	if len(all) == 0 {
+		return false, nil
+	}
+	i := len(all) - 1
+	if !want.IsZero() {
+		i = inEffect(all, want)
+	}
+	h := v.w.Header()
+	h.Set("Link", strings.Join(v.neighbours(u, all, i, known, own), ", "))
+	h.Set("Cache-Control", "no-cache")
+	redirect(v.w, http.StatusFound, v.uriM(u, all[i].Time))
+	return true, nil
+}
+
+// inEffect returns the index of the version that was the current one at t; the first one for an earlier time
+// (§4.5.3: the nearest).
+func inEffect(all []Version, t time.Time) int {
+	n, _ := slices.BinarySearchFunc(all, t, func(v Version, t time.Time) int {
+		if v.Time.Truncate(time.Second).After(t) {
+			return 1
+		}
+		return -1
+	})
+	return max(n-1, 0)
+}
+
+// uriM is the address of the Memento of u at a time.
+func (v *view) uriM(u site.URL, t time.Time) string {
+	return v.at(wellKnown + "memento/" + t.UTC().Format(stamp) + "/" + u.String())
+}
+
+// neighbours are the links of a TimeGate or of Memento i (§2.2): the original, the TimeGate, the TimeMap, and
+// the first, previous, this, next and last Memento. A TimeGate does not link to itself. Without known, all is
+// not the whole history and says nothing of first and last.
+func (v *view) neighbours(u site.URL, all []Version, i int, known, gate bool) []string {
+	links := []string{link(u.String(), `rel="original"`)}
+	if !gate {
+		links = append(links, link(v.at(wellKnown+"timegate/"+u.String()), `rel="timegate"`))
+	}
+	links = append(links,
+		link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
+	for j, m := range all {
+		var rel []string
+		if j == 0 && known {
+			rel = append(rel, "first")
+		}
+		if j == len(all)-1 && known {
+			rel = append(rel, "last")
+		}
+		switch j {
+		case i - 1:
+			rel = append(rel, "prev")
+		case i + 1:
+			rel = append(rel, "next")
+		}
+		if len(rel) > 0 || j == i {
+			links = append(links, v.mementoLink(u, m, append(rel, "memento")))
+		}
+	}
+	return links
+}
+
+func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
+	return link(v.uriM(u, m.Time), `rel="`+strings.Join(rel, " ")+`"`,
+		`datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
+}
+
+// history returns the versions that brought another state of u, oldest first, if the site knows.
+func (v *view) history(u site.URL) (all []Version, known bool, err error) {
+	if h, ok := v.site.(Historian); ok {
+		return h.History(v.r.Context(), u)
+	}
+	return nil, false, nil
+}
+
+// nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that
+// has u, older ones first.
+func (v *view) nearest(u site.URL, t time.Time) ([]Version, error) {
+	all, err := v.site.Versions()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	i := len(all) - 1
+	if !t.IsZero() {
+		i = inEffect(all, t)
+	}
+	order := slices.Concat(all[:i+1], nil)
+	slices.Reverse(order)
+	for _, x := range append(order, all[i+1:]...) {
+		_, ok, err := lookUp(v.r.Context(), v.site, x.Number, u)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return []Version{x}, nil
+		}
+	}
+	return nil, nil
+}
+
+// lookUp finds u in a version; one that was dropped meanwhile has nothing.
+func lookUp(ctx context.Context, s Site, number int, u site.URL) (Resource, bool, error) {
+	snap, err := s.Snapshot(ctx, number)
+	if errors.Is(err, ErrNoVersion) {
+		return Resource{}, false, nil
+	}
+	if err != nil {
+		return Resource{}, false, err
+	}
+	defer snap.release()
+	return snap.Table.Find(u)
+}
+
+// slowHistory looks into every version.
+func slowHistory(ctx context.Context, s Site, u site.URL) ([]Version, error) {
+	all, err := s.Versions()
+	if err != nil {
+		return nil, err
+	}
+	var out []Version
+	var last Resource
+	for _, x := range all {
+		r, ok, err := lookUp(ctx, s, x.Number, u)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (len(out) == 0 || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo ||
+			r.RedirectPart != last.RedirectPart || r.MIME != last.MIME) {
+			out = append(out, x)
+			last = r
+		}
+	}
+	return out, nil
+}
+
+// version sends the Memento of u that was in effect at t.
+func (v *view) version(u site.URL, t time.Time) error {
+	all, err := v.site.Versions()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return ErrNoVersion
+	}
+	n := inEffect(all, t)
+	if v.snap, err = v.site.Snapshot(v.r.Context(), all[n].Number); err != nil {
+		return err
+	}
+	defer v.snap.release()
+	f, err := v.resolve(u)
+	if err != nil {
+		return err
+	}
+	if !f.ok {
+		v.notFound(v.w, v.r, notFound{Name: v.name, Origin: u.String(),
+			What: fmt.Sprintf("The version of %s has no such page.",
+				all[n].Time.UTC().Format("2 January 2006 15:04 MST"))})
+		return nil
+	}
+	h := v.w.Header()
+	if n < len(all)-1 { // the version of a past time stays what it is
+		h.Set("Cache-Control", "public, max-age=3600")
+	}
+	if f.to.IsZero() {
+		states, known, err := v.history(f.r.URL)
+		if err != nil {
+			return err
+		}
+		if known = known && len(states) > 0; !known {
+			states = all[n : n+1]
+		}
+		i := inEffect(states, all[n].Time)
+		h.Set("Memento-Datetime", states[i].Time.UTC().Format(http.TimeFormat))
+		h.Set("Link", strings.Join(v.neighbours(f.r.URL, states, i, known, false), ", "))
+	}
+	if f.to.IsZero() {
+		if f.r, err = inItsTime(v, t, f.r); err != nil {
+			return err
+		}
+	}
+	return v.answer(u, f, past{v, t})
+}
+
+// past gives the addresses of the version of a time.
+type past struct {
+	v *view
+	t time.Time
+}
+
+func (p past) of(u site.URL) string {
+	return p.v.prefix + wellKnown + "memento/" + p.t.Format(stamp) + "/" + u.String()
+}
+
+// serveAnyMemento answers a Memento request on the base host that names no mirror: the first one that has the
+// URL goes on.
+func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
+	rest := r.URL.EscapedPath()[len(wellKnown):]
+	kind, arg, _ := strings.Cut(rest, "/")
+	if kind == "timemap" {
+		_, arg, _ = strings.Cut(arg, "/")
+	}
+	u, err := originalURL(arg + query(r.URL))
+	if (kind != "timegate" && kind != "timemap") || err != nil {
+		s.notFound(w, r, notFound{What: "There is nothing here."})
+		return
+	}
+	names, err := s.names()
+	if err != nil {
+		s.failed(w, r, "", err)
+		return
+	}
+	for _, name := range names {
+		st, err := s.open(name)
+		if err != nil {
+			continue
+		}
+		snap, err := st.Snapshot(r.Context(), 0)
+		if err != nil {
+			continue
+		}
+		_, ok, err := snap.Table.Find(u)
+		snap.release()
+		if err == nil && ok {
+			w.Header().Add("Vary", "Accept-Datetime")
+			redirect(w, http.StatusFound, "/"+name+r.URL.EscapedPath()+query(r.URL))
+			return
+		}
+	}
+	s.notFound(w, r, notFound{What: "No mirror here has that address.", Origin: u.String()})
+}

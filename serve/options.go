@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/app/access"
+	"mirrord/internal/parts"
+	"mirrord/internal/places"
+	"mirrord/site"
+)
+
+// Options say how mirrors are served. Only Sites is required.
+type Options struct {
+	Sites Sites // what is served
+
+	// Base is the host name, without port, below which every mirror has its own: NAME.Base. Default: mirrors by
+	// host only at NAME.localhost, which browsers lead to the machine they run on (RFC 6761).
+	Base string
+	// Hosts are other names of the base host. Literal addresses and localhost are always good; any other Host is
+	// refused with 421, so that a name which an attacker points at this machine (DNS rebinding) reads nothing.
+	Hosts []string
+	// Aliases are other host names of mirrors: host name, without port, to mirror.
+	Aliases map[string]string
+	// Only limits what is served to these mirrors. Default: all.
+	Only []string
+	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in
+	// headers and pages.
+	HTTPS bool
+	// StayHere answers 404 for what is not mirrored, with a link to the origin, instead of a redirect there.
+	StayHere bool
+
+	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are
+	// redirected, see Forward.
+	Forward *Forward
+
+	// Gateway shows pages from the origin, the mirror, or an equivalent place. Default: there is none.
+	Gateway *Gateway
+
+	// Texts looks for pages of mirrors. Default: there is no search box.
+	Texts *TextLookup
+
+	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
+	CacheBytes int64
+	// KeepBytes bounds the memory for what is known of addresses of current versions, with the files that are
+	// small. Default 32 MiB; negative: nothing is kept.
+	KeepBytes int64
+	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
+	// time.
+	MaxCompress int64
+
+	// Proxies are those in front that say in X-Forwarded-For who their clients are: each address that is neither
+	// one of theirs nor of this machine gets one update at a time. Default: none is believed.
+	Proxies access.Proxies
+
+	Log *slog.Logger // default: none
+}
+
+// Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a
+// mirror that is not mirrored and is a program, or is posted to. Cookies and credentials are passed in
+// neither direction.
+type Forward struct {
+	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the
+	// mirror may not reach, after DNS. Required.
+	Transport func(name string) http.RoundTripper
+	// Allow decides for each URL, after the rule above. Default: all.
+	Allow func(name string, u site.URL) bool
+	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns
+	// nil: site.Programs.
+	Programs func(name string) *site.ProgramRule
+	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
+	Parallel int
+	// MaxRequest and MaxAnswer bound the bodies in bytes. Default 1 MiB and 32 MiB.
+	MaxRequest, MaxAnswer int64
+	// Timeout bounds one exchange. Default 30 s.
+	Timeout time.Duration
+}
+
+// Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent
+// use.
+type Server struct {
+	o       Options
+	base    string   // lower case
+	hosts   ownHosts // names of the base host
+	aliases map[string]string
+	only    map[string]bool // nil: all
+	forward *forwarder      // nil: redirect
+	gateway *gateway        // nil: there is none
+	codings *codings
+	answers *answers
+	byHost  fields // of all that comes from a mirror by host
+	byPath  fields // and by path
+	heads   sync.Pool
+	pages   *template.Template
+	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
+	updates *places.Seats                                                // of those that are being written
+	finds   chan struct{}                                                // of those that are under way
+	log     *slog.Logger
+}
+
+// New checks options and returns a server.
+func New(o Options) (*Server, error) {
+	if o.Sites == nil {
+		return nil, errors.New("web: no sites to serve")
+	}
+	s := &Server{
+		o:       o,
+		base:    normalHost(o.Base),
+		hosts:   newOwnHosts(o.Hosts),
+		aliases: map[string]string{},
+		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
+		updates: places.New(maxUpdates, updateWait),
+		finds:   make(chan struct{}, maxFinds),
+		log:     o.Log,
+		heads:   sync.Pool{New: func() any { return new([]byte) }},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.base == "" {
+		s.base = "localhost"
+	}
+	if net.ParseIP(s.base) != nil || strings.ContainsAny(o.Base, "/@ ") {
+		return nil, fmt.Errorf("web: base %q is no host name: mirrors need host names below it", o.Base)
+	}
+	s.hosts[s.base] = true
+	for h, name := range o.Aliases {
+		if h = normalHost(h); s.hosts[h] {
+			return nil, fmt.Errorf("web: %s cannot be the base host and the mirror %s", h, name)
+		}
+		s.aliases[h] = name
+	}
+	if o.Only != nil {
+		s.only = map[string]bool{}
+		for _, n := range o.Only {
+			s.only[n] = true
+		}
+	}
+	var err error
+	if s.forward, err = newForwarder(o.Forward); err != nil {
+		return nil, err
+	}
+	if s.gateway, err = newGateway(s, o.Gateway); err != nil {
+		return nil, err
+	}
+	cache, largest := cmp.Or(o.CacheBytes, 32<<20), o.MaxCompress
+	if largest <= 0 {
+		largest = 4 << 20
+	}
+	s.answers = newAnswers(cmp.Or(o.KeepBytes, 32<<20))
+	s.byHost, s.byPath = isolation(false), isolation(true)
+	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
+	own := parts.Of[ownPage](ownPages{})
+	for _, p := range own {
+		s.own[p.path] = p.serve
+	}
+	if s.pages, err = parsePages(own); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"mirrord/site"
+)
+
+// view is one request for something of a mirror.
+type view struct {
+	*Server
+	w      http.ResponseWriter
+	r      *http.Request
+	name   string
+	prefix string // of the mirror's addresses: "" by host, "/NAME" by path
+	site   Site
+	snap   *Snapshot
+	state  uint64 // of the site, when an answer is sent that was remembered
+}
+
+// at returns the address of something of the mirror, absolute.
+func (v *view) at(path string) string {
+	return v.scheme(v.r) + "://" + v.r.Host + v.prefix + path
+}
+
+// serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a
+// request is met with a new snapshot; between two publishes of one site there is time for many.
+func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix string) {
+	isolated := s.byHost
+	if prefix != "" {
+		isolated = s.byPath
+	}
+	isolated.set(w.Header())
+	st, err := s.open(name)
+	if err != nil {
+		s.failed(w, r, name, err)
+		return
+	}
+	v := &view{
+		Server: s,
+		w:      w,
+		r:      r,
+		name:   name,
+		prefix: prefix,
+		site:   st,
+	}
+	for range 3 {
+		if err = v.serve(); !errors.Is(err, ErrMoved) {
+			break
+		}
+		clear(w.Header()) // of what an attempt has set
+		isolated.set(w.Header())
+	}
+	if err != nil {
+		s.failed(w, r, name, err)
+	}
+}
+
+// serve answers, or returns an error and has written nothing.
+func (v *view) serve() error {
+	path := v.r.URL.EscapedPath()[len(v.prefix):]
+	if rest, ok := strings.CutPrefix(path, wellKnown); ok {
+		if !v.readOnly(v.w, v.r) {
+			return nil
+		}
+		return v.memento(rest)
+	}
+	v.snap = nil
+	defer func() { v.snap.release() }()
+	key := v.answerKey(path)
+	if a := v.answers.get(key); a != nil {
+		v.state = key.state
+		a.fields.set(v.w.Header())
+		return v.send(a)
+	}
+	snap, err := v.site.Snapshot(v.r.Context(), 0)
+	if err != nil {
+		return err
+	}
+	v.snap = snap
+	in := ""
+	if s, ok := v.site.(spaceSite); ok {
+		snap.Table, in, _ = s.Space(snap.Table)
+	}
+	u, _, err := site.Parse(snap.Primary + path + query(v.r.URL))
+	if err != nil {
+		v.notFound(v.w, v.r, notFound{Name: v.name, What: "This is no address that the site could have."})
+		return nil
+	}
+	if v.r.Method == http.MethodPost {
+		return v.elsewhere(u)
+	}
+	f, err := v.resolve(u)
+	if err != nil {
+		return err
+	}
+	if !f.ok && (in != "") {
+		if done, err := v.neighbour(path, in); done || err != nil {
+			return err
+		}
+	}
+	if f.ok && !snap.Nowhere {
+		v.w.Header().Add("Vary", "Accept-Datetime")
+		if done, err := v.negotiate(f.r.URL); done || err != nil {
+			return err
+		}
+		v.linkOriginal(f.r.URL)
+		v.linkOffer()
+	}
+	if f.isFile() && !f.twice && in == "" && snap.State != 0 && snap.State == key.state {
+		if f.r, err = v.typed(f.r); err != nil {
+			return err
+		}
+		a := newServed(f.r)
+		a.remember(key, v.w.Header())
+		a.fields.set(v.w.Header())
+		v.answers.put(a)
+		return v.send(a)
+	}
+	return v.answer(u, f, live{v})
+}
+
+// query returns the query of a request with its '?'.
+func query(u *url.URL) string {
+	if u.RawQuery == "" && !u.ForceQuery {
+		return ""
+	}
+	return "?" + u.RawQuery
+}
+
+// addresses turns a URL into an address of this server: that of the live mirror or of a Memento.
+type addresses interface {
+	of(u site.URL) string
+}
+
+// live gives the addresses of the current version.
+type live struct{ v *view }
+
+func (l live) of(u site.URL) string {
+	if u.Origin() == l.v.snap.Primary {
+		return l.v.prefix + u.RequestURI()
+	}
+	return "" // other origins are reached by the places of their files
+}
+
+// found is what an address means.
+type found struct {
+	r  Resource
+	ok bool
+	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
+	// Zero: here.
+	to    site.URL
+	twice bool // the address is the URL of one file and the place of another
+}
+
+// isFile reports whether a file is sent.
+func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }
+
+// resolve finds what u means to this request.
+func (v *view) resolve(u site.URL) (f found, err error) {
+	t := v.snap.Table
+	f.r, f.ok, err = t.Find(u)
+	if err != nil {
+		return found{}, err
+	}
+	path, ok := v.snap.pathOf(u)
+	var byPath Resource
+	if ok {
+		if byPath, ok, err = t.At(path); err != nil {
+			return found{}, err
+		}
+	}
+	switch {
+	case !ok && !f.ok:
+		return v.unbusted(u)
+	case !ok: // only a URL
+		if f.ok && f.r.Path != "" && !v.snap.atHome(f.r, u) {
+			f.to = v.snap.place(f.r.Path)
+		}
+		return f, nil
+	case !f.ok: // only a place
+		return found{r: byPath, ok: true}, nil
+	case f.r.Path == byPath.Path, f.r.Path != "" && f.r.Digest == byPath.Digest && f.r.MIME == byPath.MIME &&
+		v.snap.atHome(f.r, u):
+		return f, nil
+	}
+	f.twice = true
+	if v.prefix != "" || v.inside() { // sandboxed pages send no Referer
+		f.r = byPath
+		return f, nil
+	}
+	if f.r.Path != "" {
+		f.to = v.snap.place(f.r.Path)
+	}
+	return f, nil
+}
+
+// unbusted finds the file that a URL means whose query only keeps caches from answering, as scripts make it:
+// pagefind-entry.json?ts=1795470961021. Servers of files ignore it. A page may be another one by its query.
+func (v *view) unbusted(u site.URL) (f found, err error) {
+	query, has := u.Query()
+	name, value, pair := strings.Cut(query, "=")
+	if !has || !busts(name, value, pair) {
+		return found{}, nil
+	}
+	f.r, f.ok, err = v.snap.Table.Find(site.Canonical(u.Origin() + u.Path()))
+	if err != nil || !f.isFile() || f.r.MIME == "text/html" || f.r.MIME == "" || !v.snap.atHome(f.r, u) {
+		return found{}, err
+	}
+	return f, nil
+}
+
+// busts reports whether a query of one parameter, or of a number alone, only keeps caches from answering.
+func busts(name, value string, pair bool) bool {
+	if strings.ContainsAny(value, "&;=") {
+		return false
+	}
+	if !pair {
+		return name != "" && strings.Trim(name, "0123456789") == ""
+	}
+	switch name {
+	case "_", "ts", "t", "v", "ver", "version", "cb", "nocache":
+		return true
+	}
+	return false
+}
+
+// inside reports whether the request comes from a page of this origin.
+func (v *view) inside() bool {
+	ref, err := url.Parse(v.r.Referer())
+	return err == nil && ref.Host != "" && strings.EqualFold(ref.Host, v.r.Host)
+}
+
+// answer sends what was found for u.
+func (v *view) answer(u site.URL, f found, a addresses) error {
+	h := v.w.Header()
+	if f.twice {
+		h.Add("Vary", "Referer")
+	}
+	switch {
+	case !f.ok:
+		return v.elsewhere(u)
+	case f.r.Path == "":
+		return v.redirected(f.r, a)
+	case !f.to.IsZero():
+		to := a.of(f.to)
+		if to == "" {
+			return v.elsewhere(u)
+		}
+		h.Set("Cache-Control", "no-store")
+		redirect(v.w, http.StatusFound, to)
+		return nil
+	}
+	return v.body(f.r)
+}
+
+// canonical returns a URL at which r can be had and that nothing else can mean: its own, else its place.
+func (v *view) canonical(r Resource) (site.URL, error) {
+	if r.Path == "" {
+		return r.URL, nil
+	}
+	if r.URL.Origin() != v.snap.Primary {
+		return v.snap.place(r.Path), nil
+	}
+	if path, ok := v.snap.pathOf(r.URL); ok {
+		other, ok, err := v.snap.Table.At(path)
+		if err != nil {
+			return site.URL{}, err
+		}
+		if ok && other.Path != r.Path {
+			return v.snap.place(r.Path), nil
+		}
+	}
+	return r.URL, nil
+}
+
+// redirected answers with the redirect that the origin gave, to our copy of its target or, where there is
+// none, to the origin.
+func (v *view) redirected(r Resource, a addresses) error {
+	status := r.Status
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+	default:
+		status = http.StatusFound
+	}
+	to := r.RedirectTo.String()
+	t, ok, err := v.snap.Table.Find(r.RedirectTo)
+	if err != nil {
+		return err
+	}
+	if ok {
+		canonical, err := v.canonical(t)
+		if err != nil {
+			return err
+		}
+		if here := a.of(canonical); here != "" {
+			to = here
+		}
+	}
+	if r.RedirectPart != "" {
+		to += "#" + r.RedirectPart
+	}
+	v.w.Header().Set("Cache-Control", "no-cache") // a permanent redirect of the origin is not one of the mirror
+	redirect(v.w, status, to)
+	return nil
+}
+
+// elsewhere answers for a URL that is not mirrored: the entry point for the root, the origin's program, the
+// origin.
+func (v *view) elsewhere(u site.URL) error {
+	post := v.r.Method == http.MethodPost
+	if u.RequestURI() == "/" && !post && v.snap.Entry != "" {
+		v.w.Header().Set("Cache-Control", "no-cache")
+		redirect(v.w, http.StatusFound, v.prefix+"/"+escapePath(v.snap.Entry))
+		return nil
+	}
+	if v.forward != nil && v.forward.takes(v.name, u, post) {
+		v.forward.serve(v, u)
+		return nil
+	}
+	if post {
+		v.w.Header().Set("Allow", "GET, HEAD")
+		http.Error(v.w, "this is a mirror: it can only be read", http.StatusMethodNotAllowed)
+		return nil
+	}
+	foreign := strings.HasPrefix(u.Path(), "/@") // a place that no file has: its URL is not known
+	if v.o.StayHere || foreign || v.snap.Nowhere {
+		n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
+		switch {
+		case v.snap.Nowhere:
+		case foreign:
+			n.Origin = v.snap.Primary + "/"
+		default:
+			n.Origin = u.String()
+		}
+		v.notFound(v.w, v.r, n)
+		return nil
+	}
+	v.w.Header().Set("Cache-Control", "no-cache")
+	redirect(v.w, http.StatusFound, u.String())
+	return nil
+}
+
+// linkOriginal says where a resource comes from and where its versions are (RFC 7089 §2.2).
+func (v *view) linkOriginal(u site.URL) {
+	v.w.Header().Add("Link", link(u.String(), `rel="original"`)+", "+
+		link(v.at(wellKnown+"timegate/"+u.String()), `rel="timegate"`)+", "+
+		link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
+}
+
+// link writes one link of a Link header or a link-format document (RFC 8288 §3). A canonical URL has no '>'
+// in it.
+func link(target string, params ...string) string {
+	return "<" + target + ">; " + strings.Join(params, "; ")
+}
+
+// contentType returns the Content-Type of a resource as the origin gave it.
+func contentType(r Resource) string {
+	mime := r.MIME
+	if mime == "" {
+		mime = "application/octet-stream"
+	}
+	if r.Charset != "" && isToken(r.Charset) {
+		return mime + "; charset=" + r.Charset
+	}
+	return mime
+}
+
+// isToken reports whether s can stand in a header as it is (RFC 9110 §5.6.2).
+func isToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
