@@ -47,7 +47,7 @@ func (c *Client) drain(in *wire, declared int64) {
 	in.watch.enter(phaseDrain)
 	for i := 0; in.n < drainMost; i++ {
 		if i == 1 {
-			in.watch.hurry(drainTime)
+			in.watch.timer.Reset(drainTime)
 		}
 		n, err := in.body.Read(*buf)
 		if in.n += int64(n); err != nil {
@@ -269,7 +269,7 @@ func (r *wire) Read(p []byte) (int, error) {
 	r.watch.leave(n)
 	r.n += int64(n)
 	if n > 0 && r.limit != nil {
-		if lerr := r.limit.WaitN(r.watch.own(), n); lerr != nil && err == nil {
+		if lerr := r.limit.WaitN(r.watch, n); lerr != nil && err == nil {
 			err = lerr
 		}
 	}

@@ -65,7 +65,6 @@ type Client struct {
 	guard *Guard
 	tr    *http.Transport
 	fresh *http.Transport // tr without connections that are used again
-	plain *direct         // for http without a proxy; else nil
 	jar   *cookiejar.Jar  // nil without cookies
 
 	header     http.Header // of every request
@@ -76,12 +75,13 @@ type Client struct {
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
 	traces     sync.Pool // of *tracer
-	requests   sync.Pool // of *http.Request, for plain
-	watches    sync.Pool // of *watch
 	acceptAny  []string
 	identity   []string
 	codingsAny []string
 }
+
+// idleTime is how long a connection is kept that nobody uses.
+const idleTime = 90 * time.Second
 
 // Schemes returns the schemes of the URLs that Do takes.
 func (*Client) Schemes() []string { return []string{"http", "https"} }
@@ -117,10 +117,10 @@ func New(o Options) (*Client, error) {
 		MaxIdleConns:           max(256, o.MaxConnsPerHost),
 		MaxIdleConnsPerHost:    max(64, o.MaxConnsPerHost), // one that is closed must be made again
 		MaxConnsPerHost:        o.MaxConnsPerHost,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ForceAttemptHTTP2:      !o.DisableHTTP2,
-		ReadBufferSize:         32 << 10,
+		ReadBufferSize:         copyBuffer, // as what bodies are read into, so that they come without a copy
 	}
 	c.tr.Protocols = new(http.Protocols)
 	c.tr.Protocols.SetHTTP1(true)
@@ -140,14 +140,6 @@ func New(o Options) (*Client, error) {
 		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone())
 	}
 	c.sent = c.secrets()
-	if o.Proxy == "" {
-		c.plain = &direct{
-			dial:     c.dial,
-			perHost:  o.MaxConnsPerHost,
-			mostIdle: c.tr.MaxIdleConns,
-			mostHead: o.MaxHeaderBytes,
-		}
-	}
 	c.fresh = c.tr.Clone()
 	c.fresh.DisableKeepAlives = true
 	return c, nil
@@ -157,12 +149,7 @@ func New(o Options) (*Client, error) {
 func (c *Client) Ahead(origin string) { c.guard.Ahead(origin) }
 
 // Close drops the connections that are idle. Exchanges under way are not touched: end their contexts.
-func (c *Client) Close() {
-	c.tr.CloseIdleConnections()
-	if c.plain != nil {
-		c.plain.close()
-	}
-}
+func (c *Client) Close() { c.tr.CloseIdleConnections() }
 
 func (c *Client) setHeaders() error {
 	o := c.o

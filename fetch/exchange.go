@@ -52,7 +52,7 @@ func (t *transfer) continues() bool { return t.at > 0 && t.validator != "" }
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res := &Result{Head: Head{Length: -1}}
-	w := c.newWatch(ctx)
+	w := c.watch(ctx)
 	defer w.stop()
 	u := t.req.URL
 	ranged := t.continues()
@@ -91,21 +91,7 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 }
 
 func (c *Client) roundTrip(w *watch, t *transfer, ranged bool) (*http.Response, error) {
-	if c.plain != nil && t.req.URL.Scheme() == "http" {
-		r, ok := c.requests.Get().(*http.Request)
-		if !ok {
-			r = &http.Request{URL: new(url.URL), Header: http.Header{}}
-		}
-		c.compose(r, t, ranged)
-		resp, err := c.plain.roundTrip(w, r, t.req.Fresh)
-		if err == nil {
-			resp.Request = nil // it is for the next exchange
-		}
-		c.requests.Put(r)
-		return resp, err
-	}
-	r := &http.Request{URL: new(url.URL), Header: make(http.Header, len(c.header)+6)}
-	c.compose(r, t, ranged)
+	r := c.compose(t, ranged).WithContext(w)
 	if t.req.Fresh {
 		return w.roundTrip(c.fresh, r, &c.traces)
 	}
@@ -126,11 +112,10 @@ func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error)
 	return classify(ctx, w, u, err, true)
 }
 
-// compose makes the request of an attempt. hr has a URL and a Header, in which anything may stand.
-func (c *Client) compose(hr *http.Request, t *transfer, ranged bool) {
+// compose makes the request of an attempt.
+func (c *Client) compose(t *transfer, ranged bool) *http.Request {
 	u, req := t.req.URL, &t.req
-	h := hr.Header
-	clear(h)
+	h := make(http.Header, len(c.header)+6)
 	maps.Copy(h, c.header)
 	if req.Accept != "" {
 		h["Accept"] = []string{req.Accept}
@@ -160,10 +145,9 @@ func (c *Client) compose(hr *http.Request, t *transfer, ranged bool) {
 	if len(c.secret) > 0 && c.auth[u.Origin()] {
 		maps.Copy(h, c.secret)
 	}
-	c.setURL(hr.URL, u)
-	*hr = http.Request{
+	hr := &http.Request{
 		Method:     http.MethodGet,
-		URL:        hr.URL,
+		URL:        c.requestURL(u),
 		Host:       u.Host(),
 		Header:     h,
 		Proto:      "HTTP/1.1",
@@ -175,15 +159,17 @@ func (c *Client) compose(hr *http.Request, t *transfer, ranged bool) {
 			hr.AddCookie(k)
 		}
 	}
+	return hr
 }
 
-// setURL makes net/http send path and query exactly as they stand in u: its own escaping would change
+// requestURL makes net/http send path and query exactly as they stand in u: its own escaping would change
 // what WHATWG URLs may hold, "|" or a stray "%".
-func (c *Client) setURL(r *url.URL, u site.URL) {
-	*r = url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
+func (c *Client) requestURL(u site.URL) *url.URL {
+	r := &url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
 	if strings.HasPrefix(r.Opaque, "//") || (c.httpProxy && r.Scheme == "http") {
 		r.Opaque = "//" + r.Host + r.Opaque // becomes the absolute form, RFC 9112 §3.2.2
 	}
+	return r
 }
 
 func cookieURL(u site.URL) *url.URL {

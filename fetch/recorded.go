@@ -38,7 +38,7 @@ var ErrRecording = errors.New("the recorded answer cannot be used")
 func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	res := &Result{Head: Head{Length: -1}, Sent: 2} // as often as anything is requested
-	w := c.newWatch(ctx)
+	w := c.watch(ctx)
 	defer w.stop()
 	fields := http.Header{}
 	for _, f := range rec.Head.Fields {

@@ -39,19 +39,17 @@ const drainTime = 3 * time.Second
 // watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of
 // reads. It works the same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would
 // not see a single stream starve.
-//
-// Most exchanges get by without a context of their own, which would be ten objects: what a limit ends is then
-// the connection alone, see guard, and what the caller's context ends is the connection too.
 type watch struct {
-	context.Context // that of the caller, or after own one that ends with the attempt
+	context.Context // ends with the attempt, because of the limit that is its cause
+	cancel          context.CancelCauseFunc
 
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
-	pool   *sync.Pool // takes the watch when it was stopped; nil: nobody gets it
-	in     wire       // the body
-	tracer *tracer    // of an exchange by net/http, else nil
-	remote netip.Addr // of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
+	in     wire    // the body
+	tracer *tracer // while RoundTrip runs, and for what it has started
+	// of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
+	remote netip.Addr
 	reused bool
 	seen   *seenHead // head of the answer; nil when the connection keeps none
 	sent   int       // connections that the request was given to: over 1 when net/http repeats it
@@ -64,30 +62,13 @@ type watch struct {
 
 	windowRead  int64 // state of the timer's function alone: reading and bytes when the rate window began
 	windowBytes int64
-
-	mu      sync.Mutex              // guards what follows
-	cancel  context.CancelCauseFunc // of the context of own; nil before
-	abort   func()                  // closes the connection that is guarded; nil for none
-	unguard func() bool             // ends that the context closes it
-	cause   error                   // the limit that ended the attempt
-	stopped bool
 }
 
-// newWatch begins a watch: one that was stopped, or a new one.
-func (c *Client) newWatch(ctx context.Context) *watch {
+// watch begins the watch of an attempt.
+func (c *Client) watch(ctx context.Context) *watch {
 	o := &c.o
-	w, again := c.watches.Get().(*watch)
-	if !again {
-		w = new(watch)
-		w.timer = time.AfterFunc(time.Hour, w.check)
-	}
-	*w = watch{
-		Context: ctx,
-		o:       o,
-		start:   time.Now(),
-		timer:   w.timer,
-		pool:    &c.watches,
-	}
+	w := &watch{o: o, start: time.Now()}
+	w.Context, w.cancel = context.WithCancelCause(ctx)
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
@@ -98,6 +79,7 @@ func (c *Client) newWatch(ctx context.Context) *watch {
 	if o.MinRate > 0 {
 		first = min(first, o.MinRateWindow)
 	}
+	w.timer = time.AfterFunc(time.Hour, w.check)
 	w.timer.Reset(min(first, o.IdleTimeout)) // only now: check must find all in its place
 	return w
 }
@@ -120,12 +102,11 @@ func newTracer(pool *sync.Pool) *tracer {
 	return t
 }
 
-// roundTrip makes an exchange by net/http, under the watch.
+// roundTrip makes an exchange under the watch, whose context r has.
 func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
-	w.own()
 	w.tracer = newTracer(traces)
 	w.tracer.watch = w
-	resp, err := tr.RoundTrip(r.WithContext(w))
+	resp, err := tr.RoundTrip(r)
 	w.tracer.watch = nil
 	traces.Put(w.tracer)
 	return resp, err
@@ -141,92 +122,13 @@ func (w *watch) Value(key any) any {
 	return w.Context.Value(key)
 }
 
-// own gives the attempt a context of its own, for whoever waits for one.
-func (w *watch) own() context.Context {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cancel == nil {
-		w.Context, w.cancel = context.WithCancelCause(w.Context)
-		if w.cause != nil {
-			w.cancel(w.cause)
-		}
-	}
-	return w.Context
-}
-
-// guard closes a connection when a limit or the caller ends the attempt, until release is called.
-func (w *watch) guard(closeIt func()) {
-	w.mu.Lock()
-	w.abort = closeIt
-	over := w.cause != nil
-	w.mu.Unlock()
-	if over {
-		closeIt()
-	}
-	w.unguard = context.AfterFunc(w.Context, closeIt)
-}
-
-// release reports whether the connection that was guarded is still good.
-func (w *watch) release() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.abort = nil
-	return w.unguard() && w.cause == nil
-}
-
-// end ends the attempt because of a limit, unless it is over.
-func (w *watch) end(limit error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.stopped {
-		return
-	}
-	w.cause = limit
-	if w.cancel != nil {
-		w.cancel(limit)
-	}
-	if w.abort != nil {
-		w.abort()
-	}
-}
-
 // why is what ended the attempt, a limit or the caller; nil when nothing did.
-func (w *watch) why() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cause != nil {
-		return w.cause
-	}
-	return context.Cause(w.Context)
-}
+func (w *watch) why() error { return context.Cause(w.Context) }
 
-// stop ends the watch; everything that still uses its context is canceled. The caller does not use the watch
-// any more.
+// stop ends the watch; everything that still uses its context is canceled.
 func (w *watch) stop() {
-	idle := w.timer.Stop()
-	w.mu.Lock()
-	w.stopped = true
-	if w.cancel != nil {
-		w.cancel(nil)
-	}
-	mine := idle && w.cancel == nil // net/http and who waits have a context of their own from it
-	w.mu.Unlock()
-	if mine && w.pool != nil {
-		w.pool.Put(w)
-	}
-}
-
-// hurry has check called soon. It may be running then when the watch is stopped, which nobody else gets so.
-func (w *watch) hurry(within time.Duration) {
-	w.pool = nil
-	w.timer.Reset(within)
-}
-
-// isOver reports whether there is nothing left to watch.
-func (w *watch) isOver() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stopped || (w.cause != nil) || (w.Context.Err() != nil)
+	w.timer.Stop()
+	w.cancel(nil)
 }
 
 // gotConn is called when net/http has a connection for the request, before it is sent. When net/http repeats
@@ -254,16 +156,6 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	w.enter(phaseHeader)
 }
 
-// gotDirect is gotConn for an exchange without net/http.
-func (w *watch) gotDirect(c *directConn) {
-	w.remote, w.reused = c.remote, c.used
-	w.sent++
-	if h, ok := c.Conn.(*headConn); ok {
-		w.seen = h.expect()
-	}
-	w.enter(phaseHeader)
-}
-
 func (w *watch) enter(phase int32) {
 	w.since.Store(int64(time.Since(w.start)))
 	w.phase.Store(phase)
@@ -279,13 +171,13 @@ func (w *watch) leave(n int) {
 // check runs in the timer's goroutine: it ends the attempt or asks to be called again when the next limit may
 // be reached.
 func (w *watch) check() {
-	if w.isOver() {
-		return // stopped while the timer was firing
+	if w.Err() != nil {
+		return // over, or stopped while the timer was firing
 	}
 	now := time.Since(w.start)
 	next, err := w.next(now)
 	if err != nil {
-		w.end(err)
+		w.cancel(err)
 		return
 	}
 	w.timer.Reset(max(next-now, time.Millisecond))

@@ -4,54 +4,11 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"mirrord/fetch/reach"
 )
-
-// A watch that was stopped serves the next attempt, with nothing of the one before, unless somebody else may
-// have it still.
-func TestWatchServesAgain(t *testing.T) {
-	c := newClient(t, Options{HeaderTimeout: time.Hour, IdleTimeout: time.Hour})
-	again := 0
-	for range 50 {
-		w := c.newWatch(context.Background())
-		w.enter(phaseRead)
-		w.leave(7)
-		w.guard(func() {})
-		w.release()
-		w.end(errors.New("a limit"))
-		w.stop()
-		next := c.newWatch(context.Background())
-		if next == w {
-			again++
-		}
-		if next.isOver() || next.why() != nil || next.bytes.Load() != 0 || next.phase.Load() != phaseConnect {
-			t.Fatal("it has something of the attempt before")
-		}
-		next.stop()
-	}
-	if again == 0 {
-		t.Error("each attempt has a watch of its own")
-	}
-	for name, share := range map[string]func(w *watch){
-		"its context is another one's": func(w *watch) { w.own() },
-		"its timer was set":            func(w *watch) { w.hurry(time.Hour) },
-		"its timer has fired":          func(w *watch) { w.timer.Stop() },
-	} {
-		for range 50 { // a pool may lose what it is given
-			w := c.newWatch(context.Background())
-			share(w)
-			w.stop()
-			if next := c.newWatch(context.Background()); next == w {
-				t.Fatalf("a watch serves again although %s", name)
-			}
-		}
-	}
-}
 
 // A request has nothing of the one before: no condition, and no secret of another origin.
 func TestRequestsShareNothing(t *testing.T) {

@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime"
@@ -27,6 +29,7 @@ func realMain() int {
 		// processor time of a full run
 		defer collector.Bound(collector.Slack{Percent: 50, Most: 8 << 20, Always: 40 << 20})()
 	}
+	log.SetOutput(io.Discard) // there net/http writes what a server sends on an idle connection
 	// A write to a pipe without a reader is an error and does not end the process: a daemon outlives the reader
 	// of its log, and an export removes its temporary files. Unlike signal.Ignore, programs that are started do
 	// not inherit this.

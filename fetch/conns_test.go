@@ -6,11 +6,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,7 +66,7 @@ const short = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 // A connection that ends before a byte of its second answer is no failure: the request is repeated, once, on
 // a new one.
-func TestDirectRepeats(t *testing.T) {
+func TestConnsRepeats(t *testing.T) {
 	var asked atomic.Int64
 	addr, opened := talk(t, func(_ string, _ int) (string, bool) {
 		if asked.Add(1) == 2 {
@@ -96,7 +94,7 @@ func TestDirectRepeats(t *testing.T) {
 }
 
 // What a server does with an idle connection, closing it or sending what nobody asked for, costs no request.
-func TestDirectLooksFirst(t *testing.T) {
+func TestConnsEndWhileIdle(t *testing.T) {
 	for name, end := range map[string]string{
 		"closed": short,
 		"junk":   short + "junk",
@@ -109,14 +107,15 @@ func TestDirectLooksFirst(t *testing.T) {
 				}
 				return short, false
 			})
-			c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1})
+			conns := &openConns{Network: System()}
+			c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1, Network: conns})
 			for i := range 2 {
 				var m memory
 				res, err := c.Do(context.Background(), Request{URL: mustURL(t, "http://"+addr+"/")}, &m)
 				if err != nil || m.String() != "ok" || res.Sent != 1 {
 					t.Fatalf("%d: %v, body %q, sent %d", i, err, m.String(), res.Sent)
 				}
-				for i == 0 && hasGood(c) { // the end, or what follows, is on its way
+				for i == 0 && conns.now.Load() > 0 { // the end, or what follows, is on its way
 					time.Sleep(time.Millisecond)
 				}
 			}
@@ -127,22 +126,8 @@ func TestDirectLooksFirst(t *testing.T) {
 	}
 }
 
-// hasGood reports whether a request may be sent on a connection that is idle.
-func hasGood(c *Client) bool {
-	c.plain.mu.Lock()
-	defer c.plain.mu.Unlock()
-	for _, h := range c.plain.hosts {
-		for _, conn := range h.idle {
-			if conn.isGood() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Requests are those of net/http, byte for byte.
-func TestDirectAsksLikeNetHTTP(t *testing.T) {
+// Requests have their fields sorted, and path and query as they stand in the URL.
+func TestConnsSend(t *testing.T) {
 	heads := make(chan string, 1)
 	addr, _ := talk(t, func(head string, _ int) (string, bool) {
 		heads <- head
@@ -157,30 +142,39 @@ func TestDirectAsksLikeNetHTTP(t *testing.T) {
 		Cookies:      true,
 		CookiePreset: []*http.Cookie{{Name: "a", Value: "b", Domain: "127.0.0.1"}},
 	})
-	for _, fresh := range []bool{false, true} {
-		for _, path := range []string{"/", "//two/slashes", "/a|b%zz?q=1|2&x", "/dir/;p=1"} {
-			req := Request{
+	targets := map[string]string{
+		"/":               "/",
+		"//two/slashes":   "http://" + addr + "//two/slashes",
+		"/a|b%zz?q=1|2&x": "/a|b%zz?q=1|2&x",
+		"/dir/;p=1":       "/dir/;p=1",
+	}
+	for path, target := range targets {
+		for _, last := range []string{"", "Connection: close\r\n"} {
+			want := "GET " + target + " HTTP/1.1\r\n" +
+				"Host: " + addr + "\r\n" +
+				"User-Agent: test/1 (+http://example.org/)\r\n" +
+				"Accept: " + c.acceptAny[0] + "\r\n" +
+				"Accept-Encoding: " + acceptEncoding + "\r\n" +
+				"Accept-Language: hu\r\n" +
+				"Authorization: Basic eA==\r\n" +
+				"Cookie: a=b\r\n" +
+				"If-Modified-Since: Mon, 02 Jan 2006 15:04:05 GMT\r\n" +
+				"If-None-Match: \"e\"\r\n" +
+				"Referer: http://" + addr + "/from\r\n" +
+				"X-One: padded\r\n" + last + "\r\n"
+			res, err := c.Do(context.Background(), Request{
 				URL:          mustURL(t, "http://"+addr+path),
 				Referer:      mustURL(t, "http://"+addr+"/from"),
 				ETag:         `"e"`,
 				LastModified: "Mon, 02 Jan 2006 15:04:05 GMT",
-				Fresh:        fresh,
+				Fresh:        last != "",
+			}, nil)
+			if err != nil || !res.NotModified {
+				t.Fatal(err)
 			}
-			var got [2]string
-			for i, tr := range []*direct{c.plain, nil} {
-				c.plain = tr
-				if res, err := c.Do(context.Background(), req, nil); err != nil || !res.NotModified {
-					t.Fatal(err)
-				}
-				got[i] = <-heads
-				if i == 0 {
-					defer tr.close()
-				}
+			if got := <-heads; got != want {
+				t.Errorf("%q, want %q", got, want)
 			}
-			if got[0] != got[1] {
-				t.Errorf("%s:\n%s\nof net/http:\n%s", path, got[0], got[1])
-			}
-			c.plain = &direct{dial: c.dial, mostIdle: 4, mostHead: 1 << 10}
 		}
 	}
 }
@@ -213,7 +207,7 @@ func (c *openConn) Close() error {
 }
 
 // Requests that wait for a connection, and are given up, or whose connections fail, leave the limit as it is.
-func TestDirectLimit(t *testing.T) {
+func TestConnsLimit(t *testing.T) {
 	var asked atomic.Int64
 	addr, _ := talk(t, func(_ string, _ int) (string, bool) {
 		time.Sleep(time.Millisecond)
@@ -251,43 +245,35 @@ func TestDirectLimit(t *testing.T) {
 		t.Errorf("%d connections at a time, want %d", n, limit)
 	}
 	c.Close()
-	if n := conns.now.Load(); n > 0 {
-		t.Errorf("%d connections are left open", n)
-	}
-	c.plain.mu.Lock()
-	defer c.plain.mu.Unlock()
-	if len(c.plain.hosts) != 0 || c.plain.idle != 0 {
-		t.Errorf("%d hosts are left, %d connections idle", len(c.plain.hosts), c.plain.idle)
+	for end := time.Now().Add(10 * time.Second); conns.now.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d connections are left open", conns.now.Load())
+		}
 	}
 }
 
 // Connections that nobody uses are closed.
-func TestDirectSweeps(t *testing.T) {
+func TestConnsIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pipes := badserver.NewPipes()
 		s := badserver.StartInMemory(t, pipes)
-		c := newClient(t, Options{Reach: reach.Policy{All: true}, Network: pipes})
+		conns := &openConns{Network: pipes}
+		c := newClient(t, Options{Reach: reach.Policy{All: true}, Network: conns})
 		if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, nil); err != nil {
 			t.Fatal(err)
 		}
-		idle := func() int {
-			c.plain.mu.Lock()
-			defer c.plain.mu.Unlock()
-			return c.plain.idle
-		}
-		if idle() != 1 {
-			t.Fatalf("%d idle", idle())
+		if n := conns.now.Load(); n != 1 {
+			t.Fatalf("%d connections", n)
 		}
 		time.Sleep(2 * idleTime)
-		if idle() != 0 {
-			t.Errorf("%d idle", idle())
+		if n := conns.now.Load(); n != 0 {
+			t.Errorf("%d connections are left open", n)
 		}
 	})
 }
 
-// A limit, and the caller, end an exchange on a used connection too, for which nobody has waited: it has no
-// context of its own. The connection is closed.
-func TestDirectEndsOnUsedConnection(t *testing.T) {
+// A limit, and the caller, end an exchange on a used connection too, and close it.
+func TestConnsEndsOnUsedConnection(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
 	var asked chan struct{}
@@ -328,113 +314,5 @@ func TestDirectEndsOnUsedConnection(t *testing.T) {
 		if err := get(t.Context(), "/last"); err != nil || opened.Load()-before != 2 {
 			t.Errorf("%s: %v on %d connections", name, err, opened.Load()-before)
 		}
-	}
-}
-
-// An exchange on a connection that is closed, before it or while it waits, ends with an error.
-func TestDirectClosed(t *testing.T) {
-	asked, end := make(chan bool, 2), make(chan bool)
-	defer close(end)
-	addr, _ := talk(t, func(string, int) (string, bool) {
-		asked <- true
-		<-end
-		return "", true
-	})
-	for _, before := range []bool{true, false} {
-		c := connTo(t, addr)
-		if before {
-			c.abort()
-		} else {
-			go func() {
-				<-asked
-				c.abort()
-			}()
-		}
-		if _, err := c.exchange(requestTo(t, addr)); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("closed before: %v; %v", before, err)
-		}
-	}
-}
-
-// An answer that has come before anybody waits for it ends the wait.
-func TestDirectAnswerIsThere(t *testing.T) {
-	addr, _ := talk(t, func(string, int) (string, bool) { return short, false })
-	c := connTo(t, addr)
-	c.host = &directHost{}
-	await := c.await
-	c.await = func(fd uintptr) bool {
-		waits := await(fd)
-		for c.peek(fd); c.silent; c.peek(fd) {
-			runtime.Gosched()
-		}
-		return waits
-	}
-	for range 100 {
-		wantShort(t, c, addr)
-	}
-}
-
-// lookingConn is a connection that notes when it is read while nothing is there.
-type lookingConn struct {
-	*net.TCPConn
-	c    *directConn
-	idle int // such reads
-}
-
-func (l *lookingConn) Read(p []byte) (int, error) {
-	if err := l.c.raw.Read(l.c.peek); err == nil && l.c.silent {
-		l.idle++
-	}
-	return l.TCPConn.Read(p)
-}
-
-// Nothing is read before an answer is there.
-func TestDirectReadsWhatIsThere(t *testing.T) {
-	addr, _ := talk(t, func(string, int) (string, bool) {
-		time.Sleep(time.Millisecond) // the one who asks has the time to read too early
-		return short, false
-	})
-	c := connTo(t, addr)
-	l := &lookingConn{TCPConn: c.Conn.(*net.TCPConn), c: c}
-	c.Conn = l
-	for range 20 {
-		wantShort(t, c, addr)
-	}
-	if l.idle > 0 {
-		t.Errorf("%d reads found nothing", l.idle)
-	}
-}
-
-// connTo opens a connection, which ends with the test.
-func connTo(t *testing.T, addr string) *directConn {
-	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := new(directConn)
-	c.begin(conn, 1<<20)
-	t.Cleanup(c.abort)
-	return c
-}
-
-func requestTo(t *testing.T, addr string) *http.Request {
-	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://"+addr+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// wantShort makes an exchange that is answered with short.
-func wantShort(t *testing.T, c *directConn, addr string) {
-	t.Helper()
-	resp, err := c.exchange(requestTo(t, addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
-		t.Fatalf("%q, %v", b, err)
 	}
 }
