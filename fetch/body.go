@@ -67,7 +67,11 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 			frees[i]()
 		}
 	}()
-	if p := packingOf(res.MIME, t.req.URL.Path()); p != nil && len(list) > 0 {
+	var p *packing
+	if len(list) > 0 {
+		p = packingOf(res.MIME, t.req.URL.Path())
+	}
+	if p != nil {
 		b := c.dec.buffered(in)
 		frees = append(frees, func() { b.Reset(noReader{}); c.dec.bufs.Put(b) })
 		src = b

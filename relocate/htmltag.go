@@ -58,6 +58,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 	switch tag {
 	case tagA, tagArea, tagForm:
 		t.nofollow = hasToken(h.text(h.find(mark, attrRel)), "nofollow")
+		sc.d.Anchor = sc.d.Anchor || (tag == tagA && h.top && h.templates|h.noscript == 0)
 	case tagLink:
 		t.linkRel(mark)
 	case tagMeta:

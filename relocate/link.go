@@ -206,6 +206,7 @@ type Doc struct {
 	Lang        string // the root element's lang or xml:lang
 	Robots      []RobotsMeta
 	Icon        bool  // a link element names the document's icon
+	Anchor      bool  // an a element with attributes stands where browsers that run scripts show it, too
 	Truncated   Bound // the bounds that were hit: links were not found or have no URL, and stay as they were
 
 	sc scanner

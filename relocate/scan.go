@@ -100,7 +100,7 @@ func (sc *scanner) run(raw []byte) {
 	d := sc.d
 	d.Format, d.Charset = sc.in.Format, sc.cs.String()
 	d.Links, d.Edits, d.Robots = d.Links[:0], d.Edits[:0], d.Robots[:0]
-	d.Title, d.Lang, d.Icon, d.Truncated = "", "", false, 0
+	d.Title, d.Lang, d.Icon, d.Anchor, d.Truncated = "", "", false, false, 0
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
 	sc.urlsBefore = 0
 	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again

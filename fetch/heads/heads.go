@@ -139,10 +139,10 @@ func (h *Head) Matches(fields map[string][]string) bool {
 		}
 	}
 	for _, f := range h.Fields { // what net/http took away
-		switch strings.ToLower(f.Name) {
-		case "transfer-encoding":
+		switch {
+		case strings.EqualFold(f.Name, "transfer-encoding"):
 			n++
-		case "trailer", "content-length":
+		case strings.EqualFold(f.Name, "trailer"), strings.EqualFold(f.Name, "content-length"):
 			if !has(fields, f.Name) {
 				n++
 			}

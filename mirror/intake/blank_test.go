@@ -5,6 +5,10 @@ package intake
 import (
 	"bytes"
 	"testing"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/result"
+	"mirrord/site"
 )
 
 // A page without text whose scripts make what a browser shows says nothing; a page that shows anything does.
@@ -36,6 +40,25 @@ func TestSaysNothing(t *testing.T) {
 	} {
 		if saysNothing([]byte(page)) {
 			t.Errorf("it says nothing: %s", page)
+		}
+	}
+}
+
+// Pages that link are not read again to see whether they say something, unless only browsers without scripts
+// show the link.
+func TestSaysNothingBesideALink(t *testing.T) {
+	const script, link = "<script src=/app.js></script>", "<a href=/x></a>"
+	for page, want := range map[string]bool{
+		script + link: true,
+		"<noscript>" + link + "</noscript>" + script: false,
+		"<template>" + link + "</template>" + script: false,
+		"<!--" + link + "-->" + script:               false,
+		"<script>'" + link + "'</script>":            false,
+	} {
+		rd := NewReader(Options{Rules: new(admit.URLRules), MaxLinks: 9})
+		x := rd.Read(&Body{URL: site.Canonical("https://example.org/"), MIME: "text/html", Data: []byte(page)})
+		if rd.doc.Anchor != want || (x.Cut&result.SaysNothing != 0) == want {
+			t.Errorf("%s: a link %t, limits %d", page, rd.doc.Anchor, x.Cut)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	if format == relocate.HTML {
 		x.Shape = Shape(&rd.doc, b.Data)
 		x.Listing = listingOf(b)
-		if saysNothing(b.Data) {
+		if !rd.doc.Anchor && saysNothing(b.Data) { // most pages link
 			x.Cut |= result.SaysNothing
 		}
 	}
