@@ -65,14 +65,13 @@ func rss(tb testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// programRSS is how much of that are pages of the program's file, which come and go whatever it does: see
-// package collector.
+// programRSS is how much of that are pages of the program's file, which the kernel maps and drops by itself.
 func programRSS(tb testing.TB) (size int64) {
 	exe, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f, err := os.Open("/proc/self/smaps") // of 5,000 mappings, see package collector: it is not held in memory
+	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		tb.Fatal(err)
 	}

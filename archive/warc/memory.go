@@ -10,7 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"mirrord/internal/inflate"
+	"github.com/klauspost/compress/flate"
 )
 
 // Bounds of what is unpacked in memory, in bytes. Memory up to keptMemory is used again.
@@ -29,7 +29,8 @@ const (
 // after the other.
 type Memory struct {
 	packed, plain []byte
-	decoder       inflate.Decoder
+	deflated      bytes.Reader
+	inflate       io.ReadCloser // of deflated; a flate.Resetter
 	file          bytes.Reader
 	counted       counted
 	buf           *bufio.Reader
@@ -89,9 +90,27 @@ func (m *Memory) load(file io.ReaderAt, at, end int64) (ok bool) {
 	if !ok {
 		return false
 	}
-	m.plain = room(m.plain, int(size))
-	n, used, err := m.decoder.Decode(m.plain, m.packed[head:])
-	return err == nil && n == int(size) && head+used+gzipTail == len(m.packed) && m.hasSum()
+	m.plain = room(m.plain, int(size)+1)
+	n, used, err := m.unpack(m.packed[head:])
+	m.plain = m.plain[:n]
+	return err == io.EOF && n == int(size) && head+used+gzipTail == len(m.packed) && m.hasSum()
+}
+
+// unpack unpacks DEFLATE data at the beginning of b until plain is full, or to their end: then the error is
+// io.EOF. It returns how many bytes it wrote, and how many of b it read.
+func (m *Memory) unpack(b []byte) (n, used int, err error) {
+	m.deflated.Reset(b)
+	if m.inflate == nil {
+		m.inflate = flate.NewReader(&m.deflated)
+	} else {
+		m.inflate.(flate.Resetter).Reset(&m.deflated, nil)
+	}
+	for n < len(m.plain) && err == nil {
+		var k int
+		k, err = m.inflate.Read(m.plain[n:])
+		n += k
+	}
+	return n, len(b) - m.deflated.Len(), err
 }
 
 // hasSum reports whether what was unpacked has the sum that stands behind the packed.

@@ -5,11 +5,8 @@ package warc
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"strings"
-
-	"mirrord/internal/inflate"
 )
 
 // Skimmer reads the records of a gzip file in order, as [Reader] does, but of a response that is a member of
@@ -133,9 +130,9 @@ func (s *Skimmer) skim() (*Record, error) {
 func (s *Skimmer) begins(b []byte, head, size int) *Record {
 	m := s.memory
 	m.plain = room(m.plain, size)
-	n, used, err := m.decoder.Decode(m.plain, b[head:])
-	whole := err == nil
-	if !whole && !errors.Is(err, inflate.ErrFull) {
+	n, used, err := m.unpack(b[head:])
+	whole := err == io.EOF
+	if !whole && err != nil {
 		return nil
 	}
 	m.plain = m.plain[:n]
@@ -162,7 +159,7 @@ func (s *Skimmer) begins(b []byte, head, size int) *Record {
 		if !plain || length > mostMemory {
 			return nil
 		}
-		if s.end = s.memberEnd(int64(head+max(used-8, 0)), uint32(length)); s.end < 0 {
+		if s.end = s.memberEnd(int64(head+used), uint32(length)); s.end < 0 {
 			return nil
 		}
 		rec.Partial = true

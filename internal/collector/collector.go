@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collector decides how much memory the garbage collector leaves unused.
+// Package collector decides how much memory the garbage collector leaves unused. One percentage cannot: with
+// 50 % a get of 21 815 URLs takes 1.12 of the user and system time that it takes with these bounds, and a
+// kept run of 74 440 has a peak of 109 MB in place of 91; with 25 % that is 95 MB.
 package collector
 
 import (
@@ -9,7 +11,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
-	"time"
 )
 
 // Slack says how far the heap grows before the collector runs.
@@ -20,13 +21,12 @@ type Slack struct {
 	// without pointers, which the collector does not read, and a share of them would be left unused for nothing
 	Most uint64
 	// bytes of a heap that is always allowed: where little lives, a share of it is soon used up, and the
-	// collector would run all the time to save a few megabytes. Once the program's file takes less it is
-	// dividedSpares more
+	// collector would run all the time to save a few megabytes
 	Always uint64
 }
 
-// Bound makes the collector leave the heap a slack, and gives memory of the program's file back (see
-// program). The function that it returns ends that and sets the percentage from before.
+// Bound makes the collector leave the heap a slack. The function that it returns ends that and sets the
+// percentage from before.
 func Bound(r Slack) (stop func()) {
 	b := &bound{slack: r}
 	first := r.percentFor(0)
@@ -50,10 +50,9 @@ type bound struct {
 	now     int   // the percentage that is set
 	limits  bool  // a limit of memory is set too: nobody else has set one
 	limit   int64 // the last one
-	program program
 }
 
-// cycle is what nobody refers to, so that each cycle of the collector finalizes it.
+// cycle is what nothing refers to, so that each cycle of the collector finalizes it.
 type cycle struct{ _ *cycle }
 
 func (b *bound) watch(c *cycle) {
@@ -62,19 +61,9 @@ func (b *bound) watch(c *cycle) {
 		defer b.mu.Unlock()
 		if !b.stopped {
 			b.adjust()
-			b.leave(time.Now())
 			b.watch(c)
 		}
 	})
-}
-
-// leave gives memory of the program's file back. What that spares for good the heap may have.
-func (b *bound) leave(now time.Time) {
-	divided := b.program.divided
-	b.program.leave(now)
-	if b.program.divided && !divided && b.slack.Always > 0 {
-		b.slack.Always += dividedSpares
-	}
 }
 
 // adjust sets the percentage for the heap as the last cycle left it, and a limit of memory that makes the

@@ -3,17 +3,10 @@
 package collector
 
 import (
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
-	"unsafe"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -76,102 +69,6 @@ func TestBound(t *testing.T) {
 	b.limits = false
 	b.adjust()
 	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
-		t.Errorf("the limit of somebody else became %d", got)
+		t.Errorf("the limit of the environment became %d", got)
 	}
-}
-
-// The memory of the program's file is given back, at most so often, and comes again.
-func TestProgramLeaves(t *testing.T) {
-	ms := programMappings()
-	if len(ms) == 0 {
-		t.Fatal("the program's file is not mapped")
-	}
-	for _, m := range ms {
-		for at := m.from; at < m.to; at += uintptr(os.Getpagesize()) {
-			syscall.Syscall(syscall.SYS_MADVISE, at, uintptr(os.Getpagesize()), madvPopulateRead)
-		}
-	}
-	before, now := fileMemory(t), time.Now()
-	var p program
-	if p.leave(now) == 0 {
-		t.Error("nothing was given back")
-	}
-	if after := fileMemory(t); after > before/4*3 {
-		t.Errorf("%d KB of files are resident, %d before", after, before)
-	}
-	if p.leave(now.Add(leaveEach-1)) != 0 || p.leave(now.Add(leaveEach)) == 0 {
-		t.Error("not once in each", leaveEach)
-	}
-}
-
-// The heap has what is spared from the second time on, once.
-func TestHeapHasWhatIsSpared(t *testing.T) {
-	const always = 40 << 20
-	now := time.Now()
-	b := bound{slack: Slack{Always: always}}
-	for i, want := range []uint64{always, always + dividedSpares, always + dividedSpares} {
-		if b.leave(now.Add(time.Duration(i) * leaveEach)); b.slack.Always != want {
-			t.Errorf("time %d: %d bytes are always allowed, wanted %d", i+1, b.slack.Always, want)
-		}
-	}
-}
-
-// What cannot be divided is no reason for a larger heap.
-func TestDivideFails(t *testing.T) {
-	page := uintptr(os.Getpagesize())
-	if divide(nil) || divide([]mapping{{page, 1 << 20}}) { // nothing is mapped there
-		t.Error("nothing was divided")
-	}
-}
-
-const madvPopulateRead = 22
-
-// fileMemory is the resident memory of files in kilobytes.
-func fileMemory(t *testing.T) (kb int) {
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(b), "RssFile:")
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		t.Fatal(err)
-	}
-	return kb
-}
-
-// Of a mapping that was divided, what is read alone is mapped.
-func TestDivide(t *testing.T) {
-	const size, reads = 8 << 20, 128
-	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	resident := func(divided bool) (kb int) {
-		mapped, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_PRIVATE)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer syscall.Munmap(mapped)
-		from := uintptr(unsafe.Pointer(&mapped[0]))
-		if divided {
-			if !divide([]mapping{{from, from + size}}) {
-				t.Fatal("it stays whole")
-			}
-		}
-		before, sum := fileMemory(t), byte(0)
-		for at := 0; at < size; at += size / reads {
-			sum |= mapped[at]
-		}
-		return fileMemory(t) - before + int(sum)
-	}
-	whole, blocks := resident(false), resident(true)
-	if blocks > 2*reads*max(blockBytes, os.Getpagesize())>>10 {
-		t.Errorf("%d KB are resident", blocks)
-	}
-	t.Logf("%d KB are resident, %d of a mapping that was not divided", blocks, whole)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hashset has a set of 64-bit hashes that takes half of the memory of a map.
+// Package hashset has a set of 64-bit hashes that takes half of the memory of a map. With internal/texts it
+// takes 60 to 90 bytes less of memory for each URL of a run than strings and a map.
 package hashset
 
 import "math/bits"

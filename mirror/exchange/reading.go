@@ -85,8 +85,6 @@ type processor struct {
 	admitter *crawl.Admitter
 	links    []byte
 
-	paused time.Time // last
-
 	through *publish.ThroughWriter // nil: documents are stored as they come
 }
 
@@ -114,18 +112,6 @@ func newProcessors(o *Options) chan *processor {
 	}
 	return procs
 }
-
-// pause lets the Go runtime look which answers have come. While each core always has something to run it does
-// so every 10 ms only, and their connections have nothing to do until then.
-func (p *processor) pause() {
-	if time.Since(p.paused) < pauseEvery {
-		return
-	}
-	time.Sleep(time.Microsecond)
-	p.paused = time.Now()
-}
-
-const pauseEvery = 500 * time.Microsecond
 
 // giveTo gives a processor back, which does not refer to the body that it read.
 func (p *processor) giveTo(procs chan<- *processor) {
