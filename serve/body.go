@@ -4,70 +4,53 @@ package serve
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"strings"
 
 	"mirrord/phm"
 )
 
-// body sends a file.
+// body sends a file: whole, in ranges, compressed, or not at all when the client has it.
 func (v *view) body(r Resource) error {
 	r, err := v.typed(r)
 	if err != nil {
 		return err
 	}
-	return v.send(newServed(r))
-}
-
-// send sends a file: whole, in ranges, compressed, or not at all when the client has it.
-func (v *view) send(a *served) error {
 	h, coding := v.w.Header(), ""
-	heedRange(v.r, a.r.Size)
-	if a.packs {
-		if a.key.state == 0 { // else it is among the fields
-			h.Add("Vary", "Accept-Encoding")
-		}
-		if accept := v.r.Header["Accept-Encoding"]; len(accept) > 0 && v.r.Header.Get("Range") == "" {
-			coding = v.codings.choose(accept, a.r.Size)
+	heedRange(v.r, r.Size)
+	if compressible(r.MIME) && r.Size >= minCompress {
+		h.Add("Vary", "Accept-Encoding")
+		if v.r.Header.Get("Range") == "" {
+			coding = v.codings.choose(v.r.Header["Accept-Encoding"], r.Size)
 		}
 	}
-	if coding != "" && v.method() && v.fresh(a.r, coding) { // nothing need be compressed to say so
-		v.describe(a, coding)
+	if coding != "" && v.fresh(r, coding) { // nothing need be compressed to say so
+		v.describe(r, coding)
 		v.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	if coding != "" {
-		packed, err := v.codings.get(v.r.Context(), a.r, coding, v.file)
+		packed, err := v.codings.get(v.r.Context(), r, coding, v.snap.Table.Open)
 		if err != nil {
 			return err
 		}
 		if packed != nil {
-			v.describe(a, coding)
-			h["Content-Type"] = a.kind
+			v.describe(r, coding)
+			h.Set("Content-Type", contentType(r))
 			h.Set("Content-Encoding", coding)
-			v.whole(a, packed)
+			w := &sized{v.w, int64(len(packed))}
+			http.ServeContent(w, v.r, "", r.Modified, bytes.NewReader(packed))
 			return nil
 		}
 	}
-	b, err := v.inMemory(a)
-	if err != nil {
-		return err
-	}
-	if b != nil {
-		v.describe(a, "")
-		h["Content-Type"] = a.kind
-		v.whole(a, b)
-		return nil
-	}
-	f, err := v.file(a.r)
+	f, err := v.snap.Table.Open(r)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	v.describe(a, "")
-	h["Content-Type"] = a.kind
-	http.ServeContent(v.w, v.r, "", a.r.Modified, f)
+	v.describe(r, "")
+	h.Set("Content-Type", contentType(r))
+	http.ServeContent(v.w, v.r, "", r.Modified, f)
 	return nil
 }
 
@@ -91,53 +74,14 @@ func heedRange(r *http.Request, size int64) {
 	}
 }
 
-// file opens a file of the version that is served. An answer that was remembered has opened none: it is the
-// current one, if that is still in the state of the answer.
-func (v *view) file(r Resource) (io.ReadSeekCloser, error) {
-	if v.snap == nil {
-		snap, err := v.site.Snapshot(v.r.Context(), 0)
-		if err != nil {
-			return nil, err
-		}
-		if v.snap = snap; snap.State != v.state {
-			return nil, ErrMoved
-		}
-	}
-	return v.snap.Table.Open(r)
-}
-
-// whole sends what is in memory. Without a condition and a range http.ServeContent would do the same.
-func (v *view) whole(a *served, b []byte) {
-	h, asked := v.w.Header(), v.r.Header
-	if v.r.Method == http.MethodGet && asked["Range"] == nil && asked["If-None-Match"] == nil &&
-		asked["If-Modified-Since"] == nil && asked["If-Match"] == nil && asked["If-Unmodified-Since"] == nil {
-		if a.modified != nil {
-			h["Last-Modified"] = a.modified
-		}
-		h["Accept-Ranges"] = a.ranges
-		h["Content-Length"] = []string{itoa(int64(len(b)))}
-		v.w.Write(b) // an error means that the client has disconnected
-		return
-	}
-	http.ServeContent(&sized{v.w, int64(len(b))}, v.r, "", a.r.Modified, bytes.NewReader(b))
-}
-
 // describe sets the validators. http.ServeContent writes Last-Modified and answers by both (RFC 9110 §13.2).
-func (v *view) describe(a *served, coding string) {
+func (v *view) describe(r Resource, coding string) {
 	h := v.w.Header()
-	if coding == "" {
-		h["Etag"] = a.etag
-	} else {
-		h.Set("ETag", etag(a.r, coding))
-	}
-	if h["Cache-Control"] == nil {
-		h["Cache-Control"] = a.check
+	h.Set("ETag", phm.EntityTag(r.Digest[:], coding))
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-cache") // keep it, but ask whether a new version has come
 	}
 }
-
-func etag(r Resource, coding string) string { return phm.EntityTag(r.Digest[:], coding) }
-
-func (v *view) method() bool { return v.r.Method == http.MethodGet || v.r.Method == http.MethodHead }
 
 // fresh reports whether the client has exactly this representation by its entity tag, and asks for nothing
 // else.
@@ -146,7 +90,7 @@ func (v *view) fresh(r Resource, coding string) bool {
 	if h.Get("If-Match") != "" || h.Get("If-Unmodified-Since") != "" {
 		return false
 	}
-	want := etag(r, coding)
+	want := phm.EntityTag(r.Digest[:], coding)
 	for _, line := range h.Values("If-None-Match") {
 		for tag := range strings.SplitSeq(line, ",") { // our tags have no comma
 			if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == want {

@@ -4,7 +4,6 @@ package serve
 
 import (
 	"bytes"
-
 	"container/list"
 	"context"
 	"fmt"
@@ -32,8 +31,6 @@ type codings struct {
 	kept  map[codingKey]*list.Element
 	order *list.List // of *codingEntry, last used first
 	bytes int64
-	hits  int64
-	made  int64
 }
 
 type codingKey struct {
@@ -114,7 +111,6 @@ func (c *codings) get(
 	c.mu.Lock()
 	if el, ok := c.kept[key]; ok {
 		c.order.MoveToFront(el)
-		c.hits++
 		c.mu.Unlock()
 		e := el.Value.(*codingEntry)
 		select {
@@ -128,7 +124,6 @@ func (c *codings) get(
 	el := c.order.PushFront(e)
 	c.kept[key] = el
 	c.bytes += entryCost
-	c.made++
 	c.mu.Unlock()
 
 	c.slots <- struct{}{} // not given up with ctx: others wait for the result
@@ -154,25 +149,6 @@ func (c *codings) get(
 		break
 	}
 	return e.body, nil
-}
-
-// peek returns what get would at once: a body that is there; nil for one that would not be smaller.
-func (c *codings) peek(key codingKey) (body []byte, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	el, ok := c.kept[key]
-	if !ok {
-		return nil, false
-	}
-	e := el.Value.(*codingEntry)
-	select {
-	case <-e.done: // c.mu is held when it is closed: one that failed is not kept
-		c.order.MoveToFront(el)
-		c.hits++
-		return e.body, true
-	default:
-		return nil, false
-	}
 }
 
 // drop forgets an entry that is done; c.mu is held. A failed one has no body.

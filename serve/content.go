@@ -46,13 +46,6 @@ type Historian interface {
 	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
 }
 
-// stateful is a Site whose current version may be remembered.
-type stateful interface {
-	// State numbers what the current version answers: as long as it is the same, so is every answer. 0: nothing
-	// may be remembered. Snapshots have it too.
-	State() uint64
-}
-
 // Version is a published version of a mirror.
 type Version struct {
 	Number int       `json:"number"` // from 1
@@ -72,7 +65,6 @@ type Snapshot struct {
 
 	Files   int
 	Bytes   int64
-	State   uint64 // that of the site, or 0
 	Table   Table
 	Tree    fs.FS  // the version as a PHM; nil: it cannot be had so
 	Release func() // ends the use; nil when there is nothing to do

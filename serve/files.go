@@ -91,9 +91,6 @@ func (s fileSite) Snapshot(_ context.Context, number int) (*Snapshot, error) {
 	return s.tree.snapshot(), nil
 }
 
-// State is always the same: it does not change.
-func (s fileSite) State() uint64 { return s.tree.facts.Load().state }
-
 // snapshot is the tree as a version, for a user that is counted.
 func (t *openTree) snapshot() *Snapshot {
 	m := t.meta
@@ -109,7 +106,6 @@ func (t *openTree) snapshot() *Snapshot {
 
 		Files:   m.Files,
 		Bytes:   m.Bytes,
-		State:   t.facts.Load().state,
 		Table:   t,
 		Tree:    t.fsys,
 		Release: sync.OnceFunc(t.release),

@@ -146,7 +146,7 @@ func (p *passage) begin(from string) http.Header {
 	clear(h)
 	h.Set("X-Content-Type-Options", "nosniff")
 	if p.rewrite {
-		p.byPath.set(h)
+		isolate(h, true)
 	}
 	h.Set("Cache-Control", "no-store") // the next one may be from elsewhere
 	h.Set("Mirrord-Source", from)

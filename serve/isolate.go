@@ -20,35 +20,19 @@ const (
 	formPolicy = ownPolicy + "form-action 'self'"
 )
 
-// fields are header fields that many answers share. Names are canonical; nobody writes into the values.
-type fields []field
-
-type field struct {
-	name   string
-	values []string
-}
-
-// set puts them into a header, in the place of what is there. Header.Add makes a copy of their values.
-func (f fields) set(h http.Header) {
-	for i := range f {
-		h[f[i].name] = f[i].values
-	}
-}
-
-// isolation returns the fields of everything that comes from a mirror.
-func isolation(sandbox bool) fields {
-	f := fields{
-		{"X-Content-Type-Options", []string{"nosniff"}},
-		{"Cross-Origin-Opener-Policy", []string{"same-origin"}},
-		{"Referrer-Policy", []string{"same-origin"}}, // origins need not learn the names of mirrors
-		{"Origin-Agent-Cluster", []string{"?1"}},     // no document.domain
-	}
+// isolate sets the headers of everything that comes from a mirror.
+func isolate(h http.Header, sandbox bool) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "same-origin") // origins need not learn the names of mirrors
+	h.Set("Origin-Agent-Cluster", "?1")     // no document.domain
 	if sandbox {
 		// Cross-Origin-Resource-Policy would shut the page out from its own pictures: its origin is none.
-		return append(f, field{"Content-Security-Policy", []string{sandboxPolicy}})
+		h.Set("Content-Security-Policy", sandboxPolicy)
+		return
 	}
-	return append(f, field{"Content-Security-Policy", []string{hostPolicy}},
-		field{"Cross-Origin-Resource-Policy", []string{"same-origin"}})
+	h.Set("Content-Security-Policy", hostPolicy)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
 // isolatePage sets the headers of our own pages.

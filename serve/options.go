@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"mirrord/app/access"
@@ -53,9 +52,6 @@ type Options struct {
 
 	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
 	CacheBytes int64
-	// KeepBytes bounds the memory for what is known of addresses of current versions, with the files that are
-	// small. Default 32 MiB; negative: nothing is kept.
-	KeepBytes int64
 	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
 	// time.
 	MaxCompress int64
@@ -98,10 +94,6 @@ type Server struct {
 	forward *forwarder      // nil: redirect
 	gateway *gateway        // nil: there is none
 	codings *codings
-	answers *answers
-	byHost  fields // of all that comes from a mirror by host
-	byPath  fields // and by path
-	heads   sync.Pool
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
 	updates *places.Seats                                                // of those that are being written
@@ -123,7 +115,6 @@ func New(o Options) (*Server, error) {
 		updates: places.New(maxUpdates, updateWait),
 		finds:   make(chan struct{}, maxFinds),
 		log:     o.Log,
-		heads:   sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -158,8 +149,6 @@ func New(o Options) (*Server, error) {
 	if largest <= 0 {
 		largest = 4 << 20
 	}
-	s.answers = newAnswers(cmp.Or(o.KeepBytes, 32<<20))
-	s.byHost, s.byPath = isolation(false), isolation(true)
 	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
 	own := parts.Of[ownPage](ownPages{})
 	for _, p := range own {

@@ -21,7 +21,6 @@ type view struct {
 	prefix string // of the mirror's addresses: "" by host, "/NAME" by path
 	site   Site
 	snap   *Snapshot
-	state  uint64 // of the site, when an answer is sent that was remembered
 }
 
 // at returns the address of something of the mirror, absolute.
@@ -32,11 +31,7 @@ func (v *view) at(path string) string {
 // serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a
 // request is met with a new snapshot; between two publishes of one site there is time for many.
 func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix string) {
-	isolated := s.byHost
-	if prefix != "" {
-		isolated = s.byPath
-	}
-	isolated.set(w.Header())
+	isolate(w.Header(), prefix != "")
 	st, err := s.open(name)
 	if err != nil {
 		s.failed(w, r, name, err)
@@ -55,7 +50,7 @@ func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix 
 			break
 		}
 		clear(w.Header()) // of what an attempt has set
-		isolated.set(w.Header())
+		isolate(w.Header(), prefix != "")
 	}
 	if err != nil {
 		s.failed(w, r, name, err)
@@ -71,18 +66,11 @@ func (v *view) serve() error {
 		}
 		return v.memento(rest)
 	}
-	v.snap = nil
-	defer func() { v.snap.release() }()
-	key := v.answerKey(path)
-	if a := v.answers.get(key); a != nil {
-		v.state = key.state
-		a.fields.set(v.w.Header())
-		return v.send(a)
-	}
 	snap, err := v.site.Snapshot(v.r.Context(), 0)
 	if err != nil {
 		return err
 	}
+	defer snap.release()
 	v.snap = snap
 	in := ""
 	if s, ok := v.site.(spaceSite); ok {
@@ -112,16 +100,6 @@ func (v *view) serve() error {
 		}
 		v.linkOriginal(f.r.URL)
 		v.linkOffer()
-	}
-	if f.isFile() && !f.twice && in == "" && snap.State != 0 && snap.State == key.state {
-		if f.r, err = v.typed(f.r); err != nil {
-			return err
-		}
-		a := newServed(f.r)
-		a.remember(key, v.w.Header())
-		a.fields.set(v.w.Header())
-		v.answers.put(a)
-		return v.send(a)
 	}
 	return v.answer(u, f, live{v})
 }
@@ -170,6 +148,9 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		return found{}, err
 	}
 	path, ok := v.snap.pathOf(u)
+	if ok && f.ok && f.r.Path == path { // as most are: no second look
+		return f, nil
+	}
 	var byPath Resource
 	if ok {
 		if byPath, ok, err = t.At(path); err != nil {

@@ -203,7 +203,7 @@ func (v *view) kept(in, mirror, path string) (done bool, err error) {
 // ofNoVersion sends a file of no version that is served, and so of no host: a page gets an origin of its own.
 func (v *view) ofNoVersion(f io.ReadSeeker, mime string) {
 	h := v.w.Header()
-	isolation(true).set(h)
+	isolate(h, true)
 	h.Set("Content-Type", cmp.Or(mime, "application/octet-stream"))
 	h.Set("Cache-Control", "no-cache")
 	http.ServeContent(v.w, v.r, "", time.Time{}, f)

@@ -18,7 +18,6 @@ const factsEvery = 10 * time.Second
 // facts are what the database knows of a version beyond its tree.
 type facts struct {
 	known     bool
-	state     uint64 // number of these among those of the site; 0: they are not all that there is to know
 	tried     time.Time
 	redirects map[site.URL]redirection
 	charsets  map[uint64]uint8 // hash of a URL to the index of a name; only of files whose header named one
@@ -55,8 +54,6 @@ func (st *storeSite) facts(t *openTree) *facts {
 		}
 	}
 	f.known = true
-	st.states++
-	f.state = st.states
 	return f
 }
 

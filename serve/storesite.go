@@ -113,10 +113,9 @@ type storeSite struct {
 	name  string
 	table string // path of the published file table
 
-	build  sync.Mutex // held by who reads a tree or the database
-	states uint64     // how many facts were read in full; guarded by build
-	mu     sync.Mutex // guards live
-	live   *openTree
+	build sync.Mutex // held by who reads a tree or the database
+	mu    sync.Mutex // guards live
+	live  *openTree
 
 	old oldTrees
 
@@ -173,20 +172,6 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 		}
 	}
 	return t.snapshot(), nil
-}
-
-// State is that of the published tree, as it lies on the disk at this moment. A mirror of a space has none:
-// what the space has changes without a publish.
-func (st *storeSite) State() uint64 {
-	t, err := st.opened()
-	if t == nil || err != nil {
-		return 0
-	}
-	defer t.release()
-	if o, err := st.overlay(); o != nil || err != nil {
-		return 0
-	}
-	return t.facts.Load().state
 }
 
 // current returns the published tree; the caller releases it. A tree is read again when another table lies

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/fetch"
 	"mirrord/mirror"
 	"mirrord/phm"
 	"mirrord/site"
@@ -181,6 +182,78 @@ func TestStoreFollowsCurrent(t *testing.T) {
 	if vs, err := st.Versions(); err != nil || len(vs) != 1 || vs[0].Number != 4 {
 		t.Errorf("versions %v, %v", vs, err)
 	}
+}
+
+// What is rolled back is served at once, and what is taken out is not served any more.
+func TestStoreFollowsRollback(t *testing.T) {
+	m := mirrorSite(t)
+	see := func(path, want string) {
+		t.Helper()
+		got := bodyOf(t, ask(t, m.server, "GET", "http://test.mirrors.test"+path))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	see("/n", "number 0")
+	m.web.Set(origin+"/n", mirrortest.HTML("n", "number 1"))
+	m.mirror.Run()
+	see("/n", "number 1")
+	st, err := store.OpenState(m.mirror.Dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = mirror.Rollback(t.Context(), mirror.Options{
+		Job:   m.mirror.Job,
+		State: st,
+		Site:  s,
+		Hosts: new(fetch.Hosts),
+		Now:   time.Now,
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	see("/n", "number 0")
+	see("/docs/page", "Page")
+	if err := os.RemoveAll(filepath.Join(m.mirror.Dir, "sites", "test", "current")); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, m.server, "GET", "http://test.mirrors.test/n"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("of a mirror without a published version: %d", got.StatusCode)
+	}
+}
+
+// A file that is missing, or of another size than the table says, is not served; repaired it is, at once.
+func TestStoreDamagedFiles(t *testing.T) {
+	m := mirrorSite(t)
+	at := filepath.Join(m.mirror.Dir, "sites", "test", "current", "latin.txt")
+	see := func(status int) {
+		t.Helper()
+		for range 2 {
+			res := ask(t, m.server, "GET", "http://test.mirrors.test/latin.txt")
+			if res.StatusCode != status {
+				t.Fatalf("%d, want %d", res.StatusCode, status)
+			}
+		}
+	}
+	see(http.StatusOK)
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	see(http.StatusServiceUnavailable)
+	if err := os.WriteFile(at, []byte("longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	see(http.StatusServiceUnavailable)
+	if err := os.WriteFile(at, []byte("\xb1\xe6"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	see(http.StatusOK)
 }
 
 // While a run has the site, its mirror is served with all that the database knows, and the site is not

@@ -44,7 +44,7 @@ type tableReader interface {
 func readTree(fsys fs.FS, c io.Closer) (_ *openTree, err error) {
 	t := &openTree{fsys: fsys, close: c, seed: maphash.MakeSeed()}
 	t.users.Store(1)
-	t.facts.Store(&facts{known: true, state: 1})
+	t.facts.Store(&facts{known: true})
 	defer func() {
 		if err != nil {
 			t.release()

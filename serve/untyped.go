@@ -31,7 +31,7 @@ func (v *view) typed(r Resource) (Resource, error) {
 			return r, nil
 		}
 	}
-	f, err := v.file(r)
+	f, err := v.snap.Table.Open(r)
 	if err != nil {
 		return r, err
 	}

@@ -258,33 +258,26 @@ func listenAndServe(ctx context.Context, a *cli, srv *serve.Server, f serveFlags
 		return err
 	}
 	var all []listener
-	add := func(l net.Listener, h http.Handler, what, own string) {
-		quick := serve.Quick{
-			Server: srv,
-			Own:    own,
-			Head:   10 * time.Second,
-			Idle:   2 * time.Minute,
-		}
+	add := func(l net.Listener, h http.Handler, what string) {
 		s := serverOf(hasty(h), a.log())
-		s.ReadHeaderTimeout, s.IdleTimeout = quick.Head, quick.Idle
-		all = append(all, listener{bound(quick.Listener(l), s, serveConnections, proxies), s})
+		all = append(all, listener{bound(l, s, serveConnections, proxies), s})
 		a.printf("serving %s at http://%s/\n", what, l.Addr())
 	}
-	listen := func(addr string, h http.Handler, what, own string) error {
+	listen := func(addr string, h http.Handler, what string) error {
 		l, err := net.Listen("tcp", addr)
 		if err == nil {
-			add(l, h, what, own)
+			add(l, h, what)
 		}
 		return err
 	}
 	if f.opened != nil {
-		add(f.opened, srv, "mirrors", "")
+		add(f.opened, srv, "mirrors")
 	} else {
-		err = listen(f.listen, srv, "mirrors", "")
+		err = listen(f.listen, srv, "mirrors")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.own)) {
 		if err == nil {
-			err = listen(f.own[name], srv.Site(name), name, name)
+			err = listen(f.own[name], srv.Site(name), name)
 		}
 	}
 	if err != nil {
