@@ -47,6 +47,5 @@ func registerPlace(v *visit) error {
 		return err
 	}
 	_, err = r.Register(v.r.Context(), v.job, at)
-	about := act{what: "register a mirror", about: access.Clip(at)}
-	return v.done(about, err, jobPath(v.job, "equivalents"))
+	return v.done(act{about: access.Clip(at)}, err, jobPath(v.job, "equivalents"))
 }

@@ -223,8 +223,7 @@ func bringBack(v *visit) error {
 	if err == nil {
 		err = v.rollback(seen, to)
 	}
-	return v.done(act{what: "rollback", about: fmt.Sprintf("from version %d to %d", seen, to)}, err,
-		jobPath(v.job, "versions")+"?said=back")
+	return v.done(act{about: fmt.Sprintf("from version %d to %d", seen, to)}, err, jobPath(v.job, "versions"))
 }
 
 func (v *visit) rollback(seen, to int) error {

@@ -18,6 +18,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -29,50 +30,51 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// route is a call of the API. An error that its handler returns becomes the answer.
-type route struct {
-	pattern string
-	need    access.Role
-	act     string // in words, for the audit log; "" for what only reads
-	handle  func(c *call) error
+// handlers are the calls by their operations. An error that one returns becomes the answer.
+func handlers() map[string]func(c *call) error {
+	return map[string]func(c *call) error{
+		"describe":    describe,
+		"hook":        takeHook,
+		"whoAmI":      whoAmI,
+		"metrics":     metrics,
+		"listJobs":    listJobs,
+		"versions":    listVersions,
+		"audit":       listAudit,
+		"readFile":    readFile,
+		"createJob":   createJob,
+		"changeFile":  changeFile,
+		"removeJob":   removeJob,
+		"run":         lasting(asSocket),
+		"register":    register,
+		"find":        findTexts,
+		"listOrders":  listOrders,
+		"draftOrder":  draftOrder,
+		"order":       ordering(showOrder),
+		"placeOrder":  ordering(placeOrder),
+		"cancelOrder": ordering(cancelOrder),
+		"judgeOrder":  ordering(judgeOrder),
+		"orderFile":   orderFile,
+	}
 }
 
-func routes() []route {
-	return []route{
-		{"GET /v1/openapi.yaml", access.Nobody, "", describe},
-		{"POST /v1/hook/{job}", access.Nobody, "", takeHook},
-		{"GET /v1/me", access.Read, "", whoAmI},
-		{"GET /v1/status", access.Read, "", asSocket},
-		{"GET /v1/registry", access.Read, "", asSocket},
-		{"GET /v1/metrics", access.Read, "", metrics},
-		{"GET /v1/jobs", access.Read, "", listJobs},
-		{"GET /v1/jobs/{job}", access.Read, "", asSocket},
-		{"GET /v1/jobs/{job}/runs", access.Read, "", asSocket},
-		{"GET /v1/jobs/{job}/versions", access.Read, "", ofMirror(listVersions)},
-		{"GET /v1/audit", access.Operate, "", listAudit},
-		{"GET /v1/jobs/{job}/file", access.Operate, "", readFile},
-		{"POST /v1/jobs", access.Operate, "create a job", createJob},
-		{"PUT /v1/jobs/{job}/file", access.Operate, "change the job file", changeFile},
-		{"DELETE /v1/jobs/{job}", access.Operate, "remove the job", removeJob},
-		{"POST /v1/jobs/{job}/run", access.Operate, "run", lasting(asSocket)},
-		{"POST /v1/jobs/{job}/cancel", access.Operate, "cancel", asSocket},
-		{"POST /v1/jobs/{job}/pause", access.Operate, "pause", asSocket},
-		{"POST /v1/jobs/{job}/resume", access.Operate, "resume", asSocket},
-		{"POST /v1/jobs/{job}/notify", access.Operate, "send a test message", asSocket},
-		{"POST /v1/jobs/{job}/equivalents", access.Operate, "register a mirror", ofMirror(register)},
-		{"POST /v1/reload", access.Operate, "reload", asSocket},
-		{"GET /v1/find", access.Read, "", findTexts},
-		{"GET /v1/orders", access.Order, "", listOrders},
-		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
-		{"GET /v1/orders/{n}", access.Order, "", ofOrder(orders.ToShow, ordering(showOrder))},
-		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(orders.ToAct, ordering(placeOrder))},
-		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order",
-			ofOrder(orders.ToAct, ordering(cancelOrder))},
-		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order",
-			ofOrder(orders.ToAct, ordering(judgeOrder))},
-		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orders.ToFetch, orderFile)},
-		{"/", access.Nobody, "", noCall},
+// handlerOf is how an operation is done: by its handler, else by the server of the socket, on the node that
+// holds what it acts on.
+func handlerOf(o ops.Operation) func(c *call) error {
+	handle := handlers()[o.Name]
+	if handle == nil {
+		handle = asSocket
 	}
+	switch {
+	case o.Where != ops.Holder:
+		return handle
+	case o.On == ops.Job:
+		return ofMirror(handle)
+	case o.Name == "orderFile":
+		return ofOrder(orders.ToFetch, handle)
+	case o.Risk == ops.Reads:
+		return ofOrder(orders.ToShow, handle)
+	}
+	return ofOrder(orders.ToAct, handle)
 }
 
 // noCall refuses a path that there is not, or not with this method.

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/scheduler/control"
@@ -83,9 +84,12 @@ func New(o Options) *Server {
 		wrong:   access.NewLimit(wrongEvery, wrongBurst),
 		hooks:   newHooks(),
 	}
-	for _, r := range routes() {
-		s.mux.HandleFunc(r.pattern, s.guarded(r))
+	for _, o := range ops.Table() {
+		if o.Call != "" {
+			s.mux.HandleFunc(o.Call, s.guarded(o, handlerOf(o)))
+		}
 	}
+	s.mux.HandleFunc("/", s.guarded(ops.Operation{}, noCall))
 	return s
 }
 
@@ -128,8 +132,8 @@ var (
 	errCallsHere = errors.New("too many signed calls for this job; wait a moment")
 )
 
-// guarded checks the token and its role before a route.
-func (s *Server) guarded(rt route) http.HandlerFunc {
+// guarded checks the token and its role before an operation.
+func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{
 			Server: s,
@@ -140,21 +144,21 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		err := c.admit(rt)
-		if err == nil && rt.need > access.Nobody {
+		err := c.admit(o)
+		if err == nil && o.Need > access.Nobody {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
-			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders")) ||
-			(access.GuestOf(r) != nil && !passable(rt.pattern))
+			(s.o.Orders == nil && strings.Contains(o.Call, " /v1/orders")) ||
+			(access.GuestOf(r) != nil && !passable(o.Call))
 		if err == nil && bad {
 			err = errNoCall
 		}
 		if err == nil {
-			err = rt.handle(c)
+			err = handle(c)
 		}
-		if rt.act != "" && c.who != "" && !c.passed {
-			c.audit(rt.act, c.about, err)
+		if o.Act() != "" && c.who != "" && !c.passed {
+			c.audit(o.Act(), c.about, err)
 		}
 		if err != nil {
 			c.fail(err)
@@ -163,12 +167,12 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 }
 
 // admit finds out who calls, and whether he may.
-func (c *call) admit(rt route) error {
-	if rt.need == access.Nobody {
+func (c *call) admit(o ops.Operation) error {
+	if o.Need == access.Nobody {
 		return nil
 	}
 	if g := access.GuestOf(c.r); g != nil { // who has a token, as the other node has found
-		if c.who, c.as = g.Name, g.Role; c.as < rt.need {
+		if c.who, c.as = g.Name, g.Role; c.as < o.Need {
 			return errRole
 		}
 		return nil
@@ -184,8 +188,8 @@ func (c *call) admit(rt route) error {
 	if !c.calls.Allow(t.Name, c.o.Now()) {
 		return errTooMany
 	}
-	if t.Role < rt.need {
-		if rt.act == "" {
+	if t.Role < o.Need {
+		if o.Act() == "" {
 			c.audit(c.r.Method+" "+c.r.URL.Path, "", errRole)
 		}
 		return errRole
