@@ -323,7 +323,7 @@ func (d *Daemon) Acts(_ context.Context, n int) (Acts, error) {
 	return Acts{Entries: all}, err
 }
 
-// Gather implements control.Gatherer: a daemon by itself has no other nodes, if it ever had.
+// Gather forgets what other nodes knew: a daemon by itself has none, if it ever had.
 func (d *Daemon) Gather(context.Context) error {
 	if d.share != nil {
 		return nil
@@ -331,7 +331,4 @@ func (d *Daemon) Gather(context.Context) error {
 	return forgetElsewhere(d.st.Dir)
 }
 
-var (
-	_ control.Registrar = (*Daemon)(nil)
-	_ control.Gatherer  = (*Daemon)(nil)
-)
+var _ control.API = (*Daemon)(nil)

@@ -10,7 +10,6 @@ import (
 
 	"mirrord/app"
 	"mirrord/app/access"
-	"mirrord/scheduler/control"
 )
 
 // equivalentsData is what the page of places shows that have what a mirror has.
@@ -21,9 +20,6 @@ type equivalentsData struct {
 
 // registerFor is how long the test of a place may take.
 const registerFor = 20 * time.Minute
-
-// errRegistry says that the daemon keeps no registry.
-var errRegistry = errors.New("this daemon keeps no registry")
 
 // equivalentsPage lists the places of the registry, and has the form that registers another one.
 func equivalentsPage(v *visit) error {
@@ -37,15 +33,11 @@ func equivalentsPage(v *visit) error {
 
 // registerPlace tests a place, and keeps it in the registry when it has the same.
 func registerPlace(v *visit) error {
-	r, ok := v.o.Daemon.(control.Registrar)
-	if !ok {
-		return errRegistry
-	}
 	at := strings.TrimSpace(v.r.FormValue("at"))
 	err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(registerFor))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	_, err = r.Register(v.r.Context(), v.job, at)
+	_, err = v.o.Daemon.Register(v.r.Context(), v.job, at)
 	return v.done(act{about: access.Clip(at)}, err, jobPath(v.job, "equivalents"))
 }

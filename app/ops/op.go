@@ -3,10 +3,10 @@
 // Package ops is the table of what can be done with jobs, orders and a daemon, as package job has one of
 // keys.
 //
-// An operation is described once: its name, what it acts on, the role that it needs, its risk and a sentence.
-// The API with its description, the console and the command line take these from here. What each of them
-// prints or draws, and the help of commands, stays with them. An operation that one of them does not offer is
-// in Lacking, with the reason.
+// An operation is described once: its name, what it acts on, the role that it needs, its risk, a sentence,
+// its arguments and the function that does it. The control socket, the API with its description, the console
+// and the command line take these from here. What each of them prints or draws, and the help of commands,
+// stays with them. An operation that one of them does not offer is in Lacking, with the reason.
 package ops
 
 import (
@@ -23,9 +23,10 @@ type Operation struct {
 	Need  access.Role // that may ask for it through the API and the console
 	Risk  Risk        // what it may destroy
 	Where Where       // which node of a cluster does it
-	Call  string      // method and path of the API and the socket; "": they do not have it
+	Call  string      // method and path of the API and of the socket; "": they do not have it
 	Doc   string      // what it does, in one sentence
 	Done  string      // what the console reports when it is done; "" for what only reads
+	run   *deed       // what does it; nil: each surface that has it does so by hand, such as for files
 }
 
 // Subject is what an operation acts on.

@@ -37,8 +37,10 @@ func TestTable(t *testing.T) {
 		if o.Call != "" && strings.Contains(o.Call, "{job}") != (o.On == Job) {
 			t.Errorf("%s: %s is not on a job", o.Name, o.Call)
 		}
-		if _, lacks := Lacking()[API][o.Name]; lacks != (o.Call == "") {
-			t.Errorf("%s: the API lacks it: %v, call %q", o.Name, lacks, o.Call)
+		_, noAPI := Lacking()[API][o.Name]
+		_, noSocket := Lacking()[Socket][o.Name]
+		if (o.Call == "") != (noAPI && noSocket) || (o.run == nil && !noSocket) {
+			t.Errorf("%s: call %q; API and socket lack it: %v, %v", o.Name, o.Call, noAPI, noSocket)
 		}
 	}
 	for at, lacks := range Lacking() {

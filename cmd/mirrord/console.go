@@ -109,7 +109,7 @@ func (f *consoleFlags) names() []string {
 }
 
 // consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
-// asks for it. It is the control.Opener of the daemon.
+// asks for it. It opens the console for the control socket.
 type consoleDoor struct {
 	app.Face
 	daemon *app.Daemon     // of this machine
@@ -397,8 +397,6 @@ func reached(at net.Addr) string {
 	}
 	return at.String()
 }
-
-var _ control.Opener = (*consoleDoor)(nil)
 
 func openCommand(a *cli) *cobra.Command {
 	var r control.OpenRequest

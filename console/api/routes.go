@@ -3,7 +3,6 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -44,8 +43,6 @@ func handlers() map[string]func(c *call) error {
 		"createJob":   createJob,
 		"changeFile":  changeFile,
 		"removeJob":   removeJob,
-		"run":         lasting(asSocket),
-		"register":    register,
 		"find":        findTexts,
 		"listOrders":  listOrders,
 		"draftOrder":  draftOrder,
@@ -57,14 +54,16 @@ func handlers() map[string]func(c *call) error {
 	}
 }
 
-// handlerOf is how an operation is done: by its handler, else by the server of the socket, on the node that
+// handlerOf is how an operation is done: by its handler, else by that of the table, on the node that
 // holds what it acts on.
 func handlerOf(o ops.Operation) func(c *call) error {
 	handle := handlers()[o.Name]
 	if handle == nil {
-		handle = asSocket
+		handle = answer(o)
 	}
 	switch {
+	case o.Name == "run":
+		return lasting(handle)
 	case o.Where != ops.Holder:
 		return handle
 	case o.On == ops.Job:
@@ -98,19 +97,23 @@ func whoAmI(c *call) error {
 	return nil
 }
 
-// asSocket lets the server of the control socket answer. What it refuses is an error for the audit log.
-func asSocket(c *call) error {
-	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
-	w := &relay{ResponseWriter: c.w}
-	c.control.ServeHTTP(w, c.r)
-	if w.refused == nil {
-		return nil
+// changeWait is how long a change may take. The test of a place that is registered is as polite as runs are,
+// so that it takes a minute or more.
+const changeWait = 20 * time.Minute
+
+// answer does an operation as its row of the table says.
+func answer(o ops.Operation) func(c *call) error {
+	return func(c *call) error {
+		c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
+		if o.Risk > ops.Reads {
+			err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(changeWait))
+			if err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+		}
+		a := ops.Act{Host: ops.Host{Daemon: c.o.Daemon, App: c.o.App}, Job: c.job, Who: c.who}
+		return o.Answer(steady{c.w}, c.r, a, c.o.Log)
 	}
-	e := new(control.Error)
-	if err := json.Unmarshal(w.refused.Bytes(), e); err != nil {
-		return fmt.Errorf("the daemon answers %d: %w", w.code, err)
-	}
-	return e
 }
 
 // lasting is a call whose answer may be a stream of events. It ends soon after the token is refused.
@@ -139,46 +142,14 @@ func lasting(answer func(*call) error) func(*call) error {
 	}
 }
 
-// registerWait is how long the test of a place that is registered may take.
-const registerWait = 20 * time.Minute
-
-// register tests a place that is said to have what a mirror has. The test is as polite as runs are, so that
-// it takes a minute or more.
-func register(c *call) error {
-	err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(registerWait))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return asSocket(c)
-}
-
 // streamWait is how long a client may take to read a part of an answer that lasts as long as a run.
 const streamWait = time.Minute
 
-// relay passes an answer on, but keeps the text of an error: call.fail sends it.
-type relay struct {
-	http.ResponseWriter
-	code    int
-	refused *bytes.Buffer // nil: it is no error
-}
+// steady gives an answer that comes in parts time for the next one.
+type steady struct{ http.ResponseWriter }
 
-func (w *relay) WriteHeader(code int) {
-	if w.code = code; code >= http.StatusBadRequest {
-		w.refused = new(bytes.Buffer)
-		return
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *relay) Write(b []byte) (int, error) {
-	if w.refused != nil {
-		return w.refused.Write(b)
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// FlushError gives an answer that comes in parts time for the next one.
-func (w *relay) FlushError() error {
+// FlushError implements what an http.ResponseController looks for.
+func (w steady) FlushError() error {
 	c := http.NewResponseController(w.ResponseWriter)
 	err := c.SetWriteDeadline(time.Now().Add(streamWait))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) { // writers that have no deadline

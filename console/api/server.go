@@ -19,15 +19,8 @@ import (
 	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/scheduler/control"
-	"mirrord/serve/find"
 	"mirrord/store"
 )
-
-// Daemon is what the API asks of the daemon that it belongs to. app.Remote has it.
-type Daemon interface {
-	control.API
-	control.Registrar
-}
 
 // Facts keeps the audit log and what is known of signed calls; both outlive the process. store.ConsoleFacts
 // has it. Its methods may be called from several goroutines.
@@ -39,7 +32,7 @@ type Facts interface {
 
 // Options are the choices of an API. All but Orders, Others and Log are required.
 type Options struct {
-	Daemon Daemon
+	Daemon control.API // app.Remote has it
 	App    *app.App
 	Facts  Facts
 	Acts   func(ctx context.Context, n int) (app.Acts, error) // the newest n of the audit log
@@ -65,27 +58,25 @@ const most = 1 << 20
 
 // Server is the http.Handler of everything below /v1/.
 type Server struct {
-	o       Options
-	control *control.Server // answers what the socket has, too
-	mux     *http.ServeMux
-	calls   *access.Limit // by token
-	wrong   *access.Limit // by address
-	hooks   *hooks
+	o     Options
+	mux   *http.ServeMux
+	calls *access.Limit // by token
+	wrong *access.Limit // by address
+	hooks *hooks
 }
 
 // New makes an API. Hooks are taken, and start runs while Run runs.
 func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{
-		o:       o,
-		control: control.NewServer(o.Daemon, o.Log),
-		mux:     http.NewServeMux(),
-		calls:   access.NewLimit(callEvery, callBurst),
-		wrong:   access.NewLimit(wrongEvery, wrongBurst),
-		hooks:   newHooks(),
+		o:     o,
+		mux:   http.NewServeMux(),
+		calls: access.NewLimit(callEvery, callBurst),
+		wrong: access.NewLimit(wrongEvery, wrongBurst),
+		hooks: newHooks(),
 	}
 	for _, o := range ops.Table() {
-		if o.Call != "" {
+		if _, lacks := ops.Lacking()[ops.API][o.Name]; !lacks {
 			s.mux.HandleFunc(o.Call, s.guarded(o, handlerOf(o)))
 		}
 	}
@@ -270,11 +261,9 @@ func (c *call) fail(err error) {
 
 // codeOf returns the code of an error and the status of its answer.
 func codeOf(err error) (control.Code, int) {
-	usage, isUsage := errors.AsType[*app.Error](err)
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	_, bad := errors.AsType[*problemsError](err)
 	_, isAway := errors.AsType[*access.AwayError](err)
-	_, inFile := errors.AsType[job.Errors](err)
 	_, wrongMethod := errors.AsType[*control.MethodError](err)
 	switch {
 	case wrongMethod:
@@ -293,18 +282,13 @@ func codeOf(err error) (control.Code, int) {
 		return precondition, http.StatusPreconditionRequired
 	case errors.Is(err, app.ErrJobMoved):
 		return precondition, http.StatusPreconditionFailed
-	case errors.Is(err, errNoCall), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
-		errors.Is(err, store.ErrNoVersion), app.FieldOf(err) == app.FieldState:
+	case errors.Is(err, errNoCall):
 		return control.NotFound, http.StatusNotFound
-	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
-		app.FieldOf(err) == app.FieldImported, isUsage && usage.Kind == app.Locked:
-		return control.Conflict, http.StatusConflict
 	case bad:
 		return control.Invalid, http.StatusUnprocessableEntity
-	case errors.Is(err, control.ErrInvalid), inFile, isUsage && usage.Kind == app.Usage:
-		return control.Invalid, http.StatusBadRequest
 	}
-	return control.Internal, http.StatusInternalServerError
+	code := ops.CodeOf(err)
+	return code, ops.StatusOf(code)
 }
 
 // send answers with JSON.
