@@ -27,7 +27,7 @@ type Removal struct {
 	// Kept are the files that stay in spaces, because pages of other mirrors lead to them that could not be
 	// made again. With Now there is a page in the place of each that says that the mirror was removed.
 	Kept int  `json:"kept,omitempty"`
-	Now  bool `json:"now,omitempty"`
+	Now  bool `json:"now,omitempty"` // files that spaces keep are replaced by a notice
 
 	// Depots: some depot had the mirror. The daemon of a node removes it from that of its cluster.
 	Depots bool `json:"depots,omitempty"`

@@ -93,6 +93,14 @@ func ReadQuery(r *http.Request, into any) error {
 				return fmt.Errorf("%w: %s is a number from %s to %s", control.ErrInvalid, name, least, greatest)
 			}
 			f.SetInt(int64(n))
+		case reflect.Uint64:
+			if text := q.Get(name); text != "" {
+				n, err := strconv.ParseUint(text, 10, 64)
+				if err != nil {
+					return fmt.Errorf("%w: %s is a number", control.ErrInvalid, name)
+				}
+				f.SetUint(n)
+			}
 		default:
 			f.SetString(q.Get(name))
 		}

@@ -82,7 +82,7 @@ func showJob(_ context.Context, a Act, _ *None) (status.Job, error) { return a.D
 
 // RunsQuery asks for the last runs of a job.
 type RunsQuery struct {
-	N int `json:"n" bounds:"1,1000,20"` // how many
+	N int `json:"n,omitempty" bounds:"1,1000,20"` // how many
 }
 
 func listRuns(_ context.Context, a Act, q *RunsQuery) ([]status.Run, error) {

@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"mirrord/app"
+	"mirrord/app/ops"
 )
 
 // newJob asks for a job: a URL is enough, or a whole job file.
 type newJob struct {
-	Job      string `json:"job"`
+	Job      string `json:"job"` // its name; without one it is made from the URL. Required with text
 	URL      string `json:"url"`
-	Schedule string `json:"schedule"`
-	Text     string `json:"text"` // a job file, instead of URL and Schedule
+	Schedule string `json:"schedule"` // such as @daily; without one the job runs by hand
+	Text     string `json:"text"`     // a job file, instead of URL and Schedule
 }
 
 // savedJob is a job file that was written.
@@ -148,14 +149,23 @@ func changeFile(c *call) error {
 	return c.saved(http.StatusOK, checked.First, checked.Warnings)
 }
 
+// removalQuery is how a job is removed.
+type removalQuery struct {
+	Dry bool `json:"dry_run,omitempty"` // say what would go, and remove nothing; needs no If-Match
+	Now bool `json:"now,omitempty"`     // keep nothing of it for mirrors of its space that lead to it
+}
+
 // removeJob removes a job, its mirror and all versions, or says what that would take.
 func removeJob(c *call) error {
-	dry := c.r.URL.Query().Has("dry_run")
+	var q removalQuery
+	if err := ops.ReadQuery(c.r, &q); err != nil {
+		return err
+	}
 	t, err := c.text()
 	if err != nil {
 		return err
 	}
-	if !dry {
+	if !q.Dry {
 		tag, err := c.match()
 		if err != nil {
 			return err
@@ -164,11 +174,11 @@ func removeJob(c *call) error {
 			return app.ErrJobMoved
 		}
 	}
-	plan, err := app.PlanRemoval(c.o.App, c.job, c.r.URL.Query().Has("now"))
+	plan, err := app.PlanRemoval(c.o.App, c.job, q.Now)
 	if err != nil {
 		return err
 	}
-	if !dry {
+	if !q.Dry {
 		// once begun it is done, whether or not the client waits
 		if err := app.Remove(context.WithoutCancel(c.r.Context()), c.o.App, plan); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 
 // openAPI describes the API.
 //
+//go:generate go test . -run ^TestOpenAPI$ -update
 //go:embed openapi.yaml
 var openAPI []byte
 
@@ -88,7 +88,7 @@ func describe(c *call) error {
 
 // me is whose token was sent.
 type me struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // token:NAME
 	Role string `json:"role"`
 }
 
@@ -165,43 +165,29 @@ func metrics(c *call) error {
 	return nil
 }
 
-// The bounds of a page of a list.
-const (
-	pageOf   = 100
-	mostPage = 1000
-)
-
-// bound reads how many elements of a list the client wants.
-func (c *call) bound() (int, error) {
-	text := c.r.URL.Query().Get("limit")
-	if text == "" {
-		return pageOf, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > mostPage {
-		return 0, fmt.Errorf("%w: limit is a number from 1 to %d", control.ErrInvalid, mostPage)
-	}
-	return n, nil
-}
-
 // jobList is a page of the list of jobs.
 type jobList struct {
 	Jobs []status.Job `json:"jobs"`           // by name
 	Next string       `json:"next,omitempty"` // the value of after for the next page; "": this is the last one
 }
 
+// jobsQuery asks for a page of the list of jobs.
+type jobsQuery struct {
+	Limit int    `json:"limit,omitempty" bounds:"1,1000,100"` // how many
+	After string `json:"after,omitempty"`                     // next of the page before
+}
+
 func listJobs(c *call) error {
-	n, err := c.bound()
-	if err != nil {
+	var q jobsQuery
+	if err := ops.ReadQuery(c.r, &q); err != nil {
 		return err
 	}
 	out := jobList{Jobs: []status.Job{}}
-	after := c.r.URL.Query().Get("after")
 	for _, j := range c.o.Daemon.Status().Jobs {
 		switch {
-		case j.Name <= after:
-		case len(out.Jobs) == n:
-			out.Next = out.Jobs[n-1].Name
+		case j.Name <= q.After:
+		case len(out.Jobs) == q.Limit:
+			out.Next = out.Jobs[q.Limit-1].Name
 		default:
 			out.Jobs = append(out.Jobs, j)
 		}
@@ -226,13 +212,18 @@ func listVersions(c *call) error {
 	return nil
 }
 
+// auditQuery asks for acts.
+type auditQuery struct {
+	Limit int `json:"limit,omitempty" bounds:"1,1000,100"` // how many
+}
+
 // listAudit lists the last acts, newest first.
 func listAudit(c *call) error {
-	n, err := c.bound()
-	if err != nil {
+	var q auditQuery
+	if err := ops.ReadQuery(c.r, &q); err != nil {
 		return err
 	}
-	all, err := c.o.Acts(c.r.Context(), n)
+	all, err := c.o.Acts(c.r.Context(), q.Limit)
 	if err != nil {
 		return err
 	}
