@@ -3,15 +3,12 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
+	"mirrord/app/ops"
 	"mirrord/scheduler/control"
 )
-
-// errChanged says that a form is about something that is not so any more.
-var errChanged = errors.New("it has changed since this page was shown; look at it again")
 
 // auditShown is how many entries of the audit log are shown.
 const auditShown = 200
@@ -39,17 +36,12 @@ func acceptHeld(v *visit) error {
 	j, err := v.o.Daemon.Progress(v.job)
 	seen := v.r.FormValue("run")
 	if err == nil && (seen == "" || seen != runID(j)) {
-		err = errChanged
+		err = ops.ErrChanged
 	}
 	if err == nil {
 		_, _, err = v.o.Daemon.Run(v.job, control.RunRequest{Accept: true})
 	}
 	return v.done(act{about: "of the run that ended " + seen}, err, jobPath(v.job, ""))
-}
-
-// command does what needs no more than the name of the job.
-func command(do func(control.API, string) error) func(*visit) error {
-	return func(v *visit) error { return v.done(act{}, do(v.o.Daemon, v.job), jobPath(v.job, "")) }
 }
 
 // auditPage shows who did what.

@@ -215,8 +215,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		code = http.StatusNotFound
 	case errors.Is(err, store.ErrLocked), isUsage && usage.Kind == app.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."
-	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
-		errors.Is(err, app.ErrJobMoved):
+	case errors.Is(err, control.ErrConflict), errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict
 	case errors.Is(err, errExports), errors.Is(err, errOwn), errors.Is(err, errStreams):
 		code = http.StatusServiceUnavailable

@@ -3,12 +3,14 @@
 package ops
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -53,14 +55,14 @@ func (o Operation) Answer(w http.ResponseWriter, r *http.Request, a Act, log *sl
 	return nil
 }
 
-// read decodes the arguments of a request: from its query when it only reads, else from its body, of which
-// nothing is an empty one.
+// read decodes the arguments of a request: from its body, of which nothing is an empty one, or from its query
+// when it only reads or deletes.
 func (o Operation) read(w http.ResponseWriter, r *http.Request, into any) error {
 	if _, none := into.(*None); none {
 		return nil
 	}
-	if o.Risk == Reads {
-		return ReadQuery(r, into)
+	if o.Risk != Changes {
+		return ReadValues(r.URL.Query(), into)
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
@@ -70,23 +72,20 @@ func (o Operation) read(w http.ResponseWriter, r *http.Request, into any) error 
 	return nil
 }
 
-// ReadQuery sets the fields of a struct from the query of a request. The tag bounds of a number is its least
-// and greatest value, and what it is when it is not given.
-func ReadQuery(r *http.Request, into any) error {
-	q, v := r.URL.Query(), reflect.ValueOf(into).Elem()
+// ReadValues sets the fields of a struct from a query or a form. The tag bounds of a number is its least and
+// greatest value, and what it is when it is not given.
+func ReadValues(q url.Values, into any) error {
+	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		switch f := v.Field(i); f.Kind() {
 		case reflect.Bool:
 			f.SetBool(q.Has(name))
 		case reflect.Int:
-			least, rest, _ := strings.Cut(v.Type().Field(i).Tag.Get("bounds"), ",")
+			bounds := cmp.Or(v.Type().Field(i).Tag.Get("bounds"), "0,1000000000,0")
+			least, rest, _ := strings.Cut(bounds, ",")
 			greatest, otherwise, _ := strings.Cut(rest, ",")
-			text := q.Get(name)
-			if text == "" {
-				text = otherwise
-			}
-			n, err := strconv.Atoi(text)
+			n, err := strconv.Atoi(cmp.Or(q.Get(name), otherwise))
 			lo, _ := strconv.Atoi(least)
 			hi, _ := strconv.Atoi(greatest)
 			if err != nil || n < lo || n > hi {
@@ -101,7 +100,7 @@ func ReadQuery(r *http.Request, into any) error {
 				}
 				f.SetUint(n)
 			}
-		default:
+		case reflect.String:
 			f.SetString(q.Get(name))
 		}
 	}

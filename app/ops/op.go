@@ -45,7 +45,7 @@ type Risk int
 // The risks.
 const (
 	Reads   Risk = iota // nothing
-	Changes             // nothing that another operation does not restore
+	Changes             // nothing for good, but for what the daemon deletes by itself
 	Deletes             // data: it is planned first, and done after a confirmation
 )
 

@@ -30,7 +30,7 @@ type findQuery struct {
 // findTexts looks for pages of mirrors in the index as it is.
 func findTexts(c *call) error {
 	var q findQuery
-	if err := ops.ReadQuery(c.r, &q); err != nil {
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
 	r := app.FindRequest{

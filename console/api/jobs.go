@@ -3,13 +3,11 @@
 package api
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
 
 	"mirrord/app"
-	"mirrord/app/ops"
 )
 
 // newJob asks for a job: a URL is enough, or a whole job file.
@@ -149,41 +147,15 @@ func changeFile(c *call) error {
 	return c.saved(http.StatusOK, checked.First, checked.Warnings)
 }
 
-// removalQuery is how a job is removed.
-type removalQuery struct {
-	Dry bool `json:"dry_run,omitempty"` // say what would go, and remove nothing; needs no If-Match
-	Now bool `json:"now,omitempty"`     // keep nothing of it for mirrors of its space that lead to it
-}
-
-// removeJob removes a job, its mirror and all versions, or says what that would take.
-func removeJob(c *call) error {
-	var q removalQuery
-	if err := ops.ReadQuery(c.r, &q); err != nil {
-		return err
-	}
+// confirmed checks that a deletion is only planned, or was planned with the job file as it is.
+func (c *call) confirmed() error {
 	t, err := c.text()
-	if err != nil {
+	if err != nil || c.r.URL.Query().Has("dry_run") {
 		return err
 	}
-	if !q.Dry {
-		tag, err := c.match()
-		if err != nil {
-			return err
-		}
-		if tag != t.Tag {
-			return app.ErrJobMoved
-		}
+	tag, err := c.match()
+	if err == nil && tag != t.Tag {
+		err = app.ErrJobMoved
 	}
-	plan, err := app.PlanRemoval(c.o.App, c.job, q.Now)
-	if err != nil {
-		return err
-	}
-	if !q.Dry {
-		// once begun it is done, whether or not the client waits
-		if err := app.Remove(context.WithoutCancel(c.r.Context()), c.o.App, plan); err != nil {
-			return err
-		}
-	}
-	c.send(http.StatusOK, plan)
-	return nil
+	return err
 }

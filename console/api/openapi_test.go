@@ -76,7 +76,8 @@ func parsed(t *testing.T, name string) map[string]any {
 	return bare(all).(map[string]any)
 }
 
-// bare leaves out sentences but for roles, and sorts lists of names. A reference with a sentence is one without.
+// bare leaves out sentences but for roles, and sorts lists of names. A reference with a sentence is one
+// without.
 func bare(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -378,11 +379,14 @@ func (g *generator) parameters(o ops.Operation, d described) (out list) {
 // about is what the description says of an operation besides its row.
 func (g *generator) about(o ops.Operation) described {
 	d := g.bodies()[o.Name]
+	if o.Risk == ops.Deletes {
+		d.params = list{header("If-Match", "the ETag of the job file that the plan was made with")}
+	}
 	if in := o.In(); in != nil {
 		t := reflect.TypeOf(in).Elem()
 		switch {
 		case t == reflect.TypeFor[ops.None]():
-		case o.Risk == ops.Reads:
+		case o.Risk != ops.Changes:
 			d.query = t
 		default:
 			d.in = t
@@ -428,11 +432,6 @@ func (g *generator) bodies() map[string]described {
 			out:      reflect.TypeFor[savedJob](),
 			code:     "201",
 			headers:  []string{"ETag", "Location"},
-		},
-		"removeJob": {
-			params: list{match},
-			query:  reflect.TypeFor[removalQuery](),
-			out:    reflect.TypeFor[app.Removal](),
 		},
 		"readFile": {media: [2]string{"", "application/toml"}, headers: []string{"ETag"}},
 		"changeFile": {

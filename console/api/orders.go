@@ -123,7 +123,7 @@ type ordersQuery struct {
 // listOrders lists the caller's orders, or for an operator all.
 func listOrders(c *call) error {
 	var q ordersQuery
-	if err := ops.ReadQuery(c.r, &q); err != nil {
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
 	page := orders.Newest(c.o.Orders, c.user(), q.Before, q.Limit)

@@ -42,7 +42,6 @@ func handlers() map[string]func(c *call) error {
 		"readFile":    readFile,
 		"createJob":   createJob,
 		"changeFile":  changeFile,
-		"removeJob":   removeJob,
 		"find":        findTexts,
 		"listOrders":  listOrders,
 		"draftOrder":  draftOrder,
@@ -108,6 +107,11 @@ func answer(o ops.Operation) func(c *call) error {
 		if o.Risk > ops.Reads {
 			err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(changeWait))
 			if err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+		}
+		if o.Risk == ops.Deletes {
+			if err := c.confirmed(); err != nil {
 				return err
 			}
 		}
@@ -179,7 +183,7 @@ type jobsQuery struct {
 
 func listJobs(c *call) error {
 	var q jobsQuery
-	if err := ops.ReadQuery(c.r, &q); err != nil {
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
 	out := jobList{Jobs: []status.Job{}}
@@ -220,7 +224,7 @@ type auditQuery struct {
 // listAudit lists the last acts, newest first.
 func listAudit(c *call) error {
 	var q auditQuery
-	if err := ops.ReadQuery(c.r, &q); err != nil {
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
 	all, err := c.o.Acts(c.r.Context(), q.Limit)
