@@ -104,6 +104,19 @@ func acts() map[string]string {
 // Command is the command that does an operation, which the command line may lack.
 func (o Operation) Command() string { return cmp.Or(commands()[o.Name], o.Name) }
 
+// OfCommand is the operation whose sentence a command has.
+func OfCommand(name string) (Operation, bool) {
+	all := Table()
+	i := slices.IndexFunc(all, func(o Operation) bool { return o.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(all, func(o Operation) bool { return o.Command() == name })
+	}
+	if i < 0 {
+		return Operation{}, false
+	}
+	return all[i], true
+}
+
 // commands are the names of commands that differ from those of their operations.
 func commands() map[string]string {
 	return map[string]string{

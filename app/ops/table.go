@@ -78,7 +78,7 @@ func jobOps() []Operation {
 		{"resume", Job, operate, Changes, Owner, "POST /v1/jobs/{job}/resume", "End a pause",
 			"The job is resumed.", onJob(control.API.Resume)},
 		{"notify", Job, operate, Changes, Owner, "POST /v1/jobs/{job}/notify",
-			"Send a test notification to all receivers of a job",
+			"Send a test notification",
 			"The test message was delivered to all receivers of the job.", does(notifyTest)},
 		{"register", Job, operate, Changes, Holder, "POST /v1/jobs/{job}/equivalents",
 			"Register a place that has what the mirror of the job has; it is tested first", "", does(register)},

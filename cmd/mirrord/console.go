@@ -401,8 +401,7 @@ func reached(at net.Addr) string {
 func openCommand(a *cli) *cobra.Command {
 	var r control.OpenRequest
 	cmd := &cobra.Command{
-		Use:   "open",
-		Short: "Log in to the console in a browser",
+		Use: "open",
 		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
 decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
 

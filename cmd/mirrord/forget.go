@@ -19,8 +19,7 @@ func forgetCommand(a *cli) *cobra.Command {
 	var reason string
 	var yes, allow bool
 	cmd := &cobra.Command{
-		Use:   "forget JOB [URL|GLOB]",
-		Short: "Delete URLs from a mirror",
+		Use: "forget JOB [URL|GLOB]",
 		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of what is stored. Links to them become absolute. They
 are not requested again; explain, status and check name the reason. Exports made later have nothing of them. A GLOB is one of scope.exclude.
 

@@ -14,8 +14,7 @@ import (
 func removeCommand(a *cli) *cobra.Command {
 	var yes, now bool
 	cmd := &cobra.Command{
-		Use:   "remove JOB",
-		Short: "Delete a job and its mirror",
+		Use: "remove JOB",
 		Long: `Delete a job: its file, its mirror with all versions, and what is noted of its runs. The command shows what it deletes and asks first;
 without a terminal it needs --yes. While a run goes on nothing is deleted (exit code 5).
 
@@ -99,8 +98,7 @@ func (a *cli) confirmDeletion() error {
 
 func renameCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rename OLD NEW",
-		Short: "Rename a job and its mirror",
+		Use: "rename OLD NEW",
 		Long: `Give a job another name: its file, its mirror with all versions, what is noted of its runs, and the link of publish.dir, which leads to
 the mirror under its new name. Nothing is requested again. Servers show the mirror under its new name.
 

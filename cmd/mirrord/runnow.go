@@ -24,8 +24,7 @@ func runNowCommand(a *cli) *cobra.Command {
 	var full, now bool
 	wait := true
 	cmd := &cobra.Command{
-		Use:   "run-now JOB [URL|PATH]...",
-		Short: "Run a job now",
+		Use: "run-now JOB [URL|PATH]...",
 		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
 Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
 

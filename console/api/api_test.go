@@ -123,6 +123,15 @@ func TestJobFiles(t *testing.T) {
 	c.want(412, "precondition", operate, "PUT", "/v1/jobs/docs/file", docsFile, "If-Match", tag)
 	c.want(200, "@daily", operate, "GET", "/v1/jobs/docs/file", "")
 
+	c.want(200, `"was":"docs"`, operate, "POST", "/v1/jobs/docs/rename", `{"to":"handbook"}`)
+	c.want(400, "invalid", operate, "POST", "/v1/jobs/wiki/rename", `{"to":"../x"}`)
+	if a := c.lastAct(); a.What != "rename" || a.Job != "wiki" || a.Error == "" {
+		t.Errorf("the audit log has %+v", a)
+	}
+	c.put("docs", better)
+	c.want(428, "If-Match", operate, "POST", "/v1/jobs/docs/forget?what=*.iso&reason=x", "")
+	c.want(400, "no mirror yet", operate, "POST", "/v1/jobs/docs/forget?what=*.iso&reason=x&dry_run", "")
+
 	c.want(428, "If-Match", operate, "DELETE", "/v1/jobs/docs", "")
 	c.want(412, "precondition", operate, "DELETE", "/v1/jobs/docs", "", "If-Match", tag)
 	c.want(200, `"file"`, operate, "DELETE", "/v1/jobs/docs?dry_run", "")
