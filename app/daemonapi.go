@@ -126,13 +126,7 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 			return nil, false, apiError(err)
 		}
 		with := *j
-		choices := Choices{
-			Set:  r.Set,
-			Full: r.Full,
-			Now:  r.Now,
-			Only: r.Only,
-		}
-		if err := errors.Join(choices.Apply(&with), notForgotten(d.st, &with)); err != nil {
+		if err := errors.Join(Apply(&with, r), notForgotten(d.st, &with)); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		o.Job = &with

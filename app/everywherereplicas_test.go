@@ -166,7 +166,7 @@ func newReplicaNodes(t *testing.T) *replicaNodes {
 // run mirrors a site on a machine.
 func (n *replicaNodes) run(t *testing.T, node, site string) {
 	t.Helper()
-	if _, err := RunNow(t.Context(), n.apps[node], RunRequest{Job: site}); err != nil {
+	if _, err := RunNow(t.Context(), n.apps[node], RunHere{Job: site}); err != nil {
 		t.Fatal(err)
 	}
 }
