@@ -45,11 +45,11 @@ func (f *CheckedFile) Text() string {
 
 // JobFileError is one fault of a job file.
 type JobFileError struct {
-	Line    int    `json:"line,omitempty"`
+	Line    int    `json:"line,omitempty"` // from 1; 0 when the error has no place
 	Column  int    `json:"column,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Hint    string `json:"hint,omitempty"` // what to do
 }
 
 // Checked is what Check says of job files.

@@ -9,40 +9,28 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/report"
+	"mirrord/scheduler/control"
 )
 
-// Choices are changes to a job for one run.
-type Choices struct {
-	Set  []string // KEY=VALUE of the job
-	Full bool     // ask for every known URL, whatever evidence and policy would spare
-	Now  bool     // do not wait for the window; with Full, nor for a host that asked to wait, if it answers well
-	Only []string // URLs of the job, or references from its entry point: request only these; none: all
-}
-
-// Apply changes a job, and checks what Set leaves of it. The error is of type job.Errors.
-func (c Choices) Apply(j *job.Job) error {
-	if err := applySets(j, c.Set); err != nil {
+// Apply changes a job for one run, and checks what Set leaves of it. The error is of type job.Errors.
+func Apply(j *job.Job, r control.RunRequest) error {
+	if err := applySets(j, r.Set); err != nil {
 		return err
 	}
-	if c.Full {
+	if r.Full {
 		j.AskAll()
 	}
-	if c.Now {
+	if r.Now {
 		j.Window = ""
 	}
-	j.Insist = c.Full && c.Now
-	return c.only(j)
-}
-
-// only makes a run of the job one for the URLs of Only.
-func (c Choices) only(j *job.Job) error {
-	if len(c.Only) == 0 {
+	j.Insist = r.Full && r.Now
+	if len(r.Only) == 0 {
 		return nil
 	}
-	if c.Full {
+	if r.Full {
 		return Usagef("a full run is not for single URLs: choose one of the two")
 	}
-	only, err := report.Named(j, c.Only)
+	only, err := report.Named(j, r.Only)
 	if _, is := errors.AsType[*report.NotMirroredError](err); is {
 		return &Error{Kind: Usage, Err: fmt.Errorf("job %s: %w", j.Name, err)}
 	}

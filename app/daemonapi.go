@@ -126,13 +126,7 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 			return nil, false, apiError(err)
 		}
 		with := *j
-		choices := Choices{
-			Set:  r.Set,
-			Full: r.Full,
-			Now:  r.Now,
-			Only: r.Only,
-		}
-		if err := errors.Join(choices.Apply(&with), notForgotten(d.st, &with)); err != nil {
+		if err := errors.Join(Apply(&with, r), notForgotten(d.st, &with)); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		o.Job = &with
@@ -323,7 +317,7 @@ func (d *Daemon) Acts(_ context.Context, n int) (Acts, error) {
 	return Acts{Entries: all}, err
 }
 
-// Gather implements control.Gatherer: a daemon by itself has no other nodes, if it ever had.
+// Gather forgets what other nodes knew: a daemon by itself has none, if it ever had.
 func (d *Daemon) Gather(context.Context) error {
 	if d.share != nil {
 		return nil
@@ -331,7 +325,4 @@ func (d *Daemon) Gather(context.Context) error {
 	return forgetElsewhere(d.st.Dir)
 }
 
-var (
-	_ control.Registrar = (*Daemon)(nil)
-	_ control.Gatherer  = (*Daemon)(nil)
-)
+var _ control.API = (*Daemon)(nil)

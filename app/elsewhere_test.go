@@ -40,7 +40,7 @@ func TestHealedFromAnotherMirror(t *testing.T) {
 			"polite.factor = 0\n", srv.URL+"/"))
 		for v := range int64(2) {
 			version.Store(v + 1)
-			if _, err := RunNow(t.Context(), a, RunRequest{Job: name}); err != nil {
+			if _, err := RunNow(t.Context(), a, RunHere{Job: name}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -396,7 +396,7 @@ func BenchmarkPageList(b *testing.B) {
 	lister := pageLister(st, a.Log)
 	for k := range int64(4) { // the last one changes nothing
 		step.Store(k)
-		if _, err := RunNow(b.Context(), a, RunRequest{Job: "x"}); err != nil {
+		if _, err := RunNow(b.Context(), a, RunHere{Job: "x"}); err != nil {
 			b.Fatal(err)
 		}
 		began := time.Now()

@@ -38,8 +38,6 @@ type Nodes interface {
 // Face is what a daemon shows of itself: *Daemon of one machine, *Everywhere of all nodes of a cluster.
 type Face interface {
 	control.API
-	control.Registrar
-	control.Gatherer
 	// Glance is Status without a look at each published file.
 	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
@@ -80,14 +78,16 @@ const (
 	lookForIt  = 200 * time.Millisecond  // how often a job that no node has is looked for
 )
 
-// Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called.
-func Join(d *Daemon, nodes Nodes, users *ClusterUsers) (*Everywhere, error) {
+// Join lets a daemon answer for all nodes of its cluster, and other nodes ask it, until Close is called. What
+// they ask of jobs is answered by the handler that calls makes.
+func Join(
+	d *Daemon, nodes Nodes, users *ClusterUsers, calls func(control.API) http.Handler,
+) (*Everywhere, error) {
 	if err := os.MkdirAll(filepath.Join(d.st.Dir, elsewhereFolder), 0o755); err != nil {
 		return nil, err
 	}
-	s := control.NewServer(nodeFace{d}, d.log)
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", s)
+	mux.Handle("/v1/", calls(nodeFace{d}))
 	mux.HandleFunc("GET "+nodeActs, nodeFace{d}.serveActs)
 	sayReplicas(d, mux)
 	stop, err := nodes.Answer(mux)

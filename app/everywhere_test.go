@@ -142,7 +142,7 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Join(d, oneNode{nodes, name}, users)
+		all, err := Join(d, oneNode{nodes, name}, users, CallsOf)
 		if err == nil {
 			_, err = d.Reload()
 		}
@@ -231,7 +231,7 @@ func TestEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewUnstartedServer(control.NewServer(a, beside.Log))
+	srv := httptest.NewUnstartedServer(CallsOf(a))
 	srv.Listener.Close()
 	srv.Listener = l
 	srv.Start()

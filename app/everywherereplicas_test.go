@@ -166,7 +166,7 @@ func newReplicaNodes(t *testing.T) *replicaNodes {
 // run mirrors a site on a machine.
 func (n *replicaNodes) run(t *testing.T, node, site string) {
 	t.Helper()
-	if _, err := RunNow(t.Context(), n.apps[node], RunRequest{Job: site}); err != nil {
+	if _, err := RunNow(t.Context(), n.apps[node], RunHere{Job: site}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -185,7 +185,7 @@ func (n *replicaNodes) join(t *testing.T, node string, has map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Join(d, oneNode{n.fakeNodes, node}, nil)
+	all, err := Join(d, oneNode{n.fakeNodes, node}, nil, CallsOf)
 	if err == nil {
 		_, err = d.Reload()
 	}
@@ -372,7 +372,7 @@ func TestRegistryEverywhere(t *testing.T) {
 	}
 }
 
-var _ control.Gatherer = (*Everywhere)(nil)
+var _ control.API = (*Everywhere)(nil)
 
 // A machine that is in no cluster any more forgets what other nodes said.
 func TestElsewhereIsForgotten(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *changing) mirror(t *testing.T, runs int64) {
 	for v := range runs {
 		s.version.Store(v + 1)
 		s.now.Store(changingStart + v*86400)
-		if sum, err := RunNow(t.Context(), s.App, RunRequest{Job: "site"}); err != nil {
+		if sum, err := RunNow(t.Context(), s.App, RunHere{Job: "site"}); err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 	}

@@ -41,7 +41,7 @@ func TestExportCutShort(t *testing.T) {
 	a := testApp(t.TempDir())
 	a.Jobs = t.TempDir()
 	put(t, a.Jobs, "site.toml", "url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n")
-	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil || !sum.Published {
+	if sum, err := RunNow(t.Context(), a, RunHere{Job: "site"}); err != nil || !sum.Published {
 		t.Fatalf("run: %+v, %v", sum, err)
 	}
 	for _, form := range archive.Exports() {

@@ -54,7 +54,7 @@ func TestExportHoldsItsVersion(t *testing.T) {
 	put(t, a.Jobs, "site.toml", "url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"+
 		"full_runs = 1000\n[limits]\nmax_stale = 0\n[publish]\ngrace = \"0s\"\ntrees = 2\n")
 	run := func() {
-		if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil || !sum.Published {
+		if sum, err := RunNow(t.Context(), a, RunHere{Job: "site"}); err != nil || !sum.Published {
 			failed.Add(1)
 			t.Errorf("run: %+v, %v", sum, err)
 		}

@@ -63,7 +63,7 @@ func (w *shared) run(name string) (*mirror.Summary, []string) {
 	w.t.Helper()
 	w.clock = w.clock.Add(time.Hour)
 	w.web.Requests()
-	sum, err := RunNow(w.t.Context(), w.app, RunRequest{Job: name})
+	sum, err := RunNow(w.t.Context(), w.app, RunHere{Job: name})
 	if err != nil || sum.Verdict != mirror.Complete {
 		w.t.Fatalf("%+v, %v", sum, err)
 	}

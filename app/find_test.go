@@ -60,7 +60,7 @@ func mirroredToFind(t *testing.T, keep string) (a *App, run func(), version *ato
 	put(t, a.Jobs, "x.toml", fmt.Sprintf(form, srv.URL+"/", keep))
 	return a, func() {
 		t.Helper()
-		if _, err := RunNow(t.Context(), a, RunRequest{Job: "x"}); err != nil {
+		if _, err := RunNow(t.Context(), a, RunHere{Job: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}, version

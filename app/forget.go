@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
@@ -29,6 +30,28 @@ type Forgetting struct {
 	Left      []string `json:"left,omitempty"` // what is not done yet, and what to do
 
 	down []mirror.TakeDown
+}
+
+// shownURLs is how many of the URLs are shown that would be forgotten.
+const shownURLs = 20
+
+// Plan says line by line what goes.
+func (f *Forgetting) Plan() []string {
+	lines := []string{"from " + count.Of(f.Versions, "version") + ", and all that is stored:"}
+	lines = append(lines, f.URLs[:min(len(f.URLs), shownURLs)]...)
+	if n := len(f.URLs) - shownURLs; n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", n))
+	}
+	if len(f.URLs) == 0 {
+		lines = append(lines, "nothing: the mirror has none of it; it would not be requested")
+	}
+	for _, u := range f.Also {
+		lines = append(lines, u+" is another name of one of these files")
+	}
+	for _, line := range f.Elsewhere {
+		lines = append(lines, "also elsewhere: "+line)
+	}
+	return lines
 }
 
 // PlanForget finds what Forget would take out of the mirror of a job, and where else it lies. It changes

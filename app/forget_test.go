@@ -42,7 +42,7 @@ func smithSite(t *testing.T) (a *App, url string) {
 			"url = \""+srv.URL+"/\"\npolicy = \"full\"\npolite.delay = \"0s\"\npolite.factor = 0\n")
 	}
 	for _, name := range []string{"x", "x", "other"} {
-		if _, err := RunNow(t.Context(), a, RunRequest{Job: name}); err != nil {
+		if _, err := RunNow(t.Context(), a, RunHere{Job: name}); err != nil {
 			t.Fatal(err)
 		}
 		version++
@@ -123,7 +123,7 @@ func TestForgottenSurvivesARebuild(t *testing.T) {
 	if err != nil || len(down.List) != 1 || down.List[0].Reason != "because" {
 		t.Fatalf("%+v, %v", down, err)
 	}
-	if _, err := RunNow(t.Context(), a, RunRequest{Job: "x"}); err != nil {
+	if _, err := RunNow(t.Context(), a, RunHere{Job: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"smith.html", "smith.png"} {

@@ -21,6 +21,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -101,7 +102,7 @@ func (h *hookSite) got(name string) (in []HookInput, env string) {
 }
 
 func (h *hookSite) run() (*mirror.Summary, error) {
-	return RunNow(h.t.Context(), h.a, RunRequest{Job: "x"})
+	return RunNow(h.t.Context(), h.a, RunHere{Job: "x"})
 }
 
 // complete makes a run that must end complete.
@@ -293,7 +294,7 @@ func TestHooksAreOfTheJobFile(t *testing.T) {
 	}
 	sets := []string{"hooks.before=/bin/true", " hooks.after = [\"/bin/true\"]", "hooks.timeout=1s"}
 	for _, set := range sets {
-		err := (Choices{Set: []string{set}}).Apply(j)
+		err := Apply(j, control.RunRequest{Set: []string{set}})
 		if err == nil || !strings.Contains(err.Error(), "only a job file may") {
 			t.Errorf("%s: %v", set, err)
 		}

@@ -44,7 +44,7 @@ func TestImportEncodings(t *testing.T) {
 	a := testApp(t.TempDir())
 	a.Jobs = t.TempDir()
 	put(t, a.Jobs, "site.toml", growingJob(srv.URL))
-	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil {
+	if sum, err := RunNow(t.Context(), a, RunHere{Job: "site"}); err != nil {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	want := newestTable(t, a, "site")

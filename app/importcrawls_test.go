@@ -20,6 +20,7 @@ import (
 
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 
@@ -92,11 +93,11 @@ func mirrorGrowing(t *testing.T, versions int64) (
 	for v := range versions {
 		g.version.Store(v + 1)
 		now.Store(changingStart + v*86400)
-		if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site", Choices: Choices{Full: true}}); err != nil {
+		if sum, err := RunNow(t.Context(), a, fully("site")); err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 		now.Add(3600) // 404 is confirmed by a second look
-		if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site", Choices: Choices{Full: true}}); err != nil {
+		if sum, err := RunNow(t.Context(), a, fully("site")); err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 	}
@@ -278,7 +279,7 @@ func importLives(t *testing.T, a *App, g *growing, url string, now *atomic.Int64
 	}
 	now.Add(86400)
 	set := []string{"polite.delay=0s", "polite.factor=0"}
-	sum, err := RunNow(t.Context(), a, RunRequest{Job: "old", Choices: Choices{Set: set}})
+	sum, err := RunNow(t.Context(), a, RunHere{Job: "old", RunRequest: control.RunRequest{Set: set}})
 	if err != nil || sum.Published || sum.Fetched != 0 || sum.Version != 3 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
@@ -392,4 +393,9 @@ func TestImportChecksAll(t *testing.T) {
 			t.Errorf("%s: left %q, %v, %v", name, left, serr, gerr)
 		}
 	}
+}
+
+// fully is a run of a job that requests every known URL.
+func fully(name string) RunHere {
+	return RunHere{Job: name, RunRequest: control.RunRequest{Full: true}}
 }

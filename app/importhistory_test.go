@@ -77,7 +77,7 @@ func TestHistoryDelta(t *testing.T) {
 	}
 	g.version.Store(3)
 	now.Add(86400)
-	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site", Choices: Choices{Full: true}}); err != nil {
+	if sum, err := RunNow(t.Context(), a, fully("site")); err != nil {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	x := ExportRequest{

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"mirrord/scheduler/control"
 	"mirrord/testing/oracle"
 )
 
@@ -31,7 +32,7 @@ func TestImportHTTrack(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	set := []string{"polite.delay=0s", "polite.factor=0"}
-	sum, err := RunNow(t.Context(), a, RunRequest{Job: "old", Choices: Choices{Set: set}})
+	sum, err := RunNow(t.Context(), a, RunHere{Job: "old", RunRequest: control.RunRequest{Set: set}})
 	if err != nil || sum.Published || sum.Fetched != 0 || g.notModified.Load() < 5 {
 		t.Fatalf("%+v, %v, %d answers 304", sum, err, g.notModified.Load())
 	}

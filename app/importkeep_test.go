@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/scheduler/control"
 )
 
 // failing is a site of which some URLs fail.
@@ -81,7 +82,7 @@ func importFailing(t *testing.T) (a *App, site *failing, clock *time.Time, want 
 	for _, name := range []string{"site", "copy"} {
 		put(t, a.Jobs, name+".toml", growingJob(srv.URL))
 	}
-	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil || sum.Files != 6 {
+	if sum, err := RunNow(t.Context(), a, RunHere{Job: "site"}); err != nil || sum.Files != 6 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	file := filepath.Join(t.TempDir(), "site.phm")
@@ -120,7 +121,7 @@ func treeOf(t *testing.T, a *App, name string) map[string]string {
 func nextDay(t *testing.T, a *App, clock *time.Time) *mirror.Summary {
 	t.Helper()
 	*clock = clock.Add(24 * time.Hour)
-	sum, err := RunNow(t.Context(), a, RunRequest{Job: "copy", Choices: Choices{Full: true}})
+	sum, err := RunNow(t.Context(), a, RunHere{Job: "copy", RunRequest: control.RunRequest{Full: true}})
 	if _, ok := errors.AsType[*Error](err); (err != nil) && !ok {
 		t.Fatalf("%+v, %v", sum, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"mirrord/scheduler/control"
 	"mirrord/testing/oracle"
 )
 
@@ -57,7 +58,7 @@ func TestImportWgetWARC(t *testing.T) {
 		}
 	}
 	set := []string{"polite.delay=0s", "polite.factor=0"}
-	sum, err := RunNow(t.Context(), a, RunRequest{Job: "old", Choices: Choices{Set: set}})
+	sum, err := RunNow(t.Context(), a, RunHere{Job: "old", RunRequest: control.RunRequest{Set: set}})
 	if err != nil || sum.Published || sum.Fetched != 0 || g.notModified.Load() < 6 {
 		t.Fatalf("%+v, %v, %d answers 304", sum, err, g.notModified.Load())
 	}

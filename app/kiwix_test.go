@@ -49,7 +49,7 @@ func TestZimRedirects(t *testing.T) {
 	t.Cleanup(srv.Close)
 	a.Jobs = t.TempDir()
 	put(t, a.Jobs, "site.toml", growingJob(srv.URL))
-	if sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"}); err != nil {
+	if sum, err := RunNow(t.Context(), a, RunHere{Job: "site"}); err != nil {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	for _, version := range []int{0, 1} {

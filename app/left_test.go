@@ -45,7 +45,7 @@ func TestReaderOnDemand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "depot")
 	for range 3 {
 		edition.Add(1)
-		if _, err := RunNow(t.Context(), writer, RunRequest{Job: "x"}); err != nil {
+		if _, err := RunNow(t.Context(), writer, RunHere{Job: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -107,7 +107,7 @@ func newDiskMatrix(t *testing.T) *diskMatrix {
 	a := m.app(t, m.dir)
 	for v := 1; v <= 3; v++ {
 		m.at.Store(int64(v))
-		if _, err := RunNow(t.Context(), a, RunRequest{Job: "x"}); err != nil {
+		if _, err := RunNow(t.Context(), a, RunHere{Job: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		m.want[v] = m.export(t, a, v, true)
@@ -309,7 +309,7 @@ type diskAction struct {
 func diskActions() []diskAction {
 	return []diskAction{
 		{"run", func(t *testing.T, m *diskMatrix, a *App, _ harmed) {
-			if _, err := RunNow(t.Context(), a, RunRequest{Job: "x"}); err != nil {
+			if _, err := RunNow(t.Context(), a, RunHere{Job: "x"}); err != nil {
 				wantNamed(t, "run", err)
 			}
 		}},
@@ -435,7 +435,7 @@ func (m *diskMatrix) one(t *testing.T, h harmed, how diskHarm, action diskAction
 		runs = 2
 	}
 	for range runs {
-		if _, err := RunNow(t.Context(), a, RunRequest{Job: "x"}); err != nil {
+		if _, err := RunNow(t.Context(), a, RunHere{Job: "x"}); err != nil {
 			t.Errorf("the run after it: %v", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/phm/space"
+	"mirrord/scheduler/control"
 	"mirrord/serve"
 )
 
@@ -229,7 +230,7 @@ func TestPipesInTrees(t *testing.T) {
 		},
 		"run": func() error {
 			now.Add(86400)
-			_, err := RunNow(t.Context(), a, RunRequest{Job: "site", Choices: Choices{Full: true}})
+			_, err := RunNow(t.Context(), a, RunHere{Job: "site", RunRequest: control.RunRequest{Full: true}})
 			return err
 		},
 	}
@@ -280,7 +281,7 @@ func TestPipesInSpace(t *testing.T) {
 			t.Error(err)
 		}
 		err = within(t, "a run beside "+name, func() error {
-			_, err := RunNow(t.Context(), w.app, RunRequest{Job: "a"})
+			_, err := RunNow(t.Context(), w.app, RunHere{Job: "a"})
 			return err
 		})
 		if err != nil {

@@ -40,7 +40,7 @@ type Preview struct {
 
 	// between which numbers of files the mirror will probably have
 	Least int64 `json:"least"`
-	Most  int64 `json:"most"`
+	Most  int64 `json:"most"` // and to
 
 	// A first run makes at least so many requests; bytes and time follow from those that were made.
 	Bytes   int64   `json:"bytes,omitempty"`

@@ -46,7 +46,7 @@ func TestReader(t *testing.T) {
 	}
 	publish := func(name string) {
 		t.Helper()
-		if _, err := RunNow(t.Context(), writer, RunRequest{Job: name}); err != nil {
+		if _, err := RunNow(t.Context(), writer, RunHere{Job: name}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Push(t.Context(), writer, DepotRequest{Depot: at, Jobs: []string{name}}); err != nil {

@@ -23,7 +23,7 @@ func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, e
 			return nil, false, control.WithCode(fmt.Errorf("no job %q", name), control.ErrNotFound)
 		}
 		j, with := e.Job, *e.Job
-		if err := (Choices{Set: r.Set}).Apply(&with); err != nil {
+		if err := Apply(&with, control.RunRequest{Set: r.Set}); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		if keys := job.MachineKeys(j, &with); len(keys) > 0 {

@@ -5,10 +5,13 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"mirrord/cluster/depot"
+	"mirrord/internal/count"
 	"mirrord/job"
+	"mirrord/mirror"
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -27,11 +30,32 @@ type Removal struct {
 	// Kept are the files that stay in spaces, because pages of other mirrors lead to them that could not be
 	// made again. With Now there is a page in the place of each that says that the mirror was removed.
 	Kept int  `json:"kept,omitempty"`
-	Now  bool `json:"now,omitempty"`
+	Now  bool `json:"now,omitempty"` // files that spaces keep are replaced by a notice
 
 	// Depots: some depot had the mirror. The daemon of a node removes it from that of its cluster.
 	Depots bool `json:"depots,omitempty"`
 	Shared bool `json:"shared,omitempty"` // the file is one of those that a cluster shares
+}
+
+// Plan says line by line what goes.
+func (r *Removal) Plan() (lines []string) {
+	if r.File != "" {
+		lines = append(lines, "the job file "+r.File)
+	}
+	switch {
+	case r.Mirror != "" && r.Versions == 0:
+		lines = append(lines, fmt.Sprintf("the mirror %s: no version", r.Mirror))
+	case r.Mirror != "":
+		lines = append(lines, fmt.Sprintf("the mirror %s: %s; the current one has %s, %s", r.Mirror,
+			count.Of(r.Versions, "version"), count.Of(r.Files, "file"), mirror.Bytes(r.Bytes)))
+	}
+	if r.Kept > 0 {
+		lines = append(lines, count.Of(r.Kept, "file")+" that its space keeps for pages of other mirrors")
+	}
+	if r.Link != "" {
+		lines = append(lines, fmt.Sprintf("the link %s that leads to it", r.Link))
+	}
+	return lines
 }
 
 // PlanRemoval returns what Remove would delete. It changes nothing. With now, what spaces keep of a mirror

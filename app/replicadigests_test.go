@@ -103,7 +103,7 @@ func runMirror(t *testing.T, state, name, url string) {
 	a := testApp(state)
 	a.Jobs = t.TempDir()
 	put(t, a.Jobs, name+".toml", "url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n")
-	if _, err := RunNow(t.Context(), a, RunRequest{Job: name}); err != nil {
+	if _, err := RunNow(t.Context(), a, RunHere{Job: name}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/replica/hosts"
+	"mirrord/scheduler/control"
 )
 
 // The study of a list is bounded: in all by Limit, for each host by the pairs that it is tested in, and by
@@ -67,7 +68,7 @@ type StudyPair struct {
 func StudyHosts(ctx context.Context, a *App, r StudyRequest) (_ *Study, err error) {
 	j := job.Default("http://replicas.invalid/") // a job has a URL; this one is not requested
 	j.Name = "replicas"
-	if err := (Choices{Set: r.Set}).Apply(j); err != nil {
+	if err := Apply(j, control.RunRequest{Set: r.Set}); err != nil {
 		return nil, err
 	}
 	v := hosts.NewInventory(hosts.StageOne{Paper: r.Paper, MinURLs: r.MinURLs})

@@ -16,6 +16,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -138,21 +139,21 @@ func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
 	return nil
 }
 
-// RunRequest asks for a run of a job of the jobs directory.
-type RunRequest struct {
+// RunHere asks for a run of a job of the jobs directory in this process.
+type RunHere struct {
 	Job string
-	Choices
+	control.RunRequest
 	Window   func(opens time.Time) // is told when the run waits for its window; nil is nobody
 	Progress func(status.Progress) // receives where the run stands; may be nil
 }
 
 // RunNow makes a run in this process, as Run does.
-func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) {
+func RunNow(ctx context.Context, a *App, r RunHere) (*mirror.Summary, error) {
 	j, err := a.FindJob(r.Job)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Apply(j); err != nil {
+	if err := Apply(j, r.RunRequest); err != nil {
 		return nil, err
 	}
 	if err := onlyMirrored(a, j); err != nil {
@@ -170,9 +171,9 @@ func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) 
 
 // WindowOpens is when the window of a job of the jobs directory opens that is closed now; closed is false too
 // when the job cannot be read: its run says why.
-func WindowOpens(a *App, name string, c Choices) (at time.Time, closed bool) {
+func WindowOpens(a *App, name string, r control.RunRequest) (at time.Time, closed bool) {
 	j, err := a.FindJob(name)
-	if err != nil || c.Apply(j) != nil {
+	if err != nil || Apply(j, r) != nil {
 		return at, false
 	}
 	return windowOpens(j, a.now())

@@ -87,7 +87,7 @@ func (w *twoSites) job(name, url, space string) {
 func (w *twoSites) run(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
-		if _, err := RunNow(w.t.Context(), w.app, RunRequest{Job: name}); err != nil {
+		if _, err := RunNow(w.t.Context(), w.app, RunHere{Job: name}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func ring(t *testing.T) *App {
 			"polite.delay = \"0s\"\npolite.factor = 0\n", servers[name].URL+"/"))
 	}
 	for _, name := range names {
-		if _, err := RunNow(t.Context(), a, RunRequest{Job: name}); err != nil {
+		if _, err := RunNow(t.Context(), a, RunHere{Job: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

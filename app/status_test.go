@@ -54,7 +54,7 @@ func TestStatusWithoutFile(t *testing.T) {
 	a, _, srv, _ := mirrorGrowing(t, 1)
 	srv.Close()
 	a.Now = time.Now // a run waits between two tries
-	sum, err := RunNow(t.Context(), a, RunRequest{Job: "site"})
+	sum, err := RunNow(t.Context(), a, RunHere{Job: "site"})
 	if err == nil && sum.Verdict == mirror.Complete {
 		t.Fatalf("%+v", sum)
 	}

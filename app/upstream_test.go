@@ -116,7 +116,7 @@ func (o *offering) edition(t *testing.T, v int64) {
 	o.now.Store(changingStart + v*86400)
 	for range 2 { // 404 is confirmed by a second look
 		o.now.Add(3600)
-		if sum, err := RunNow(t.Context(), o.up, RunRequest{Job: "site"}); err != nil {
+		if sum, err := RunNow(t.Context(), o.up, RunHere{Job: "site"}); err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 	}
@@ -148,7 +148,7 @@ func (o *offering) follower(t *testing.T, more string) (a *App, run func() *mirr
 	return a, func() *mirror.Summary {
 		t.Helper()
 		o.now.Add(60)
-		sum, err := RunNow(t.Context(), a, RunRequest{Job: "second"})
+		sum, err := RunNow(t.Context(), a, RunHere{Job: "second"})
 		if err != nil {
 			t.Fatalf("%+v, %v", sum, err)
 		}
@@ -312,7 +312,7 @@ func TestFollowHostile(t *testing.T) {
 		a := testApp(t.TempDir())
 		a.Jobs = t.TempDir()
 		put(t, a.Jobs, "second.toml", growingJob(srv.URL))
-		sum, err := RunNow(t.Context(), a, RunRequest{Job: "second"})
+		sum, err := RunNow(t.Context(), a, RunHere{Job: "second"})
 		if err != nil || sum.Files != 2 || sum.Followed != nil || offered.Load() > int64(c.most) {
 			t.Errorf("%s: %+v, %v, %d requests", name, sum, err, offered.Load())
 		}

@@ -68,7 +68,7 @@ func editJob(v *visit) error {
 		if !errors.Is(err, app.ErrJobMoved) && (!isUsage || usage.Kind != app.Usage) {
 			return v.saved(err)
 		}
-		v.audit(v.r, v.who, act{what: "change the job file", job: v.job}, err)
+		v.audit(v.r, v.who, act{what: v.op.Act(), job: v.job}, err)
 	}
 	text, unset := formed(string(e.Text), v.r.PostForm)
 	e.Text = []byte(text)
@@ -100,15 +100,15 @@ func editJob(v *visit) error {
 
 // saved puts the file in force and leads to the job.
 func (v *visit) saved(err error) error {
-	to := "saved"
+	to := jobPath(v.job, "")
 	if err == nil {
 		re, rerr := v.o.Daemon.Reload()
 		refused := func(ch control.Change) bool { return ch.Job == v.job }
 		if rerr != nil || slices.ContainsFunc(re.Refused, refused) {
-			to = "refused"
+			to += "?said=refused"
 		}
 	}
-	return v.done(act{what: "change the job file"}, err, jobPath(v.job, "")+"?said="+to)
+	return v.done(act{}, err, to)
 }
 
 // badLines are the lines at which something is wrong.

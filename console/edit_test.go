@@ -83,7 +83,7 @@ func TestEdit(t *testing.T) {
 	if doc.Find("table.diff ins").Text() != "4" || strings.ReplaceAll(checked, "\r\n", "\n") != second {
 		t.Errorf("changes %q; to be saved is %q", doc.Find("table.diff").Text(), checked)
 	}
-	b.want(http.StatusSeeOther, "?said=saved", at, send("save", checked))
+	b.want(http.StatusSeeOther, "?said=changeFile", at, send("save", checked))
 	on(second)
 	if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", fi, err)
@@ -100,7 +100,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("what was typed is lost: %q", got)
 	}
 	tag, _ = doc.Find("input[name=tag]").Attr("value")
-	b.want(http.StatusSeeOther, "?said=saved", at, send("save", third))
+	b.want(http.StatusSeeOther, "?said=changeFile", at, send("save", third))
 	on(third)
 
 	put("url = \n")

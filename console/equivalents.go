@@ -3,14 +3,10 @@
 package console
 
 import (
-	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"mirrord/app"
-	"mirrord/app/access"
-	"mirrord/scheduler/control"
 )
 
 // equivalentsData is what the page of places shows that have what a mirror has.
@@ -19,11 +15,8 @@ type equivalentsData struct {
 	All []app.RegistryEquivalent
 }
 
-// registerFor is how long the test of a place may take.
-const registerFor = 20 * time.Minute
-
-// errRegistry says that the daemon keeps no registry.
-var errRegistry = errors.New("this daemon keeps no registry")
+// actFor is how long an operation may take, such as the test of a place.
+const actFor = 20 * time.Minute
 
 // equivalentsPage lists the places of the registry, and has the form that registers another one.
 func equivalentsPage(v *visit) error {
@@ -33,20 +26,4 @@ func equivalentsPage(v *visit) error {
 	}
 	d := equivalentsData{Job: v.job, All: m.Equivalents}
 	return v.draw(http.StatusOK, "equivalents.html", "Equivalents of "+v.job, d)
-}
-
-// registerPlace tests a place, and keeps it in the registry when it has the same.
-func registerPlace(v *visit) error {
-	r, ok := v.o.Daemon.(control.Registrar)
-	if !ok {
-		return errRegistry
-	}
-	at := strings.TrimSpace(v.r.FormValue("at"))
-	err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(registerFor))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	_, err = r.Register(v.r.Context(), v.job, at)
-	about := act{what: "register a mirror", about: access.Clip(at)}
-	return v.done(about, err, jobPath(v.job, "equivalents"))
 }

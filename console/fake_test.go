@@ -83,6 +83,8 @@ func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloade
 
 func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
 
+func (d *fakeDaemon) Gather(context.Context) error { return nil }
+
 func (d *fakeDaemon) Registry() (any, error) {
 	return &app.Registry{}, nil
 }

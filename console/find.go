@@ -119,7 +119,7 @@ func foundRowOf(v *visit, p *find.FoundPage, titles map[string]app.MirrorTitle) 
 
 // beginFind makes the index of texts.
 func beginFind(v *visit) error {
-	return v.done(act{what: "begin index of texts"}, v.o.Texts.Begin(), "/find?said=index")
+	return v.done(act{}, v.o.Texts.Begin(), "/find")
 }
 
 // replicasView is what the page Replicas shows.

@@ -67,7 +67,7 @@ func TestEditForm(t *testing.T) {
 		t.Errorf("the text became\n%s", got)
 	}
 	save := sentForm(parse(t, page).Find("form.acts"))
-	b.want(http.StatusSeeOther, "?said=saved", at, save)
+	b.want(http.StatusSeeOther, "?said=changeFile", at, save)
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%v; on the disk is\n%s", err, got)
 	}

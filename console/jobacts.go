@@ -73,9 +73,9 @@ func gcJob(v *visit) error {
 			err = &app.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
 		}
 		about := fmt.Sprintf("%s, %s", count.Of(len(d.Versions), "version"), d.Freed)
-		return v.done(act{what: "gc", about: about}, err, jobPath(v.job, "")+"?said=gc")
+		return v.done(act{about: about}, err, jobPath(v.job, ""))
 	}
-	return v.done(act{what: "gc"}, err, jobPath(v.job, "")+"?said=gc")
+	return v.done(act{}, err, jobPath(v.job, ""))
 }
 
 // mostExports is how many exports are made for browsers at a time; who finds no place waits for exportWait.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/store"
 )
 
@@ -224,7 +225,7 @@ func changePassword(v *visit) error {
 	changed := store.UserFact{Role: u.Role, Hash: v.o.Passwords.Hasher.Hash(next), Changed: v.o.Now().UTC()}
 	err = v.o.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
 		if was == nil || was.Hash != u.Hash { // removed, or changed by somebody else
-			return nil, errChanged
+			return nil, ops.ErrChanged
 		}
 		changed.Role = was.Role
 		return &changed, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/app/access"
+	"mirrord/app/ops"
 )
 
 // A link logs in once, within its time, and the session ends by itself, by logging out, and not with the
@@ -188,7 +189,11 @@ func TestRolesOfRoutes(t *testing.T) {
 	b.daemon.jobs = testJobs(1)
 	need := map[Role][]string{}
 	for _, r := range routes() {
-		need[r.need] = append(need[r.need], r.pattern)
+		role := Nobody
+		if r.op != "" {
+			role = ops.Named(r.op).Need
+		}
+		need[role] = append(need[role], r.pattern)
 	}
 	path := func(pattern string) (string, url.Values) {
 		method, p, ok := strings.Cut(pattern, " ")
@@ -217,5 +222,18 @@ func TestRolesOfRoutes(t *testing.T) {
 	}
 	if last := b.facts.audit[len(b.facts.audit)-1]; last.Who != "ann" || last.Error == "" {
 		t.Errorf("what was refused is not in the audit log: %+v", last)
+	}
+}
+
+// Each operation has a page or a button, or the table says why it has none.
+func TestOperations(t *testing.T) {
+	has := map[string]bool{}
+	for _, r := range routes() {
+		has[r.op] = true
+	}
+	for _, o := range ops.Table() {
+		if why := ops.Lacking()[ops.Console][o.Name]; has[o.Name] != (why == "") {
+			t.Errorf("%s: offered: %v; why not: %q", o.Name, has[o.Name], why)
+		}
 	}
 }

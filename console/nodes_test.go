@@ -117,7 +117,7 @@ func TestSessionsOfNodes(t *testing.T) {
 	a.login(Read)
 	kept := a.cookie
 	c.login(Operate)
-	c.want(http.StatusSeeOther, "said=out", "/users/logout", url.Values{"user": {"ann"}})
+	c.want(http.StatusSeeOther, "said=logoutUser", "/users/logout", url.Values{"user": {"ann"}})
 	for _, n := range nodes {
 		n.share()
 		n.cookie = kept

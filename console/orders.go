@@ -119,7 +119,7 @@ func draftOrder(v *visit) error {
 	if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
 		return v.orderForm(http.StatusUnprocessableEntity, w, err)
 	}
-	return v.done(act{what: "draft an order", about: w.String()}, err, orderPath(o))
+	return v.done(act{about: w.String()}, err, orderPath(o))
 }
 
 func orderPath(o orders.Ordered) string { return "/orders/" + o.Path() }
@@ -214,7 +214,7 @@ func liveOrder(v *visit) error {
 	return stream(v, fmt.Sprintf("order %s %s", o.Ref(), access.Clip(string(first))), look)
 }
 
-// orderAct does something with an order, and leads back to it.
+// orderAct does something with an order, and leads back to it. What is "": as the operation is called.
 func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err == nil {
@@ -225,13 +225,13 @@ func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 }
 
 func placeOrder(v *visit) error {
-	return v.orderAct("place an order", func(o orders.Ordered) error {
+	return v.orderAct("", func(o orders.Ordered) error {
 		return v.o.Orders.PlaceOrder(o.OrderID, v.user(), v.r.PostFormValue("ask") != "")
 	})
 }
 
 func cancelOrder(v *visit) error {
-	return v.orderAct("cancel an order", func(o orders.Ordered) error { return v.o.Orders.Cancel(o.OrderID) })
+	return v.orderAct("", func(o orders.Ordered) error { return v.o.Orders.Cancel(o.OrderID) })
 }
 
 func judgeOrder(v *visit) error {
@@ -246,7 +246,7 @@ func judgeOrder(v *visit) error {
 }
 
 func keepOrder(v *visit) error {
-	return v.orderAct("keep an order fresh", func(o orders.Ordered) error {
+	return v.orderAct("", func(o orders.Ordered) error {
 		return v.o.Orders.KeepFresh(o.OrderID, v.who.Operates(), v.r.PostFormValue("fresh"),
 			strings.TrimSpace(v.r.PostFormValue("window")))
 	})

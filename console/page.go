@@ -15,12 +15,14 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 	"mirrord/mirror"
@@ -153,22 +155,19 @@ func takesGzip(accepts string) bool {
 
 // said is what the page after an act says of it, by a word in its address: no text of an address is shown.
 func said(word string) string {
-	return map[string]string{
-		"run":      "The run was requested.",
-		"going":    "A run is under way already; this is it.",
-		"accept":   "What was held back is being published.",
-		"cancel":   "The run ends; what it has is kept, and the next one goes on from there.",
-		"pause":    "The job is paused: no run starts until it is resumed.",
-		"resume":   "The job is resumed.",
-		"back":     "The older version is published again, and stays while the site is as it was.",
-		"changed":  "The password was changed. Other sessions of yours have ended.",
-		"saved":    "The job file was saved and is in force.",
-		"gc":       "What nothing refers to was freed.",
-		"index":    "The index of texts is being made. That takes some minutes.",
-		"settings": "The settings are in force.",
-		"out":      "The user is logged out.",
-		"refused":  "The job file was saved, and the daemon refuses it: see below.",
-	}[word]
+	switch word {
+	case "going":
+		return "A run is under way already; this is it."
+	case "changed":
+		return "The password was changed. Other sessions of yours have ended."
+	case "refused":
+		return "The job file was saved, and the daemon refuses it: see below."
+	}
+	all := ops.Table()
+	if i := slices.IndexFunc(all, func(o ops.Operation) bool { return o.Name == word }); i >= 0 {
+		return all[i].Done
+	}
+	return ""
 }
 
 // fail sends the page of an error.
@@ -216,8 +215,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		code = http.StatusNotFound
 	case errors.Is(err, store.ErrLocked), isUsage && usage.Kind == app.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."
-	case errors.Is(err, control.ErrConflict), errors.Is(err, errChanged),
-		errors.Is(err, app.ErrJobMoved):
+	case errors.Is(err, control.ErrConflict), errors.Is(err, app.ErrJobMoved):
 		code = http.StatusConflict
 	case errors.Is(err, errExports), errors.Is(err, errOwn), errors.Is(err, errStreams):
 		code = http.StatusServiceUnavailable

@@ -123,7 +123,7 @@ func TestPagesOfOtherNodes(t *testing.T) {
 	}
 	a.want(http.StatusNotFound, "", "/jobs/site/export?format=phm&version=99", nil)
 	a.login(Operate)
-	a.want(http.StatusSeeOther, "/jobs/site/versions?said=back", "/jobs/site/rollback",
+	a.want(http.StatusSeeOther, "/jobs/site/versions?said=rollback", "/jobs/site/rollback",
 		url.Values{"to": {"1"}, "current": {"2"}})
 	b.want(http.StatusOK, "versions", "/jobs/site/versions", nil)
 	if e := b.facts.acts(1)[0]; e.What != "rollback" || e.Error != "" {

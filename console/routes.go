@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/scheduler/control"
@@ -22,75 +23,84 @@ type visit struct {
 	w   http.ResponseWriter
 	r   *http.Request
 	who account
-	job string // of the path; "" without one
+	op  ops.Operation // that the route belongs to
+	job string        // of the path; "" without one
 }
 
-// route is an address of the console. An error that its handler returns becomes a page.
+// route is an address of the console, and the operation that it belongs to, whose role it needs; "" is one
+// that needs no login. An error that its handler returns becomes a page.
 type route struct {
 	pattern string
-	need    Role
+	op      string
 	handle  func(v *visit) error
 }
 
 func routes() []route {
 	return []route{
-		{"GET /{$}", Read, listPage},
-		{"GET /feed.atom", Read, allFeed},
-		{"GET /jobs/{job}", Read, ofJob(jobPage)},
-		{"GET /jobs/{job}/live", Read, lasting(liveJob)},
-		{"GET /jobs/{job}/over", Read, overPage},
-		{"GET /jobs/{job}/feed.atom", Read, ofMirror(jobFeed)},
-		{"GET /jobs/{job}/versions", Read, ofMirror(versionsPage)},
-		{"GET /jobs/{job}/diff", Read, ofMirror(diffPage)},
-		{"GET /jobs/{job}/view", Read, ofMirror(viewPage)},
-		{"GET /jobs/{job}/beside", Read, ofMirror(besidePage)},
-		{"GET /jobs/{job}/step", Read, ofMirror(stepPage)},
-		{"GET /jobs/{job}/search", Read, ofMirror(searchPage)},
-		{"GET /jobs/{job}/changes", Read, ofMirror(ofJob(heatPage))},
-		{"GET /jobs/{job}/explain", Read, ofMirror(ofJob(explainPage))},
-		{"GET /jobs/{job}/plan", Read, ofMirror(ofJob(planPage))},
-		{"POST /jobs/{job}/rollback", Operate, ofMirror(bringBack)},
-		{"POST /jobs/{job}/run", Operate, runJob},
-		{"POST /jobs/{job}/accept", Operate, acceptHeld},
-		{"POST /jobs/{job}/cancel", Operate, cancelRun},
-		{"POST /jobs/{job}/pause", Operate, pauseJob},
-		{"POST /jobs/{job}/resume", Operate, resumeJob},
-		{"GET /jobs/{job}/file", Operate, editPage},
-		{"POST /jobs/{job}/file", Operate, editJob},
-		{"GET /order", Order, orderPage},
-		{"POST /order", Order, draftOrder},
-		{"GET /orders", Order, ordersPage},
-		{"GET /orders/{n}", Order, ofOrder(orders.ToShow, anOrder)},
-		{"GET /orders/{n}/live", Order, lasting(ofOrder(orders.ToShow, liveOrder))},
-		{"GET /orders/{n}/over", Order, overPage},
-		{"POST /orders/{n}/place", Order, ofOrder(orders.ToAct, placeOrder)},
-		{"POST /orders/{n}/cancel", Order, ofOrder(orders.ToAct, cancelOrder)},
-		{"POST /orders/{n}/judge", Operate, ofOrder(orders.ToAct, judgeOrder)},
-		{"POST /orders/{n}/keep", Order, ofOrder(orders.ToAct, keepOrder)},
-		{"GET /orders/{n}/files/{name}", Order, ofOrder(orders.ToFetch, orderFile)},
-		{"GET /jobs/{job}/gc", Operate, ofMirror(gcPage)},
-		{"POST /jobs/{job}/gc", Operate, ofMirror(gcJob)},
-		{"GET /jobs/{job}/equivalents", Operate, ofMirror(equivalentsPage)},
-		{"POST /jobs/{job}/equivalents", Operate, ofMirror(registerPlace)},
-		{"GET /jobs/{job}/export", Order, ofMirror(exportJob)},
-		{"GET /find", Read, findPage},
-		{"POST /find", Operate, beginFind},
-		{"GET /replicas", Read, replicasPage},
-		{"GET /spaces", Read, spacesPage},
-		{"GET /settings", Operate, settingsPage},
-		{"POST /settings", Operate, saveSettings},
-		{"GET /users", Operate, usersPage},
-		{"POST /users/logout", Operate, logoutUser},
-		{"GET /about", Read, aboutPage},
-		{"GET /audit", Operate, auditPage},
-		{"GET /login", Nobody, loginPage},
-		{"POST /login", Nobody, passwordLogin},
-		{"GET /login/oidc", Nobody, beginOIDC},
-		{"GET " + access.OIDCCallback, Nobody, endOIDC},
-		{"GET /password", Nobody, passwordPage},
-		{"POST /password", Nobody, changePassword},
-		{"POST /logout", Nobody, logout},
-		{"/", Nobody, noPage},
+		{"GET /{$}", "status", listPage},
+		{"GET /feed.atom", "status", allFeed},
+		{"GET /jobs/{job}", "job", ofJob(jobPage)},
+		{"GET /jobs/{job}/live", "job", lasting(liveJob)},
+		{"GET /jobs/{job}/over", "job", overPage},
+		{"GET /jobs/{job}/feed.atom", "versions", ofMirror(jobFeed)},
+		{"GET /jobs/{job}/versions", "versions", ofMirror(versionsPage)},
+		{"GET /jobs/{job}/diff", "diff", ofMirror(diffPage)},
+		{"GET /jobs/{job}/view", "versions", ofMirror(viewPage)},
+		{"GET /jobs/{job}/beside", "diff", ofMirror(besidePage)},
+		{"GET /jobs/{job}/step", "diff", ofMirror(stepPage)},
+		{"GET /jobs/{job}/search", "find", ofMirror(searchPage)},
+		{"GET /jobs/{job}/changes", "changes", ofMirror(ofJob(heatPage))},
+		{"GET /jobs/{job}/explain", "explain", ofMirror(ofJob(explainPage))},
+		{"GET /jobs/{job}/plan", "plan", ofMirror(ofJob(planPage))},
+		{"POST /jobs/{job}/rollback", "rollback", ofMirror(doAct)},
+		{"POST /jobs/{job}/run", "run", runJob},
+		{"POST /jobs/{job}/accept", "accept", acceptHeld},
+		{"POST /jobs/{job}/cancel", "cancel", doAct},
+		{"POST /jobs/{job}/pause", "pause", doAct},
+		{"POST /jobs/{job}/resume", "resume", doAct},
+		{"GET /jobs/{job}/file", "readFile", editPage},
+		{"POST /jobs/{job}/file", "changeFile", editJob},
+		{"POST /jobs/{job}/notify", "notify", doAct},
+		{"GET /jobs/{job}/rename", "rename", actPage},
+		{"POST /jobs/{job}/rename", "rename", doAct},
+		{"GET /jobs/{job}/remove", "removeJob", actPage},
+		{"POST /jobs/{job}/remove", "removeJob", doAct},
+		{"GET /jobs/{job}/forget", "forget", ofMirror(actPage)},
+		{"POST /jobs/{job}/forget", "forget", ofMirror(doAct)},
+		{"GET /order", "draftOrder", orderPage},
+		{"POST /order", "draftOrder", draftOrder},
+		{"GET /orders", "listOrders", ordersPage},
+		{"GET /orders/{n}", "order", ofOrder(orders.ToShow, anOrder)},
+		{"GET /orders/{n}/live", "order", lasting(ofOrder(orders.ToShow, liveOrder))},
+		{"GET /orders/{n}/over", "order", overPage},
+		{"POST /orders/{n}/place", "placeOrder", ofOrder(orders.ToAct, placeOrder)},
+		{"POST /orders/{n}/cancel", "cancelOrder", ofOrder(orders.ToAct, cancelOrder)},
+		{"POST /orders/{n}/judge", "judgeOrder", ofOrder(orders.ToAct, judgeOrder)},
+		{"POST /orders/{n}/keep", "keepOrder", ofOrder(orders.ToAct, keepOrder)},
+		{"GET /orders/{n}/files/{name}", "orderFile", ofOrder(orders.ToFetch, orderFile)},
+		{"GET /jobs/{job}/gc", "gc", ofMirror(gcPage)},
+		{"POST /jobs/{job}/gc", "gc", ofMirror(gcJob)},
+		{"GET /jobs/{job}/equivalents", "register", ofMirror(equivalentsPage)},
+		{"POST /jobs/{job}/equivalents", "register", ofMirror(doAct)},
+		{"GET /jobs/{job}/export", "export", ofMirror(exportJob)},
+		{"GET /find", "find", findPage},
+		{"POST /find", "index", beginFind},
+		{"GET /replicas", "replicas", replicasPage},
+		{"GET /spaces", "spaces", spacesPage},
+		{"GET /settings", "settings", settingsPage},
+		{"POST /settings", "settings", saveSettings},
+		{"GET /users", "users", usersPage},
+		{"POST /users/logout", "logoutUser", logoutUser},
+		{"GET /about", "status", aboutPage},
+		{"GET /audit", "audit", auditPage},
+		{"GET /login", "", loginPage},
+		{"POST /login", "", passwordLogin},
+		{"GET /login/oidc", "", beginOIDC},
+		{"GET " + access.OIDCCallback, "", endOIDC},
+		{"GET /password", "", passwordPage},
+		{"POST /password", "", changePassword},
+		{"POST /logout", "", logout},
+		{"/", "", noPage},
 	}
 }
 
@@ -99,6 +109,10 @@ func noPage(v *visit) error { return cmp.Or(control.WrongMethod(v.mux, v.r), err
 
 // guarded checks the login and the role before a route.
 func (s *Server) guarded(rt route) http.HandlerFunc {
+	var op ops.Operation
+	if rt.op != "" {
+		op = ops.Named(rt.op)
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		who := s.account(r)
 		v := &visit{
@@ -106,6 +120,7 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			w:      w,
 			r:      r,
 			who:    who,
+			op:     op,
 			job:    r.PathValue("job"),
 		}
 		if who.Role > Nobody {
@@ -114,11 +129,11 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		err := formOf(r)
 		switch {
 		case err != nil:
-		case rt.need > Nobody && who.Role == Nobody && fromElsewhere(r):
+		case op.Need > Nobody && who.Role == Nobody && fromElsewhere(r):
 			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
-		case rt.need > Nobody && who.Role == Nobody:
+		case op.Need > Nobody && who.Role == Nobody:
 			err = errLogin
-		case who.Role < rt.need:
+		case who.Role < op.Need:
 			err = errRole
 			s.audit(r, who, act{what: r.Method + " " + r.URL.Path, job: v.job}, err)
 		case s.o.Texts == nil && (r.URL.Path == "/find" || r.URL.Path == "/replicas"):
@@ -204,7 +219,7 @@ func cookieName(r *http.Request) string {
 
 // act is what somebody did.
 type act struct {
-	what  string
+	what  string // "": as the operation of the route is called
 	job   string
 	about string
 }
@@ -225,13 +240,16 @@ func (s *Server) audit(r *http.Request, who account, a act, err error) {
 	access.Record(s.o.Log, "console", s.o.Facts, e)
 }
 
-// done records an act and leads to a page.
+// done records an act and leads to a page, which says what has become of it.
 func (v *visit) done(a act, err error, to string) error {
-	a.job = v.job
+	a.job, a.what = v.job, cmp.Or(a.what, v.op.Act())
 	v.audit(v.r, v.who, a, err)
 	v.fresh.drop()
 	if err != nil {
 		return err
+	}
+	if v.op.Done != "" && !strings.Contains(to, "?") {
+		to += "?said=" + v.op.Name
 	}
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil

@@ -76,8 +76,7 @@ func saveSettings(v *visit) error {
 	if app.FieldOf(err) == "" && isUsage(err) {
 		return showSettings(v, http.StatusUnprocessableEntity, &l, err)
 	}
-	return v.done(act{what: "change settings", about: fmt.Sprintf("limits of orders: %+v", l)}, err,
-		"/settings?said=settings")
+	return v.done(act{about: fmt.Sprintf("limits of orders: %+v", l)}, err, "/settings")
 }
 
 // limitsOf reads limits of a form.
@@ -155,8 +154,7 @@ func logoutUser(v *visit) error {
 	v.share(v.r) // also sessions that have just begun elsewhere
 	n := v.logins.endUser(name)
 	v.share(v.r)
-	return v.done(act{what: "log a user out", about: fmt.Sprintf("%s: %s", name, count.Of(n, "session"))}, nil,
-		"/users?said=out")
+	return v.done(act{about: fmt.Sprintf("%s: %s", name, count.Of(n, "session"))}, nil, "/users")
 }
 
 // aboutPage says what this is, and what the daemon is doing.

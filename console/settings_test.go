@@ -54,8 +54,8 @@ func TestUsers(t *testing.T) {
 	if rows.Length() != 2 || !strings.Contains(rows.Eq(0).Text(), "annread1") {
 		t.Errorf("users: %s", rows.Text())
 	}
-	b.want(http.StatusSeeOther, "/users?said=out", "/users/logout", url.Values{"user": {"ann"}})
-	rows = parse(t, b.want(http.StatusOK, "logged out", "/users?said=out", nil)).Find("tbody tr")
+	b.want(http.StatusSeeOther, "/users?said=logoutUser", "/users/logout", url.Values{"user": {"ann"}})
+	rows = parse(t, b.want(http.StatusOK, "logged out", "/users?said=logoutUser", nil)).Find("tbody tr")
 	if n := rows.Length(); n != 1 {
 		t.Errorf("%d users stay", n)
 	}

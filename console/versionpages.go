@@ -4,7 +4,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -210,34 +209,6 @@ func (v *visit) number(field string) (int, error) {
 		return 0, app.Usagef("%s: %q is no number of a version", field, access.Clip(text))
 	}
 	return n, nil
-}
-
-// bringBack publishes an older version again, unless another one was published since the page showed what
-// that changes.
-func bringBack(v *visit) error {
-	to, err := v.number("to")
-	seen := 0
-	if err == nil {
-		seen, err = v.number("current")
-	}
-	if err == nil {
-		err = v.rollback(seen, to)
-	}
-	return v.done(act{what: "rollback", about: fmt.Sprintf("from version %d to %d", seen, to)}, err,
-		jobPath(v.job, "versions")+"?said=back")
-}
-
-func (v *visit) rollback(seen, to int) error {
-	vs, err := app.Versions(v.o.App, v.job)
-	if err != nil {
-		return err
-	}
-	if vs[len(vs)-1].Number != seen || to == 0 {
-		return errChanged
-	}
-	// whoever closes the page has wanted it all the same
-	_, err = app.Rollback(context.WithoutCancel(v.r.Context()), v.o.App, v.job, to)
-	return err
 }
 
 // explainData is what the page of an explanation shows.

@@ -172,6 +172,6 @@ func TestVersionPages(t *testing.T) {
 	if err := errors.Join(busy.Close(), st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	b.want(http.StatusSeeOther, "?said=back", at+"/rollback", url.Values{"current": {"2"}, "to": {"1"}})
+	b.want(http.StatusSeeOther, "?said=rollback", at+"/rollback", url.Values{"current": {"2"}, "to": {"1"}})
 	b.want(http.StatusOK, "rolled back to 1", at+"/versions", nil)
 }

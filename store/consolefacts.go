@@ -27,7 +27,7 @@ const keptAudit = 10_000
 // AuditEntry is one line of the audit log: who did what, from where, and what came of it.
 type AuditEntry struct {
 	At    time.Time `json:"at"`
-	Who   string    `json:"who"`
+	Who   string    `json:"who"`            // a user, token:NAME or webhook
 	From  string    `json:"from,omitempty"` // address of the client
 	What  string    `json:"what"`
 	Job   string    `json:"job,omitempty"`

@@ -42,7 +42,7 @@ func overlayAt(tx *transaction, version int) overlay {
 
 // Version is one published version of a site.
 type Version struct {
-	Number   int       `json:"number"`
+	Number   int       `json:"number"` // from 1
 	Time     time.Time `json:"time"`
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`

@@ -18,22 +18,23 @@ import (
 
 // WishForm is a wish as users send it, in JSON or in the fields of a web form, see ReadForm.
 type WishForm struct {
-	URL      string    `json:"url"`
-	Scope    string    `json:"scope"`
-	Depth    int64     `json:"depth"`
-	Files    int64     `json:"files"`
-	Bytes    int64     `json:"bytes"`
-	Types    []string  `json:"types,omitempty"`
-	NotTypes []string  `json:"not_types,omitempty"`
+	URL      string   `json:"url"` // without a scheme it is https
+	Scope    string   `json:"scope"`
+	Depth    int64    `json:"depth"`           // links; 0: no limit
+	Files    int64    `json:"files"`           // the most; without it the rest of the day's quota
+	Bytes    int64    `json:"bytes"`           // the most, of all bodies
+	Types    []string `json:"types,omitempty"` // as scope.types of a job
+	NotTypes []string `json:"not_types,omitempty"`
+	// which pages come first: linked (the default), breadth, depth or path
 	First    string    `json:"first,omitempty"`
-	Language string    `json:"language,omitempty"`
-	Delay    float64   `json:"delay"` // seconds
-	Forms    []string  `json:"forms"`
-	Mail     string    `json:"mail,omitempty"`
-	Start    time.Time `json:"start,omitzero"`
-	Fresh    string    `json:"fresh,omitempty"`
-	Window   string    `json:"window,omitempty"`
-	Part     bool      `json:"part,omitempty"`
+	Language string    `json:"language,omitempty"` // Accept-Language of the requests
+	Delay    float64   `json:"delay"`              // seconds
+	Forms    []string  `json:"forms"`              // archives; without it phm
+	Mail     string    `json:"mail,omitempty"`     // address that gets mail when it is ready
+	Start    time.Time `json:"start,omitzero"`     // not before
+	Fresh    string    `json:"fresh,omitempty"`    // schedule of a job that keeps it fresh
+	Window   string    `json:"window,omitempty"`   // hours of that job
+	Part     bool      `json:"part,omitempty"`     // a part is enough when there is more
 }
 
 // FormOf is a wish as it is sent.

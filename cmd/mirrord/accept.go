@@ -20,8 +20,7 @@ import (
 func acceptCommand(a *cli) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "accept JOB",
-		Short: "Publish what was held back",
+		Use: "accept JOB",
 		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
 A first version of less than half of what is known is published likewise. Gaps that the run found are known from now on: they stay
 listed, and runs exit with 0 until a gap appears or grows.

@@ -175,11 +175,10 @@ func clientError(err error) error {
 
 // jobCommand makes a command that asks the daemon to do something with a job.
 func jobCommand(
-	a *cli, use, short, long string, run func(ctx context.Context, name string) error,
+	a *cli, use, long string, run func(ctx context.Context, name string) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use:               use + " JOB",
-		Short:             short,
 		Long:              long,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
@@ -190,7 +189,7 @@ func jobCommand(
 }
 
 func cancelCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "cancel", "End the run of a job", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
+	return jobCommand(a, "cancel", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
 back. The job's schedule is not touched; mirrord pause is for that.`,
 		func(ctx context.Context, name string) error {
 			c, err := a.app().Commander(ctx)
@@ -206,13 +205,13 @@ back. The job's schedule is not touched; mirrord pause is for that.`,
 }
 
 func pauseCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "pause", "Suspend a job", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
+	return jobCommand(a, "pause", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
 mirrord run-now is still possible. Without a daemon the next one will heed it.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
 }
 
 func resumeCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "resume", "End a pause",
+	return jobCommand(a, "resume",
 		`Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
@@ -251,8 +250,7 @@ func said(a *cli, j status.Job, what string, err error) error {
 
 func reloadCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "reload",
-		Short: "Read the job files again",
+		Use: "reload",
 		Long: `Let the daemon read the jobs directory again, and print what changed. It does so by itself soon after a change, and on SIGHUP; this command is for
 those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Jobs whose last run met what only somebody could mend (a host name, a secret,
 permissions) run again, as after a restart of the daemon. Exit code 1 when a file is refused.`,

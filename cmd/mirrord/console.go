@@ -109,7 +109,7 @@ func (f *consoleFlags) names() []string {
 }
 
 // consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
-// asks for it. It is the control.Opener of the daemon.
+// asks for it. It opens the console for the control socket.
 type consoleDoor struct {
 	app.Face
 	daemon *app.Daemon     // of this machine
@@ -398,13 +398,10 @@ func reached(at net.Addr) string {
 	return at.String()
 }
 
-var _ control.Opener = (*consoleDoor)(nil)
-
 func openCommand(a *cli) *cobra.Command {
 	var r control.OpenRequest
 	cmd := &cobra.Command{
-		Use:   "open",
-		Short: "Log in to the console in a browser",
+		Use: "open",
 		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
 decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
 

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/app/ops"
 	"mirrord/internal/places"
 	"mirrord/internal/regular"
 	"mirrord/internal/systemd"
@@ -232,7 +233,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	var all *app.Everywhere
 	var found *app.ClusterFound
 	if n != nil {
-		if all, err = app.Join(d, n, users); err != nil {
+		if all, err = app.Join(d, n, users, callsOf(x, log)); err != nil {
 			return err
 		}
 		defer all.Close()
@@ -358,16 +359,15 @@ func socketPath(a *cli, flag, state string) (string, error) {
 	return filepath.Join(state, "daemon.sock"), nil
 }
 
-// servedDaemon is what the control socket and the status page show.
-type servedDaemon interface {
-	control.API
-	Fronts() []serve.Front
+// callsOf makes the handler of what other nodes of a cluster ask of a daemon.
+func callsOf(x *app.App, log *slog.Logger) func(control.API) http.Handler {
+	return func(d control.API) http.Handler { return ops.NewServer(ops.Host{Daemon: d, App: x}, log) }
 }
 
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
 // that systemd has opened.
 func daemonServers(
-	a *cli, d servedDaemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
+	a *cli, d *consoleDoor, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
 	mode fs.FileMode,
 ) (all []listener, err error) {
 	defer func() {
@@ -386,7 +386,8 @@ func daemonServers(
 			return all, err
 		}
 	}
-	attach(places.Reserve(l, controlReserve), control.NewServer(d, log))
+	calls := ops.NewServer(ops.Host{Daemon: d, App: d.app, Open: d.OpenConsole}, log)
+	attach(places.Reserve(l, controlReserve), calls)
 	all[0].srv.ConnContext = control.WithPeer
 	if l = given[fdStatus]; l == nil && f.listen != "" {
 		if l, err = net.Listen("tcp", f.listen); err != nil {

@@ -40,7 +40,8 @@ func TestDaemonUsage(t *testing.T) {
 // last as long as a run.
 func TestDaemonTimeouts(t *testing.T) {
 	a := &cli{env: env{stdout: io.Discard}}
-	all, err := daemonServers(a, new(app.Daemon), slog.New(slog.DiscardHandler),
+	door := &consoleDoor{Face: new(app.Daemon), daemon: new(app.Daemon)}
+	all, err := daemonServers(a, door, slog.New(slog.DiscardHandler),
 		daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 
@@ -131,8 +132,9 @@ func (d *demo) story(ctx context.Context, url string) error {
 	d.job = job.Default(url)
 	d.job.Name = demoName
 	d.job.Publish.Keep = "all"
-	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0",
-		"limits.min_free=0", "adaptive.learn_for=0s"}}).Apply(d.job); err != nil {
+	set := []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0",
+		"adaptive.learn_for=0s"}
+	if err := app.Apply(d.job, control.RunRequest{Set: set}); err != nil {
 		return err
 	}
 	st, err := store.OpenState(d.dir, store.Options{Volatile: true, Now: d.now})

@@ -28,8 +28,7 @@ type diffFlags struct {
 func diffCommand(a *cli) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff JOB [A] [B] [PATH]",
-		Short: "Compare two versions of a mirror",
+		Use: "diff JOB [A] [B] [PATH]",
 		Long: `Show what differs between versions A and B of a job's mirror: for every directory how many files were added, changed and removed, and by how
 much it grew. B is the current version by default, and A the one before it. While something waits for mirrord accept, that is shown:
 what would come, change and go, with examples. PATH is a directory of the mirror, to see that alone, or a page, to

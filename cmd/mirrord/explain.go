@@ -13,8 +13,7 @@ import (
 func explainCommand(a *cli) *cobra.Command {
 	var r app.ExplainRequest
 	cmd := &cobra.Command{
-		Use:   "explain JOB|FILE URL|PATH",
-		Short: "Explain why a URL is mirrored or not",
+		Use: "explain JOB|FILE URL|PATH",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
 and by which documents it was found. A PATH is that of a file in the mirror. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
 What the next run does with the URL takes the plan of all URLs: of a mirror with more than 50,000 only --plan says it.

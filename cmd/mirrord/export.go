@@ -18,8 +18,7 @@ func exportCommand(a *cli) *cobra.Command {
 	var o app.ExportRequest
 	spaceName := ""
 	cmd := &cobra.Command{
-		Use:   "export JOB",
-		Short: "Write a mirror to a file",
+		Use: "export JOB",
 		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
 
 Files are read back before they replace older ones. Web archives hold the answers of the site.

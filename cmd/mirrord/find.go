@@ -18,8 +18,7 @@ func findCommand(a *cli) *cobra.Command {
 	var r app.FindRequest
 	var drop bool
 	cmd := &cobra.Command{
-		Use:   "find WORDS…",
-		Short: "Search the texts of all mirrors",
+		Use: "find WORDS…",
 		Long: `Search what the pages of all mirrors say, also in older versions that are kept: the versions in which a page had the
 words are given, and when they went.
 

@@ -19,8 +19,7 @@ func forgetCommand(a *cli) *cobra.Command {
 	var reason string
 	var yes, allow bool
 	cmd := &cobra.Command{
-		Use:   "forget JOB [URL|GLOB]",
-		Short: "Delete URLs from a mirror",
+		Use: "forget JOB [URL|GLOB]",
 		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of what is stored. Links to them become absolute. They
 are not requested again; explain, status and check name the reason. Exports made later have nothing of them. A GLOB is one of scope.exclude.
 
@@ -48,8 +47,7 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 				return err
 			}
 			if !yes {
-				printForgetting(a, f)
-				if err := a.confirmDeletion(); err != nil {
+				if err := a.confirmPlan(f.Job, f.Plan()); err != nil {
 					return err
 				}
 			}
@@ -76,30 +74,6 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 	cmd.Flags().BoolVar(&allow, "allow", false, "let it be mirrored again")
 	cmd.MarkFlagsMutuallyExclusive("allow", "reason")
 	return cmd
-}
-
-// shownURLs is how many of the URLs are shown that would be forgotten.
-const shownURLs = 20
-
-// printForgetting shows what would be forgotten.
-func printForgetting(a *cli, f *app.Forgetting) {
-	fmt.Fprintf(a.stderr, "%s: to delete from %s and all that is stored:\n", f.Job,
-		count.Of(f.Versions, "version"))
-	for _, u := range f.URLs[:min(len(f.URLs), shownURLs)] {
-		fmt.Fprintf(a.stderr, "  %s\n", u)
-	}
-	if n := len(f.URLs) - shownURLs; n > 0 {
-		fmt.Fprintf(a.stderr, "  and %d more\n", n)
-	}
-	if len(f.URLs) == 0 {
-		fmt.Fprintf(a.stderr, "  nothing: the mirror has none of it; it would not be requested\n")
-	}
-	for _, u := range f.Also {
-		fmt.Fprintf(a.stderr, "  %s is another name of one of these files\n", u)
-	}
-	for _, line := range f.Elsewhere {
-		fmt.Fprintf(a.stderr, "  also elsewhere: %s\n", line)
-	}
 }
 
 func printForgotten(a *cli, name string) error {

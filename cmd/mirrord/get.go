@@ -12,6 +12,7 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
 
@@ -36,7 +37,7 @@ is so, --accept publishes what was held back. Exit code 6: the mirror is there, 
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j := job.Default(args...)
-			if err := (app.Choices{Set: set, Full: full}).Apply(j); err != nil {
+			if err := app.Apply(j, control.RunRequest{Set: set, Full: full}); err != nil {
 				return err
 			}
 			j.Name = job.NameFor(j.Seeds()[0])

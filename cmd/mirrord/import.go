@@ -13,8 +13,7 @@ import (
 func importCommand(a *cli) *cobra.Command {
 	var r app.ImportRequest
 	cmd := &cobra.Command{
-		Use:   "import FILE... --as JOB",
-		Short: "Make a mirror of an archive",
+		Use: "import FILE... --as JOB",
 		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
 
   PHM archive, tar, ZIM file of mirrord, directory  one version; all, when exported with --all-versions

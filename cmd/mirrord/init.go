@@ -11,8 +11,7 @@ import (
 func initCommand(a *cli) *cobra.Command {
 	var r app.InitRequest
 	cmd := &cobra.Command{
-		Use:   "init URL",
-		Short: "Write a job file for a site",
+		Use: "init URL",
 		Long: `Write a commented job file for a site into the jobs directory. The job is named for the host of the URL, and its scope is everything
 below the directory of the URL. The file is checked beside the other jobs before it is written. No file is overwritten, and no request
 is made.

@@ -14,8 +14,7 @@ import (
 func removeCommand(a *cli) *cobra.Command {
 	var yes, now bool
 	cmd := &cobra.Command{
-		Use:   "remove JOB",
-		Short: "Delete a job and its mirror",
+		Use: "remove JOB",
 		Long: `Delete a job: its file, its mirror with all versions, and what is noted of its runs. The command shows what it deletes and asks first;
 without a terminal it needs --yes. While a run goes on nothing is deleted (exit code 5).
 
@@ -34,7 +33,7 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 				return err
 			}
 			if !yes {
-				if err := a.confirmRemoval(r); err != nil {
+				if err := a.confirmPlan(r.Job, r.Plan()); err != nil {
 					return err
 				}
 			}
@@ -79,23 +78,11 @@ func sayShared(a *cli) {
 		"it there; a node with --jobs-source does so by itself\n")
 }
 
-// confirmRemoval shows what would be deleted and asks.
-func (a *cli) confirmRemoval(r *app.Removal) error {
-	fmt.Fprintf(a.stderr, "%s: to delete:\n", r.Job)
-	if r.File != "" {
-		fmt.Fprintf(a.stderr, "  the job file %s\n", r.File)
-	}
-	if r.Mirror != "" && r.Versions == 0 {
-		fmt.Fprintf(a.stderr, "  the mirror %s: no version\n", r.Mirror)
-	} else if r.Mirror != "" {
-		fmt.Fprintf(a.stderr, "  the mirror %s: %s; the current one has %s, %s\n", r.Mirror,
-			count.Of(r.Versions, "version"), count.Of(r.Files, "file"), bytesText(r.Bytes))
-	}
-	if r.Kept > 0 {
-		fmt.Fprintf(a.stderr, "  %s that its space keeps for pages of other mirrors\n", count.Of(r.Kept, "file"))
-	}
-	if r.Link != "" {
-		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)
+// confirmPlan shows what would be deleted and asks.
+func (a *cli) confirmPlan(name string, plan []string) error {
+	fmt.Fprintf(a.stderr, "%s: to delete:\n", name)
+	for _, line := range plan {
+		fmt.Fprintf(a.stderr, "  %s\n", line)
 	}
 	return a.confirmDeletion()
 }
@@ -111,8 +98,7 @@ func (a *cli) confirmDeletion() error {
 
 func renameCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rename OLD NEW",
-		Short: "Rename a job and its mirror",
+		Use: "rename OLD NEW",
 		Long: `Give a job another name: its file, its mirror with all versions, what is noted of its runs, and the link of publish.dir, which leads to
 the mirror under its new name. Nothing is requested again. Servers show the mirror under its new name.
 

@@ -16,7 +16,7 @@ import (
 
 func notifyTestCommand(a *cli) *cobra.Command {
 	var mail, from, host string
-	cmd := jobCommand(a, "notify-test", "Send a test notification", `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
+	cmd := jobCommand(a, "notify-test", `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
 the one who sends, with its own flags and from inside its sandbox. Exit code 1 when one could not be reached.`,
 		func(ctx context.Context, name string) error {
 			c, err := a.app().Commander(ctx)

@@ -21,8 +21,7 @@ func planCommand(a *cli) *cobra.Command {
 	var all, price bool
 	var drawing string
 	cmd := &cobra.Command{
-		Use:   "plan JOB|URL",
-		Short: "Show what the next run requests",
+		Use: "plan JOB|URL",
 		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
 and what its runs observed. The plan is for the next scheduled time. No site is contacted.
 
@@ -94,8 +93,7 @@ type evolutionFlags struct {
 func evolutionCommand(a *cli) *cobra.Command {
 	var f evolutionFlags
 	cmd := &cobra.Command{
-		Use:   "evolution JOB",
-		Short: "Show how directories change",
+		Use: "evolution JOB",
 		Long: `Show for every directory of a mirror, with all below it, how often and how much it changed from run to run:
   FOC    share of the runs in which it changed: estimated, and between which values with a chance of 90 %
   SEEN   runs of which it is known whether it changed
@@ -184,8 +182,7 @@ func rulesCommand(a *cli) *cobra.Command {
 	var format string
 	var together bool
 	cmd := &cobra.Command{
-		Use:   "rules JOB",
-		Short: "List directories that seldom change",
+		Use: "rules JOB",
 		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that seldom changed when those above them
 did. They are mined from what the job's runs observed, with the thresholds of its table [near]; policy near skips these
 directories. Support and correlation are estimated for the runs that skipped, with the interval of 90 %. --format writes

@@ -33,8 +33,7 @@ func replicasCommand(a *cli) *cobra.Command {
 	var o replicaFlags
 	var memory, method string
 	cmd := &cobra.Command{
-		Use:   "replicas [DIR…|LIST…|JOB…]",
-		Short: "Find replicated collections",
+		Use: "replicas [DIR…|LIST…|JOB…]",
 		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the
 directories named (a PHM, or files at HOST/PATH).
 

@@ -12,8 +12,7 @@ import (
 
 func rollbackCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rollback JOB [N]",
-		Short: "Publish an older version again",
+		Use: "rollback JOB [N]",
 		Long: `Publish version N of a job's mirror again, or the one before the current version. It becomes a new version, so that this can be undone in the
 same way. The site is not contacted.
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
+	"mirrord/app/ops"
 	"mirrord/internal/version"
 )
 
@@ -59,6 +60,9 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
+			if o, is := ops.OfCommand(c.Name()); is {
+				c.Short = o.Doc
+			}
 		}
 		root.AddCommand(g.commands...)
 	}

@@ -20,12 +20,9 @@ import (
 )
 
 func runNowCommand(a *cli) *cobra.Command {
-	var set []string
-	var full, now bool
-	wait := true
+	var r control.RunRequest
 	cmd := &cobra.Command{
-		Use:   "run-now JOB [URL|PATH]...",
-		Short: "Run a job now",
+		Use: "run-now JOB [URL|PATH]...",
 		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
 Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
 
@@ -51,42 +48,31 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			if err != nil {
 				return err
 			}
-			if !now && wait {
-				now = asksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), app.Choices{Set: set, Full: full})
+			if r.Only = args[1:]; !r.Now && r.Wait {
+				r.Now = asksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), r)
 			}
 			if c != nil {
-				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{
-					Set:  set,
-					Only: args[1:],
-					Full: full,
-					Now:  now,
-					Wait: wait,
-				})
+				return runInDaemon(cmd.Context(), a, c, args[0], r)
 			}
-			if !wait {
+			if !r.Wait {
 				return errors.New(
 					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-				return app.RunNow(cmd.Context(), a.app(), app.RunRequest{
-					Job: name,
-					Choices: app.Choices{
-						Set:  set,
-						Full: full,
-						Now:  now,
-						Only: args[1:],
-					},
-					Window:   func(opens time.Time) { sayWindow(a, name, opens) },
-					Progress: show,
+				return app.RunNow(cmd.Context(), a.app(), app.RunHere{
+					Job:        name,
+					RunRequest: r,
+					Window:     func(opens time.Time) { sayWindow(a, name, opens) },
+					Progress:   show,
 				})
 			})
 		},
 	}
-	setFlag(cmd, &set)
-	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
-	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
-	cmd.Flags().BoolVar(&now, "now", false,
+	setFlag(cmd, &r.Set)
+	cmd.Flags().BoolVar(&r.Wait, "wait", true, "wait for the end of the run")
+	cmd.Flags().BoolVar(&r.Full, "full", false, "skip nothing: request every known URL")
+	cmd.Flags().BoolVar(&r.Now, "now", false,
 		"also outside of the job's window; with --full also where a host asked to wait")
 	return cmd
 }
@@ -105,11 +91,11 @@ func oneJob(a *cli, args []string) error {
 
 // asksNow asks whoever sits at the terminal whether a run is to wait for its window. Without a terminal, and
 // without an answer, it waits.
-func asksNow(a *cli, name string, c app.Choices) bool {
+func asksNow(a *cli, name string, r control.RunRequest) bool {
 	if !a.asks {
 		return false
 	}
-	opens, closed := app.WindowOpens(a.app(), name, c)
+	opens, closed := app.WindowOpens(a.app(), name, r)
 	if !closed {
 		return false
 	}

@@ -21,8 +21,7 @@ import (
 func spaceCommand(a *cli) *cobra.Command {
 	var r app.SpaceRequest
 	cmd := &cobra.Command{
-		Use:   "space [NAME]",
-		Short: "Show spaces",
+		Use: "space [NAME]",
 		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
 be worth a mirror, because most links to what no mirror holds lead there.
 

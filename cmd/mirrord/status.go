@@ -25,8 +25,7 @@ import (
 func statusCommand(a *cli) *cobra.Command {
 	runs := 0
 	cmd := &cobra.Command{
-		Use:   "status [JOB]",
-		Short: "Show jobs and their last runs",
+		Use: "status [JOB]",
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
 States: ok (also with known gaps); new (never ran); gaps (published, but some part could not be had); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than

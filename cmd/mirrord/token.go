@@ -13,8 +13,7 @@ import (
 
 func tokenCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Let programs use the daemon's API",
+		Use: "token",
 		Long: `Make, list and remove tokens with which programs of other machines use the API of the daemon, and keys with which
 they sign calls that start a run.
 

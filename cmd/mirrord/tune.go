@@ -22,8 +22,7 @@ func tuneCommand(a *cli) *cobra.Command {
 	var requests float64
 	var late string
 	cmd := &cobra.Command{
-		Use:   "tune JOB (--requests N | --late TIME)",
-		Short: "Propose a price for a job",
+		Use: "tune JOB (--requests N | --late TIME)",
 		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
 which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late
 neither half of these runs may be much worse than that, a run requests a twentieth of the site at least, and twice the

@@ -16,8 +16,7 @@ import (
 
 func userCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "user",
-		Short: "Let people log in to the console",
+		Use: "user",
 		Long: `Make, list, change and remove users who log in to the console with a password.
 
 The console needs an address that they reach, and TLS: mirrord daemon --console. Guide: docs/console.md.`,

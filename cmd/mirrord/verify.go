@@ -22,8 +22,7 @@ func verifyCommand(a *cli) *cobra.Command {
 	var share string
 	var seed uint64
 	cmd := &cobra.Command{
-		Use:   "verify JOB|PATH",
-		Short: "Check a mirror or archive",
+		Use: "verify JOB|PATH",
 		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
 links; of other archives each record or cluster. Of a JOB all that is stored is checked too, as of the last commit. A
 name that exists here and that no job or mirror has is a PATH. Exit code 1 when something is wrong.

@@ -16,7 +16,6 @@ import (
 func versionsCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:               "versions JOB",
-		Short:             "List a mirror's versions",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -62,7 +62,7 @@ func TestRemediesAreWalked(t *testing.T) {
 // hintsOf returns the functions of the rules of package status that make a remedy, and the remedies that
 // stand in the rules themselves, up to the first comma or blank at the end.
 func hintsOf(t *testing.T) (hints []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../status/judge.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../scheduler/status/judge.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

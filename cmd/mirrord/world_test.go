@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/app"
+	"mirrord/scheduler/control"
 )
 
 // Where the jobs of the system are, its mirrors are meant, by a plain user too; who names other jobs has
@@ -87,17 +88,17 @@ func TestRunNowAsksATerminal(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
 		var errs bytes.Buffer
 		a := &cli{env: env{stdin: strings.NewReader(answer), stderr: &errs, asks: true}, jobsFlag: jobs}
-		if got := asksNow(a, "a", app.Choices{}); got != want || !strings.Contains(errs.String(), "[y/N]") {
+		if got := asksNow(a, "a", control.RunRequest{}); got != want || !strings.Contains(errs.String(), "[y/N]") {
 			t.Errorf("%q: %v, %q", answer, got, errs.String())
 		}
 		errs.Reset()
-		if a.asks = false; asksNow(a, "a", app.Choices{}) || errs.Len() != 0 {
+		if a.asks = false; asksNow(a, "a", control.RunRequest{}) || errs.Len() != 0 {
 			t.Errorf("without a terminal: %q", errs.String())
 		}
 	}
 	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
 	a := &cli{env: env{stderr: new(bytes.Buffer), asks: true}, jobsFlag: jobs}
-	if asksNow(a, "a", app.Choices{}) {
+	if asksNow(a, "a", control.RunRequest{}) {
 		t.Error("asked about a window that there is not")
 	}
 }

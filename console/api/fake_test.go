@@ -97,6 +97,8 @@ func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error)
 	return []control.Told{{To: "ann", Error: "no"}}, nil
 }
 
+func (d *fakeDaemon) Gather(context.Context) error { return nil }
+
 func (d *fakeDaemon) Registry() (any, error) {
 	return app.Registry{Mirrors: []app.RegistryMirror{}, Pairs: []store.PairRecord{}}, nil
 }

@@ -4,12 +4,10 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"mirrord/app"
-	"mirrord/scheduler/control"
+	"mirrord/app/ops"
 )
 
 // TextFinder finds texts of mirrors. *app.KeptIndex has it.
@@ -17,26 +15,32 @@ type TextFinder interface {
 	Find(ctx context.Context, r app.FindRequest) (*app.FoundTexts, error)
 }
 
+// findQuery asks for pages.
+type findQuery struct {
+	Words string `json:"q"`               // words; docs/find.md says what they mean
+	Job   string `json:"job,omitempty"`   // only in this mirror
+	At    string `json:"at,omitempty"`    // a version of the job, or a day or time: as it was then
+	Under string `json:"under,omitempty"` // only in this copy of a collection: the beginning of URLs, without a scheme
+	Each  bool   `json:"each,omitempty"`  // each page is a result, also those of collections
+	// results; at most 100 come
+	Limit int `json:"limit,omitempty" bounds:"0,1000,10"`
+	Skip  int `json:"skip,omitempty" bounds:"0,1000,0"` // results that were seen
+}
+
 // findTexts looks for pages of mirrors in the index as it is.
 func findTexts(c *call) error {
-	q := c.r.URL.Query()
-	r := app.FindRequest{
-		Words: q.Get("q"),
-		Job:   q.Get("job"),
-		At:    q.Get("at"),
-		Under: q.Get("under"),
-		Each:  q.Has("each"),
+	var q findQuery
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
+		return err
 	}
-	for name, into := range map[string]*int{"limit": &r.Limit, "skip": &r.Skip} {
-		text := q.Get(name)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > mostPage {
-			return fmt.Errorf("%w: %s is a number from 0 to %d", control.ErrInvalid, name, mostPage)
-		}
-		*into = n
+	r := app.FindRequest{
+		Words: q.Words,
+		Job:   q.Job,
+		At:    q.At,
+		Under: q.Under,
+		Each:  q.Each,
+		Limit: q.Limit,
+		Skip:  q.Skip,
 	}
 	found, err := c.o.Texts.Find(c.r.Context(), r)
 	if err != nil {

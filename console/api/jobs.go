@@ -3,7 +3,6 @@
 package api
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -13,10 +12,10 @@ import (
 
 // newJob asks for a job: a URL is enough, or a whole job file.
 type newJob struct {
-	Job      string `json:"job"`
+	Job      string `json:"job"` // its name; without one it is made from the URL. Required with text
 	URL      string `json:"url"`
-	Schedule string `json:"schedule"`
-	Text     string `json:"text"` // a job file, instead of URL and Schedule
+	Schedule string `json:"schedule"` // such as @daily; without one the job runs by hand
+	Text     string `json:"text"`     // a job file, instead of URL and Schedule
 }
 
 // savedJob is a job file that was written.
@@ -148,32 +147,15 @@ func changeFile(c *call) error {
 	return c.saved(http.StatusOK, checked.First, checked.Warnings)
 }
 
-// removeJob removes a job, its mirror and all versions, or says what that would take.
-func removeJob(c *call) error {
-	dry := c.r.URL.Query().Has("dry_run")
+// confirmed checks that a deletion is only planned, or was planned with the job file as it is.
+func (c *call) confirmed() error {
 	t, err := c.text()
-	if err != nil {
+	if err != nil || c.r.URL.Query().Has("dry_run") {
 		return err
 	}
-	if !dry {
-		tag, err := c.match()
-		if err != nil {
-			return err
-		}
-		if tag != t.Tag {
-			return app.ErrJobMoved
-		}
+	tag, err := c.match()
+	if err == nil && tag != t.Tag {
+		err = app.ErrJobMoved
 	}
-	plan, err := app.PlanRemoval(c.o.App, c.job, c.r.URL.Query().Has("now"))
-	if err != nil {
-		return err
-	}
-	if !dry {
-		// once begun it is done, whether or not the client waits
-		if err := app.Remove(context.WithoutCancel(c.r.Context()), c.o.App, plan); err != nil {
-			return err
-		}
-	}
-	c.send(http.StatusOK, plan)
-	return nil
+	return err
 }

@@ -4,16 +4,14 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
-	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
 
@@ -22,7 +20,7 @@ type order struct {
 	orders.OrderID
 	By      string          `json:"by"`
 	State   orders.State    `json:"state"`
-	Why     string          `json:"why,omitempty"`
+	Why     string          `json:"why,omitempty"` // reason of a state that is not wanted
 	At      time.Time       `json:"at"`
 	Want    orders.WishForm `json:"want"`
 	Preview *app.Preview    `json:"preview,omitempty"`
@@ -35,11 +33,11 @@ type order struct {
 	Placed  time.Time `json:"placed,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Expires time.Time `json:"expires,omitzero"`
+	Expires time.Time `json:"expires,omitzero"` // when its archives are deleted
 
 	Result orders.Result  `json:"result,omitzero"`
-	Mailed string         `json:"mailed,omitempty"`
-	Keep   orders.Keeping `json:"keep,omitzero"`
+	Mailed string         `json:"mailed,omitempty"` // result of sending mail
+	Keep   orders.Keeping `json:"keep,omitzero"`    // of a mirror that is to be kept fresh
 }
 
 func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.o.Orders.Place(o.OrderID)) }
@@ -116,19 +114,19 @@ type orderList struct {
 	Next   uint64  `json:"next,omitempty"` // the value of before for the next page
 }
 
+// ordersQuery asks for a page of the list of orders.
+type ordersQuery struct {
+	Limit  int    `json:"limit,omitempty" bounds:"1,1000,100"` // how many
+	Before uint64 `json:"before,omitempty"`                    // next of the page before
+}
+
 // listOrders lists the caller's orders, or for an operator all.
 func listOrders(c *call) error {
-	n, err := c.bound()
-	if err != nil {
+	var q ordersQuery
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
-	var before uint64
-	if text := c.r.URL.Query().Get("before"); text != "" {
-		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return fmt.Errorf("%w: before is a number: next of the page before", control.ErrInvalid)
-		}
-	}
-	page := orders.Newest(c.o.Orders, c.user(), before, n)
+	page := orders.Newest(c.o.Orders, c.user(), q.Before, q.Limit)
 	out := orderList{Orders: []order{}, Next: page.Next}
 	for _, o := range page.Orders {
 		out.Orders = append(out.Orders, c.shownAt(o.Ordered, o.Place))
@@ -159,23 +157,29 @@ func showOrder(*call, orders.Ordered) error { return nil }
 
 func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.OrderID) }
 
+// placing is how an order is placed.
+type placing struct {
+	Ask bool `json:"ask"` // an operator decides when it is more than the limits allow
+}
+
 // placeOrder puts an order into the queue.
 func placeOrder(c *call, o orders.Ordered) error {
-	var how struct {
-		Ask bool `json:"ask"`
-	}
+	var how placing
 	if err := c.body(&how); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	return c.o.Orders.PlaceOrder(o.OrderID, c.user(), how.Ask)
 }
 
+// judging is the decision about an order.
+type judging struct {
+	Approve bool   `json:"approve"`
+	Why     string `json:"why"` // shown to the user who ordered it
+}
+
 // judgeOrder approves an order that waits for an operator, or refuses it.
 func judgeOrder(c *call, o orders.Ordered) error {
-	var how struct {
-		Approve bool   `json:"approve"`
-		Why     string `json:"why"`
-	}
+	var how judging
 	if err := c.body(&how); err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func TestOrders(t *testing.T) {
 	if got := c.want(200, `"number":1`, mine, "GET", "/v1/orders?limit=2&before=2", ""); strings.Contains(got, "next") {
 		t.Errorf("the last page names another one: %s", got)
 	}
-	c.want(400, "next of the page before", mine, "GET", "/v1/orders?before=x", "")
+	c.want(400, "before is a number", mine, "GET", "/v1/orders?before=x", "")
 	c.want(200, `"number":3`, operate, "GET", "/v1/orders", "")
 
 	// another token does not even learn that it is there

@@ -3,7 +3,6 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -12,12 +11,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -26,53 +25,54 @@ import (
 
 // openAPI describes the API.
 //
+//go:generate go test . -run ^TestOpenAPI$ -update
 //go:embed openapi.yaml
 var openAPI []byte
 
-// route is a call of the API. An error that its handler returns becomes the answer.
-type route struct {
-	pattern string
-	need    access.Role
-	act     string // in words, for the audit log; "" for what only reads
-	handle  func(c *call) error
+// handlers are the calls by their operations. An error that one returns becomes the answer.
+func handlers() map[string]func(c *call) error {
+	return map[string]func(c *call) error{
+		"describe":    describe,
+		"hook":        takeHook,
+		"whoAmI":      whoAmI,
+		"metrics":     metrics,
+		"listJobs":    listJobs,
+		"versions":    listVersions,
+		"audit":       listAudit,
+		"readFile":    readFile,
+		"createJob":   createJob,
+		"changeFile":  changeFile,
+		"find":        findTexts,
+		"listOrders":  listOrders,
+		"draftOrder":  draftOrder,
+		"order":       ordering(showOrder),
+		"placeOrder":  ordering(placeOrder),
+		"cancelOrder": ordering(cancelOrder),
+		"judgeOrder":  ordering(judgeOrder),
+		"orderFile":   orderFile,
+	}
 }
 
-func routes() []route {
-	return []route{
-		{"GET /v1/openapi.yaml", access.Nobody, "", describe},
-		{"POST /v1/hook/{job}", access.Nobody, "", takeHook},
-		{"GET /v1/me", access.Read, "", whoAmI},
-		{"GET /v1/status", access.Read, "", asSocket},
-		{"GET /v1/registry", access.Read, "", asSocket},
-		{"GET /v1/metrics", access.Read, "", metrics},
-		{"GET /v1/jobs", access.Read, "", listJobs},
-		{"GET /v1/jobs/{job}", access.Read, "", asSocket},
-		{"GET /v1/jobs/{job}/runs", access.Read, "", asSocket},
-		{"GET /v1/jobs/{job}/versions", access.Read, "", ofMirror(listVersions)},
-		{"GET /v1/audit", access.Operate, "", listAudit},
-		{"GET /v1/jobs/{job}/file", access.Operate, "", readFile},
-		{"POST /v1/jobs", access.Operate, "create a job", createJob},
-		{"PUT /v1/jobs/{job}/file", access.Operate, "change the job file", changeFile},
-		{"DELETE /v1/jobs/{job}", access.Operate, "remove the job", removeJob},
-		{"POST /v1/jobs/{job}/run", access.Operate, "run", lasting(asSocket)},
-		{"POST /v1/jobs/{job}/cancel", access.Operate, "cancel", asSocket},
-		{"POST /v1/jobs/{job}/pause", access.Operate, "pause", asSocket},
-		{"POST /v1/jobs/{job}/resume", access.Operate, "resume", asSocket},
-		{"POST /v1/jobs/{job}/notify", access.Operate, "send a test message", asSocket},
-		{"POST /v1/jobs/{job}/equivalents", access.Operate, "register a mirror", ofMirror(register)},
-		{"POST /v1/reload", access.Operate, "reload", asSocket},
-		{"GET /v1/find", access.Read, "", findTexts},
-		{"GET /v1/orders", access.Order, "", listOrders},
-		{"POST /v1/orders", access.Order, "draft an order", draftOrder},
-		{"GET /v1/orders/{n}", access.Order, "", ofOrder(orders.ToShow, ordering(showOrder))},
-		{"POST /v1/orders/{n}/place", access.Order, "place an order", ofOrder(orders.ToAct, ordering(placeOrder))},
-		{"POST /v1/orders/{n}/cancel", access.Order, "cancel an order",
-			ofOrder(orders.ToAct, ordering(cancelOrder))},
-		{"POST /v1/orders/{n}/judge", access.Operate, "judge an order",
-			ofOrder(orders.ToAct, ordering(judgeOrder))},
-		{"GET /v1/orders/{n}/files/{name}", access.Order, "", ofOrder(orders.ToFetch, orderFile)},
-		{"/", access.Nobody, "", noCall},
+// handlerOf is how an operation is done: by its handler, else by that of the table, on the node that
+// holds what it acts on.
+func handlerOf(o ops.Operation) func(c *call) error {
+	handle := handlers()[o.Name]
+	if handle == nil {
+		handle = answer(o)
 	}
+	switch {
+	case o.Name == "run":
+		return lasting(handle)
+	case o.Where != ops.Holder:
+		return handle
+	case o.On == ops.Job:
+		return ofMirror(handle)
+	case o.Name == "orderFile":
+		return ofOrder(orders.ToFetch, handle)
+	case o.Risk == ops.Reads:
+		return ofOrder(orders.ToShow, handle)
+	}
+	return ofOrder(orders.ToAct, handle)
 }
 
 // noCall refuses a path that there is not, or not with this method.
@@ -87,7 +87,7 @@ func describe(c *call) error {
 
 // me is whose token was sent.
 type me struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // token:NAME
 	Role string `json:"role"`
 }
 
@@ -96,19 +96,28 @@ func whoAmI(c *call) error {
 	return nil
 }
 
-// asSocket lets the server of the control socket answer. What it refuses is an error for the audit log.
-func asSocket(c *call) error {
-	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
-	w := &relay{ResponseWriter: c.w}
-	c.control.ServeHTTP(w, c.r)
-	if w.refused == nil {
-		return nil
+// changeWait is how long a change may take. The test of a place that is registered is as polite as runs are,
+// so that it takes a minute or more.
+const changeWait = 20 * time.Minute
+
+// answer does an operation as its row of the table says.
+func answer(o ops.Operation) func(c *call) error {
+	return func(c *call) error {
+		c.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep the events of a run until they are many
+		if o.Risk > ops.Reads {
+			err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(changeWait))
+			if err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+		}
+		if o.Risk == ops.Deletes {
+			if err := c.confirmed(); err != nil {
+				return err
+			}
+		}
+		a := ops.Act{Host: ops.Host{Daemon: c.o.Daemon, App: c.o.App}, Job: c.job, Who: c.who}
+		return o.Answer(steady{c.w}, c.r, a, c.o.Log)
 	}
-	e := new(control.Error)
-	if err := json.Unmarshal(w.refused.Bytes(), e); err != nil {
-		return fmt.Errorf("the daemon answers %d: %w", w.code, err)
-	}
-	return e
 }
 
 // lasting is a call whose answer may be a stream of events. It ends soon after the token is refused.
@@ -137,46 +146,14 @@ func lasting(answer func(*call) error) func(*call) error {
 	}
 }
 
-// registerWait is how long the test of a place that is registered may take.
-const registerWait = 20 * time.Minute
-
-// register tests a place that is said to have what a mirror has. The test is as polite as runs are, so that
-// it takes a minute or more.
-func register(c *call) error {
-	err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(registerWait))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return asSocket(c)
-}
-
 // streamWait is how long a client may take to read a part of an answer that lasts as long as a run.
 const streamWait = time.Minute
 
-// relay passes an answer on, but keeps the text of an error: call.fail sends it.
-type relay struct {
-	http.ResponseWriter
-	code    int
-	refused *bytes.Buffer // nil: it is no error
-}
+// steady gives an answer that comes in parts time for the next one.
+type steady struct{ http.ResponseWriter }
 
-func (w *relay) WriteHeader(code int) {
-	if w.code = code; code >= http.StatusBadRequest {
-		w.refused = new(bytes.Buffer)
-		return
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *relay) Write(b []byte) (int, error) {
-	if w.refused != nil {
-		return w.refused.Write(b)
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// FlushError gives an answer that comes in parts time for the next one.
-func (w *relay) FlushError() error {
+// FlushError implements what an http.ResponseController looks for.
+func (w steady) FlushError() error {
 	c := http.NewResponseController(w.ResponseWriter)
 	err := c.SetWriteDeadline(time.Now().Add(streamWait))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) { // writers that have no deadline
@@ -192,43 +169,29 @@ func metrics(c *call) error {
 	return nil
 }
 
-// The bounds of a page of a list.
-const (
-	pageOf   = 100
-	mostPage = 1000
-)
-
-// bound reads how many elements of a list the client wants.
-func (c *call) bound() (int, error) {
-	text := c.r.URL.Query().Get("limit")
-	if text == "" {
-		return pageOf, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > mostPage {
-		return 0, fmt.Errorf("%w: limit is a number from 1 to %d", control.ErrInvalid, mostPage)
-	}
-	return n, nil
-}
-
 // jobList is a page of the list of jobs.
 type jobList struct {
 	Jobs []status.Job `json:"jobs"`           // by name
 	Next string       `json:"next,omitempty"` // the value of after for the next page; "": this is the last one
 }
 
+// jobsQuery asks for a page of the list of jobs.
+type jobsQuery struct {
+	Limit int    `json:"limit,omitempty" bounds:"1,1000,100"` // how many
+	After string `json:"after,omitempty"`                     // next of the page before
+}
+
 func listJobs(c *call) error {
-	n, err := c.bound()
-	if err != nil {
+	var q jobsQuery
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
 	out := jobList{Jobs: []status.Job{}}
-	after := c.r.URL.Query().Get("after")
 	for _, j := range c.o.Daemon.Status().Jobs {
 		switch {
-		case j.Name <= after:
-		case len(out.Jobs) == n:
-			out.Next = out.Jobs[n-1].Name
+		case j.Name <= q.After:
+		case len(out.Jobs) == q.Limit:
+			out.Next = out.Jobs[q.Limit-1].Name
 		default:
 			out.Jobs = append(out.Jobs, j)
 		}
@@ -253,13 +216,18 @@ func listVersions(c *call) error {
 	return nil
 }
 
+// auditQuery asks for acts.
+type auditQuery struct {
+	Limit int `json:"limit,omitempty" bounds:"1,1000,100"` // how many
+}
+
 // listAudit lists the last acts, newest first.
 func listAudit(c *call) error {
-	n, err := c.bound()
-	if err != nil {
+	var q auditQuery
+	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
-	all, err := c.o.Acts(c.r.Context(), n)
+	all, err := c.o.Acts(c.r.Context(), q.Limit)
 	if err != nil {
 		return err
 	}

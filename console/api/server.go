@@ -15,18 +15,12 @@ import (
 
 	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/scheduler/control"
-	"mirrord/serve/find"
 	"mirrord/store"
 )
-
-// Daemon is what the API asks of the daemon that it belongs to. app.Remote has it.
-type Daemon interface {
-	control.API
-	control.Registrar
-}
 
 // Facts keeps the audit log and what is known of signed calls; both outlive the process. store.ConsoleFacts
 // has it. Its methods may be called from several goroutines.
@@ -38,7 +32,7 @@ type Facts interface {
 
 // Options are the choices of an API. All but Orders, Others and Log are required.
 type Options struct {
-	Daemon Daemon
+	Daemon control.API // app.Remote has it
 	App    *app.App
 	Facts  Facts
 	Acts   func(ctx context.Context, n int) (app.Acts, error) // the newest n of the audit log
@@ -64,28 +58,29 @@ const most = 1 << 20
 
 // Server is the http.Handler of everything below /v1/.
 type Server struct {
-	o       Options
-	control *control.Server // answers what the socket has, too
-	mux     *http.ServeMux
-	calls   *access.Limit // by token
-	wrong   *access.Limit // by address
-	hooks   *hooks
+	o     Options
+	mux   *http.ServeMux
+	calls *access.Limit // by token
+	wrong *access.Limit // by address
+	hooks *hooks
 }
 
 // New makes an API. Hooks are taken, and start runs while Run runs.
 func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{
-		o:       o,
-		control: control.NewServer(o.Daemon, o.Log),
-		mux:     http.NewServeMux(),
-		calls:   access.NewLimit(callEvery, callBurst),
-		wrong:   access.NewLimit(wrongEvery, wrongBurst),
-		hooks:   newHooks(),
+		o:     o,
+		mux:   http.NewServeMux(),
+		calls: access.NewLimit(callEvery, callBurst),
+		wrong: access.NewLimit(wrongEvery, wrongBurst),
+		hooks: newHooks(),
 	}
-	for _, r := range routes() {
-		s.mux.HandleFunc(r.pattern, s.guarded(r))
+	for _, o := range ops.Table() {
+		if _, lacks := ops.Lacking()[ops.API][o.Name]; !lacks {
+			s.mux.HandleFunc(o.Call, s.guarded(o, handlerOf(o)))
+		}
 	}
+	s.mux.HandleFunc("/", s.guarded(ops.Operation{}, noCall))
 	return s
 }
 
@@ -128,8 +123,8 @@ var (
 	errCallsHere = errors.New("too many signed calls for this job; wait a moment")
 )
 
-// guarded checks the token and its role before a route.
-func (s *Server) guarded(rt route) http.HandlerFunc {
+// guarded checks the token and its role before an operation.
+func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{
 			Server: s,
@@ -140,21 +135,21 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		err := c.admit(rt)
-		if err == nil && rt.need > access.Nobody {
+		err := c.admit(o)
+		if err == nil && o.Need > access.Nobody {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
-			(s.o.Orders == nil && strings.Contains(rt.pattern, " /v1/orders")) ||
-			(access.GuestOf(r) != nil && !passable(rt.pattern))
+			(s.o.Orders == nil && strings.Contains(o.Call, " /v1/orders")) ||
+			(access.GuestOf(r) != nil && !passable(o.Call))
 		if err == nil && bad {
 			err = errNoCall
 		}
 		if err == nil {
-			err = rt.handle(c)
+			err = handle(c)
 		}
-		if rt.act != "" && c.who != "" && !c.passed {
-			c.audit(rt.act, c.about, err)
+		if o.Act() != "" && c.who != "" && !c.passed {
+			c.audit(o.Act(), c.about, err)
 		}
 		if err != nil {
 			c.fail(err)
@@ -163,12 +158,12 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 }
 
 // admit finds out who calls, and whether he may.
-func (c *call) admit(rt route) error {
-	if rt.need == access.Nobody {
+func (c *call) admit(o ops.Operation) error {
+	if o.Need == access.Nobody {
 		return nil
 	}
 	if g := access.GuestOf(c.r); g != nil { // who has a token, as the other node has found
-		if c.who, c.as = g.Name, g.Role; c.as < rt.need {
+		if c.who, c.as = g.Name, g.Role; c.as < o.Need {
 			return errRole
 		}
 		return nil
@@ -184,8 +179,8 @@ func (c *call) admit(rt route) error {
 	if !c.calls.Allow(t.Name, c.o.Now()) {
 		return errTooMany
 	}
-	if t.Role < rt.need {
-		if rt.act == "" {
+	if t.Role < o.Need {
+		if o.Act() == "" {
 			c.audit(c.r.Method+" "+c.r.URL.Path, "", errRole)
 		}
 		return errRole
@@ -266,11 +261,9 @@ func (c *call) fail(err error) {
 
 // codeOf returns the code of an error and the status of its answer.
 func codeOf(err error) (control.Code, int) {
-	usage, isUsage := errors.AsType[*app.Error](err)
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	_, bad := errors.AsType[*problemsError](err)
 	_, isAway := errors.AsType[*access.AwayError](err)
-	_, inFile := errors.AsType[job.Errors](err)
 	_, wrongMethod := errors.AsType[*control.MethodError](err)
 	switch {
 	case wrongMethod:
@@ -289,18 +282,13 @@ func codeOf(err error) (control.Code, int) {
 		return precondition, http.StatusPreconditionRequired
 	case errors.Is(err, app.ErrJobMoved):
 		return precondition, http.StatusPreconditionFailed
-	case errors.Is(err, errNoCall), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
-		errors.Is(err, store.ErrNoVersion), app.FieldOf(err) == app.FieldState:
+	case errors.Is(err, errNoCall):
 		return control.NotFound, http.StatusNotFound
-	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
-		app.FieldOf(err) == app.FieldImported, isUsage && usage.Kind == app.Locked:
-		return control.Conflict, http.StatusConflict
 	case bad:
 		return control.Invalid, http.StatusUnprocessableEntity
-	case errors.Is(err, control.ErrInvalid), inFile, isUsage && usage.Kind == app.Usage:
-		return control.Invalid, http.StatusBadRequest
 	}
-	return control.Internal, http.StatusInternalServerError
+	code := ops.CodeOf(err)
+	return code, ops.StatusOf(code)
 }
 
 // send answers with JSON.

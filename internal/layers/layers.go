@@ -19,7 +19,7 @@ func rows() map[string]Row {
 
 		"console": 13, "console/api": 13,
 
-		"app/orders": 12,
+		"app/orders": 12, "app/ops": 12,
 
 		"app": 11,
 

@@ -32,7 +32,7 @@ func sharedNames() map[string]string {
 		"Page": domain, "Plan": domain, "Problem": idiom, "ProblemKind": idiom, "Programs": layer,
 		"Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
 		"Request": idiom, "Resource": domain, "Result": idiom,
-		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer, "RunRequest": layer,
+		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer,
 		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain,
 		"Span":  domain,
 		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain,

@@ -90,7 +90,7 @@ type OpenLink struct {
 // Error is what went wrong.
 type Error struct {
 	Code    Code   `json:"code"`
-	Message string `json:"error"`
+	Message string `json:"error"` // what is wrong, and what to do
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -34,8 +34,8 @@ func WithPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, cred.Uid)
 }
 
-// peerName is the name of the user at the other end of the socket: "socket" when it is not known.
-func peerName(ctx context.Context) string {
+// PeerName is the name of the user at the other end of the socket: "socket" when it is not known.
+func PeerName(ctx context.Context) string {
 	uid, ok := ctx.Value(peerKey{}).(uint32)
 	if !ok {
 		return "socket"

@@ -94,8 +94,8 @@ const (
 type Run struct {
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended"`
-	Verdict   string    `json:"verdict"`
-	Cause     Cause     `json:"cause,omitempty"`
+	Verdict   string    `json:"verdict"`         // complete, gaps, partial, suspicious or error
+	Cause     Cause     `json:"cause,omitempty"` // why the run ended early
 	Reasons   []string  `json:"reasons,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	Published bool      `json:"published"` // a new version
@@ -216,11 +216,12 @@ const (
 
 // Job is what is known of one job. Times that are not known are nil.
 type Job struct {
-	Name     string   `json:"job"`
-	File     string   `json:"file,omitempty"`
-	Node     string   `json:"node,omitempty"` // of a cluster: that has the job
+	Name string `json:"job"`            // its name
+	File string `json:"file,omitempty"` // path of the job file
+	Node string `json:"node,omitempty"` // of a cluster: that has the job
+	// ok, new, gaps, invalid, partial, down, stale, suspicious, failed or damaged
 	Health   Health   `json:"state"`
-	Activity Activity `json:"activity"`
+	Activity Activity `json:"activity"` // idle, waiting, running, ending, paused, window or noroom
 
 	Schedule string     `json:"schedule,omitempty"`
 	Timezone string     `json:"timezone,omitempty"`
@@ -243,7 +244,7 @@ type Job struct {
 	Version   int        `json:"version,omitempty"`
 	Published *time.Time `json:"published,omitempty"` // when the current version was
 	Files     int        `json:"files,omitempty"`
-	Bytes     int64      `json:"bytes,omitempty"`
+	Bytes     int64      `json:"bytes,omitempty"` // of the published version
 
 	Verified   *time.Time `json:"verified,omitempty"`    // all of the mirror was verified at or after this
 	Staleness  int64      `json:"staleness,omitempty"`   // seconds since then
@@ -326,7 +327,7 @@ type All struct {
 
 // NodeSaid is what a node of a cluster knows of another one.
 type NodeSaid struct {
-	Name string     `json:"node"`
+	Name string     `json:"node"`            // its name
 	Jobs int        `json:"jobs"`            // that it has
 	AsOf *time.Time `json:"as_of,omitempty"` // when it last answered
 	Away string     `json:"away,omitempty"`  // why it does not answer

@@ -49,7 +49,7 @@ type SearchResults struct {
 type FoundPage struct {
 	Job     string    `json:"job"`
 	URL     string    `json:"url"`
-	Path    string    `json:"path"`
+	Path    string    `json:"path"` // in the mirror
 	Title   string    `json:"title,omitempty"`
 	Excerpt []Excerpt `json:"excerpt"`
 	// the versions in which the page had the words, as far as the index knows
@@ -61,7 +61,7 @@ type FoundPage struct {
 	Linked int        `json:"linked,omitempty"` // pages that link to it; copies of one page are one
 	Same   int        `json:"same,omitempty"`   // other pages that say the same, which have no line of their own
 
-	Collection *FoundCollection `json:"collection,omitempty"`
+	Collection *FoundCollection `json:"collection,omitempty"` // of a page that has copies
 
 	id    int64
 	job   int64

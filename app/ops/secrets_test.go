@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package control
+package ops
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ func TestSetIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	api := &fakeAPI{run: make(chan struct{})}
 	close(api.run)
-	srv := NewServer(api, slog.New(slog.NewTextHandler(&log, nil)))
+	srv := NewServer(Host{Daemon: api}, slog.New(slog.NewTextHandler(&log, nil)))
 	w := httptest.NewRecorder()
 	srv.ServeHTTP(w,
 		httptest.NewRequest("POST", "/v1/jobs/a/run",

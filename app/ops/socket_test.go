@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package control
+package ops
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
 
@@ -45,7 +45,7 @@ func (f *fakeAPI) Status() status.All {
 
 func (f *fakeAPI) Job(name string) (status.Job, error) {
 	if name != "a" {
-		return status.Job{}, fmt.Errorf("job %s: %w", name, ErrNotFound)
+		return status.Job{}, fmt.Errorf("job %s: %w", name, control.ErrNotFound)
 	}
 	return status.Job{Name: "a", Progress: &status.Progress{Done: 5}}, nil
 }
@@ -66,53 +66,66 @@ func (r fakeRun) Result() (status.Run, error) {
 	return status.Run{Verdict: status.VerdictComplete, Version: 3}, nil
 }
 
-func (f *fakeAPI) Run(name string, r RunRequest) (Running, bool, error) {
+func (f *fakeAPI) Run(name string, r control.RunRequest) (control.Running, bool, error) {
 	f.note(fmt.Sprintf("run %s %v %v", name, r.Accept, r.Set))
 	switch name {
 	case "a":
 		return fakeRun{f.run}, true, nil
 	case "busy":
-		return nil, false, fmt.Errorf("run busy: %w", ErrConflict)
+		return nil, false, fmt.Errorf("run busy: %w", control.ErrConflict)
 	case "broken":
 		return nil, false, errors.New("something else")
 	}
-	return nil, false, fmt.Errorf("job %s: %w", name, ErrNotFound)
+	return nil, false, fmt.Errorf("job %s: %w", name, control.ErrNotFound)
 }
 
 func (f *fakeAPI) Cancel(name string) error { f.note("cancel " + name); return nil }
 func (f *fakeAPI) Pause(name string) error  { f.note("pause " + name); return nil }
 func (f *fakeAPI) Resume(name string) error {
 	f.note("resume " + name)
-	return fmt.Errorf("resume %s: %w", name, ErrConflict)
+	return fmt.Errorf("resume %s: %w", name, control.ErrConflict)
 }
-func (f *fakeAPI) NotifyTest(context.Context, string) ([]Told, error) {
-	return []Told{{To: "command"}, {To: "mail", Error: "no mailer"}}, nil
+func (f *fakeAPI) NotifyTest(context.Context, string) ([]control.Told, error) {
+	return []control.Told{{To: "command"}, {To: "mail", Error: "no mailer"}}, nil
 }
-func (f *fakeAPI) Reload() (Reloaded, error) {
-	return Reloaded{Jobs: 1, Changes: []Change{{Kind: "added", Job: "a"}}}, nil
+func (f *fakeAPI) Reload() (control.Reloaded, error) {
+	return control.Reloaded{Jobs: 1, Changes: []control.Change{{Kind: "added", Job: "a"}}}, nil
 }
-func (f *fakeAPI) Alive() error { return f.alive }
+func (f *fakeAPI) Alive() error                                          { return f.alive }
+func (f *fakeAPI) Registry() (any, error)                                { return nil, nil }
+func (f *fakeAPI) Gather(context.Context) error                          { return nil }
+func (f *fakeAPI) Register(_ context.Context, _, at string) (any, error) { return at, nil }
 
-// serve serves an API on a socket whose path is longer than an address may be.
-func serve(t *testing.T, api API) (*Client, string) {
+// serve serves an API on a socket.
+func serve(t *testing.T, api control.API) (*control.Client, string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	dir := filepath.Join(t.TempDir(), "sock")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "mirrord.sock")
-	l, err := Listen(path, 0o660)
+	l, err := control.Listen(path, 0o660)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: NewServer(api, slog.New(slog.DiscardHandler))}
+	srv := &http.Server{Handler: NewServer(Host{Daemon: api}, slog.New(slog.DiscardHandler))}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	t.Cleanup(func() {
 		srv.Close()
 		<-done
 	})
-	return NewClient(path), path
+	return control.NewClient(path), path
+}
+
+// overSocket is a client that connects to a socket.
+func overSocket(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+		DisableKeepAlives: true,
+	}}
 }
 
 func TestCalls(t *testing.T) {
@@ -128,16 +141,17 @@ func TestCalls(t *testing.T) {
 	if j, err := c.Job(ctx, "a"); err != nil || j.Name != "a" {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if _, err := c.Job(ctx, "../b c/"); !errors.Is(err, ErrNotFound) || err.Error() != "job ../b c/: not found" {
+	if _, err := c.Job(ctx, "../b c/"); !errors.Is(err, control.ErrNotFound) ||
+		err.Error() != "job ../b c/: not found" {
 		t.Errorf("%v", err)
 	}
 	if runs, err := c.Runs(ctx, "a", 3); err != nil || len(runs) != 3 {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	if _, err := c.Runs(ctx, "b", 3); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Runs(ctx, "b", 3); !errors.Is(err, control.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Runs(ctx, "a", 0); !errors.Is(err, ErrInvalid) {
+	if _, err := c.Runs(ctx, "a", 0); !errors.Is(err, control.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 	if j, err := c.Cancel(ctx, "a"); err != nil || j.Name != "a" {
@@ -146,7 +160,7 @@ func TestCalls(t *testing.T) {
 	if _, err := c.Pause(ctx, "a"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Resume(ctx, "a"); !errors.Is(err, ErrConflict) {
+	if _, err := c.Resume(ctx, "a"); !errors.Is(err, control.ErrConflict) {
 		t.Errorf("%v", err)
 	}
 	if told, err := c.NotifyTest(ctx, "a"); err != nil || len(told) != 2 || told[1].Error != "no mailer" {
@@ -163,31 +177,35 @@ func TestCalls(t *testing.T) {
 func TestRun(t *testing.T) {
 	api := &fakeAPI{run: make(chan struct{})}
 	c, _ := serve(t, api)
-	var events []Event
+	var events []control.Event
 	progressed := make(chan struct{})
 	go func() {
 		<-progressed
 		close(api.run)
 	}()
-	run, err := c.Run(t.Context(), "a", RunRequest{Wait: true, Set: []string{"title=x"}}, func(e Event) {
-		if events = append(events, e); e.Job != nil && len(events) == 2 {
-			close(progressed)
-		}
-	})
+	run, err := c.Run(t.Context(), "a", control.RunRequest{Wait: true, Set: []string{"title=x"}},
+		func(e control.Event) {
+			if events = append(events, e); e.Job != nil && len(events) == 2 {
+				close(progressed)
+			}
+		})
 	if err != nil || run.Version != 3 || !*events[0].Attached || events[1].Job.Progress.Done != 5 {
 		t.Errorf("%+v, %v, %+v", run, err, events)
 	}
-	if run, err := c.Run(t.Context(), "a", RunRequest{}, func(Event) {}); run != nil || err != nil {
+	if run, err := c.Run(t.Context(), "a", control.RunRequest{}, func(control.Event) {}); run != nil ||
+		err != nil {
 		t.Errorf("%+v, %v", run, err)
 	}
-	for name, want := range map[string]error{"busy": ErrConflict, "none": ErrNotFound} {
-		if _, err := c.Run(t.Context(), name, RunRequest{Wait: true}, func(Event) {}); !errors.Is(err, want) {
+	for name, want := range map[string]error{"busy": control.ErrConflict, "none": control.ErrNotFound} {
+		if _, err := c.Run(t.Context(), name, control.RunRequest{Wait: true},
+			func(control.Event) {}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var e *Error
-	if _, err := c.Run(t.Context(), "broken", RunRequest{}, func(Event) {}); !errors.As(err, &e) ||
-		e.Code != Internal {
+	var e *control.Error
+	if _, err := c.Run(t.Context(), "broken", control.RunRequest{}, func(control.Event) {}); !errors.As(err,
+		&e) ||
+		e.Code != control.Internal {
 		t.Errorf("%v", err)
 	}
 	if api.called[0] != "run a false [title=x]" {
@@ -201,7 +219,8 @@ func TestGoingAway(t *testing.T) {
 	c, _ := serve(t, api)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("interrupted")
-	if _, err := c.Run(ctx, "a", RunRequest{Wait: true}, func(Event) { cancel(why) }); !errors.Is(err, why) {
+	if _, err := c.Run(ctx, "a", control.RunRequest{Wait: true},
+		func(control.Event) { cancel(why) }); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
 	select {
@@ -211,23 +230,24 @@ func TestGoingAway(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := Listen(path, 0o600)
+	l, err := control.Listen(path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: NewServer(api, slog.New(slog.DiscardHandler))}
+	srv := &http.Server{Handler: NewServer(Host{Daemon: api}, slog.New(slog.DiscardHandler))}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
-	_, err = NewClient(path).Run(t.Context(), "a", RunRequest{Wait: true}, func(e Event) {
-		if e.Attached != nil {
-			srv.Close()
-		}
-	})
-	if !errors.Is(err, ErrGone) {
+	_, err = control.NewClient(path).Run(t.Context(), "a", control.RunRequest{Wait: true},
+		func(e control.Event) {
+			if e.Attached != nil {
+				srv.Close()
+			}
+		})
+	if !errors.Is(err, control.ErrGone) {
 		t.Errorf("%v", err)
 	}
 	<-done
-	if _, err := NewClient(path).Status(t.Context()); err == nil ||
+	if _, err := control.NewClient(path).Status(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "connect to the daemon at "+path) {
 		t.Errorf("%v", err)
 	}
@@ -236,7 +256,7 @@ func TestGoingAway(t *testing.T) {
 // What is no request of ours is answered with an error and does nothing.
 func TestBadRequests(t *testing.T) {
 	api := &fakeAPI{}
-	c, _ := serve(t, api)
+	_, path := serve(t, api)
 	for _, tc := range []struct {
 		method, path, body string
 		want               int
@@ -254,7 +274,7 @@ func TestBadRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := c.http.Do(req)
+		resp, err := overSocket(path).Do(req)
 		if err != nil {
 			t.Errorf("%s %s: %v", tc.method, tc.path, err)
 			continue
@@ -275,9 +295,9 @@ func TestBadRequests(t *testing.T) {
 
 func TestObserve(t *testing.T) {
 	api := &fakeAPI{}
-	c, _ := serve(t, api)
+	_, socket := serve(t, api)
 	get := func(path string) (int, string) {
-		resp, err := c.http.Get("http://mirrord" + path)
+		resp, err := overSocket(socket).Get("http://mirrord" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,48 +321,5 @@ func TestObserve(t *testing.T) {
 		if code, body := get(tc.path); code != tc.want {
 			t.Errorf("%+v: %d %s", tc, code, body)
 		}
-	}
-}
-
-func TestListen(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "s")
-	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Listen(path, 0o600); err == nil || !strings.Contains(err.Error(), "is no socket") {
-		t.Errorf("%v", err)
-	}
-	if b, err := os.ReadFile(path); string(b) != "mine" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	a, err := Listen(path, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Close()
-	b, err := Listen(path, 0o600) // as after kill -9
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	conn, err := dial(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
-	if err := b.(*net.UnixListener).SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := b.Accept(); err != nil {
-		t.Error(err)
-	} else {
-		c.Close()
-	}
-	if _, err := Listen(filepath.Join(dir, "none", "s"), 0o600); err == nil {
-		t.Error("no folder")
 	}
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"mirrord/app"
+	"mirrord/app/ops"
+	"mirrord/scheduler/control"
+)
+
+// actData is what the page of an operation shows.
+type actData struct {
+	Job     string
+	Op      ops.Operation
+	Fields  []argField
+	Plans   bool     // it is shown what it does before it is done
+	Planned bool     // that is what the page shows
+	Plan    []string // what it does
+	Tag     string   // of the job file that the plan is about
+	Problem string
+}
+
+// argField is an argument in a form.
+type argField struct {
+	Name, Label, Value string
+	Check              bool // is a check box
+}
+
+// act is a request of the visitor for the operation of the route.
+func (v *visit) act() ops.Act {
+	return ops.Act{Host: ops.Host{Daemon: v.o.Daemon, App: v.o.App}, Job: v.job, Who: v.who.Name}
+}
+
+// actPage is the form of an operation. Of one that deletes it shows what that would be, once its arguments
+// are given.
+func actPage(v *visit) error {
+	d := actData{Job: v.job, Op: v.op, Plans: v.op.Risk == ops.Deletes}
+	in := v.op.In()
+	missing := false
+	for f := range reflect.TypeOf(in).Elem().Fields() {
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if label := f.Tag.Get("doc"); label != "" {
+			value := v.r.FormValue(name)
+			missing = missing || (rest == "" && value == "")
+			d.Fields = append(d.Fields, argField{
+				Name:  name,
+				Label: label,
+				Value: value,
+				Check: f.Type.Kind() == reflect.Bool,
+			})
+		}
+	}
+	code := http.StatusOK
+	if d.Plans && !missing {
+		t, err := app.ReadJobText(v.o.App, v.job)
+		if err != nil {
+			return err
+		}
+		v.r.Form.Set("dry_run", "1")
+		if err := ops.ReadValues(v.r.Form, in); err != nil {
+			return err
+		}
+		plan, err := v.op.Do(v.r.Context(), v.act(), in)
+		switch {
+		case isUsage(err):
+			code, d.Problem = http.StatusUnprocessableEntity, app.Remedied(err)
+		case err != nil:
+			return err
+		default:
+			d.Tag, d.Planned = t.Tag, true
+			d.Plan = plan.(interface{ Plan() []string }).Plan()
+		}
+	}
+	return v.draw(code, "act.html", v.op.Doc+": "+v.job, d)
+}
+
+// doAct does the operation of the route with the arguments of a form. What deletes is refused when the job
+// file is not the one that its plan was about.
+func doAct(v *visit) error {
+	in := v.op.In()
+	err := ops.ReadValues(v.r.PostForm, in)
+	if err == nil && v.op.Risk == ops.Deletes {
+		var t *app.JobText
+		if t, err = app.ReadJobText(v.o.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
+			err = ops.ErrChanged
+		}
+	}
+	if err == nil {
+		w := http.NewResponseController(v.w)
+		_ = w.SetWriteDeadline(time.Now().Add(actFor)) // where there is one
+		var out any
+		out, err = v.op.Do(v.r.Context(), v.act(), in)
+		if told, is := out.([]control.Told); is && err == nil {
+			err = untold(told)
+		}
+	}
+	a := act{}
+	if in, says := in.(interface{ About() string }); says {
+		a.about = in.About()
+	}
+	to := jobPath(v.job, "")
+	switch in := in.(type) {
+	case *ops.Removing:
+		to = "/"
+	case *ops.NewName:
+		to = jobPath(in.To, "")
+	case *ops.OlderVersion:
+		to = jobPath(v.job, "versions")
+	case *ops.NamedPlace:
+		to = jobPath(v.job, "equivalents")
+	}
+	return v.done(a, err, to)
+}
+
+// untold is the error of the messages that were not delivered.
+func untold(told []control.Told) error {
+	var bad []string
+	for _, t := range told {
+		if t.Error != "" {
+			bad = append(bad, t.To+": "+t.Error)
+		}
+	}
+	switch {
+	case len(told) == 0:
+		return app.Usagef("the job names no receiver: add one in its table notify")
+	case bad != nil:
+		return fmt.Errorf("%w: not delivered: %s", control.ErrConflict, strings.Join(bad, "; "))
+	}
+	return nil
+}
