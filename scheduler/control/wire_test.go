@@ -278,7 +278,7 @@ func TestWireClient(t *testing.T) {
 				if !strings.HasSuffix(got, e.Response.Body) {
 					t.Errorf("understood as %q, want %q", got, e.Response.Body)
 				}
-			} else if err := wiretest.LacksJSON(got, e.Response.Body); err != nil {
+			} else if err := e.Response.LacksJSON(got); err != nil {
 				t.Error(err)
 			}
 		})

@@ -4,9 +4,10 @@
 // the program, and compares what today's say with them.
 //
 // A transcript is a text of blocks with an empty line between them. A block that begins with # is a comment.
-// Each other one is an exchange: a line with its name, the request in lines that begin with >, the answer in
-// lines that begin with <. The first line of a request has the method and the target, the first line of an
-// answer the code and the media type; what follows are bodies.
+// One that begins with ~ lists values of answers that differ from time to time, such as .jobs[].added. Each other
+// one is an exchange: a line with its name, the request in lines that begin with >, the answer in lines that begin
+// with <. The first line of a request has the method and the target, the first line of an answer the code and the
+// media type; what follows are bodies.
 //
 //	pause
 //	> POST /v1/jobs/a/pause
@@ -45,6 +46,8 @@ type Response struct {
 	Code int
 	Type string // without parameters
 	Body string // of a stream: one JSON value a line
+
+	varies map[string]bool // values that another answer need not have, only their keys
 }
 
 // Read returns the exchanges of a transcript.
@@ -55,14 +58,22 @@ func Read(t *testing.T, file string) []Talk {
 		t.Fatal(err)
 	}
 	var all []Talk
+	varies := map[string]bool{}
 	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 		if strings.HasPrefix(block, "#") {
+			continue
+		}
+		if strings.HasPrefix(block, "~") {
+			for at := range strings.FieldsSeq(strings.ReplaceAll(block, "~", " ")) {
+				varies[at] = true
+			}
 			continue
 		}
 		e, err := exchangeOf(block)
 		if err != nil {
 			t.Fatalf("%s: %q: %v", file, block, err)
 		}
+		e.Response.varies = varies
 		all = append(all, e)
 	}
 	return all
@@ -116,7 +127,7 @@ func Received(t *testing.T, resp *http.Response) Response {
 		t.Fatal(err)
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	return Response{resp.StatusCode, kind, strings.TrimSpace(string(body))}
+	return Response{Code: resp.StatusCode, Type: kind, Body: strings.TrimSpace(string(body))}
 }
 
 // ServeHTTP gives the answer.
@@ -128,6 +139,9 @@ func (a Response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // Sent is the request that a server got.
 func Sent(r *http.Request) (Request, error) {
+	if r.Body == nil { // of a request that did not come from a connection
+		return Request{Method: r.Method, Target: r.URL.RequestURI()}, nil
+	}
 	body, err := io.ReadAll(r.Body)
 	return Request{r.Method, r.URL.RequestURI(), string(body)}, err
 }
@@ -144,7 +158,7 @@ func (a Response) Lacks(got Response) error {
 		}
 		return nil
 	}
-	return LacksJSON(got.Body, a.Body)
+	return a.LacksJSON(got.Body)
 }
 
 // Differs says how a request differs from the one that was recorded; nil: not at all.
@@ -152,25 +166,40 @@ func (r Request) Differs(got Request) error {
 	if got.Method != r.Method || got.Target != r.Target {
 		return fmt.Errorf("%s %s, want %s %s", got.Method, got.Target, r.Method, r.Target)
 	}
-	a, err := values(got.Body)
-	b, berr := values(r.Body)
-	if err = errors.Join(err, berr); err != nil {
+	sent, err := values(got.Body)
+	want, werr := values(r.Body)
+	if err = errors.Join(err, werr); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(a, b) {
+	if !reflect.DeepEqual(sent, want) {
 		return fmt.Errorf("%s %s: %s, want %s", r.Method, r.Target, got.Body, r.Body)
 	}
 	return nil
 }
 
-// LacksJSON says what a text has in its JSON values that another one has not, or has differently.
-func LacksJSON(got, want string) error {
-	g, err := values(got)
-	w, werr := values(want)
+// LacksJSON says what the body of an answer has in its JSON values that a text has not, or has differently.
+func (a Response) LacksJSON(text string) error {
+	got, err := values(text)
+	want, werr := values(a.Body)
 	if err = errors.Join(err, werr); err != nil {
 		return err
 	}
-	return lacks("", g, w)
+	if len(got) != len(want) {
+		return fmt.Errorf("%d values, want %d: %s", len(got), len(want), text)
+	}
+	var errs []error
+	for i := range want {
+		errs = append(errs, a.lacks("", got[i], want[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// Ends is the answer without the events of a stream that are neither the first nor the last one.
+func (a Response) Ends() Response {
+	if lines := strings.Split(a.Body, "\n"); strings.HasSuffix(a.Type, "ndjson") && len(lines) > 1 {
+		a.Body = lines[0] + "\n" + lines[len(lines)-1]
+	}
+	return a
 }
 
 // values are the JSON values of a text, with numbers as they are written.
@@ -189,17 +218,21 @@ func values(text string) (all []any, err error) {
 	}
 }
 
-func lacks(at string, got, want any) error {
-	switch w := want.(type) {
+// lacks compares two values at a place such as .jobs[].added.
+func (a Response) lacks(at string, got, want any) error {
+	if a.varies[at] {
+		return nil
+	}
+	switch want := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		if !ok {
 			return fmt.Errorf("%s: %v, want an object", at, got)
 		}
 		var errs []error
-		for key, v := range w {
+		for key, v := range want {
 			if other, ok := g[key]; ok {
-				errs = append(errs, lacks(at+"."+key, other, v))
+				errs = append(errs, a.lacks(at+"."+key, other, v))
 			} else {
 				errs = append(errs, fmt.Errorf("%s.%s: missing, want %v", at, key, v))
 			}
@@ -207,12 +240,12 @@ func lacks(at string, got, want any) error {
 		return errors.Join(errs...)
 	case []any:
 		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
+		if !ok || len(g) != len(want) {
 			return fmt.Errorf("%s: %v, want %v", at, got, want)
 		}
 		var errs []error
-		for i := range w {
-			errs = append(errs, lacks(fmt.Sprintf("%s[%d]", at, i), g[i], w[i]))
+		for i := range want {
+			errs = append(errs, a.lacks(at+"[]", g[i], want[i]))
 		}
 		return errors.Join(errs...)
 	}

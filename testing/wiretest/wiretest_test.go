@@ -5,20 +5,21 @@ package wiretest
 import "testing"
 
 func TestLacksJSON(t *testing.T) {
-	const recorded = `{"a":[1,{"b":"c"}],"n":null}`
+	recorded := Response{Body: `{"a":[1,{"b":"c","v":1}],"n":null}`, varies: map[string]bool{".a[].v": true}}
 	for got, same := range map[string]bool{
-		recorded:                              true,
-		`{"n":null,"a":[1,{"b":"c","d":2}]}`:  true,
-		`{"a":[1,{"b":"c"}]}`:                 false,
-		`{"a":[1,{"b":"d"}],"n":null}`:        false,
-		`{"a":[1.0,{"b":"c"}],"n":null}`:      false,
-		`{"a":[1],"n":null}`:                  false,
-		`{"a":[1,{"b":"c"},2],"n":null}`:      false,
-		`{"a":{"0":1},"n":null}`:              false,
-		`{"a":[1,{"b":"c"}],"n":null}` + "{}": false,
-		`{`:                                   false,
+		recorded.Body: true,
+		`{"n":null,"a":[1,{"b":"c","v":2,"d":2}]}`: true,
+		`{"a":[1,{"b":"c"}],"n":null}`:             false,
+		`{"a":[1,{"b":"c","v":1}]}`:                false,
+		`{"a":[1,{"b":"d","v":1}],"n":null}`:       false,
+		`{"a":[1.0,{"b":"c","v":1}],"n":null}`:     false,
+		`{"a":[1],"n":null}`:                       false,
+		`{"a":[1,{"b":"c","v":1},2],"n":null}`:     false,
+		`{"a":{"0":1},"n":null}`:                   false,
+		recorded.Body + "{}":                       false,
+		`{`:                                        false,
 	} {
-		if err := LacksJSON(got, recorded); (err == nil) != same {
+		if err := recorded.LacksJSON(got); (err == nil) != same {
 			t.Errorf("%s: %v", got, err)
 		}
 	}
