@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/control"
+	"mirrord/scheduler/control"
 	"mirrord/testing/wiretest"
 )
 
