@@ -105,6 +105,9 @@ func rows() map[string]Row {
 		// The suite for fetchers.
 		"testing/sourcetest": harness,
 
+		// Exchanges between server and client of an earlier version.
+		"testing/wiretest": harness,
+
 		// Imperfect sites for whole runs.
 		"testing/zoo": harness,
 
