@@ -120,6 +120,13 @@ func rows() map[string]Row {
 		// Makes small PHMs for tests.
 		"testing/phmtest": harness,
 
+		// Repeats what papers measured: the second program of the module, and what it is made of.
+		"testing/lab":               harness,
+		"testing/lab/drawings":      harness,
+		"testing/lab/experiments":   harness,
+		"testing/lab/neargolden":    harness,
+		"testing/lab/replicagolden": harness,
+
 		// Reads the data sets that the rooms of replica are tested with.
 		"testing/replicatest": harness,
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"compress/gzip"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"mirrord/evolution"
-	"mirrord/near"
 )
 
 // sharedResults is what of the figures computed elsewhere the experiments are held against.
@@ -58,7 +57,7 @@ func TestExperiments(t *testing.T) {
 	}
 	sites := []string{"boost", "dplyr", "sass", "rust-blog", "php"}
 	if os.Getenv("REPLAY_ALL") != "" {
-		sites = sharedSites()
+		sites = append(sites, "flink", "accumulo", "mesos", "math-comp", "kafka", "struts", "beam", "openlayers")
 	}
 	worst, figures := 0.0, 0
 	for _, name := range sites {
@@ -120,7 +119,7 @@ func TestExperiments(t *testing.T) {
 
 // deviation compares the figures that are given, to 0.003.
 func deviation(
-	t *testing.T, what string, got near.Maintenance, want sharedMaintained,
+	t *testing.T, what string, got Maintenance, want sharedMaintained,
 ) (worst float64, n int) {
 	t.Helper()
 	for _, x := range []struct {

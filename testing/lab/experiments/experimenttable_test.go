@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"math"
 	"testing"
+
+	"mirrord/replay"
 )
 
 func TestExperimentTables(t *testing.T) {
 	h := smallHistory(t)
-	k, err := ExperimentK([]*History{h, h})
+	k, err := ExperimentK([]*replay.History{h, h})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(k) != 0 {
 		t.Errorf("8 versions have no experiment with 20 of training, but %+v", k)
 	}
-	rows, err := ExperimentTrain([]*History{h, h})
+	rows, err := ExperimentTrain([]*replay.History{h, h})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestExperimentTables(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	sites, err := ExperimentSites([]*History{h, h})
+	sites, err := ExperimentSites([]*replay.History{h, h})
 	if err != nil {
 		t.Fatal(err)
 	}

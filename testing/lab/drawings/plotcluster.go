@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package drawings
 
 import (
 	"fmt"
 	"io"
 	"math"
+
+	"mirrord/replica/collections"
 )
 
 // likeness is how much two copies have in common, as a class of the drawing: each has a colour, and a shape
@@ -18,8 +20,8 @@ const (
 	partial likeness = "partial" // one has a part of the other, or both have a part in common
 )
 
-// likeness is that of the two directories of a pair.
-func (p *DirPair) likeness() likeness {
+// likenessOf is that of the two directories of a pair.
+func likenessOf(p *collections.DirPair) likeness {
 	most := float64(max(p.OfA, p.OfB))
 	switch {
 	case p.Places >= placesEnough && p.Same == p.Places && float64(p.Pages) >= allOf*most:
@@ -31,15 +33,16 @@ func (p *DirPair) likeness() likeness {
 }
 
 const (
-	allOf       = 0.98
-	nearlyAllOf = 0.9
+	allOf        = 0.98
+	nearlyAllOf  = 0.9
+	placesEnough = 8 // places that both have: with fewer nothing is said, as package collections has it
 )
 
 // PlotCluster draws the copies of a collection and how much they are like one another (after Cho,
 // Shivakumar, Garcia-Molina, figure 2): each copy by its likeness to the fullest one, larger the more pages
 // it has, and lines between those that hold the same pages. Of a cluster without copies it draws nothing but
 // the page.
-func PlotCluster(w io.Writer, c DirCluster) error {
+func PlotCluster(w io.Writer, c collections.DirCluster) error {
 	const width, height, cx, cy, radius = 900, 680, 450.0, 340.0, 210.0
 	shown := c.Copies[:min(len(c.Copies), maxShown)]
 	title := "The copies of nothing"
@@ -53,12 +56,12 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		note += fmt.Sprintf("; the fullest %d are shown", len(shown))
 	}
 	d.text("soft", 30, 46, note)
-	at := map[Address][2]float64{}
+	at := map[collections.Address][2]float64{}
 	for i, cp := range shown {
 		angle := 2*math.Pi*float64(i)/float64(len(shown)) - math.Pi/2
 		at[cp.Address] = [2]float64{cx + radius*math.Cos(angle), cy + radius*math.Sin(angle)}
 	}
-	toFirst := map[Address]likeness{}
+	toFirst := map[collections.Address]likeness{}
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		a, okA := at[p.A]
@@ -66,7 +69,7 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		if !okA || !okB {
 			continue
 		}
-		how := p.likeness()
+		how := likenessOf(p)
 		switch shown[0].Address {
 		case p.A:
 			toFirst[p.B] = how
@@ -80,7 +83,7 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 	for i, cp := range shown {
 		p, how := at[cp.Address], toFirst[cp.Address]
 		if how == "" {
-			how = cp.likeness(&shown[0])
+			how = likenessTo(&shown[0], &cp)
 		}
 		if i == 0 {
 			how = exact
@@ -101,8 +104,8 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 	return d.end()
 }
 
-// likeness is that of a copy of which no pair with the first one is known, but how many pages they share.
-func (cp *Copy) likeness(first *Copy) likeness {
+// likenessTo is that of a copy of which no pair with the first one is known, but how many pages they share.
+func likenessTo(first, cp *collections.Copy) likeness {
 	if float64(cp.Shared) >= nearlyAllOf*float64(max(cp.Pages, first.Pages)) {
 		return near
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package near
+// Package neargolden holds package near against a file of expected values.
+package neargolden
 
 import (
 	"cmp"
@@ -15,6 +16,8 @@ import (
 	"strings"
 
 	"mirrord/evolution"
+	"mirrord/near"
+	"mirrord/testing/lab/experiments"
 )
 
 // ErrGolden says that a file of expected values is not one, or has nothing in it.
@@ -35,12 +38,12 @@ type golden struct {
 type goldenCase struct {
 	Name   string `json:"name"`
 	Params struct {
-		Alpha      float64 `json:"alpha"`
-		Beta       float64 `json:"beta"`
-		Gamma      float64 `json:"gamma"`
-		MinConf    float64 `json:"min_conf"`
-		Zero       Zero    `json:"zero"`
-		Structural bool    `json:"structural"`
+		Alpha      float64   `json:"alpha"`
+		Beta       float64   `json:"beta"`
+		Gamma      float64   `json:"gamma"`
+		MinConf    float64   `json:"min_conf"`
+		Zero       near.Zero `json:"zero"`
+		Structural bool      `json:"structural"`
 	} `json:"params"`
 	TrainVersions int                 `json:"train_versions"`
 	Transitions   *int                `json:"transitions"`
@@ -171,7 +174,7 @@ func (k *checker) run() error {
 		k.trees = append(k.trees, next)
 	}
 	k.degrees()
-	o := Options{
+	o := near.Options{
 		MinDoC:        c.Params.Alpha,
 		MinFoC:        c.Params.Beta,
 		MinCoC:        c.Params.Gamma,
@@ -228,7 +231,7 @@ func (k *checker) degrees() {
 
 func quote(dir string) string { return strconv.Quote(dir) }
 
-func (k *checker) counts(o Options) error {
+func (k *checker) counts(o near.Options) error {
 	t, err := k.h.DeltaTree(evolution.DeltaOptions{
 		Alpha:      o.MinDoC,
 		Structural: o.Structural,
@@ -273,17 +276,17 @@ func (k *checker) counts(o Options) error {
 }
 
 // rules compares the list of all rules, and whether the directories with a best rule are those that have any.
-func (k *checker) rules(o Options) error {
-	all, err := MineAll(&k.h, o)
+func (k *checker) rules(o near.Options) error {
+	all, err := near.MineAll(&k.h, o)
 	if err != nil {
 		return err
 	}
-	best, err := Mine(&k.h, o)
+	best, err := near.Mine(&k.h, o)
 	if err != nil {
 		return err
 	}
 	dirs := k.h.Dirs()
-	got := map[string]Rule{}
+	got := map[string]near.Rule{}
 	for _, r := range all {
 		x := make([]string, len(r.Antecedent))
 		for i, d := range r.Antecedent {
@@ -329,7 +332,7 @@ func ruleName(x []string, y string) string {
 	return fmt.Sprintf("%q => not %q", x, y)
 }
 
-func (k *checker) maintain(o Options) error {
+func (k *checker) maintain(o near.Options) error {
 	m := k.c.Maintain
 	if m == nil {
 		return nil
@@ -338,7 +341,7 @@ func (k *checker) maintain(o Options) error {
 		return fmt.Errorf("%w: maintain from version %d to version %d of %d", ErrGolden, m.Base, m.Test,
 			len(k.trees))
 	}
-	rules, err := Mine(&k.h, o)
+	rules, err := near.Mine(&k.h, o)
 	if err != nil {
 		return err
 	}
@@ -349,7 +352,7 @@ func (k *checker) maintain(o Options) error {
 	}
 	list := func(s []string) string { return strings.Join(slices.Sorted(slices.Values(s)), " ") }
 	k.same("skipped directories", list(slices.Collect(maps.Keys(top))), list(m.Skipped))
-	got := Maintain(k.trees[m.Base], k.trees[m.Test], func(file string) bool {
+	got := experiments.Maintain(k.trees[m.Base], k.trees[m.Test], func(file string) bool {
 		_, skipped := skips.File(file)
 		return skipped
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package drawings
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"mirrord/replica/collections"
 )
 
 // Mark is a cluster in a drawing.
@@ -22,11 +24,11 @@ type Mark struct {
 }
 
 // Marks makes the marks of clusters, each with the name of its largest copy.
-func Marks(clusters []DirCluster) []Mark {
+func Marks(clusters []collections.DirCluster) []Mark {
 	var out []Mark
 	for i := range clusters {
 		c := &clusters[i]
-		out = append(out, Mark{c.Cardinality(), c.Size(), c.Copies[0].String()})
+		out = append(out, Mark{len(c.Copies), c.Size(), c.Copies[0].String()})
 	}
 	return out
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"cmp"
@@ -9,20 +9,22 @@ import (
 	"strings"
 
 	"mirrord/evolution"
+	"mirrord/evolution/policy/known"
+	"mirrord/replay"
 )
 
 // Picture is a site as directories by versions: how much of each changed, what a policy did not ask, and what
 // it missed.
 type Picture struct {
-	h    *History
-	o    Options
-	r    *Result
+	h    *replay.History
+	o    replay.Options
+	r    *replay.Result
 	rows []pictureRow // as a tree, in path order
 	dirs int          // that there ever were
 }
 
 type pictureRow struct {
-	dir    Dir
+	dir    replay.Dir
 	up     int // the row above it in the tree; -1
 	label  string
 	depth  int
@@ -46,20 +48,17 @@ type counted struct{ files, asked, changed, found int }
 const pictureRows = 36
 
 // NewPicture replays a history and keeps what a picture shows.
-func NewPicture(h *History, o Options) (*Picture, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	p := &Picture{h: h, dirs: h.Dirs()}
+func NewPicture(h *replay.History, o replay.Options) (*Picture, error) {
+	o.Policies, o.Train = known.All(), cmp.Or(o.Train, replay.DefaultTrain)
+	p := &Picture{h: h, o: o, dirs: h.Dirs()}
 	e, err := h.Evolution(len(h.Versions))
 	if err != nil {
 		return nil, err
 	}
-	at := make([]Dir, e.Dirs().Len()) // numbers of the history
-	byPath := make(map[string]Dir, h.Dirs())
-	for d := range h.dirs {
-		byPath[h.dirs[d].path] = Dir(d)
+	at := make([]replay.Dir, e.Dirs().Len()) // numbers of the history
+	byPath := make(map[string]replay.Dir, h.Dirs())
+	for d := range h.Dirs() {
+		byPath[h.DirPath(replay.Dir(d))] = replay.Dir(d)
 	}
 	for d := range at {
 		at[d] = byPath[e.Dirs().Path(evolution.Dir(d))]
@@ -67,18 +66,17 @@ func NewPicture(h *History, o Options) (*Picture, error) {
 	p.choose(e, at)
 	p.shade(e, at)
 	nearest := p.nearest()
-	o.After = func(w *World) { p.measure(w, nearest) }
-	if p.r, err = Run(h, o); err != nil {
+	o.After = func(w *replay.World) { p.measure(w, nearest) }
+	if p.r, err = replay.Run(h, o); err != nil {
 		return nil, err
 	}
-	p.o = o
 	return p, nil
 }
 
 // choose picks the directories that are shown: those in which much happened, where many small changes count
 // for more than few large ones, and large ones. What changed whenever the one above it did, and only then,
 // says little more. A directory that holds nothing but another one is left out for it.
-func (p *Picture) choose(e *evolution.History, at []Dir) {
+func (p *Picture) choose(e *evolution.History, at []replay.Dir) {
 	score, when := make([]float64, p.h.Dirs()), make([]uint64, p.h.Dirs())
 	for s := range e.Steps() {
 		for d, c := range s.Changes() {
@@ -88,18 +86,18 @@ func (p *Picture) choose(e *evolution.History, at []Dir) {
 	}
 	for d := range at {
 		const largeCounts, echoCounts = 2, 0.15
-		if up := p.h.Parent(at[d]); up > Root && when[up] == when[at[d]] {
+		if up := p.h.Parent(at[d]); up > replay.Root && when[up] == when[at[d]] {
 			score[at[d]] *= echoCounts
 		}
 		score[at[d]] += largeCounts * math.Log2(1+float64(e.Files(evolution.Dir(d))))
 	}
-	lone := func(d Dir) Dir {
-		for x := p.h.dirs[d]; d != Root && len(x.pages) == 0 && len(x.subs) == 1; x = p.h.dirs[d] {
-			d = x.subs[0]
+	lone := func(d replay.Dir) replay.Dir {
+		for d != replay.Root && len(p.h.PagesIn(d)) == 0 && len(p.h.Subdirs(d)) == 1 {
+			d = p.h.Subdirs(d)[0]
 		}
 		return d
 	}
-	open := []pictureRow{{dir: Root, up: -1}}
+	open := []pictureRow{{dir: replay.Root, up: -1}}
 	for len(open) > 0 && len(p.rows) < pictureRows {
 		best := 0
 		for i := range open {
@@ -119,7 +117,7 @@ func (p *Picture) choose(e *evolution.History, at []Dir) {
 	slices.SortFunc(p.rows, func(a, b pictureRow) int {
 		return slices.Compare(strings.Split(p.h.DirPath(a.dir), "/"), strings.Split(p.h.DirPath(b.dir), "/"))
 	})
-	row := map[Dir]int{}
+	row := map[replay.Dir]int{}
 	for i := range p.rows {
 		r := &p.rows[i]
 		row[r.dir] = i
@@ -133,7 +131,7 @@ func (p *Picture) choose(e *evolution.History, at []Dir) {
 		switch {
 		case r.up < 0:
 			r.label = cmp.Or(p.h.Site, "site") + "/"
-		case p.rows[r.up].dir == Root:
+		case p.rows[r.up].dir == replay.Root:
 			r.label = p.h.DirPath(r.dir) + "/"
 		default:
 			r.label = p.h.DirPath(r.dir)[len(p.h.DirPath(p.rows[r.up].dir))+1:] + "/"
@@ -143,7 +141,7 @@ func (p *Picture) choose(e *evolution.History, at []Dir) {
 }
 
 // shade gives every cell its degree of change.
-func (p *Picture) shade(e *evolution.History, at []Dir) {
+func (p *Picture) shade(e *evolution.History, at []replay.Dir) {
 	of := make([]evolution.Dir, p.h.Dirs())
 	for d := range at {
 		of[at[d]] = evolution.Dir(d)
@@ -165,7 +163,7 @@ func (p *Picture) nearest() []int {
 	}
 	for d := 1; d < len(out); d++ { // parents come first
 		if out[d] == 0 {
-			out[d] = out[p.h.Parent(Dir(d))]
+			out[d] = out[p.h.Parent(replay.Dir(d))]
 		}
 	}
 	for d := range out {
@@ -175,29 +173,29 @@ func (p *Picture) nearest() []int {
 }
 
 // measure notes what a step requested and missed.
-func (p *Picture) measure(w *World, nearest []int) {
+func (p *Picture) measure(w *replay.World, nearest []int) {
 	for i := range p.rows {
 		p.rows[i].nearby = counted{}
 	}
-	now := int32(w.now)
-	for pg := range w.site {
-		n := &p.rows[nearest[p.h.pages[pg].dir]].nearby
-		if w.site[pg] != Gone || w.mirror[pg] != Gone {
+	now := int32(w.Now())
+	for pg := range w.Site {
+		n := &p.rows[nearest[p.h.DirOf(replay.Page(pg))]].nearby
+		if w.Site[pg] != replay.Gone || w.Mirror[pg] != replay.Gone {
 			n.files++
 		}
-		if w.asked[pg] == now {
+		if w.Asked[pg] == now {
 			n.asked++
 		}
 	}
-	for d, at := range w.listed {
+	for d, at := range w.Listed {
 		if at == now {
 			p.rows[nearest[d]].nearby.asked++
 		}
 	}
-	for _, pg := range w.changed {
-		n := &p.rows[nearest[p.h.pages[pg].dir]].nearby
+	for _, pg := range w.Changed {
+		n := &p.rows[nearest[p.h.DirOf(replay.Page(pg))]].nearby
 		n.changed++
-		if w.site[pg] == w.mirror[pg] {
+		if w.Site[pg] == w.Mirror[pg] {
 			n.found++
 		}
 	}
@@ -209,7 +207,7 @@ func (p *Picture) measure(w *World, nearest []int) {
 			up.files, up.asked, up.changed, up.found = up.files+n.files, up.asked+n.asked, up.changed+n.changed,
 				up.found+n.found
 		}
-		c := &r.cells[w.now-1]
+		c := &r.cells[w.Now()-1]
 		c.blind, c.few = n.asked == 0 && n.files > 0, n.asked > 0 && 10*n.asked < n.files
 		c.miss = n.found < n.changed
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package near
+package neargolden
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"testdata/golden.json", "../../shared/data/near-golden.json"} {
+	for _, name := range []string{"testdata/golden.json", "../../../../shared/data/near-golden.json"} {
 		f, err := os.Open(name)
 		if err != nil {
 			if name[0] != '.' {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"iter"
 
-	"mirrord/near"
+	"mirrord/replay"
 )
 
 // SiteRow is what a setting came to on one site, in the paper's third experiment.
@@ -17,13 +17,13 @@ type SiteRow struct {
 
 // ExperimentSites is the paper's experiment (iii): sites of different domains, each by itself. 20 versions of
 // training, or half of a shorter history; the next version maintained to.
-func ExperimentSites(hs []*History) (out []SiteRow, err error) {
+func ExperimentSites(hs []*replay.History) (out []SiteRow, err error) {
 	for _, h := range hs {
-		train := min(DefaultTrain, len(h.Versions)/2)
+		train := min(replay.DefaultTrain, len(h.Versions)/2)
 		if train < 2 {
 			continue
 		}
-		rows, err := tabulate([]*History{h}, func(h *History) []iter.Seq2[Experiment, error] {
+		rows, err := tabulate([]*replay.History{h}, func(h *replay.History) []iter.Seq2[Experiment, error] {
 			return []iter.Seq2[Experiment, error]{VaryTrain(h, train)}
 		})
 		if err != nil {
@@ -51,16 +51,16 @@ type ExperimentRow struct {
 
 // ExperimentK is the paper's experiment (i) over sites: 20 versions of training, the distance to the version
 // maintained to varied.
-func ExperimentK(hs []*History) ([]ExperimentRow, error) {
-	return tabulate(hs, func(h *History) []iter.Seq2[Experiment, error] {
+func ExperimentK(hs []*replay.History) ([]ExperimentRow, error) {
+	return tabulate(hs, func(h *replay.History) []iter.Seq2[Experiment, error] {
 		return []iter.Seq2[Experiment, error]{VaryK(h)}
 	})
 }
 
 // ExperimentTrain is the paper's experiment (ii) over sites: the number of training versions varied, the next
 // version maintained to.
-func ExperimentTrain(hs []*History) ([]ExperimentRow, error) {
-	return tabulate(hs, func(h *History) (all []iter.Seq2[Experiment, error]) {
+func ExperimentTrain(hs []*replay.History) ([]ExperimentRow, error) {
+	return tabulate(hs, func(h *replay.History) (all []iter.Seq2[Experiment, error]) {
 		for _, train := range []int{5, 10, 15, 20, 30, 40, 60} {
 			all = append(all, VaryTrain(h, train))
 		}
@@ -77,15 +77,15 @@ type rowKey struct {
 // maintained gathers measures.
 type maintained struct{ br, op, or, cr mean }
 
-func (m *maintained) add(x near.Maintenance) {
-	m.br.addIf(ratio(x.BR.K, x.BR.N))
-	m.op.addIf(ratio(x.OP.K, x.OP.N))
-	m.or.addIf(ratio(x.OR.K, x.OR.N))
-	m.cr.addIf(ratio(x.CR.K, x.CR.N))
+func (m *maintained) add(x Maintenance) {
+	m.br.add(x.BR.K, x.BR.N)
+	m.op.add(x.OP.K, x.OP.N)
+	m.or.add(x.OR.K, x.OR.N)
+	m.cr.add(x.CR.K, x.CR.N)
 }
 
 func tabulate(
-	hs []*History, experiments func(*History) []iter.Seq2[Experiment, error],
+	hs []*replay.History, experiments func(*replay.History) []iter.Seq2[Experiment, error],
 ) ([]ExperimentRow, error) {
 	rows := map[rowKey]*maintained{}
 	var order []rowKey
@@ -93,7 +93,7 @@ func tabulate(
 	for _, h := range hs {
 		site := map[rowKey]*maintained{}
 		var keys []rowKey
-		take := func(k rowKey, m near.Maintenance) {
+		take := func(k rowKey, m Maintenance) {
 			if site[k] == nil {
 				site[k] = &maintained{}
 				keys = append(keys, k)
@@ -111,7 +111,7 @@ func tabulate(
 				for _, s := range Settings() {
 					take(rowKey{x.Train, x.K, s.Name}, x.By[s.Name])
 				}
-				take(rowKey{x.Train, x.K, string(Nothing)}, x.Nothing)
+				take(rowKey{x.Train, x.K, string(replay.Nothing)}, x.Nothing)
 			}
 		}
 		for _, k := range keys {
@@ -120,18 +120,18 @@ func tabulate(
 				order = append(order, k)
 			}
 			m := site[k]
-			rows[k].br.addIf(m.br.defined())
-			rows[k].op.addIf(m.op.defined())
-			rows[k].or.addIf(m.or.defined())
-			rows[k].cr.addIf(m.cr.defined())
+			rows[k].br.addMean(m.br)
+			rows[k].op.addMean(m.op)
+			rows[k].or.addMean(m.or)
+			rows[k].cr.addMean(m.cr)
 			sites[k]++
 		}
 	}
 	out := make([]ExperimentRow, 0, len(order))
 	for _, k := range order {
 		m := rows[k]
-		out = append(out, ExperimentRow{k.train, k.k, k.setting, sites[k], m.br.defined(), m.op.defined(),
-			m.or.defined(), m.cr.defined()})
+		out = append(out, ExperimentRow{k.train, k.k, k.setting, sites[k], m.br.value(), m.op.value(),
+			m.or.value(), m.cr.value()})
 	}
 	return out, nil
 }

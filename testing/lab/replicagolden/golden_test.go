@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replica
+package replicagolden
 
 import (
 	"bytes"

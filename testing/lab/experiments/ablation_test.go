@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"os"
 	"testing"
 
 	"mirrord/evolution/policy"
+	"mirrord/replay"
 )
 
 // Each idea that is left out makes a difference on some recorded site, and the row without any that is left
 // out is the policy as it is.
 func TestAblation(t *testing.T) {
-	var hs []*History
+	var hs []*replay.History
 	sites, train := []string{"dplyr"}, 70
 	if os.Getenv("REPLAY_ALL") != "" { // some ideas matter on a larger site only
 		sites, train = []string{"dplyr", "rust-blog"}, 50
@@ -24,7 +25,7 @@ func TestAblation(t *testing.T) {
 		}
 		hs = append(hs, h)
 	}
-	rows, err := Ablation(hs, Options{Train: train}, func(policy.Idea) error { return nil })
+	rows, err := Ablation(hs, replay.Options{Train: train}, func(policy.Idea) error { return nil })
 	if err != nil || len(rows) != len(policy.Ideas())+1 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -40,7 +41,7 @@ func TestAblation(t *testing.T) {
 				all.Requests, all.Found)
 		}
 	}
-	if _, err := Run(hs[0], Options{Without: "wings"}); err == nil {
+	if _, err := replay.Run(hs[0], replay.Options{Without: "wings"}); err == nil {
 		t.Error("an idea that nobody had is left out")
 	}
 }

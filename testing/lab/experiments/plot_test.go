@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"mirrord/evolution/policy"
+	"mirrord/replay"
 )
 
 // drawn checks that a drawing is XML that runs nothing and loads nothing, and returns how often each class is
@@ -54,8 +56,8 @@ func drawn(t *testing.T, svg []byte) map[string]int {
 
 func TestPlot(t *testing.T) {
 	h := smallHistory(t)
-	o := Options{Policy: policy.Near, Train: 3}
-	curves, err := TradeOff([]*History{h}, o, nil)
+	o := replay.Options{Policy: policy.Near, Train: 3}
+	curves, err := TradeOff([]*replay.History{h}, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestPlot(t *testing.T) {
 
 func TestPictureMarks(t *testing.T) {
 	h := smallHistory(t)
-	p, err := NewPicture(h, Options{Policy: policy.Near, Train: 3})
+	p, err := NewPicture(h, replay.Options{Policy: policy.Near, Train: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +142,14 @@ func TestPictureMarks(t *testing.T) {
 
 // What a site calls its directories is text, and a picture of thousands of directories stays small.
 func TestPictureBounds(t *testing.T) {
-	var b Builder
+	var b replay.Builder
 	at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	var records []Record
+	var records []replay.Record
 	for i := range 3000 {
-		records = append(records,
-			Record{strings.Repeat("d<&\"'>/", 1+i%3) + string(rune('一'+i)) + "/\xff\x01\ufffex", "1", 1})
+		path := strings.Repeat("d<&\"'>/", 1+i%3) + string(rune('一'+i)) + "/\xff\x01\ufffex"
+		records = append(records, replay.Record{Path: path, Blob: "1", Size: 1})
 	}
-	sortRecords(records)
+	slices.SortFunc(records, func(a, b replay.Record) int { return strings.Compare(a.Path, b.Path) })
 	for i := range 5 {
 		for j := range records {
 			records[j].Blob = string(rune('a' + i*(j%2)))
@@ -157,7 +159,7 @@ func TestPictureBounds(t *testing.T) {
 		}
 	}
 	h := b.History()
-	p, err := NewPicture(h, Options{Policy: policy.Full, Train: 1})
+	p, err := NewPicture(h, replay.Options{Policy: policy.Full, Train: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"mirrord/evolution/policy"
 	"mirrord/near"
+	"mirrord/replay"
 )
 
 // Curve is a policy at several settings.
@@ -27,7 +28,7 @@ const byMegabyte policy.Name = "megabyte"
 type Point struct {
 	Label string
 	Ring  bool // drawn hollow: near with expiring skips
-	Total Total
+	Total replay.Total
 }
 
 // nearExpire is how often the drawings ask the skipped directories when skips expire: in every 8th step, as
@@ -37,41 +38,42 @@ const nearExpire = 8
 // TradeOff replays histories under adaptive at several prices, near at its settings, and the baselines. o
 // gives the training and, for the requests, whatever else the policies share; its policy and thresholds are
 // not looked at. done, when not nil, is called before each setting.
-func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curve, error) {
+func TradeOff(hs []*replay.History, o replay.Options, done func(setting string) error) ([]Curve, error) {
 	if o.Train == 0 {
-		o.Train = DefaultTrain
+		o.Train = replay.DefaultTrain
 	}
 	o.After = nil
-	run := func(c *Curve, p Point, o Options) error {
+	run := func(c *Curve, p Point, o replay.Options) error {
 		if done != nil {
 			if err := done(string(o.Policy) + " " + p.Label); err != nil {
 				return err
 			}
 		}
-		var rs []*Result
+		var rs []*replay.Result
 		for _, h := range hs {
-			r, err := Run(h, o)
+			r, err := replay.Run(h, o)
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.Site, err)
 			}
 			rs = append(rs, r)
 		}
-		p.Total = Mean(rs)
+		p.Total = replay.Mean(rs)
 		c.Points = append(c.Points, p)
 		return nil
 	}
 	var out []Curve
 
-	robin := Curve{Policy: RoundRobin}
+	robin := Curve{Policy: replay.RoundRobin}
 	for _, budget := range []float64{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
-		if err := run(&robin, Point{}, Options{Policy: RoundRobin, Train: o.Train, Budget: budget}); err != nil {
+		turns := replay.Options{Policy: replay.RoundRobin, Train: o.Train, Budget: budget}
+		if err := run(&robin, Point{}, turns); err != nil {
 			return nil, err
 		}
 	}
 	one := 1.0
-	full := Curve{Policy: policy.Full, Points: []Point{{Total: Total{Req: 1, CR: &one, CRMicro: &one}}}}
-	never := Curve{Policy: Never}
-	if err := run(&never, Point{}, Options{Policy: Never, Train: o.Train}); err != nil {
+	full := Curve{Policy: policy.Full, Points: []Point{{Total: replay.Total{Req: 1, CR: &one, CRMicro: &one}}}}
+	never := Curve{Policy: replay.Never}
+	if err := run(&never, Point{}, replay.Options{Policy: replay.Never, Train: o.Train}); err != nil {
 		return nil, err
 	}
 	rules := Curve{Policy: policy.Near}
@@ -84,7 +86,7 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 			if p.Ring {
 				p.Label = ""
 			}
-			if err := run(&rules, p, Options{
+			if err := run(&rules, p, replay.Options{
 				Policy: policy.Near,
 				Train:  o.Train,
 				Near:   s.o,
@@ -95,8 +97,8 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 		}
 	}
 	adaptive := Curve{Policy: policy.Adaptive}
-	for _, price := range Prices() {
-		if err := run(&adaptive, Point{Label: fmt.Sprint(price)}, Options{
+	for _, price := range replay.Prices() {
+		if err := run(&adaptive, Point{Label: fmt.Sprint(price)}, replay.Options{
 			Policy:  policy.Adaptive,
 			Train:   o.Train,
 			Price:   price,
@@ -108,13 +110,39 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 	return append(out, robin, full, never, rules, adaptive), nil
 }
 
+// PriceCurves are what prices come to, for Plot, beside full syncs: the requests that prices of a request
+// save, and the bytes that these save and prices of a megabyte.
+func PriceCurves(priced, megabytes []replay.Priced) []Curve {
+	one := 1.0
+	c, m := Curve{Policy: policy.Adaptive}, Curve{Policy: byMegabyte, Bytes: true}
+	for i := range priced {
+		c.Points = append(c.Points, Point{Label: fmt.Sprint(priced[i].Price), Total: priced[i].Total})
+	}
+	for i := range megabytes {
+		m.Points = append(m.Points, Point{Label: fmt.Sprint(megabytes[i].PriceMB), Total: megabytes[i].Total})
+	}
+	full := Curve{
+		Policy: policy.Full,
+		Points: []Point{{Total: replay.Total{
+			Req:     1,
+			Moved:   1,
+			CR:      &one,
+			CRMicro: &one,
+		}}},
+	}
+	bytes, fullBytes := c, full
+	bytes.Bytes, fullBytes.Bytes = true, true
+	return []Curve{full, c, fullBytes, bytes, m}
+}
+
 // panel is one diagram: what is saved, against a measure.
 type panel struct {
 	x, y, w, h float64
 	head       string
-	bytes      bool                   // what is saved are bytes
-	value      func(t *Total) float64 // in the panel's height from 0, at the bottom, to 1; outside is not drawn
-	ticks      []tick
+	bytes      bool // what is saved are bytes
+	// in the panel's height from 0, at the bottom, to 1; outside is not drawn
+	value func(t *replay.Total) float64
+	ticks []tick
 }
 
 type tick struct {
@@ -131,7 +159,7 @@ const (
 func crPanel(curves []Curve) panel {
 	least := 0.8
 	for _, c := range curves {
-		if c.Policy == RoundRobin {
+		if c.Policy == replay.RoundRobin {
 			continue
 		}
 		for _, p := range c.Points {
@@ -147,7 +175,7 @@ func crPanel(curves []Curve) panel {
 		h:    panelHeight,
 		head: "CR: share of a version's changes that were found",
 	}
-	d.value = func(t *Total) float64 {
+	d.value = func(t *replay.Total) float64 {
 		if t.CR == nil {
 			return -1
 		}
@@ -172,14 +200,14 @@ func stalePanel() panel {
 		h:    panelHeight,
 		head: "stale: share of pages that are wrong (logarithmic)",
 	}
-	d.value = func(t *Total) float64 { return max(0, 1+math.Log10(max(t.Stale, 1e-9))/4) }
+	d.value = func(t *replay.Total) float64 { return max(0, 1+math.Log10(max(t.Stale, 1e-9))/4) }
 	for i, label := range []string{"≤ 0.01 %", "0.1 %", "1 %", "10 %", "100 %"} {
 		d.ticks = append(d.ticks, tick{float64(i) / 4, label})
 	}
 	return d
 }
 
-func (p *panel) at(t *Total) (x, y float64, ok bool) {
+func (p *panel) at(t *replay.Total) (x, y float64, ok bool) {
 	v := p.value(t)
 	asked := t.Req
 	if p.bytes {
@@ -219,7 +247,7 @@ func (s *svg) curve(p *panel, c *Curve) {
 		class, lined = "near", false
 	case byMegabyte:
 		class = "near"
-	case policy.Full, Never:
+	case policy.Full, replay.Never:
 		lined = false
 	}
 	var line, dots, rings strings.Builder
@@ -241,7 +269,7 @@ func (s *svg) curve(p *panel, c *Curve) {
 			pen = "L"
 		}
 		switch {
-		case c.Policy == RoundRobin:
+		case c.Policy == replay.RoundRobin:
 		case c.Policy == policy.Near && pt.Ring:
 			box(&rings, x-3.5, y-3.5, 7, 7)
 		case c.Policy == policy.Near:

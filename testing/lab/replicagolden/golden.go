@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replica
+// Package replicagolden holds the rooms of replica against a file of expected values, made by an independent
+// implementation.
+package replicagolden
 
 import (
 	"encoding/json"
@@ -47,8 +49,8 @@ type golden struct {
 	Graphs       map[string]goldenGraph
 }
 
-// CheckGolden reads a file of expected values and compares with it what this package makes of the same input
-// in its golden mode: hashes, text, shingles, chunks, sketches, bands, trivial clusters, features and samples
+// CheckGolden reads a file of expected values and compares with it what the rooms make of the same input in
+// their golden mode: hashes, text, shingles, chunks, sketches, bands, trivial clusters, features and samples
 // of addresses, candidate pairs, outcomes, levels, edges of link graphs and clusters, all exactly;
 // resemblances and scores to 1e-9. The file is a JSON object with a member for each of these (see golden),
 // any of which may be missing; bytes are written as the characters of Latin-1, hashes as hexadecimal digits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package drawings
 
 import (
 	"encoding/xml"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"mirrord/replica/collections"
 )
 
 // elements reads a drawing as XML and counts its elements; texts are what it says.
@@ -68,22 +70,26 @@ func TestPlot(t *testing.T) {
 }
 
 func TestPlotCluster(t *testing.T) {
-	c := DirCluster{}
+	c := collections.DirCluster{}
 	for i := range 50 {
-		c.Copies = append(c.Copies, Copy{
-			Address: Address{fmt.Sprintf("h%d.test", i), "/a<b/"},
+		c.Copies = append(c.Copies, collections.Copy{
+			Address: collections.Address{Host: fmt.Sprintf("h%d.test", i), Path: "/a<b/"},
 			Pages:   100 - i,
 			Share:   float64(100-i) / 100,
 			Shared:  100 - i,
 		})
 		if i > 0 {
-			c.Pairs = append(c.Pairs, DirPair{A: c.Copies[0].Address, B: c.Copies[i].Address, Pages: 100 - i})
+			c.Pairs = append(c.Pairs, collections.DirPair{
+				A:     c.Copies[0].Address,
+				B:     c.Copies[i].Address,
+				Pages: 100 - i,
+			})
 		}
 	}
 	const legend = 3 // of shapes, lines and texts
 	for n, want := range map[int][2]int{2: {2, 1}, 50: {40, 39}} {
 		var b strings.Builder
-		if err := PlotCluster(&b, DirCluster{c.Copies[:n], c.Pairs[:n-1]}); err != nil {
+		if err := PlotCluster(&b, collections.DirCluster{Copies: c.Copies[:n], Pairs: c.Pairs[:n-1]}); err != nil {
 			t.Fatal(err)
 		}
 		count, texts := elements(t, b.String())
@@ -97,9 +103,9 @@ func TestPlotCluster(t *testing.T) {
 // Copies that are exact, near and partial have other colours, lines and shapes; copies of which only follows
 // how much they have in common have no line.
 func TestPlotClusterLikeness(t *testing.T) {
-	at := func(name string) Address { return Address{name + ".test", "/"} }
-	pair := func(name string, pages, of, places, same int) DirPair {
-		return DirPair{
+	at := func(name string) collections.Address { return collections.Address{Host: name + ".test", Path: "/"} }
+	pair := func(name string, pages, of, places, same int) collections.DirPair {
+		return collections.DirPair{
 			A:      at("first"),
 			B:      at(name),
 			Pages:  pages,
@@ -110,13 +116,13 @@ func TestPlotClusterLikeness(t *testing.T) {
 		}
 	}
 	exactly, nearly, part := pair("a", 40, 40, 30, 30), pair("b", 40, 40, 30, 29), pair("c", 20, 20, 20, 20)
-	for p, want := range map[*DirPair]likeness{&exactly: exact, &nearly: near, &part: partial} {
-		if got := p.likeness(); got != want {
+	for p, want := range map[*collections.DirPair]likeness{&exactly: exact, &nearly: near, &part: partial} {
+		if got := likenessOf(p); got != want {
 			t.Errorf("%v: %s, want %s", p.B, got, want)
 		}
 	}
 	var b strings.Builder
-	c := Clusters([]DirPair{exactly, nearly, part, {
+	c := collections.Clusters([]collections.DirPair{exactly, nearly, part, {
 		A:     at("b"),
 		B:     at("d"),
 		Pages: 38,
@@ -151,12 +157,12 @@ func TestPlotOdd(t *testing.T) {
 	if count, _ := elements(t, b.String()); count["circle"] != 3 || count["script"] != 0 {
 		t.Errorf("%v", count)
 	}
-	for _, c := range []DirCluster{
+	strange, plain := collections.Address{Host: odd, Path: odd}, collections.Address{Host: "b", Path: "/"}
+	elsewhere := collections.Address{Host: "c", Path: "/"}
+	for _, c := range []collections.DirCluster{
 		{}, {
-			Copies: []Copy{{Address: Address{odd, odd}}, {Address: Address{"b", "/"}}},
-			Pairs: []DirPair{
-				{A: Address{odd, odd}, B: Address{"b", "/"}}, {A: Address{"c", "/"}, B: Address{"b", "/"}},
-			},
+			Copies: []collections.Copy{{Address: strange}, {Address: plain}},
+			Pairs:  []collections.DirPair{{A: strange, B: plain}, {A: elsewhere, B: plain}},
 		},
 	} {
 		b.Reset()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replay
+package experiments
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"mirrord/evolution"
 	"mirrord/near"
+	"mirrord/replay"
 )
 
 // Setting is what is skipped in an experiment: by rules, the thresholds of mining; or, with Never, the files
@@ -31,14 +32,14 @@ func Settings() []Setting {
 // and it is maintained towards the version K later.
 type Experiment struct {
 	First, Train, K int
-	Changes         int                         // files that differ between the mirror and the version
-	Nothing         near.Maintenance            // when everything is skipped
-	By              map[string]near.Maintenance // by the setting's name
+	Changes         int                    // files that differ between the mirror and the version
+	Nothing         Maintenance            // when everything is skipped
+	By              map[string]Maintenance // by the setting's name
 }
 
 // VaryK is the paper's experiment (i): rules of 20 versions from version 0, 10, 20 and 30 on, maintained 1,
 // 2, 4, 8, 16 and 30 versions later.
-func VaryK(h *History) iter.Seq2[Experiment, error] {
+func VaryK(h *replay.History) iter.Seq2[Experiment, error] {
 	return func(yield func(Experiment, error) bool) {
 		x, err := newExperimenter(h)
 		if err != nil {
@@ -47,7 +48,7 @@ func VaryK(h *History) iter.Seq2[Experiment, error] {
 		}
 		for _, first := range []int{0, 10, 20, 30} {
 			for _, k := range []int{1, 2, 4, 8, 16, 30} {
-				if first+DefaultTrain-1+k < len(h.Versions) && !yield(x.run(first, DefaultTrain, k)) {
+				if first+replay.DefaultTrain-1+k < len(h.Versions) && !yield(x.run(first, replay.DefaultTrain, k)) {
 					return
 				}
 			}
@@ -57,7 +58,7 @@ func VaryK(h *History) iter.Seq2[Experiment, error] {
 
 // VaryTrain is the paper's experiment (ii): each of the last 20 versions that has enough before it,
 // maintained from the one before by rules of the given number of versions.
-func VaryTrain(h *History, train int) iter.Seq2[Experiment, error] {
+func VaryTrain(h *replay.History, train int) iter.Seq2[Experiment, error] {
 	return func(yield func(Experiment, error) bool) {
 		x, err := newExperimenter(h)
 		if err != nil {
@@ -74,16 +75,16 @@ func VaryTrain(h *History, train int) iter.Seq2[Experiment, error] {
 
 // experimenter keeps what the experiments have in common; it goes forward through the versions.
 type experimenter struct {
-	h        *History
+	h        *replay.History
 	e        *evolution.History
 	dirs     []evolution.Dir // as e numbers them
 	first    int             // of the rules below
 	train    int
 	skipped  [][]bool // by setting and directory
-	versions map[int][]Content
+	versions map[int][]replay.Content
 }
 
-func newExperimenter(h *History) (*experimenter, error) {
+func newExperimenter(h *replay.History) (*experimenter, error) {
 	e, err := h.Evolution(len(h.Versions))
 	if err != nil {
 		return nil, err
@@ -91,22 +92,22 @@ func newExperimenter(h *History) (*experimenter, error) {
 	x := &experimenter{
 		h:        h,
 		e:        e,
-		dirs:     make([]evolution.Dir, len(h.dirs)),
+		dirs:     make([]evolution.Dir, h.Dirs()),
 		first:    -1,
-		versions: map[int][]Content{},
+		versions: map[int][]replay.Content{},
 	}
-	for d := range h.dirs {
-		x.dirs[d], _ = e.Dirs().Lookup(h.dirs[d].path)
+	for d := range h.Dirs() {
+		x.dirs[d], _ = e.Dirs().Lookup(h.DirPath(replay.Dir(d)))
 	}
 	return x, nil
 }
 
 // at is a version's contents by page.
-func (x *experimenter) at(version int) []Content {
+func (x *experimenter) at(version int) []replay.Content {
 	if c, ok := x.versions[version]; ok {
 		return c
 	}
-	from, content := -1, make([]Content, len(x.h.pages))
+	from, content := -1, make([]replay.Content, x.h.Pages())
 	for v := range x.versions {
 		if v < version && v > from {
 			from = v
@@ -140,7 +141,7 @@ func (x *experimenter) learn(first, train int) error {
 		if err != nil {
 			return err
 		}
-		skips, skipped := rules.Skips(nil), make([]bool, len(x.h.dirs))
+		skips, skipped := rules.Skips(nil), make([]bool, x.h.Dirs())
 		for d := range skipped {
 			_, skipped[d] = skips.Dir(x.dirs[d])
 		}
@@ -152,23 +153,23 @@ func (x *experimenter) learn(first, train int) error {
 
 // silent says of each directory whether its files are left alone under Never.
 func (x *experimenter) silent(first, train int) []bool {
-	changed, has := make([]bool, len(x.h.dirs)), make([]bool, len(x.h.dirs))
+	changed, has := make([]bool, x.h.Dirs()), make([]bool, x.h.Dirs())
 	for _, v := range x.h.Versions[first+1 : first+train] {
 		for _, c := range v.Changes {
-			changed[x.h.pages[c.Page].dir] = true
+			changed[x.h.DirOf(c.Page)] = true
 		}
 	}
 	for p, c := range x.at(first + train - 1) {
-		if c != Gone {
-			has[x.h.pages[p].dir] = true
+		if c != replay.Gone {
+			has[x.h.DirOf(replay.Page(p))] = true
 		}
 	}
-	out := make([]bool, len(x.h.dirs))
+	out := make([]bool, x.h.Dirs())
 	for d := range out {
 		if has[d] {
 			out[d] = !changed[d]
-		} else if Dir(d) != Root {
-			out[d] = out[x.h.dirs[d].parent]
+		} else if replay.Dir(d) != replay.Root {
+			out[d] = out[x.h.Parent(replay.Dir(d))]
 		}
 	}
 	return out
@@ -179,13 +180,13 @@ func (x *experimenter) run(first, train, k int) (Experiment, error) {
 		First: first,
 		Train: train,
 		K:     k,
-		By:    map[string]near.Maintenance{},
+		By:    map[string]Maintenance{},
 	}
 	if err := x.learn(first, train); err != nil {
 		return out, fmt.Errorf("learn from %d versions from version %d on: %w", train, first, err)
 	}
 	old, test := x.at(first+train-1), x.at(first+train-1+k)
-	all := make([]bool, len(x.h.dirs))
+	all := make([]bool, x.h.Dirs())
 	for d := range all {
 		all[d] = true
 	}
@@ -197,22 +198,22 @@ func (x *experimenter) run(first, train, k int) (Experiment, error) {
 	return out, nil
 }
 
-// maintain is near.Maintain over pages.
-func (x *experimenter) maintain(old, test []Content, skipped []bool) (m near.Maintenance) {
+// maintain is Maintain over pages.
+func (x *experimenter) maintain(old, test []replay.Content, skipped []bool) (m Maintenance) {
 	same, mirrored, files, bypassed := 0, 0, 0, 0
 	for p, is := range test {
-		was, in := old[p], skipped[x.h.pages[p].dir]
+		was, in := old[p], skipped[x.h.DirOf(replay.Page(p))]
 		mirror := is
 		if in {
 			mirror = was
 		}
-		if is != Gone {
+		if is != replay.Gone {
 			files++
 			if in {
 				bypassed++
 			}
 		}
-		if mirror != Gone {
+		if mirror != replay.Gone {
 			mirrored++
 			if mirror == is {
 				same++
