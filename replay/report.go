@@ -7,9 +7,9 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"mirrord/evolution/policy"
 	"mirrord/internal/count"
 	"mirrord/near"
-	"mirrord/evolution/policy"
 )
 
 // PolicyReport is what a policy came to on sites.

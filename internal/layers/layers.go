@@ -125,7 +125,9 @@ func rows() map[string]Row {
 		"testing/lab/drawings":      harness,
 		"testing/lab/experiments":   harness,
 		"testing/lab/neargolden":    harness,
+		"testing/lab/reference":     harness,
 		"testing/lab/replicagolden": harness,
+		"testing/lab/versions":      harness,
 
 		// Reads the data sets that the rooms of replica are tested with.
 		"testing/replicatest": harness,

@@ -2,7 +2,10 @@
 
 package experiments
 
-import "mirrord/evolution"
+import (
+	"mirrord/evolution"
+	"mirrord/testing/lab/versions"
+)
 
 // Maintenance is how one maintenance of a mirror came out: from the old version of a site the test version
 // was to be made, and the skipped directories were not looked at. Every figure is a count of files.
@@ -18,9 +21,9 @@ type Maintenance struct {
 
 // Maintain maintains a mirror once. The mirror is the old version in the skipped directories, the test
 // version elsewhere.
-func Maintain(old, test *evolution.Tree, skipped func(file string) bool) Maintenance {
+func Maintain(old, test *versions.Tree, skipped func(file string) bool) Maintenance {
 	var m Maintenance
-	inSkips := func(t *evolution.Tree) (n int) {
+	inSkips := func(t *versions.Tree) (n int) {
 		for f := range t.Files() {
 			if skipped(f.Path) {
 				n++
@@ -31,7 +34,7 @@ func Maintain(old, test *evolution.Tree, skipped func(file string) bool) Mainten
 	m.BR = evolution.Frequency{K: inSkips(test), N: test.Len()}
 	mirrored := inSkips(old) + test.Len() - m.BR.K
 	wrong, missing := 0, 0 // files of the mirror, and of the test version, that the other has not so
-	for _, e := range evolution.Diff(old, test) {
+	for _, e := range versions.Diff(old, test) {
 		if e.Dir {
 			continue
 		}
@@ -40,10 +43,10 @@ func Maintain(old, test *evolution.Tree, skipped func(file string) bool) Mainten
 			m.CR.K++
 			continue
 		}
-		if e.Op != evolution.Insert {
+		if e.Op != versions.Insert {
 			wrong++
 		}
-		if e.Op != evolution.Delete {
+		if e.Op != versions.Delete {
 			missing++
 		}
 	}

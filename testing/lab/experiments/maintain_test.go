@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"mirrord/evolution"
+	"mirrord/testing/lab/versions"
 )
 
 func TestMaintain(t *testing.T) {
-	tree := func(words string) *evolution.Tree {
-		var files []evolution.File
+	tree := func(words string) *versions.Tree {
+		var files []versions.File
 		for _, w := range strings.Fields(words) {
 			path, id, _ := strings.Cut(w, "=")
-			files = append(files, evolution.File{Path: path, Digest: evolution.DigestOf(id)})
+			files = append(files, versions.File{Path: path, Digest: versions.DigestOf(id)})
 		}
-		out, err := evolution.TreeOf(files)
+		out, err := versions.TreeOf(files)
 		if err != nil {
 			t.Fatal(err)
 		}

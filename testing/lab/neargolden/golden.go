@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"mirrord/evolution"
 	"mirrord/near"
 	"mirrord/testing/lab/experiments"
+	"mirrord/testing/lab/versions"
 )
 
 // ErrGolden says that a file of expected values is not one, or has nothing in it.
@@ -123,7 +125,7 @@ type checker struct {
 	c      *goldenCase
 	report *GoldenReport
 	h      evolution.History
-	trees  []*evolution.Tree
+	trees  []*versions.Tree
 }
 
 // same compares one value.
@@ -161,13 +163,13 @@ func (k *checker) run() error {
 	if len(c.Versions) == 0 || c.TrainVersions < 1 || c.TrainVersions > len(c.Versions) {
 		return fmt.Errorf("%w: train_versions %d of %d versions", ErrGolden, c.TrainVersions, len(c.Versions))
 	}
-	var tree *evolution.Tree
+	var tree *versions.Tree
 	for i, v := range c.Versions {
 		next, err := versionTree(v)
 		if err != nil {
 			return fmt.Errorf("version %d: %w", i, err)
 		}
-		if err := k.h.AddTree(int64(i), tree, next); err != nil {
+		if err := versions.AddTree(&k.h, int64(i), tree, next); err != nil {
 			return fmt.Errorf("version %d: %w", i, err)
 		}
 		tree = next
@@ -186,21 +188,28 @@ func (k *checker) run() error {
 	if o.To == 0 { // one version, no transition: nothing is learned
 		o.From = k.h.Len()
 	}
-	if err := k.counts(o); err != nil {
+	t, err := k.h.DeltaTree(evolution.DeltaOptions{
+		Alpha:      o.MinDoC,
+		Structural: o.Structural,
+		From:       o.From,
+		To:         o.To,
+	})
+	if err != nil {
 		return err
 	}
-	if err := k.rules(o); err != nil {
+	k.counts(t)
+	if err := k.rules(t, o); err != nil {
 		return err
 	}
 	return k.maintain(o)
 }
 
-func versionTree(v map[string]string) (*evolution.Tree, error) {
-	files := make([]evolution.File, 0, len(v))
+func versionTree(v map[string]string) (*versions.Tree, error) {
+	files := make([]versions.File, 0, len(v))
 	for path, id := range v {
-		files = append(files, evolution.File{Path: path, Digest: evolution.DigestOf(id)})
+		files = append(files, versions.File{Path: path, Digest: versions.DigestOf(id)})
 	}
-	return evolution.TreeOf(files)
+	return versions.TreeOf(files)
 }
 
 // degrees compares DoC, once as the history has it and once off the edit scripts of the trees.
@@ -219,7 +228,7 @@ func (k *checker) degrees() {
 			got := steps[i+1][dir]
 			k.same(fmt.Sprintf("DoC of %s in transition %d", quote(dir), i),
 				[2]int{got.Distance(k.c.Params.Structural), got.Merged()}, w)
-			script := evolution.Changes(k.trees[i], slices.Values(evolution.Diff(k.trees[i], k.trees[i+1])))
+			script := versions.Changes(k.trees[i], slices.Values(versions.Diff(k.trees[i], k.trees[i+1])))
 			other, touched := script[dir]
 			if !touched {
 				other = evolution.Change{Old: k.trees[i].Nodes(dir)}
@@ -231,16 +240,7 @@ func (k *checker) degrees() {
 
 func quote(dir string) string { return strconv.Quote(dir) }
 
-func (k *checker) counts(o near.Options) error {
-	t, err := k.h.DeltaTree(evolution.DeltaOptions{
-		Alpha:      o.MinDoC,
-		Structural: o.Structural,
-		From:       o.From,
-		To:         o.To,
-	})
-	if err != nil {
-		return err
-	}
+func (k *checker) counts(t *evolution.DeltaTree) {
 	if k.c.Transitions != nil {
 		k.same("transitions", t.Len(), *k.c.Transitions)
 	}
@@ -272,12 +272,11 @@ func (k *checker) counts(o near.Options) error {
 		phi, defined := got.CoC()
 		k.close("CoC "+what, phi, defined, w.CoC)
 	}
-	return nil
 }
 
 // rules compares the list of all rules, and whether the directories with a best rule are those that have any.
-func (k *checker) rules(o near.Options) error {
-	all, err := near.MineAll(&k.h, o)
+func (k *checker) rules(t *evolution.DeltaTree, o near.Options) error {
+	all, err := mineAll(&k.h, t, o)
 	if err != nil {
 		return err
 	}
@@ -353,7 +352,8 @@ func (k *checker) maintain(o near.Options) error {
 	list := func(s []string) string { return strings.Join(slices.Sorted(slices.Values(s)), " ") }
 	k.same("skipped directories", list(slices.Collect(maps.Keys(top))), list(m.Skipped))
 	got := experiments.Maintain(k.trees[m.Base], k.trees[m.Test], func(file string) bool {
-		_, skipped := skips.File(file)
+		dir, _ := k.h.Dirs().Nearest(strings.TrimSuffix(path.Dir("/" + file)[1:], "/"))
+		_, skipped := skips.Dir(dir)
 		return skipped
 	})
 	pair := func(f evolution.Frequency) [2]int { return [2]int{f.K, f.N} }

@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/replica/collections"
 	"mirrord/replica/hash"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/lab/reference"
 )
 
 // ErrGolden says that a file of expected values is not one, or has nothing in it.
@@ -178,7 +178,7 @@ type goldenChunks struct {
 
 func (c *goldenCheck) chunks() {
 	g := c.g.Chunks
-	kinds := map[string]text.Chunking{
+	kinds := map[string]reference.Chunking{
 		"fixed2": {Lines: 2},
 		"fixed4": {},
 		"cdc2":   {Lines: 2, ContentDefined: true},
@@ -187,7 +187,7 @@ func (c *goldenCheck) chunks() {
 	names := slices.Sorted(maps.Keys(g.Docs))
 	for _, key := range slices.Sorted(maps.Keys(g.Fps)) {
 		name, kind, _ := strings.Cut(key, "|")
-		c.same("chunks of "+key, hexes(text.Chunks(g.Docs[name], kinds[kind]), 8), g.Fps[key])
+		c.same("chunks of "+key, hexes(reference.Chunks(g.Docs[name], kinds[kind]), 8), g.Fps[key])
 	}
 	for _, what := range slices.Sorted(maps.Keys(g.Similar)) {
 		kind, t, _ := strings.Cut(what, ">")
@@ -199,7 +199,8 @@ func (c *goldenCheck) chunks() {
 		got := [][2]string{}
 		for i, a := range names {
 			for _, b := range names[i+1:] {
-				if hash.Common(text.Chunks(g.Docs[a], kinds[kind]), text.Chunks(g.Docs[b], kinds[kind])) > threshold {
+				one, two := reference.Chunks(g.Docs[a], kinds[kind]), reference.Chunks(g.Docs[b], kinds[kind])
+				if hash.Common(one, two) > threshold {
 					got = append(got, [2]string{a, b})
 				}
 			}
@@ -224,16 +225,16 @@ func (c *goldenCheck) sketches() {
 			set = append(set, hash.H(fmt.Sprint("element ", e)))
 		}
 		set = hash.NewSet(set)
-		bins := text.OnePermutation(set, 16)
+		bins := reference.OnePermutation(set, 16)
 		sketches = append(sketches, bins)
-		c.same("permutations of "+name, hexes(text.Permutations(set, 8), 16), g.Minhash8[name])
+		c.same("permutations of "+name, hexes(reference.Permutations(set, 8), 16), g.Minhash8[name])
 		c.same("bins of "+name, hexes(bins, 16), g.Oph16[name])
 	}
 	if len(names) == 0 {
 		return
 	}
 	got := [][2]string{}
-	for _, p := range collections.Stars(sketches, 4) {
+	for _, p := range reference.Stars(sketches, 4) {
 		got = append(got, [2]string{names[p[0]], names[p[1]]})
 	}
 	c.same("bands", got, g.Bands)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package evolution
+package versions
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mirrord/evolution"
 )
 
 func file(path, id string) File { return File{Path: path, Digest: DigestOf(id), Size: int64(len(id))} }
@@ -36,13 +38,13 @@ func TestTreeRefuses(t *testing.T) {
 		{"out of order", []string{"b", "a"}, ErrOrder},
 		{"twice", []string{"a/x", "a/x"}, ErrOrder},
 		{"out of order across directories", []string{"a/z", "a-b"}, ErrOrder},
-		{"empty", []string{""}, ErrBadPath},
-		{"leading slash", []string{"/a"}, ErrBadPath},
-		{"trailing slash", []string{"a/"}, ErrBadPath},
-		{"two slashes", []string{"a//b"}, ErrBadPath},
-		{"dot", []string{"a/./b"}, ErrBadPath},
-		{"up", []string{"../b"}, ErrBadPath},
-		{"up at the end", []string{"a/.."}, ErrBadPath},
+		{"empty", []string{""}, evolution.ErrBadPath},
+		{"leading slash", []string{"/a"}, evolution.ErrBadPath},
+		{"trailing slash", []string{"a/"}, evolution.ErrBadPath},
+		{"two slashes", []string{"a//b"}, evolution.ErrBadPath},
+		{"dot", []string{"a/./b"}, evolution.ErrBadPath},
+		{"up", []string{"../b"}, evolution.ErrBadPath},
+		{"up at the end", []string{"a/.."}, evolution.ErrBadPath},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var files []File
@@ -60,38 +62,6 @@ func TestTreeRefuses(t *testing.T) {
 	}
 }
 
-func TestApplyRefuses(t *testing.T) {
-	tree := site(t, "a/x=1 a/y=1 b=1")
-	for _, c := range []struct {
-		name   string
-		script []Edit
-		want   error
-		say    string
-	}{
-		{"deletes twice", []Edit{
-			{Op: Delete, File: file("a/x", "")}, {Op: Delete, File: file("a/x", "")},
-		}, ErrScript, "twice"},
-		{"deletes what is not there", []Edit{{Op: Delete, File: file("a/z", "")}}, ErrScript, "not there"},
-		{"deletes in a directory that is not there", []Edit{{
-			Op:   Delete,
-			File: file("q/r/z", ""),
-		}}, ErrScript, "not there"},
-		{"deletes a directory as a file", []Edit{{Op: Delete, File: file("a", "")}}, ErrScript, "not there"},
-		{"updates what is not there", []Edit{{Op: Update, File: file("c", "2")}}, ErrScript, "not there"},
-		{"inserts what is there", []Edit{{Op: Insert, File: file("b", "2")}}, ErrScript, "is there"},
-		{"does nothing", []Edit{{File: file("b", "2")}}, ErrScript, "neither"},
-		{"no path", []Edit{{Op: Insert}}, ErrBadPath, "empty"},
-		{"bad path", []Edit{{Op: Insert, File: file("a/../c", "2")}}, ErrBadPath, ".."},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, err := tree.Apply(slices.Values(c.script)); !errors.Is(err, c.want) ||
-				!strings.Contains(err.Error(), c.say) {
-				t.Errorf("got %v, want %v and %q", err, c.want, c.say)
-			}
-		})
-	}
-}
-
 // A file that becomes a directory is a delete, and inserts.
 func TestFileBecomesDirectory(t *testing.T) {
 	from, to := site(t, "a=1 k=1"), site(t, "a/i=1 k=1")
@@ -100,7 +70,7 @@ func TestFileBecomesDirectory(t *testing.T) {
 	for _, e := range script {
 		got = append(got, fmt.Sprint(e.Op, " ", e.Path, " ", e.Dir))
 	}
-	want := []string{"delete a false", "insert a true", "insert a/i false"}
+	want := []string{"1 a false", "2 a true", "2 a/i false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("edits are %q, want %q", got, want)
 	}
@@ -117,17 +87,10 @@ func TestFileBecomesDirectory(t *testing.T) {
 	}
 }
 
-// What is equal is not entered, and what an edit does not concern is shared.
+// What is equal is not entered.
 func TestEqualSubtreesCostNothing(t *testing.T) {
-	old := site(t, "a/b/x=1 a/c/x=1 d/e/f/x=1 d/y=1 z=1")
-	next, err := old.Apply(slices.Values([]Edit{{Op: Update, File: file("a/b/x", "2")}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old, next := site(t, "a/b/x=1 a/c/x=1 d/e/f/x=1 d/y=1 z=1"), site(t, "a/b/x=2 a/c/x=1 d/e/f/x=1 d/y=1 z=1")
 	d, _ := old.root.findDir("d")
-	if old.root.dirs[d] != next.root.dirs[d] {
-		t.Error("d is copied")
-	}
 	// Break what lies in equal subtrees: whoever looks inside finds a difference.
 	next.root.dirs[d] = &node{
 		name: "d",
@@ -148,22 +111,22 @@ func TestDeepDirectories(t *testing.T) {
 		if len(script) != 2 {
 			t.Fatalf("%d levels: %d edits, want 2", depth, len(script))
 		}
-		var h History
-		if err := h.AddTree(1, nil, from); err != nil {
+		var h evolution.History
+		if err := AddTree(&h, 1, nil, from); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.AddTree(2, from, to); err != nil {
+		if err := AddTree(&h, 2, from, to); err != nil {
 			t.Fatal(err)
 		}
-		if h.Dirs().Len() != depth+1 || h.Nodes(Root) != depth+4 {
-			t.Errorf("%d levels: %d directories, %d nodes", depth, h.Dirs().Len(), h.Nodes(Root))
+		if h.Dirs().Len() != depth+1 || h.Nodes(evolution.Root) != depth+4 {
+			t.Errorf("%d levels: %d directories, %d nodes", depth, h.Dirs().Len(), h.Nodes(evolution.Root))
 		}
 		deep, ok := h.Dirs().Lookup(strings.TrimSuffix(path, "/"))
 		if !ok || h.Dirs().Depth(deep) != depth || h.Dirs().Path(deep) != strings.TrimSuffix(path, "/") {
 			t.Errorf("%d levels: the deepest directory is not found", depth)
 		}
 		for s := range h.Steps() {
-			if got := s.Change(deep); got != (Change{Updated: 1, Old: 3}) {
+			if got := s.Change(deep); got != (evolution.Change{Updated: 1, Old: 3}) {
 				t.Errorf("%d levels: the deepest directory changed by %+v", depth, got)
 			}
 		}
@@ -185,25 +148,5 @@ func TestEmptyTree(t *testing.T) {
 		if got := Diff(e, empty); len(got) != 0 {
 			t.Errorf("from nothing to nothing: %v", got)
 		}
-		one, err := e.Apply(slices.Values([]Edit{{Op: Insert, File: file("a/x", "1")}}))
-		if err != nil || one.Nodes("") != 3 {
-			t.Errorf("a file into nothing: %v, %d nodes", err, one.Nodes(""))
-		}
-	}
-	f, ok := site(t, "a/x=1 b=2").File("a/x")
-	if !ok || f != file("a/x", "1") {
-		t.Errorf("a/x is %v", f)
-	}
-	for _, p := range []string{"a", "c", "c/d", "a/y"} {
-		if f, ok := site(t, "a/x=1 b=2").File(p); ok {
-			t.Errorf("%s is %v, want none", p, f)
-		}
-	}
-	var dirs []string
-	for d, n := range site(t, "a/x=1 a/b/c/y=1 b=2").Subtrees() {
-		dirs = append(dirs, fmt.Sprint(d, ":", n))
-	}
-	if want := []string{":7", "a:5", "a/b:3", "a/b/c:2"}; !slices.Equal(dirs, want) {
-		t.Errorf("subtrees are %q, want %q", dirs, want)
 	}
 }

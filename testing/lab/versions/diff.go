@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package evolution
+package versions
 
 import (
 	"cmp"
 	"iter"
 	"slices"
 	"strings"
+
+	"mirrord/evolution"
 )
 
 // Op is what an edit does.
@@ -17,18 +19,6 @@ const (
 	Insert
 	Update // of a file: other contents
 )
-
-func (o Op) String() string {
-	switch o {
-	case Delete:
-		return "delete"
-	case Insert:
-		return "insert"
-	case Update:
-		return "update"
-	}
-	return "no edit"
-}
 
 // Edit is one step of an edit script; it costs 1.
 type Edit struct {
@@ -137,8 +127,8 @@ func (d *differ) whole(op Op, prefix string, n *node) {
 // Changes reads off an edit script and the version that it starts from how every directory changed: those in
 // which something did, each with all that lies below it, by path. The time is that of the edits times their
 // depth. The script has to have the edits of directories, as that of Diff does.
-func Changes(from *Tree, script iter.Seq[Edit]) map[string]Change {
-	changes := map[string]Change{}
+func Changes(from *Tree, script iter.Seq[Edit]) map[string]evolution.Change {
+	changes := map[string]evolution.Change{}
 	add := func(dir string, op Op) {
 		c, known := changes[dir]
 		if !known {
@@ -165,4 +155,32 @@ func Changes(from *Tree, script iter.Seq[Edit]) map[string]Change {
 		add("", e.Op)
 	}
 	return changes
+}
+
+// AddTree begins a history with a version, or adds the step to a version in which everything was looked at.
+// previous has to be the tree of the entry before, nil for the base.
+func AddTree(h *evolution.History, time int64, previous, next *Tree) error {
+	r := h.Record(time)
+	for _, e := range Diff(previous, next) {
+		if e.Dir {
+			continue
+		}
+		switch d := r.DirOf(e.Path); e.Op {
+		case Insert:
+			r.Insert(d, 1)
+		case Delete:
+			r.Delete(d, 1)
+		case Update:
+			r.Update(d, 1)
+		}
+	}
+	return r.Commit()
+}
+
+// split parts a file's path into its directory's path and its name.
+func split(path string) (dir, name string) {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
 }

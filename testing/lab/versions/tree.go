@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package evolution
+// Package versions compares versions of a site as trees: Merkle trees of files, the edit script from one to
+// another (WD-Diff of Chen, Bhowmick and Nejdl), and the degrees of change read off the script. Package
+// evolution comes to the same numbers without trees; here they are held against it.
+package versions
 
 import (
 	"cmp"
@@ -11,6 +14,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"mirrord/evolution"
 )
 
 // Digest stands for a file's contents: equal digests, equal contents. The first 16 bytes of a SHA-256 will
@@ -29,7 +34,7 @@ var ErrOrder = errors.New("paths are not in ascending order")
 
 // Tree is a version: its files and, implied by them, its directories. Every directory has the hash of all
 // that lies below it, so that equal subtrees are known to be equal without a look inside. A tree never
-// changes; [Tree.Apply] makes a new one that shares what is equal. The nil tree and the zero one are empty.
+// changes. The nil tree and the zero one are empty.
 type Tree struct{ root node }
 
 // node is a directory.
@@ -82,7 +87,7 @@ func (b *builder) add(f File) error {
 		return fmt.Errorf("tree: %q after %q: %w", f.Path, b.last, ErrOrder)
 	}
 	if f.Path == "" {
-		return fmt.Errorf("tree: path %q: %w: it is empty", f.Path, ErrBadPath)
+		return fmt.Errorf("tree: path %q: %w: it is empty", f.Path, evolution.ErrBadPath)
 	}
 	keep := len(b.open)
 	for ; keep > 1; keep-- { // an open directory that is not on the path ends here
@@ -187,9 +192,6 @@ func (t *Tree) top() *node {
 // Len is how many files the tree has.
 func (t *Tree) Len() int { return t.top().nf }
 
-// Dirs is how many directories the tree has, the root among them.
-func (t *Tree) Dirs() int { return t.top().nd }
-
 // Nodes is how many nodes the subtree of a directory has, itself among them; 0 when it is not there.
 func (t *Tree) Nodes(dir string) int {
 	if n := t.find(dir); n != nil {
@@ -216,26 +218,6 @@ func (n *node) findDir(name string) (int, bool) {
 	return slices.BinarySearchFunc(n.dirs, name, func(d *node, name string) int {
 		return dirOrder(d.name, name)
 	})
-}
-
-func (n *node) findFile(name string) (int, bool) {
-	return slices.BinarySearchFunc(n.files, name, func(f leaf, name string) int {
-		return strings.Compare(f.name, name)
-	})
-}
-
-// File finds a file.
-func (t *Tree) File(path string) (File, bool) {
-	dir, name := split(path)
-	n := t.find(dir)
-	if n == nil {
-		return File{}, false
-	}
-	i, ok := n.findFile(name)
-	if !ok {
-		return File{}, false
-	}
-	return File{path, n.files[i].digest, n.files[i].size}, true
 }
 
 // Files yields the files in ascending order of their paths.
@@ -273,33 +255,18 @@ func dirBeforeFile(dir, file string) bool {
 	return '/' < file[n]
 }
 
-// Subtrees yields every directory's path and how many nodes its subtree has, parents before what lies below
-// them.
-func (t *Tree) Subtrees() iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) { t.top().subtrees("", yield) }
-}
-
-func (n *node) subtrees(path string, yield func(string, int) bool) bool {
-	if !yield(path, n.nf+n.nd) {
-		return false
-	}
-	for _, d := range n.dirs {
-		if !d.subtrees(join(path, d.name), yield) {
-			return false
-		}
-	}
-	return true
-}
-
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return dir + "/" + name
-}
-
 // DigestOf makes a digest of whatever identifies contents.
 func DigestOf(id string) Digest {
 	sum := sha256.Sum256([]byte(id))
 	return Digest(sum[:16])
+}
+
+func checkName(name string) error {
+	switch name {
+	case "":
+		return fmt.Errorf("%w: it has an empty name", evolution.ErrBadPath)
+	case ".", "..":
+		return fmt.Errorf("%w: it has the name %q", evolution.ErrBadPath, name)
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package text
+// Package reference has what papers on replicas define and the program does otherwise: chunks of lines,
+// sketches as they are defined, and candidate pairs. The rooms of replica are held against them.
+package reference
 
 import (
 	"strings"
