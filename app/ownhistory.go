@@ -4,6 +4,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,11 +12,39 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/relocate"
 	"mirrord/replay"
+	"mirrord/scheduler"
 	"mirrord/store"
 )
+
+// History reads a recorded history: a file's, or that of a job's own runs.
+func History(ctx context.Context, a *App, arg string) (*replay.History, error) {
+	name := strings.TrimSuffix(arg, scheduler.Suffix)
+	if job.ValidName(name) && !IsFile(a, arg) {
+		return OwnHistory(a, name)
+	}
+	file, err := regular.Open(arg)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if st, err := file.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("history %s: a directory: want a file, or the name of a job", arg)
+	}
+	text := regular.UntilReader(ctx, file)
+	defer text.Close()
+	h, err := replay.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("history %s: %w", arg, err)
+	}
+	if h.Site == "" {
+		h.Site = arg
+	}
+	return h, nil
+}
 
 // OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet
 // ones too. What a run did not observe is taken as unchanged until one did; a partial run counts with the

@@ -249,7 +249,7 @@ func clusterOf(c *collections.DirCluster, facts map[collections.Address]*copyFac
 	whole := wholeCopies(c)
 	best, why := bestCopy(whole, facts)
 	c.Lead(best)
-	out := ReplicaCollection{Cardinality: c.Cardinality(), Size: c.Size()}
+	out := ReplicaCollection{Cardinality: len(c.Copies), Size: c.Size()}
 	for _, cp := range c.Copies {
 		rc := ReplicaCopy{
 			At:     cp.String(),

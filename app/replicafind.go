@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,7 +33,7 @@ type Replicas struct {
 	// Elsewhere is what other nodes of the cluster have said: their mirrors are compared too, by digests
 	Elsewhere []ReplicaNode `json:"elsewhere,omitempty"`
 
-	all []collections.DirCluster
+	All []collections.DirCluster `json:"-"` // of which Clusters has the first
 }
 
 // ReplicaHosts is a pair of hosts and what the tests of it came to.
@@ -153,7 +152,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		Clusters: []ReplicaCollection{},
 		Related:  []RelatedCopies{},
 		Joined:   []JoinedPages{},
-		all:      collections.Clusters(found.Copies),
+		All:      collections.Clusters(found.Copies),
 
 		Elsewhere: others,
 	}
@@ -179,7 +178,7 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 			OfParts: j.OfParts,
 		})
 	}
-	some := out.all[:shown(len(out.all), o.Limit)]
+	some := out.All[:shown(len(out.All), o.Limit)]
 	facts, err := r.copyFacts(ctx, some)
 	if err != nil {
 		return nil, err
@@ -194,20 +193,6 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 		}
 	}
 	return out, nil
-}
-
-// Collections is how many collections were found; Clusters has the largest.
-func (r *Replicas) Collections() int { return len(r.all) }
-
-// Plot draws the number of copies against the size of all collections, as SVG.
-func (r *Replicas) Plot(w io.Writer) error { return collections.Plot(w, collections.Marks(r.all)) }
-
-// PlotCollection draws the copies of the collection number n, counted from 1, as SVG.
-func (r *Replicas) PlotCollection(w io.Writer, n int) error {
-	if n > len(r.all) {
-		return fmt.Errorf("collection %d: there are %d", n, len(r.all))
-	}
-	return collections.PlotCluster(w, r.all[n-1])
 }
 
 // openReplicaTrees opens the directories named, or all mirrors of the state. It returns where there is room

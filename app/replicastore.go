@@ -65,15 +65,15 @@ func comparedVersions(st *store.State) (map[string]int, error) {
 // searches.
 func saveReplicas(dir string, now time.Time, r *Replicas, versions map[string]int) error {
 	k := KnownReplicas{Made: now.UTC(), Replicas: *r, Versions: versions}
-	for i := range r.all {
+	for i := range r.All {
 		var dirs []string
 		if i < len(r.Clusters) { // its copies are in the order of what they have
 			for _, c := range r.Clusters[i].Copies {
 				dirs = append(dirs, c.At)
 			}
 		} else {
-			for j := range r.all[i].Copies {
-				dirs = append(dirs, r.all[i].Copies[j].String())
+			for j := range r.All[i].Copies {
+				dirs = append(dirs, r.All[i].Copies[j].String())
 			}
 		}
 		k.Families = append(k.Families, dirs)

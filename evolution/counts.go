@@ -3,9 +3,13 @@
 package evolution
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
+
+// ErrScript says that edits do not fit: they delete or update what is not there, or insert what is.
+var ErrScript = errors.New("the edit script does not fit")
 
 // row is what a step says of one directory: of the files directly in it.
 type row struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evolution says how a site's directories change: trees of versions, the difference of two trees, how
-// much of each directory a difference concerns, and the history of that over many versions.
+// Package evolution says how a site's directories change: how much of each directory a step from one version
+// to the next concerns, and the history of that over many versions.
 //
 // The notions are those of Chen, Bhowmick and Nejdl, "Mirror Site Maintenance Based on Evolution Associations
 // of Web Directories" (WWW 2007), closed where the paper leaves them open:
@@ -29,17 +29,15 @@
 // between. From what was seen of single files ([Looks]) come estimates of FoC, CoC and support, each with the
 // interval that holds the truth with a chance of 90 % ([Looks.Estimate]).
 //
-// # Two ways to the same numbers
+// # History
 //
-// [Diff] of two Merkle trees yields an edit script in time proportional to what changed; [Changes] reads the
-// DoC of every directory off the script and the old tree. That serves a comparison of any two versions.
-//
-// A [History] needs no trees. It keeps, for each step (a run of a job), how many files directly in each
-// directory came, went, changed or were not looked at: all that the DoC of the directory and of those above
-// it depends on. A store that knows which pages a run requested and which of them changed feeds it page by
-// page ([Recorder]), in a pass over its observations; a [DeltaTree], from which FoC and CoC are counted for
-// any alpha, is one more pass over the history. Each pass costs the changes times their depth; that of a
-// [DeltaTree] a look at each directory more for every step in which something was not looked at.
+// A [History] needs no trees of versions; testing/lab/versions has those, and comes to the same numbers. It
+// keeps, for each step (a run of a job), how many files directly in each directory came, went, changed or
+// were not looked at: all that the DoC of the directory and of those above it depends on. A store that
+// knows which pages a run requested and which of them changed feeds it page by page ([Recorder]), in a pass
+// over its observations; a [DeltaTree], from which FoC and CoC are counted for any alpha, is one more pass
+// over the history. Each pass costs the changes times their depth; that of a [DeltaTree] a look at each
+// directory more for every step in which something was not looked at.
 //
 // Everything here is pure and safe for concurrent reading; nothing may be written while it is read.
 package evolution

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 )
@@ -164,23 +163,6 @@ func (r *Recorder) add(to *uint32, n int) {
 	*to += uint32(n)
 }
 
-// Edit takes in an edit of a file; edits of directories are not needed, and not looked at.
-func (r *Recorder) Edit(e Edit) {
-	if e.Dir {
-		return
-	}
-	switch d := r.DirOf(e.Path); e.Op {
-	case Insert:
-		r.Insert(d, 1)
-	case Delete:
-		r.Delete(d, 1)
-	case Update:
-		r.Update(d, 1)
-	default:
-		r.fail(fmt.Errorf("path %q: %w: it says neither insert, delete nor update", e.Path, ErrScript))
-	}
-}
-
 // Drop ends the recording; nothing is added.
 func (r *Recorder) Drop() {
 	if !r.done {
@@ -278,26 +260,6 @@ func (c *counts) missedAt(d Dir) uint32 {
 		return 0
 	}
 	return c.missed[d]
-}
-
-// AddTree begins the history with a version, or adds the step to a version in which everything was looked at.
-// A history takes either versions from the first on or steps: previous has to be the tree of the entry
-// before, nil for the base.
-func (h *History) AddTree(time int64, previous, next *Tree) error {
-	r := h.Record(time)
-	for _, e := range Diff(previous, next) {
-		r.Edit(e)
-	}
-	return r.Commit()
-}
-
-// AddScript adds a step in which everything was looked at.
-func (h *History) AddScript(time int64, script iter.Seq[Edit]) error {
-	r := h.Record(time)
-	for e := range script {
-		r.Edit(e)
-	}
-	return r.Commit()
 }
 
 // appendEntry writes an entry:

@@ -102,8 +102,7 @@ func TestRecorderIsForOneEntry(t *testing.T) {
 		"unknown directory": func(r *Recorder) { r.Insert(99, 1) },
 		"negative":          func(r *Recorder) { r.Insert(Root, -1) },
 		"overflow":          func(r *Recorder) { r.Insert(Root, math.MaxInt32); r.Insert(Root, 1) },
-		"no edit":           func(r *Recorder) { r.Edit(Edit{File: file("x", "")}) },
-		"no name":           func(r *Recorder) { r.Edit(Edit{Op: Insert, File: file("a/", "")}) },
+		"no name":           func(r *Recorder) { r.DirOf("a/") },
 	} {
 		r := h.Record(4)
 		do(r)

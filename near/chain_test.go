@@ -3,7 +3,6 @@
 package near
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,21 +55,6 @@ func TestDeepChains(t *testing.T) {
 	}
 	if r, ok := rules.For(dir(t, h, path+"old")); !ok || len(r.Antecedent) != 1 {
 		t.Errorf("the rule is %+v, want one of a single directory", r)
-	}
-	o := Best()
-	o.MaxRules = 10_000
-	if _, err := MineAll(h, o); !errors.Is(err, ErrTooManyRules) {
-		t.Errorf("all rules below 200 directories that always change: %v", err)
-	}
-	o.MaxRules = 5
-	small := history(t, "a/b/c/x=1 a/b/c/old/y=1", "a/b/c/x=2 a/b/c/old/y=1")
-	if _, err := MineAll(small, o); !errors.Is(err, ErrTooManyRules) {
-		t.Errorf("15 rules where 5 are allowed: %v", err)
-	}
-	o.MaxRules = 15
-	all, err := MineAll(small, o)
-	if err != nil || len(all) != 15 {
-		t.Errorf("%d rules, %v, want 15: every set of 4 directories", len(all), err)
 	}
 }
 

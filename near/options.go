@@ -25,8 +25,6 @@ type Options struct {
 
 	From, To int // the steps learned from: From first (counted from 0), To not; To 0: all there are
 
-	// MaxRules bounds [MineAll]: the number of rules grows as 2 to the depth. 0: 100 000.
-	MaxRules int
 	// MaxChains bounds the chains looked at for one consequent. Chains that changed in the same steps count
 	// once, so that more than a few come up on hostile sites only. 0: 4096. Where it bites, longer chains are
 	// left out.
@@ -111,9 +109,9 @@ func (o Options) Validate() error {
 	if o.Zero > ZeroStrict {
 		return fmt.Errorf("zero %d: it has to be strict, zero or never", o.Zero)
 	}
-	if o.MinSteps < 0 || o.Expire < 0 || o.MaxRules < 0 || o.MaxChains < 0 {
-		return fmt.Errorf("steps %d, expire %d, rules %d, chains %d: they cannot be negative", o.MinSteps, o.Expire,
-			o.MaxRules, o.MaxChains)
+	if o.MinSteps < 0 || o.Expire < 0 || o.MaxChains < 0 {
+		return fmt.Errorf("steps %d, expire %d, chains %d: they cannot be negative", o.MinSteps, o.Expire,
+			o.MaxChains)
 	}
 	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return fmt.Errorf("steps %d to %d: no such range", o.From, o.To)
@@ -124,9 +122,6 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	if o.MinSteps == 0 {
 		o.MinSteps = 1
-	}
-	if o.MaxRules == 0 {
-		o.MaxRules = 100_000
 	}
 	if o.MaxChains == 0 {
 		o.MaxChains = 4096

@@ -49,19 +49,3 @@ func (s *Skips) Dir(d evolution.Dir) (top evolution.Dir, skipped bool) {
 	}
 	return s.top[d], s.top[d] != evolution.Root
 }
-
-// Path is the skipped directory that a directory, known or new, is or lies below.
-func (s *Skips) Path(dir string) (top evolution.Dir, skipped bool) {
-	d, _ := s.dirs.Nearest(dir)
-	return s.Dir(d)
-}
-
-// File is the skipped directory in which a file lies, known or new.
-func (s *Skips) File(path string) (top evolution.Dir, skipped bool) {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return s.Path(path[:i])
-		}
-	}
-	return evolution.Root, false
-}

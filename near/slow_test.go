@@ -160,8 +160,11 @@ func (m *slowMiner) rule(c counts) bool {
 }
 
 // mine tries every chain for every directory.
-func (m *slowMiner) mine() map[string]counts {
-	out := map[string]counts{}
+func (m *slowMiner) mine(h *evolution.History) (out []Rule) {
+	dir := func(path string) evolution.Dir {
+		d, _ := h.Dirs().Lookup(path)
+		return d
+	}
 	for _, y := range m.dirs {
 		if y == "" || m.expired(y) {
 			continue
@@ -176,13 +179,14 @@ func (m *slowMiner) mine() map[string]counts {
 		slices.Reverse(path)
 		for set := 1; set < 1<<len(path); set++ {
 			var x []string
+			var dirs []evolution.Dir
 			for i, d := range path {
 				if set&(1<<i) != 0 {
-					x = append(x, d)
+					x, dirs = append(x, d), append(dirs, dir(d))
 				}
 			}
 			if c := m.counts(x, y); m.rule(c) {
-				out[fmt.Sprintf("%q => %q", x, y)] = c
+				out = append(out, Rule{dirs, dir(y), c})
 			}
 		}
 	}
@@ -278,8 +282,7 @@ func (r recording) add(t testing.TB, h *evolution.History, version int) {
 	}
 }
 
-// TestAgainstSlowMiner compares all rules, the best ones, and mining step by step with a miner that tries
-// everything.
+// TestAgainstSlowMiner compares the best rules, and mining step by step, with a miner that tries everything.
 func TestAgainstSlowMiner(t *testing.T) {
 	some := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -297,24 +300,11 @@ func TestAgainstSlowMiner(t *testing.T) {
 				sameRules(r, &h, miner.Mine(), o)
 			}
 		}
-		want := newSlowMiner(rec, o).mine()
-		some += len(want)
-		all, err := MineAll(&h, o)
-		if err != nil {
-			r.Fatal(err)
-		}
-		got := map[string]counts{}
+		all := newSlowMiner(rec, o).mine(&h)
+		some += len(all)
 		top := map[evolution.Dir][]Rule{}
 		for _, rule := range all {
-			var x []string
-			for _, d := range rule.Antecedent {
-				x = append(x, h.Dirs().Path(d))
-			}
-			got[fmt.Sprintf("%q => %q", x, h.Dirs().Path(rule.Consequent))] = rule.Counts
 			top[rule.Consequent] = append(top[rule.Consequent], rule)
-		}
-		if !maps.Equal(got, want) {
-			r.Fatalf("rules are\n%v, want\n%v", got, want)
 		}
 		best := sameRules(r, &h, miner.Mine(), o)
 		if best.Len() != len(top) {

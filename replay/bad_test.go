@@ -124,9 +124,6 @@ func TestHostileSites(t *testing.T) {
 				}
 			}
 		}
-		if _, err := NewPicture(h, Options{Train: 5}); err != nil {
-			t.Errorf("%s: picture: %v", name, err)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func newNever(h *History, train int) never {
 	changed := make([]bool, h.Dirs())
 	for range train - 1 {
 		w.Step()
-		for _, p := range w.changed {
+		for _, p := range w.Changed {
 			changed[h.DirOf(p)] = true
 		}
 	}

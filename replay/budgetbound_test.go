@@ -28,7 +28,7 @@ func atMost(h *History, train int, share float64, saved int) (cr, stale float64)
 		is   Content
 	}
 	had := map[held]bool{}
-	for p, is := range w.mirror {
+	for p, is := range w.Mirror {
 		had[held{Page(p), is}] = true
 	}
 	since, sum, budget, n := map[Page]float64{}, 0.0, 0, 0

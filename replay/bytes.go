@@ -34,7 +34,7 @@ func (h *History) comesWhole(p Page) bool { return h.whole != nil && h.whole[p] 
 
 // body is the bytes of a page of the site; 0 when they are not known.
 func (w *World) body(p Page) int64 {
-	if w.site[p] == Gone {
+	if w.Site[p] == Gone {
 		return 0
 	}
 	return max(0, w.size[p])
@@ -50,7 +50,7 @@ func (w *World) wholeSize(p Page) int64 {
 
 // answer is what the answer for a page transfers now.
 func (w *World) answer(p Page) int64 {
-	if w.site[p] == w.mirror[p] {
+	if w.Site[p] == w.Mirror[p] {
 		return answerHead + w.wholeSize(p)
 	}
 	return answerHead + w.body(p)
@@ -60,7 +60,7 @@ func (w *World) answer(p Page) int64 {
 func (w *World) listingBytes(d Dir) int64 {
 	entries := 0
 	for _, p := range w.h.dirs[d].pages {
-		if w.site[p] != Gone {
+		if w.Site[p] != Gone {
 			entries++
 		}
 	}
@@ -78,7 +78,7 @@ func (w *World) fullBytes() int64 {
 	if w.h.links == nil {
 		n += entryBytes * int64(w.files+w.liveDirs-1)
 	}
-	for _, p := range w.changed {
+	for _, p := range w.Changed {
 		if !w.h.comesWhole(p) {
 			n += w.body(p)
 		}
@@ -112,7 +112,7 @@ func (t transfers) Bytes(u policy.ID) (same, changed float64) {
 // heldEntries is how many entries the mirror has directly in a directory.
 func (w *World) heldEntries(d Dir) (n int) {
 	for _, p := range w.h.dirs[d].pages {
-		if w.mirror[p] != Gone {
+		if w.Mirror[p] != Gone {
 			n++
 		}
 	}

@@ -147,7 +147,7 @@ func (w *World) folds() []bool {
 	for d := 1; d < n; d++ {
 		parent[d], live[d] = policy.Dir(w.h.Parent(Dir(d))), w.live[d] > 0
 	}
-	for p, is := range w.site {
+	for p, is := range w.Site {
 		if is != Gone && w.isOnlyIndex(Page(p)) {
 			only[w.h.DirOf(Page(p))] = true
 		}

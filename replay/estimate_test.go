@@ -51,7 +51,7 @@ func (o *observer) see(t *testing.T, w *World) {
 	}
 	now := int32(w.Now())
 	for p := range o.mirror {
-		had, has := o.mirror[p], w.mirror[p]
+		had, has := o.mirror[p], w.Mirror[p]
 		d := o.dir[o.h.pages[p].dir]
 		switch {
 		case had == Gone && has != Gone:
@@ -61,7 +61,7 @@ func (o *observer) see(t *testing.T, w *World) {
 			o.looks.Saw(uint32(p), d, evolution.Went, -1)
 			r.Delete(d, 1)
 		case has == Gone:
-		case w.asked[p] != now:
+		case w.Asked[p] != now:
 			r.Miss(d, 1)
 		case had != has:
 			o.looks.Saw(uint32(p), d, evolution.Other, -1)
@@ -70,8 +70,8 @@ func (o *observer) see(t *testing.T, w *World) {
 			o.looks.Saw(uint32(p), d, evolution.Same, -1)
 		}
 	}
-	copy(o.mirror, w.mirror)
-	for d, at := range w.listed {
+	copy(o.mirror, w.Mirror)
+	for d, at := range w.Listed {
 		if at == now {
 			o.listed[d] = now
 		}

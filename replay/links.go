@@ -62,7 +62,7 @@ func (w *World) Named(p Page) *Seen {
 }
 
 func (w *World) follow(p Page) {
-	if w.h.links == nil || w.site[p] == Gone {
+	if w.h.links == nil || w.Site[p] == Gone {
 		return
 	}
 	todo := []Page{p}
@@ -79,7 +79,7 @@ func (w *World) follow(p Page) {
 
 // enter requests a page when it is new.
 func (w *World) enter(p Page) bool {
-	if w.site[p] == Gone || w.mirror[p] != Gone {
+	if w.Site[p] == Gone || w.Mirror[p] != Gone {
 		return false
 	}
 	w.Page(p)
@@ -96,13 +96,13 @@ func (w *World) Begin() (found *Seen, first []Page) {
 		return &w.seen, nil
 	}
 	for _, c := range w.h.Versions[w.now].Changes {
-		unnamed := l.by[c.Page] < 0 || w.site[l.by[c.Page]] == Gone
+		unnamed := l.by[c.Page] < 0 || w.Site[l.by[c.Page]] == Gone
 		if unnamed && !l.first[c.Page] && w.enter(c.Page) {
 			w.follow(c.Page)
 		}
 	}
 	for p, is := range l.first {
-		if is && (w.site[p] != Gone || w.mirror[p] != Gone) {
+		if is && (w.Site[p] != Gone || w.Mirror[p] != Gone) {
 			first = append(first, Page(p))
 		}
 	}

@@ -22,31 +22,21 @@ func BenchmarkMineRecorded(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, s := range Settings() {
-		if s.Never {
-			continue
-		}
-		b.Run(s.Name, func(b *testing.B) {
+	for name, o := range map[string]near.Options{
+		"strict": near.Strict(),
+		"third":  near.Third(),
+		"best":   near.Best(),
+	} {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var rules *near.Rules
 			for b.Loop() {
-				if rules, err = near.Mine(e, s.Rules); err != nil {
+				if rules, err = near.Mine(e, o); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(len(slices.Collect(rules.All()))), "rules")
 			b.ReportMetric(float64(e.Dirs().Len()), "dirs")
-		})
-		b.Run(s.Name+"/all", func(b *testing.B) {
-			o := s.Rules
-			o.MaxRules = 10_000_000
-			var rules []near.Rule
-			for b.Loop() {
-				if rules, err = near.MineAll(e, o); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(len(rules)), "rules")
 		})
 	}
 }

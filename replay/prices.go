@@ -365,28 +365,3 @@ func (t *tuner) prudent(step int, g Goal, steps func(*Priced) []stepFacts) (Pric
 	}
 	return best, err
 }
-
-// PriceCurves are what prices come to, for Plot, beside full syncs: the requests that prices of a request
-// save, and the bytes that these save and prices of a megabyte.
-func PriceCurves(priced, megabytes []Priced) []Curve {
-	one := 1.0
-	c, m := Curve{Policy: policy.Adaptive}, Curve{Policy: byMegabyte, Bytes: true}
-	for i := range priced {
-		c.Points = append(c.Points, Point{Label: fmt.Sprint(priced[i].Price), Total: priced[i].Total})
-	}
-	for i := range megabytes {
-		m.Points = append(m.Points, Point{Label: fmt.Sprint(megabytes[i].PriceMB), Total: megabytes[i].Total})
-	}
-	full := Curve{
-		Policy: policy.Full,
-		Points: []Point{{Total: Total{
-			Req:     1,
-			Moved:   1,
-			CR:      &one,
-			CRMicro: &one,
-		}}},
-	}
-	bytes, fullBytes := c, full
-	bytes.Bytes, fullBytes.Bytes = true, true
-	return []Curve{full, c, fullBytes, bytes, m}
-}

@@ -262,6 +262,13 @@ func TestTunedForASiteThatIsLate(t *testing.T) {
 	}
 }
 
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // chance is the chance that the means of two halves of so many weeks are within 15 % of one another, if the
 // weeks come in any order.
 func chance(weeks []stepFacts) float64 {

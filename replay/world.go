@@ -14,31 +14,33 @@ import "slices"
 // in the same way. On a site without listings ([Builder.Linked]) only pages cost, and [World.Named] finds new
 // ones.
 type World struct {
+	// What both are, and what was requested; for those who look on, who change nothing.
+	Site, Mirror []Content // by page
+	Asked        []int32   // the version at which a page was last requested
+	Listed       []int32   // the version at which a directory was last listed
+	Changed      []Page    // by the step that led here
+
 	h   *History
 	now int // the version
 
-	site, mirror []Content
-	size         []int64
-	live         []int32 // files of the site below a directory, itself included
-	liveDirs     int     // directories with files below them, the root always
-	files        int     // of the site
-	held         int     // of the mirror
-	both         int     // pages of both
-	same         int     // pages of both with equal contents
-	known        []bool  // directories whose listing was seen non-empty
+	size     []int64
+	live     []int32 // files of the site below a directory, itself included
+	liveDirs int     // directories with files below them, the root always
+	files    int     // of the site
+	held     int     // of the mirror
+	both     int     // pages of both
+	same     int     // pages of both with equal contents
+	known    []bool  // directories whose listing was seen non-empty
 
 	heldSize   []int64 // of what the mirror has
 	wholeBytes int64   // of the pages of the site that come whole
 
 	requests int
-	fresh    int     // of them, those for what the mirror knew nothing of
-	bytes    int64   // of the answers to them
-	asked    []int32 // the version at which a page was last requested
-	askedNow int     // pages of the site requested at this version
-	listed   []int32 // the version at which a directory was last listed
-	changed  []Page  // by the step that led here
-	added    int     // of them, how many were not there before
-	left     int     // of them, how many are gone
+	fresh    int   // of them, those for what the mirror knew nothing of
+	bytes    int64 // of the answers to them
+	askedNow int   // pages of the site requested at this version
+	added    int   // of what changed, how many were not there before
+	left     int   // of what changed, how many are gone
 
 	seen Seen
 }
@@ -49,21 +51,21 @@ func NewWorld(h *History, n int) *World {
 	w := &World{
 		h:        h,
 		now:      -1,
-		site:     make([]Content, len(h.pages)),
-		mirror:   make([]Content, len(h.pages)),
+		Site:     make([]Content, len(h.pages)),
+		Mirror:   make([]Content, len(h.pages)),
 		size:     make([]int64, len(h.pages)),
 		heldSize: make([]int64, len(h.pages)),
 		live:     make([]int32, len(h.dirs)),
 		liveDirs: 1,
 		known:    make([]bool, len(h.dirs)),
-		asked:    make([]int32, len(h.pages)),
-		listed:   make([]int32, len(h.dirs)),
+		Asked:    make([]int32, len(h.pages)),
+		Listed:   make([]int32, len(h.dirs)),
 	}
-	for i := range w.asked {
-		w.asked[i] = -1
+	for i := range w.Asked {
+		w.Asked[i] = -1
 	}
-	for i := range w.listed {
-		w.listed[i] = -1
+	for i := range w.Listed {
+		w.Listed[i] = -1
 	}
 	for range n {
 		w.Step()
@@ -76,7 +78,7 @@ func NewWorld(h *History, n int) *World {
 // FullSync makes the mirror equal to the site. It costs one request for each file and each directory of the
 // site.
 func (w *World) FullSync() {
-	copy(w.mirror, w.site)
+	copy(w.Mirror, w.Site)
 	copy(w.heldSize, w.size)
 	w.held, w.both, w.same = w.files, w.files, w.files
 	for d := range w.known {
@@ -86,11 +88,11 @@ func (w *World) FullSync() {
 	w.requests += w.FullCost()
 	w.bytes += w.fullBytes()
 	w.askedNow = w.files
-	for p := range w.asked {
-		w.asked[p] = int32(w.now)
+	for p := range w.Asked {
+		w.Asked[p] = int32(w.now)
 	}
-	for d := range w.listed {
-		w.listed[d] = int32(w.now)
+	for d := range w.Listed {
+		w.Listed[d] = int32(w.now)
 	}
 }
 
@@ -104,10 +106,10 @@ func (w *World) Step() bool {
 	}
 	w.now++
 	w.requests, w.fresh, w.bytes, w.askedNow, w.added, w.left = 0, 0, 0, 0, 0, 0
-	w.changed = w.changed[:0]
+	w.Changed = w.Changed[:0]
 	for _, c := range w.h.Versions[w.now].Changes {
-		w.changed = append(w.changed, c.Page)
-		had := w.site[c.Page]
+		w.Changed = append(w.Changed, c.Page)
+		had := w.Site[c.Page]
 		switch {
 		case had == Gone:
 			w.added++
@@ -128,7 +130,7 @@ func (w *World) Step() bool {
 		}
 		w.count(c.Page, -1)
 		w.wholeBytes -= w.wholeSize(c.Page)
-		w.site[c.Page], w.size[c.Page] = c.Content, c.Size
+		w.Site[c.Page], w.size[c.Page] = c.Content, c.Size
 		w.wholeBytes += w.wholeSize(c.Page)
 		w.count(c.Page, 1)
 	}
@@ -137,7 +139,7 @@ func (w *World) Step() bool {
 
 // count takes a page into the counts of what is in the mirror, and out of them before it changes.
 func (w *World) count(p Page, by int) {
-	is, had := w.site[p], w.mirror[p]
+	is, had := w.Site[p], w.Mirror[p]
 	if had == Gone {
 		return
 	}
@@ -166,9 +168,9 @@ const (
 func (w *World) Page(p Page) Outcome {
 	w.requests++
 	w.bytes += w.answer(p)
-	if w.asked[p] != int32(w.now) {
-		w.asked[p] = int32(w.now)
-		if w.site[p] != Gone {
+	if w.Asked[p] != int32(w.now) {
+		w.Asked[p] = int32(w.now)
+		if w.Site[p] != Gone {
 			w.askedNow++
 		}
 	}
@@ -176,7 +178,7 @@ func (w *World) Page(p Page) Outcome {
 }
 
 func (w *World) take(p Page) Outcome {
-	is, had := w.site[p], w.mirror[p]
+	is, had := w.Site[p], w.Mirror[p]
 	if is == had {
 		if is == Gone {
 			return Absent
@@ -184,7 +186,7 @@ func (w *World) take(p Page) Outcome {
 		return Unchanged
 	}
 	w.count(p, -1)
-	w.mirror[p], w.heldSize[p] = is, w.size[p]
+	w.Mirror[p], w.heldSize[p] = is, w.size[p]
 	w.count(p, 1)
 	if w.h.links != nil && is != Gone {
 		w.known[w.h.pages[p].dir] = true
@@ -218,9 +220,9 @@ func (w *World) Listing(d Dir) *Seen {
 		todo = todo[:len(todo)-1]
 		w.requests++
 		w.bytes += w.listingBytes(d)
-		w.listed[d] = int32(w.now)
+		w.Listed[d] = int32(w.now)
 		for _, p := range w.h.dirs[d].pages {
-			switch is, had := w.site[p], w.mirror[p]; {
+			switch is, had := w.Site[p], w.Mirror[p]; {
 			case is == Gone && had != Gone:
 				w.take(p)
 				w.seen.Left = append(w.seen.Left, p)
@@ -245,7 +247,7 @@ func (w *World) Listing(d Dir) *Seen {
 func (w *World) Known(d Dir) bool { return w.known[d] }
 
 // Holds reports whether the mirror has a page.
-func (w *World) Holds(p Page) bool { return w.mirror[p] != Gone }
+func (w *World) Holds(p Page) bool { return w.Mirror[p] != Gone }
 
 // Size is the size of a page as the site has it, in bytes; -1 when not known.
 func (w *World) Size(p Page) int64 { return w.size[p] }
@@ -292,7 +294,7 @@ func (w *World) Measure() Measure {
 		Requests: w.requests,
 		Full:     w.FullCost(),
 		Bytes:    w.bytes,
-		Changes:  len(w.changed),
+		Changes:  len(w.Changed),
 		Asked:    w.askedNow,
 		Held:     w.held,
 		Same:     w.same,
@@ -300,8 +302,8 @@ func (w *World) Measure() Measure {
 		Union:    union,
 	}
 	m.FullBytes = w.fullBytes()
-	for _, p := range w.changed {
-		if w.site[p] == w.mirror[p] {
+	for _, p := range w.Changed {
+		if w.Site[p] == w.Mirror[p] {
 			m.Found++
 		}
 	}

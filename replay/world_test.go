@@ -13,8 +13,8 @@ func checkWorld(t *testing.T, w *World) {
 	t.Helper()
 	var files, held, same, stale, union int
 	live := map[Dir]bool{Root: true}
-	for p := range w.site {
-		is, had := w.site[p], w.mirror[p]
+	for p := range w.Site {
+		is, had := w.Site[p], w.Mirror[p]
 		if is != Gone {
 			files++
 			for d := w.h.DirOf(Page(p)); d >= 0; d = w.h.Parent(d) {

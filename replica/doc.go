@@ -4,7 +4,4 @@
 // digests of it), hosts (hosts that mirror one another) and collections (pages that lie in several places);
 // hash and unionfind are what these share. They decide; they fetch, store and log nothing, and the same input
 // gives the same result. No room knows another one but text, hash and unionfind.
-//
-// This package holds all of them against a file of expected values ([CheckGolden]), made by an independent
-// implementation.
 package replica

@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
+	"mirrord/replay"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -55,7 +56,6 @@ func jsonOutputs() map[string]jsonOutput {
 		"forget.go printForgotten":              {"forget", mirror.TakeDowns{}},
 		"forgetaddress.go forgetAddressCommand": {"forget-address", app.Forgotten{}},
 		"gc.go gcCommand":                       {"gc", app.Collected{}},
-		"golden.go golden":                      {"near-golden", goldenResult{}},
 		"explain.go explainFile":                {"explain", app.FileExplanation{}},
 		"import.go printImported":               {"import", app.Imported{}},
 		"init.go initCommand":                   {"init", app.NewJobFile{}},
@@ -69,7 +69,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"plan.go rules":                         {"rules", report.SiteRules{}},
 		"plan.go rulesTogether":                 {"rules", report.Associations{}},
 		"preview.go printPreview":               {"plan URL", app.Preview{}},
-		"replay.go runReplay":                   {"replay", replayReport{}},
+		"replay.go runReplay":                   {"replay", replay.PolicyReport{}},
 		"replicas.go replicaFind":               {"replicas", app.Replicas{}},
 		"apply.go applyCommand":                 {"apply", app.Updated{}},
 		"replicalinks.go replicaLinks":          {"replicas --method links", app.LinkedReplicas{}},

@@ -19,7 +19,6 @@ import (
 
 func planCommand(a *cli) *cobra.Command {
 	var all, price bool
-	var drawing string
 	cmd := &cobra.Command{
 		Use: "plan JOB|URL",
 		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
@@ -43,8 +42,8 @@ but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: d
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if price || drawing != "" {
-				return prices(cmd.Context(), a, args[0], drawing)
+			if price {
+				return prices(cmd.Context(), a, args[0])
 			}
 			p, first, err := app.PlanOrPreview(cmd.Context(), a.app(), args[0], time.Now())
 			if err != nil {
@@ -61,18 +60,15 @@ but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: d
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list every directory")
 	cmd.Flags().BoolVar(&price, "price", false, "what prices would have come to")
-	cmd.Flags().StringVar(&drawing, "plot", "", "draw it into this SVG `FILE`")
+	movedFlags(cmd, "plot")
 	return cmd
 }
 
 // prices shows what prices would have come to.
-func prices(ctx context.Context, a *cli, name, drawing string) error {
+func prices(ctx context.Context, a *cli, name string) error {
 	x, done := a.appWithNote()
 	r, err := app.Prices(ctx, x, name)
 	done()
-	if err == nil && drawing != "" {
-		err = plotPrices(drawing, r)
-	}
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestReplicasAlongLinks(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"--method", "guess", dir}, {"--method", "links", "--plot", "x.svg", dir},
+		{"--method", "guess", dir},
 		{"--method", "links", "--urls", "x"},
 	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {

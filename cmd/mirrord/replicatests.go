@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"mirrord/app"
-	"mirrord/internal/count"
-	"mirrord/replica/hosts"
 )
 
 // replicaVerify prints what the tests of alternates and candidates came to.
@@ -24,45 +22,8 @@ func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) 
 	if a.json {
 		return a.printJSON(pairs)
 	}
-	if len(pairs) == 0 && len(names) > 0 {
-		a.printf(
-			"nothing to test: there are no alternates of %s; without names the mirrors are compared with one "+
-				"another too\n", strings.Join(names, ", "))
-		return nil
-	}
-	printPairs(a, pairs)
+	app.WritePairs(a.stdout, pairs, names)
 	return nil
-}
-
-func printPairs(a *cli, pairs []app.ReplicaPair) {
-	if len(pairs) == 0 {
-		a.printf("nothing to test: no job names alternates, and no two mirrors look alike by their addresses\n")
-	}
-	for _, p := range pairs {
-		printPair(a, p)
-	}
-}
-
-func printPair(a *cli, p app.ReplicaPair) {
-	if p.Untested != "" {
-		a.printf("%s %s\n  not tested: %s\n", p.Base1, p.Base2, p.Untested)
-		return
-	}
-	level := p.Level
-	if p.Mirrors {
-		level = "level " + level
-		if !p.Confident {
-			level += "?"
-		}
-	}
-	a.printf("%s %s\n  %s, %.0f%% of %s good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
-		count.Of(p.Answered, "answered test"), p.Suggestion)
-	for _, path := range p.SamePaths {
-		if p.Level != "4" {
-			break
-		}
-		a.printf("    equal: %s\n", path)
-	}
 }
 
 // replicaRegistry prints the registry.
@@ -123,54 +84,6 @@ func replicaStudy(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 	if a.json {
 		return a.printJSON(found)
 	}
-	a.printf("%s of %s, %s; %s, of which %s tested before\n", count.Of(found.URLs, "address", "addresses"),
-		count.Of(found.Hosts, "host"), count.Of(found.Bad, "bad line"),
-		count.Of(found.Candidates, "candidate pair"),
-		count.Of(found.Kept, "was", "were"))
-	printSkipped(a, found.Skipped)
-	for i := range found.Pairs {
-		p := &found.Pairs[i]
-		printPair(a, p.ReplicaPair)
-		if len(p.Motives) > 0 {
-			a.printf("  motive: %s\n", joined(p.Motives))
-		}
-	}
-	printTables(a, found.Tables)
+	found.WriteText(a.stdout)
 	return nil
-}
-
-// printSkipped says how many lines of logs of proxies count for nothing.
-func printSkipped(a *cli, n int) {
-	if n > 0 {
-		a.printf("%s brought no page\n", count.Of(n, "request in the log", "requests in the logs"))
-	}
-}
-
-func joined(motives []hosts.Motive) string {
-	var out []string
-	for _, m := range motives {
-		out = append(out, string(m))
-	}
-	return strings.Join(out, ", ")
-}
-
-// printTables prints tables 2 and 3 and figure 1 of Bharat and Broder.
-func printTables(a *cli, t hosts.StudyTables) {
-	if len(t.Levels) == 0 {
-		return
-	}
-	a.printf("\n%-16s %6s %6s\n", "level", "pairs", "share")
-	for _, l := range t.Levels {
-		a.printf("%-16s %6d %5.1f%%\n", l.Level, l.Pairs, 100*l.Share)
-	}
-	if len(t.Domains) > 0 {
-		a.printf("\n%-16s %6s %6s\n", "mirrors in", "pairs", "share")
-	}
-	for _, d := range t.Domains {
-		a.printf("%-16s %6d %5.1f%%\n", d.Domain1+" "+d.Domain2, d.Pairs, 100*d.Share)
-	}
-	a.printf("\n%-16s %6s %6s %9s\n", "rank", "known", "mirrors", "precision")
-	for _, r := range t.Ranks {
-		a.printf("%-16s %6d %7d %8.1f%%\n", fmt.Sprint("1 to ", r.Rank), r.Known, r.Mirrors, 100*r.Precision)
-	}
 }

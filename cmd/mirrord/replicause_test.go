@@ -199,7 +199,6 @@ func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 	for _, args := range [][]string{
 		{"--registry", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"},
 		{"--verify", "--set", "polite.delay=0s"},
-		{"--verify", "--plot", "x.svg"},
 	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)

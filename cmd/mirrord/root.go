@@ -66,7 +66,7 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		}
 		root.AddCommand(g.commands...)
 	}
-	root.AddCommand(replayCommand(a), nearGoldenCommand(a), replicaGoldenCommand(a), manCommand(a),
+	root.AddCommand(replayCommand(a), movedCommand("near-golden"), movedCommand("replica-golden"), manCommand(a),
 		versionCommand(a))
 	nameUsage(root)
 	root.SetHelpCommand(helpCommand())

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"text/tabwriter"
@@ -146,14 +145,6 @@ func printPrices(a *cli, r *app.PriceReport) error {
 	return w.Flush()
 }
 
-// plotPrices draws the same into an SVG file.
-func plotPrices(name string, r *app.PriceReport) error {
-	return writeSVG(name, func(w io.Writer) error {
-		title := fmt.Sprintf("%s: what prices would have saved, and missed", r.Job)
-		return replay.Plot(w, title, replay.PriceCurves(r.Prices, r.Megabytes), nil)
-	})
-}
-
 func stretchText(s *replay.Stretch) string {
 	text := fmt.Sprintf("%.0f requests a run, %s of all", s.Requests, percent(s.OfFull))
 	if s.Found != nil {
@@ -186,3 +177,5 @@ func round2(p float64) float64 {
 	}
 	return v
 }
+
+func percent(v float64) string { return fmt.Sprintf("%.2f%%", 100*v) }

@@ -79,6 +79,16 @@ func (r Registry) Names() []string {
 	return names
 }
 
+// That returns the names of the policies that have a capability.
+func (r Registry) That(can func(Definition) bool) (names []string) {
+	for _, p := range r {
+		if can(p) {
+			names = append(names, string(p.Name))
+		}
+	}
+	return names
+}
+
 // Plan begins a run under the policy that o names. Nothing observed so far makes every policy behave as full.
 func (r Registry) Plan(m *Model, o Options) (Plan, error) {
 	o, err := o.withDefaults()

@@ -123,6 +123,15 @@ func rows() map[string]Row {
 		// Makes small PHMs for tests.
 		"testing/phmtest": harness,
 
+		// Repeats what papers measured: the second program of the module, and what it is made of.
+		"testing/lab":               harness,
+		"testing/lab/drawings":      harness,
+		"testing/lab/experiments":   harness,
+		"testing/lab/neargolden":    harness,
+		"testing/lab/reference":     harness,
+		"testing/lab/replicagolden": harness,
+		"testing/lab/versions":      harness,
+
 		// Reads the data sets that the rooms of replica are tested with.
 		"testing/replicatest": harness,
 	}

@@ -14,6 +14,7 @@ import (
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/lab/reference"
 	"mirrord/testing/replicatest"
 )
 
@@ -45,7 +46,7 @@ func readWeb(t testing.TB, c *replicatest.Corpus) LinkGraph {
 // trivialClusters joins the pages of a corpus that have more than threshold chunks in common, or the same
 // text (Cho, Shivakumar, Garcia-Molina, section 4.1), by comparing all pairs. The second clause is not in the
 // paper; without it a short page would not be like its own copy.
-func trivialClusters(c *replicatest.Corpus, how text.Chunking, threshold int) *unionfind.Sets {
+func trivialClusters(c *replicatest.Corpus, how reference.Chunking, threshold int) *unionfind.Sets {
 	type document struct {
 		chunks hash.Set
 		first  uint32 // page
@@ -54,7 +55,7 @@ func trivialClusters(c *replicatest.Corpus, how text.Chunking, threshold int) *u
 	sets, known := unionfind.New(len(c.Pages)), map[string]uint32{}
 	for i := range c.Pages {
 		said := text.Extract(c.Blobs[c.Pages[i].Blob])
-		chunks := text.Chunks(text.Lines(said), how)
+		chunks := reference.Chunks(text.Lines(said), how)
 		words := strings.Join(text.Tokens(said), " ")
 		if p, ok := known[words]; ok {
 			sets.Union(p, uint32(i))
@@ -105,7 +106,7 @@ func TestPaperClusters(t *testing.T) {
 		return
 	}
 	w := readWeb(t, c)
-	sets := trivialClusters(c, text.Chunking{}, 15)
+	sets := trivialClusters(c, reference.Chunking{}, 15)
 	least := 10
 	if filepath.Base(c.Dir) == "mini" {
 		least = 3

@@ -24,9 +24,6 @@ type DirCluster struct {
 	Pairs  []DirPair // the evidence: those of two copies
 }
 
-// Cardinality is the number of copies, Size the number of pages of the fullest.
-func (c *DirCluster) Cardinality() int { return len(c.Copies) }
-
 // Size is the number of pages of the fullest copy.
 func (c *DirCluster) Size() int { return c.Copies[0].Pages }
 
@@ -186,10 +183,13 @@ func (g *copyGraph) cluster(root int, shared map[int]int) DirCluster {
 	return c
 }
 
+// mostWithin bounds the copies that are compared so, the fullest first.
+const mostWithin = 40
+
 // addWithin adds what is known of two copies by a pair of directories above them: only the outermost pairs
 // are found.
 func (g *copyGraph) addWithin(c *DirCluster) {
-	some := c.Copies[:min(len(c.Copies), maxShown)]
+	some := c.Copies[:min(len(c.Copies), mostWithin)]
 	for i, a := range some {
 		for j, b := range some[i+1:] {
 			p, ok := g.within(&a, &b)

@@ -41,7 +41,7 @@ func TestCopiesBelowCopies(t *testing.T) {
 			OfB:   80,
 		},
 	})
-	i := slices.IndexFunc(clusters, func(c DirCluster) bool { return c.Cardinality() == 3 })
+	i := slices.IndexFunc(clusters, func(c DirCluster) bool { return len(c.Copies) == 3 })
 	if i < 0 {
 		t.Fatalf("%+v", clusters)
 	}

@@ -2,12 +2,7 @@
 
 package collections
 
-import (
-	"encoding/binary"
-	"slices"
-
-	"mirrord/replica/unionfind"
-)
+import "mirrord/replica/unionfind"
 
 // GroupOptions say which pages resemble one another.
 type GroupOptions struct {
@@ -44,26 +39,4 @@ func eachBucket(sorted []uint64, f func([]uint64)) {
 		f(sorted[from:to])
 		from = to
 	}
-}
-
-// Stars returns the candidate pairs of sketches of any kind: in every band of rows entries, the first of
-// those that agree in it with each of the others. Each pair comes once, in ascending order.
-func Stars(sketches [][]uint64, rows int) [][2]int {
-	var out [][2]int
-	first := map[string]int{}
-	for i, sketch := range sketches {
-		for band := 0; band+rows <= len(sketch); band += rows {
-			key := binary.LittleEndian.AppendUint64(nil, uint64(band))
-			for _, x := range sketch[band : band+rows] {
-				key = binary.LittleEndian.AppendUint64(key, x)
-			}
-			if j, ok := first[string(key)]; ok {
-				out = append(out, [2]int{j, i})
-			} else {
-				first[string(key)] = i
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	return slices.Compact(out)
 }

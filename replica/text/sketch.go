@@ -4,62 +4,10 @@ package text
 
 import (
 	"encoding/binary"
-	"math"
-	"math/bits"
 	"strconv"
 
 	"mirrord/replica/hash"
 )
-
-// Permutations is the reference sketch: for each i < n the smallest (a_i*x + b_i) mod 2^61-1 over the set,
-// with the constants drawn by H. The share of equal entries estimates the resemblance. An empty set has none.
-func Permutations(set hash.Set, n int) []uint64 {
-	if len(set) == 0 {
-		return nil
-	}
-	out := make([]uint64, n)
-	for i := range out {
-		a := hash.H("a"+strconv.Itoa(i))%(mersenne-1) + 1
-		b := hash.H("b"+strconv.Itoa(i)) % mersenne
-		least := uint64(math.MaxUint64)
-		for _, x := range set {
-			v := mulMod(a, x%mersenne) + b
-			if v >= mersenne {
-				v -= mersenne
-			}
-			least = min(least, v)
-		}
-		out[i] = least
-	}
-	return out
-}
-
-// OnePermutation is the densified one-permutation sketch of k bins (k a power of two): of each bin, which is
-// the top bits of a hash, the least hash; an empty bin takes that of bin H("densify i j") mod k for the first
-// j = 1, 2, … that is full. An empty set has none.
-func OnePermutation(set hash.Set, k int) []uint64 {
-	if len(set) == 0 {
-		return nil
-	}
-	shift := 64
-	for 1<<(64-shift) < k {
-		shift--
-	}
-	bins, full := make([]uint64, k), make([]bool, k)
-	for _, x := range set {
-		i := x >> shift
-		if !full[i] || x < bins[i] {
-			bins[i], full[i] = x, true
-		}
-	}
-	d := densifier{k: k}
-	for i := range bins {
-		if !full[i] {
-			bins[i] = bins[d.donor(i, func(j int) bool { return full[j] })]
-		}
-	}
-	return bins
-}
 
 // densifier keeps the bins that each bin asks when it is empty, as far as they were needed.
 type densifier struct {
@@ -115,19 +63,6 @@ func (s *Sketch) Equal(t *Sketch) int {
 	}
 	return int(sum)
 }
-
-// mulMod is a*b modulo 2^61-1, for a and b below it.
-func mulMod(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	r := lo&mersenne + (lo>>61 | hi<<3)
-	if r >= mersenne {
-		r -= mersenne
-	}
-	return r
-}
-
-// mersenne is the prime 2^61-1.
-const mersenne = 1<<61 - 1
 
 // The banding of a Sketch: pages that agree in all rows of some band are candidates. With 32 bands of 4 rows
 // that is certain in effect at a resemblance of 0.8, and of 87 in 100 pairs at 0.5.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/replica/hash"
+	"mirrord/testing/lab/reference"
 	"mirrord/testing/replicatest"
 )
 
@@ -46,7 +47,7 @@ func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 			continue // empty bins are filled slowly in what follows
 		}
 		var want Sketch
-		for i, least := range OnePermutation(Shingles(tokens, s.k, FastHash), Bins) {
+		for i, least := range reference.OnePermutation(Shingles(tokens, s.k, FastHash), Bins) {
 			want[i] = byte(least)
 		}
 		if d.Sketch != want {
@@ -182,8 +183,8 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("shift %d: estimated %.3f, is %.3f", shift, got, want)
 		}
 		sb := Shingles(Tokens(Extract(b)), 5, FastHash)
-		if got := agreement(Permutations(sa, 200), Permutations(sb, 200)); math.Abs(got-want) > 4*math.Sqrt(
-			want*(1-want)/200)+0.01 {
+		got := agreement(reference.Permutations(sa, 200), reference.Permutations(sb, 200))
+		if math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/200)+0.01 {
 			t.Errorf("shift %d: 200 permutations estimate %.3f, is %.3f", shift, got, want)
 		}
 	}
