@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiretest reads transcripts of HTTP exchanges between a server and a client of an earlier version of
+// Package wiretest reads transcripts of HTTP exchanges between a server and a client of an earlier
+// version of
 // the program, and compares what today's say with them.
 //
-// A transcript is a text of blocks with an empty line between them. A block that begins with # is a comment.
-// One that begins with ~ lists values of answers that differ from time to time, such as .jobs[].added. Each other
-// one is an exchange: a line with its name, the request in lines that begin with >, the answer in lines that begin
-// with <. The first line of a request has the method and the target, the first line of an answer the code and the
+// A transcript is a text of blocks with an empty line between them. A block that begins with # is a
+// comment.
+// One that begins with ~ lists values of answers that differ from time to time, such as .jobs[].added.
+// Each other
+// one is an exchange: a line with its name, the request in lines that begin with >, the answer in
+// lines that begin
+// with <. The first line of a request has the method and the target, the first line of an answer the
+// code and the
 // media type; what follows are bodies.
 //
 //	pause
