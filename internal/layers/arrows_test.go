@@ -39,7 +39,7 @@ func largeCircles() map[string]int {
 		"mirror/spare":    15,
 		"relocate":        25,
 		"store":           91,
-		"web":             24,
+		"serve":           24,
 	}
 }
 
@@ -49,7 +49,7 @@ func manyGuests() map[string]int {
 	return map[string]int{
 		"app/everywherereplicas.go": 4,
 		"replay/links.go":           5,
-		"space/last.go":             4,
+		"phm/space/last.go":         4,
 		"store/awayall.go":          4,
 	}
 }
