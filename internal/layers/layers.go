@@ -125,7 +125,7 @@ func rows() map[string]Row {
 	}
 }
 
-// openRooms lists the rooms of mirror that app imports too: they read a site, and need no run.
+// openRooms lists the rooms of mirror that app and its rooms import too: they read a site, and need no run.
 func openRooms() []string { return []string{"mirror/render", "mirror/report"} }
 
 // Packages outside the rows.
