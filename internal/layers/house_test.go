@@ -179,12 +179,13 @@ func runsUp(all arrows, listed map[string]string) (out []string) {
 
 // familyArrows returns which families import which, with the packages. Test support belongs to none.
 func familyArrows(srcs []source) arrows {
-	out, table := arrows{}, rows()
+	out := arrows{}
 	for _, src := range srcs {
+		row, _ := rowOf(src.pkg)
 		for _, imp := range ours(src) {
 			arrow := [2]string{family(src.pkg), family(imp)}
 			x := src.pkg + " -> " + imp
-			if table[src.pkg] != harness && arrow[0] != arrow[1] && !slices.Contains(out[arrow], x) {
+			if row != harness && arrow[0] != arrow[1] && !slices.Contains(out[arrow], x) {
 				out[arrow] = append(out[arrow], x)
 			}
 		}
