@@ -326,7 +326,7 @@ func (s *Orders) share(w *Wish) error {
 	}
 	s.read(func(all queue, _ *terms) { taken += all.room(s.isHere) })
 	if need := 2 * int64(w.Size); taken+need > most {
-		err := fmt.Errorf("the mirrors of this host may take %s (--max-state), and with the orders %s are taken: "+
+		err := fmt.Errorf("the mirrors of this host may take %s, and with the orders %s are taken: "+
 			"an order of %s needs %s; order less, or try again later", mirror.Bytes(most), mirror.Bytes(taken), w.Size,
 			mirror.Bytes(need))
 		return control.WithCode(err, control.ErrConflict)

@@ -264,7 +264,7 @@ func TestOrderRoom(t *testing.T) {
 		return s.PlaceOrder(s.draft(opal, w).OrderID, opal, false)
 	}
 	most.Store(3_900_000_000)
-	if err := place(10); err == nil || !strings.Contains(err.Error(), "--max-state") {
+	if err := place(10); err == nil || !strings.Contains(err.Error(), "mirrors of this host may take") {
 		t.Errorf("an order beyond the room: %v", err)
 	}
 	most.Store(4_900_000_000)

@@ -25,9 +25,8 @@ func TestAlone(t *testing.T) {
 	if list == nil {
 		t.Fatal("the list of packages is not found in .ci/run")
 	}
-	table := rows()
 	for pkg := range strings.FieldsSeq(string(list[1])) {
-		if row, ok := table[pkg]; !ok || !isPure(pkg, row) {
+		if row, ok := rowOf(pkg); !ok || !isPure(pkg, row) {
 			t.Errorf("%s is not of a pure row", pkg)
 		}
 		files, err := filepath.Glob(path.Join(top, pkg, "*.go"))

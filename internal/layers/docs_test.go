@@ -15,6 +15,7 @@ import (
 
 // named is what the documents may name of the code.
 type named struct {
+	paths   *regexp.Regexp  // paths that begin with a folder of the root, and packages of go commands
 	files   []string        // *.go, from the top
 	tests   string          // tests and suites of them, a line each
 	types   map[string]bool // of the module, by their names alone
@@ -23,7 +24,13 @@ type named struct {
 
 func namedIn(t *testing.T) named {
 	t.Helper()
-	n := named{types: map[string]bool{}, members: map[string]bool{}}
+	ofSites := func(folder string) bool { return folder == "docs" } // in examples
+	families := strings.Join(slices.DeleteFunc(rootFolders(tracked(t)), ofSites), "|")
+	n := named{
+		paths:   regexp.MustCompile(`(?:^|[\s'":({,])(?:\./)?((?:` + families + `)/[\w./*-]+|\./[a-z]\w*\b)`),
+		types:   map[string]bool{},
+		members: map[string]bool{},
+	}
 	for _, src := range sources(t) {
 		ast.Inspect(src.ast, func(node ast.Node) bool {
 			switch node := node.(type) {
@@ -68,6 +75,11 @@ func (n *named) has(code string) (missing string, ok bool) {
 			return file, false
 		}
 	}
+	for _, at := range n.paths.FindAllStringSubmatch(code, -1) {
+		if missing := at[1]; !isThere(missing, strings.HasPrefix(code, "go ")) {
+			return missing, false
+		}
+	}
 	for _, test := range regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+`).FindAllString(code, -1) {
 		if !strings.Contains(n.tests, test) {
 			return test, false
@@ -87,13 +99,27 @@ func (n *named) has(code string) (missing string, ok bool) {
 	return "", true
 }
 
+// isThere reports whether there is a file or folder of a path, which may end with a name of its package and
+// have stars. A folder of the root alone is one only in commands of Go.
+func isThere(p string, command bool) bool {
+	if (strings.HasPrefix(p, "./") && !command) || p == "archive/data.warc.gz" { // the name within a WACZ
+		return true
+	}
+	p = regexp.MustCompile(`\.[A-Z]\w*(?:\.\w+)?$`).ReplaceAllString(p, "")
+	found, err := fs.Glob(os.DirFS(top), strings.TrimRight(strings.TrimPrefix(p, "./"), "./"))
+	return err == nil && len(found) > 0
+}
+
 // TestDocumentsNameCode holds documents to the code: a test, a file or a method that they name is there.
 func TestDocumentsNameCode(t *testing.T) {
 	n := namedIn(t)
 	for code, want := range map[string]string{
 		"internal/layers/docs_test.go": "", "docs_test.go": "", "internal/nothing.go": "internal/nothing.go",
 		"TestDocumentsNameCode": "", "TestDocuments…": "", "TestNothingAtAll": "TestNothingAtAll",
-		"go test -run 'NameCode' ./x": "", "go test -run xxx -bench NoCodeNamed": "NoCodeNamed",
+		"go test -run 'NameCode' ./internal/layers": "", "go test -run xxx -bench NoCodeNamed": "NoCodeNamed",
+		"internal/layers/testdata/nothing": "internal/layers/testdata/nothing", "internal/layers": "",
+		"go test ./internal/layers": "", "go test ./nothing": "./nothing", "internal/lay*": "", "x/internal/y": "",
+		"internal/layers.Row": "", "internal/nothing.Row": "internal/nothing.Row", "./nothing": "",
 		"Committer.Add": "", "ledger.Committer.Add": "", "Committer.nothing": "Committer.nothing",
 	} {
 		if got, _ := n.has(code); got != want {

@@ -8,6 +8,8 @@
 // what they need.
 package layers
 
+import "strings"
+
 // Row is the place of a package. A package that is in no row fails the test: give it one in the commit that
 // adds it.
 type Row int
@@ -84,61 +86,25 @@ func rows() map[string]Row {
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests
 		// import them.
 		"internal/demosite": helper, "internal/systemd": helper, "internal/version": helper,
-		"testing/badnet":    helper,
-		"testing/badserver": helper, "internal/layers": helper, "internal/collector": helper,
+		"internal/layers": helper, "internal/collector": helper,
 
 		// Opens what others have put there: every row that is not pure uses it.
 		"internal/regular": ground,
-
-		// Where scenarios are made: imports what it likes, and only tests import it.
-		"testing/mirrortest": harness,
-
-		// Suites for implementations of the store's interfaces.
-		"testing/storetest": harness,
-
-		// The suite for stores of objects, and servers and faults for tests of what uses them.
-		"testing/objectstest": harness,
-
-		// Orders of a small site, for the rows above them.
-		"testing/orderstest": harness,
-
-		// The suite for fetchers.
-		"testing/sourcetest": harness,
-
-		// Exchanges between server and client of an earlier version.
-		"testing/wiretest": harness,
-
-		// Imperfect sites for whole runs.
-		"testing/zoo": harness,
-
-		// What a disk may hold after a loss of power.
-		"testing/disktest": harness,
-
-		// Holds in tests that work grows with its input.
-		"testing/growth": harness,
-
-		// Asks programs of others in tests.
-		"testing/oracle": harness,
-
-		// Makes small PHMs for tests.
-		"testing/phmtest": harness,
-
-		// Repeats what papers measured: the second program of the module, and what it is made of.
-		"testing/lab":               harness,
-		"testing/lab/drawings":      harness,
-		"testing/lab/experiments":   harness,
-		"testing/lab/neargolden":    harness,
-		"testing/lab/reference":     harness,
-		"testing/lab/replicagolden": harness,
-		"testing/lab/versions":      harness,
-
-		// Reads the data sets that the rooms of replica are tested with.
-		"testing/replicatest": harness,
 	}
 }
 
-// openRooms lists the rooms of mirror that app imports too: they read a site, and need no run.
+// openRooms lists the rooms of mirror that app and its rooms import too: they read a site, and need no run.
 func openRooms() []string { return []string{"mirror/render", "mirror/report"} }
+
+// rowOf returns the row of a package. What is below testing is where scenarios are made, suites for
+// implementations of an interface, and experiments: it imports what it likes, and only tests import it.
+func rowOf(pkg string) (row Row, ok bool) {
+	if strings.HasPrefix(pkg, "testing/") {
+		return harness, true
+	}
+	row, ok = rows()[pkg]
+	return row, ok
+}
 
 // Packages outside the rows.
 const (

@@ -21,7 +21,7 @@
 // one. An error is an Error with an HTTP status of 400 and above.
 //
 // Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here.
-// There is nothing that writes on the status page of package web.
+// There is nothing that writes on the status page of package serve.
 //
 // A run belongs to the daemon: the client that requested it may disconnect.
 package control
