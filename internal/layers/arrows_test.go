@@ -32,7 +32,7 @@ func largeCircles() map[string]int {
 		"app":             93,
 		"app/orders":      15,
 		"cmd/mirrord":     55,
-		"console":         24,
+		"console":         25,
 		"job":             24,
 		"mirror/intake":   11,
 		"mirror/retrieve": 15,
