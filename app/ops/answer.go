@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -62,19 +63,35 @@ func (o Operation) read(w http.ResponseWriter, r *http.Request, into any) error 
 		return nil
 	}
 	if o.Risk != Changes {
-		return ReadValues(r.URL.Query(), into)
+		return o.invalid("", readValues(r.URL.Query(), into))
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: %s: body: %v", control.ErrInvalid, o.Name, err) //nolint:errorlint // no size counts
+		return o.invalid("body: ", err)
 	}
 	return nil
+}
+
+// invalid is the error of arguments that cannot be read; nil without err. It names the operation by the last
+// element of its path.
+func (o Operation) invalid(in string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &control.Error{Code: control.Invalid, Message: path.Base(o.Call) + ": " + in + err.Error()}
 }
 
 // ReadValues sets the fields of a struct from a query or a form. The tag bounds of a number is its least and
 // greatest value, and what it is when it is not given.
 func ReadValues(q url.Values, into any) error {
+	if err := readValues(q, into); err != nil {
+		return fmt.Errorf("%w: %w", control.ErrInvalid, err)
+	}
+	return nil
+}
+
+func readValues(q url.Values, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
@@ -89,14 +106,14 @@ func ReadValues(q url.Values, into any) error {
 			lo, _ := strconv.Atoi(least)
 			hi, _ := strconv.Atoi(greatest)
 			if err != nil || n < lo || n > hi {
-				return fmt.Errorf("%w: %s is a number from %s to %s", control.ErrInvalid, name, least, greatest)
+				return fmt.Errorf("%s is a number from %s to %s", name, least, greatest)
 			}
 			f.SetInt(int64(n))
 		case reflect.Uint64:
 			if text := q.Get(name); text != "" {
 				n, err := strconv.ParseUint(text, 10, 64)
 				if err != nil {
-					return fmt.Errorf("%w: %s is a number", control.ErrInvalid, name)
+					return fmt.Errorf("%s is a number", name)
 				}
 				f.SetUint(n)
 			}
