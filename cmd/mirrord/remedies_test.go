@@ -21,7 +21,7 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 	root := rootCommand(&cli{})
 	root.InitDefaultHelpCmd()
 	named := regexp.MustCompile(`\bmirrord ([a-z][a-z-]*)((?: (?:--?[a-z-]+|[A-Z%][A-Za-z%]*))*)`)
-	// "mirrord login" is the label of a key in app/access, "mirrord feeds" a title of console
+	// "mirrord login" is the label of a key in app/access, "mirrord feeds" a title of console.
 	prose := strings.Fields("login feeds for in on keeps is has a and may must itself cannot or must")
 	found := 0
 	check := func(where, text string) {
@@ -49,8 +49,8 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{".", "../../app", "../../console", "../../mirror", "../../scheduler", "../../serve",
-		"../../store"} {
+	for _, dir := range []string{".", "../../app", "../../console", "../../mirror", "../../scheduler",
+		"../../serve", "../../store"} {
 		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
