@@ -35,6 +35,8 @@ type App struct {
 	Network   fetch.Network     // connects to sites; nil is the system's network
 	Hosts     *fetch.Hosts      // the politeness of all runs of this process; nil is that of each run alone
 	Owner     store.Owner       // decides over sites beside the lock of the state; nil is nobody
+	// brings what check-outs have left in depots, nil where there is no environment; nil brings nothing
+	Away func(*App) store.Bringer
 	Robots    SharedRobots      // robots.txt that several machines share; nil is none
 	Now       func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn      func(line string) // receives what is left out while the rest is done; nil discards it

@@ -72,7 +72,7 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 	warnings, unknown := checkReach(ctx, a, files, resolve)
 	leaving := checkLeaving(a, files)
 	out := &Checked{Files: make([]CheckedFile, 0, len(files)), Unresolved: unknown}
-	daemon, looked := a.eyes(), false
+	daemon, looked := eyesOf(a), false
 	first := newFirstRuns(a)
 	for _, f := range files {
 		r := CheckedFile{

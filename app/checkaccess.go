@@ -26,8 +26,8 @@ type daemonEyes struct {
 	ownEnv    bool // lookupEnv is the caller's: the environment of the daemon is not known
 }
 
-// eyes returns what the daemon of the state sees, or would see when it were started.
-func (a *App) eyes() daemonEyes {
+// eyesOf returns what the daemon of the state sees, or would see when it were started.
+func eyesOf(a *App) daemonEyes {
 	e := daemonEyes{user: a.stateOwner(), lookupEnv: a.LookupEnv, ownEnv: true}
 	if e.lookupEnv == nil {
 		e.lookupEnv = func(string) (string, bool) { return "", false }

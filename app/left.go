@@ -30,8 +30,8 @@ type left struct {
 // notAsked is how long a depot that does not answer is not asked again.
 const notAsked = 5 * time.Second
 
-// leftBehind returns what brings it, nil where there is no environment to find keys in.
-func leftBehind(a *App) store.Bringer {
+// LeftBehind is the Away of an App: what brings it, nil where there is no environment to find keys in.
+func LeftBehind(a *App) store.Bringer {
 	if a.LookupEnv == nil {
 		return nil
 	}

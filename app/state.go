@@ -29,7 +29,7 @@ func (a *App) OpenState() (st *store.State, ok bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "sites")); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	st, err = store.OpenState(dir, store.Options{Away: leftBehind(a), Log: a.Log, Now: a.now})
+	st, err = store.OpenState(dir, store.Options{Away: a.away(), Log: a.Log, Now: a.now})
 	return st, err == nil, err
 }
 
@@ -86,12 +86,20 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 		return nil, err
 	}
 	return store.OpenState(dir, store.Options{
-		Away:  leftBehind(a),
+		Away:  a.away(),
 		Wait:  lookWait,
 		Owner: a.Owner,
 		Log:   a.Log,
 		Now:   a.now,
 	})
+}
+
+// away is what brings what check-outs have left in depots, nil where nothing does.
+func (a *App) away() store.Bringer {
+	if a.Away == nil {
+		return nil
+	}
+	return a.Away(a)
 }
 
 // NotYours adds to an error what to do, when it says that the caller may not use files of a state that

@@ -86,6 +86,7 @@ func (a *cli) app() *app.App {
 		Network:   a.network,
 		Now:       a.clock,
 		AsOwner:   true,
+		Away:      app.LeftBehind,
 		Warn:      func(line string) { fmt.Fprintln(a.stderr, line) },
 	}
 }

@@ -80,6 +80,7 @@ func (l *lab) app() *app.App {
 		Log:       l.log(),
 		LookupEnv: os.LookupEnv,
 		AsOwner:   true,
+		Away:      app.LeftBehind,
 		Warn:      func(line string) { fmt.Fprintln(l.stderr, line) },
 	}
 }
