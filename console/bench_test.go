@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/store"
 )
 
@@ -47,7 +47,7 @@ func newThousand(b *testing.B) *browser {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { st.Close() })
-		d, err := app.NewDaemon(o.App, st, app.DaemonOptions{})
+		d, err := daemon.NewDaemon(o.App, st, daemon.DaemonOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
 	"mirrord/serve"
 	"mirrord/testing/oracle"
@@ -157,7 +157,7 @@ func (c *chromium) scripts(on bool) {
 func running(d *fakeDaemon) {
 	d.jobs = testJobs(2)
 	d.jobs[0].Activity, d.jobs[0].Progress = status.Running, &status.Progress{Phase: status.Retrieving, Done: 17}
-	d.titles = map[string]app.MirrorTitle{"job0000": {Title: "A Title"}}
+	d.titles = map[string]daemon.MirrorTitle{"job0000": {Title: "A Title"}}
 }
 
 // TestBrowser holds a real browser to what docs/console.md promises: flows work with and without scripts,

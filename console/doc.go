@@ -5,7 +5,7 @@
 //
 // It has a listener of its own: no page of a mirror ever shares its origin. Pages are drawn by the server
 // from embedded templates. Each flow is a form, a redirect with 303 and a page, so that all works without
-// scripts; the one script, htmx, only saves the reload. What a page does is done by package app and the
+// scripts; the one script, htmx, only saves the reload. What a page does is done by the rooms of app and the
 // daemon's control.API, as the commands do it.
 //
 // A request passes, in this order: the name of its host (DNS rebinding), the cross-origin check of unsafe

@@ -9,24 +9,25 @@ import (
 	"strings"
 	"sync"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/scheduler/control"
 )
 
 // saver keeps two people from writing job files at the same moment.
 type saver struct{ mu sync.Mutex }
 
-func (s *saver) save(a *app.App, e app.JobEdit) error {
+func (s *saver) save(a *env.App, e jobs.JobEdit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return app.SaveEdit(a, e)
+	return jobs.SaveEdit(a, e)
 }
 
 // editData is what the editor shows.
 type editData struct {
 	Job, File, Text, Tag string
-	Checked              *app.EditedJob // nil before it was looked at
-	Rows                 []diffRow      // what it changes
+	Checked              *jobs.EditedJob // nil before it was looked at
+	Rows                 []diffRow       // what it changes
 	Bad                  []badLine
 	Fields               []formField // none when the text is no TOML
 }
@@ -40,7 +41,7 @@ type badLine struct {
 
 // editPage shows a job file in an editor.
 func editPage(v *visit) error {
-	t, err := app.ReadJobText(v.o.App, v.job)
+	t, err := jobs.ReadJobText(v.o.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -61,23 +62,23 @@ func (v *visit) edit(code int, d editData) error {
 // editJob checks a new text and shows what it changes, or saves it. What cannot be saved is shown again, with
 // the reason: no text is lost.
 func editJob(v *visit) error {
-	e := app.JobEdit{Job: v.job, Text: []byte(v.r.PostFormValue("text")), Tag: v.r.PostFormValue("tag")}
+	e := jobs.JobEdit{Job: v.job, Text: []byte(v.r.PostFormValue("text")), Tag: v.r.PostFormValue("tag")}
 	if v.r.PostFormValue("do") == "save" {
 		err := v.SaveJob(e)
-		usage, isUsage := errors.AsType[*app.Error](err)
-		if !errors.Is(err, app.ErrJobMoved) && (!isUsage || usage.Kind != app.Usage) {
+		usage, isUsage := errors.AsType[*env.Error](err)
+		if !errors.Is(err, jobs.ErrJobMoved) && (!isUsage || usage.Kind != env.Usage) {
 			return v.saved(err)
 		}
 		v.audit(v.r, v.who, act{what: v.op.Act(), job: v.job}, err)
 	}
 	text, unset := formed(string(e.Text), v.r.PostForm)
 	e.Text = []byte(text)
-	c, err := app.CheckEdit(v.o.App, e)
+	c, err := jobs.CheckEdit(v.o.App, e)
 	if err != nil {
 		return err
 	}
 	if unset != nil && len(c.Errors) == 0 {
-		c.Errors = append(c.Errors, app.JobFileError{Message: unset.Error()})
+		c.Errors = append(c.Errors, jobs.JobFileError{Message: unset.Error()})
 	}
 	d := editData{
 		Job:     v.job,
@@ -112,7 +113,7 @@ func (v *visit) saved(err error) error {
 }
 
 // badLines are the lines at which something is wrong.
-func badLines(text string, all []app.JobFileError) (out []badLine) {
+func badLines(text string, all []jobs.JobFileError) (out []badLine) {
 	lines := strings.Split(text, "\n")
 	for _, e := range all {
 		b := badLine{N: e.Line, Message: e.Message}

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/scheduler/status"
 )
 
@@ -24,7 +25,7 @@ func newEditor(t *testing.T, text string) (b *browser, file string) {
 		t.Fatal(err)
 	}
 	b = newBrowser(t, func(o *Options) {
-		o.App = &app.App{
+		o.App = &env.App{
 			State:     func() (string, error) { return state, nil },
 			Jobs:      dir,
 			Log:       slog.New(slog.DiscardHandler),
@@ -122,7 +123,7 @@ func TestEdit(t *testing.T) {
 		log = append(log, e.What+" "+e.Error)
 	}
 	const change = "change the job file "
-	if got := strings.Join(log, "\n"); got != change+"\n"+change+app.ErrJobMoved.Error()+"\n"+change {
+	if got := strings.Join(log, "\n"); got != change+"\n"+change+jobs.ErrJobMoved.Error()+"\n"+change {
 		t.Errorf("audit log:\n%s", got)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 )
 
 // equivalentsData is what the page of places shows that have what a mirror has.
 type equivalentsData struct {
 	Job string
-	All []app.RegistryEquivalent
+	All []replicas.RegistryEquivalent
 }
 
 // actFor is how long an operation may take, such as the test of a place.
@@ -20,7 +20,7 @@ const actFor = 20 * time.Minute
 
 // equivalentsPage lists the places of the registry, and has the form that registers another one.
 func equivalentsPage(v *visit) error {
-	m, err := app.EquivalentsOf(v.o.App, v.job)
+	m, err := replicas.EquivalentsOf(v.o.App, v.job)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/daemon"
 	"mirrord/app/orders"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -133,8 +133,8 @@ func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.jobs = testJobs(1000)
-		evil := app.MirrorTitle{Title: evilText, Primary: "javascript:alert(1)//", Entry: evilText}
-		d.titles = map[string]app.MirrorTitle{"site": evil}
+		evil := daemon.MirrorTitle{Title: evilText, Primary: "javascript:alert(1)//", Entry: evilText}
+		d.titles = map[string]daemon.MirrorTitle{"site": evil}
 		d.jobs[0].Activity, d.jobs[0].Started = status.Running, &b.now
 		d.jobs[0].Progress = &status.Progress{
 			Phase:    status.Retrieving,
@@ -151,7 +151,7 @@ func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 			j := &d.jobs[i]
 			j.Reasons = []string{fmt.Sprintf("%d pages got no answer, of %d", i*7919%10007, i*104729%20011)}
 			title := fmt.Sprintf("A site of %x and more", i*104729)
-			d.titles[j.Name] = app.MirrorTitle{Title: title, Entry: "index.html"}
+			d.titles[j.Name] = daemon.MirrorTitle{Title: title, Entry: "index.html"}
 		}
 		site := testJobs(1)[0]
 		site.Name, site.Health, site.Version = "site", status.Suspicious, 2

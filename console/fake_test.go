@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/replicas"
+	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -24,7 +26,7 @@ type fakeDaemon struct {
 	mu     sync.Mutex
 	jobs   []status.Job
 	runs   []status.Run
-	titles map[string]app.MirrorTitle
+	titles map[string]daemon.MirrorTitle
 	did    []string
 	facts  *fakeFacts
 	away   []status.NodeSaid // whose acts are missing
@@ -60,15 +62,15 @@ func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) {
 	return d.runs, nil
 }
 
-func (d *fakeDaemon) Titles(names []string) map[string]app.MirrorTitle {
+func (d *fakeDaemon) Titles(names []string) map[string]daemon.MirrorTitle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked += len(names)
 	return d.titles
 }
 
-func (d *fakeDaemon) Acts(_ context.Context, n int) (app.Acts, error) {
-	return app.Acts{Entries: d.facts.acts(n), Away: d.away}, nil
+func (d *fakeDaemon) Acts(_ context.Context, n int) (shares.Acts, error) {
+	return shares.Acts{Entries: d.facts.acts(n), Away: d.away}, nil
 }
 
 func (d *fakeDaemon) Cancel(name string) error { return d.do("cancel " + name) }
@@ -86,7 +88,7 @@ func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error)
 func (d *fakeDaemon) Gather(context.Context) error { return nil }
 
 func (d *fakeDaemon) Registry() (any, error) {
-	return &app.Registry{}, nil
+	return &replicas.Registry{}, nil
 }
 
 // Register refuses what is not said to be good.
@@ -127,7 +129,7 @@ func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
 	return nil
 }
 
-// acts is app.Daemon.Acts.
+// acts is daemon.Daemon.Acts.
 func (f *fakeFacts) acts(n int) (out []store.AuditEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

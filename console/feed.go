@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/look"
 	"mirrord/internal/count"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -130,7 +130,7 @@ func allFeed(v *visit) error {
 
 // jobFeed is the last versions of one mirror.
 func jobFeed(v *visit) error {
-	vs, err := app.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.o.App, v.job)
 	if errors.Is(err, store.ErrNoSite) || errors.Is(err, store.ErrNoVersion) { // so far, if there is a job
 		_, err = v.o.Daemon.Progress(v.job)
 	}

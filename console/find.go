@@ -11,21 +11,24 @@ import (
 	"strconv"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/app/search"
 	"mirrord/serve/find"
 )
 
 // TextIndex is what the console asks of the index of texts, and of what is known of replicas.
-// *app.KeptIndex has it.
+// *daemon.KeptIndex has it.
 type TextIndex interface {
 	// Find looks for pages in the index as it is.
-	Find(ctx context.Context, r app.FindRequest) (*app.FoundTexts, error)
+	Find(ctx context.Context, r search.FindRequest) (*search.FoundTexts, error)
 	// Wanted reports whether there is an index, or one is being made.
 	Wanted() bool
 	// Begin makes the index.
 	Begin() error
 	// Replicas is what was last found; fs.ErrNotExist when nobody looked.
-	Replicas() (*app.KnownReplicas, error)
+	Replicas() (*replicas.KnownReplicas, error)
 }
 
 // perFind is how many results a page has.
@@ -33,10 +36,10 @@ const perFind = 10
 
 // findView is what the page Find shows.
 type findView struct {
-	Ask     app.FindRequest
+	Ask     search.FindRequest
 	Wanted  bool
 	Problem string
-	Found   *app.FoundTexts
+	Found   *search.FoundTexts
 	Rows    []foundRow
 	Page    int
 	Pages   int
@@ -53,7 +56,7 @@ type foundRow struct {
 // findPage looks for words.
 func findPage(v *visit) error {
 	f := findView{
-		Ask: app.FindRequest{
+		Ask: search.FindRequest{
 			Words: v.r.FormValue("q"),
 			Job:   v.r.FormValue("job"),
 			At:    strings.TrimSpace(v.r.FormValue("at")),
@@ -70,9 +73,9 @@ func findPage(v *visit) error {
 		return v.draw(http.StatusOK, "find.html", "Find", f)
 	}
 	found, err := v.o.Texts.Find(v.r.Context(), f.Ask)
-	usage, isUsage := errors.AsType[*app.Error](err)
+	usage, isUsage := errors.AsType[*env.Error](err)
 	switch {
-	case isUsage && usage.Kind == app.Usage:
+	case isUsage && usage.Kind == env.Usage:
 		f.Problem = err.Error()
 		f.Ask.Words = cutText(f.Ask.Words)
 		return v.draw(http.StatusUnprocessableEntity, "find.html", "Find", f)
@@ -98,7 +101,7 @@ func findPage(v *visit) error {
 // cutText is the beginning of what somebody typed, to show it.
 func cutText(s string) string { return s[:min(len(s), 200)] }
 
-func foundRowOf(v *visit, p *find.FoundPage, titles map[string]app.MirrorTitle) foundRow {
+func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitle) foundRow {
 	r := foundRow{
 		FoundPage: p,
 		Name:      p.Title,
@@ -124,7 +127,7 @@ func beginFind(v *visit) error {
 
 // replicasView is what the page Replicas shows.
 type replicasView struct {
-	Known       *app.KnownReplicas // nil: nobody looked yet
+	Known       *replicas.KnownReplicas // nil: nobody looked yet
 	Problem     string
 	Collections []collectionRow
 	More        int // collections and pairs that are not shown
@@ -132,7 +135,7 @@ type replicasView struct {
 
 // collectionRow is a collection, and what it would save to have it once.
 type collectionRow struct {
-	app.ReplicaCollection
+	replicas.ReplicaCollection
 	Number int
 	Again  int // pages of the other copies that the first one has too
 }

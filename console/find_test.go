@@ -13,25 +13,27 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/app/search"
 	"mirrord/serve/find"
 )
 
 // fakeTexts has one result, and writes down what it is asked for.
 type fakeTexts struct {
 	wanted bool
-	asked  []app.FindRequest
+	asked  []search.FindRequest
 	err    error
-	known  *app.KnownReplicas
+	known  *replicas.KnownReplicas
 }
 
-func (f *fakeTexts) Find(_ context.Context, r app.FindRequest) (*app.FoundTexts, error) {
+func (f *fakeTexts) Find(_ context.Context, r search.FindRequest) (*search.FoundTexts, error) {
 	f.asked = append(f.asked, r)
 	if err := find.CheckWords(r.Words); err != nil {
-		return nil, &app.Error{Kind: app.Usage, Err: err}
+		return nil, &env.Error{Kind: env.Usage, Err: err}
 	}
 	since := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	out := &app.FoundTexts{Index: find.IndexSizes{Pages: 1695, Mirrors: 2}, Behind: []string{"late"}}
+	out := &search.FoundTexts{Index: find.IndexSizes{Pages: 1695, Mirrors: 2}, Behind: []string{"late"}}
 	out.Lines, out.Matches = 25, 40
 	out.Results = []find.FoundPage{{
 		Job:     "samba",
@@ -55,7 +57,7 @@ func (f *fakeTexts) Begin() error {
 	return nil
 }
 
-func (f *fakeTexts) Replicas() (*app.KnownReplicas, error) {
+func (f *fakeTexts) Replicas() (*replicas.KnownReplicas, error) {
 	if f.known == nil {
 		return nil, fmt.Errorf("open: %w", fs.ErrNotExist)
 	}
@@ -112,23 +114,23 @@ func TestFindPage(t *testing.T) {
 }
 
 // knownReplicas are a collection of two copies, a pair of hosts, and a book in one page.
-func knownReplicas() *app.KnownReplicas {
-	known := &app.KnownReplicas{Families: make([][]string, 3)}
-	known.Clusters = []app.ReplicaCollection{{
+func knownReplicas() *replicas.KnownReplicas {
+	known := &replicas.KnownReplicas{Families: make([][]string, 3)}
+	known.Clusters = []replicas.ReplicaCollection{{
 		Cardinality: 2,
 		Size:        12,
 		Suggestion:  "use the first",
-		Copies: []app.ReplicaCopy{
+		Copies: []replicas.ReplicaCopy{
 			{At: "a.example/" + evilMarkup, Pages: 12}, {At: "b.example/", Pages: 9, Shared: 8},
 		},
 	}}
-	known.Hosts = []app.ReplicaHosts{{
+	known.Hosts = []replicas.ReplicaHosts{{
 		Host1:      "a.example",
 		Host2:      evilMarkup,
 		Level:      "2",
 		Suggestion: "the same",
 	}}
-	known.Joined = []app.JoinedPages{{
+	known.Joined = []replicas.JoinedPages{{
 		Parts: "a.example/book/",
 		Pages: 40,
 		At:    "b.example/book.html",
@@ -156,7 +158,7 @@ func TestReplicasPage(t *testing.T) {
 	if page.Find("main script, main img").Length() > 0 {
 		t.Error("markup of a name")
 	}
-	texts.known.Elsewhere = []app.ReplicaNode{{Node: "south", Jobs: 2}, {Depot: true, Jobs: 3}}
+	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}, {Depot: true, Jobs: 3}}
 	page = parse(t, b.want(http.StatusOK, "UTC, on this node: ", "/replicas", nil))
 	if text := page.Find("main").Text(); !strings.Contains(text, "the depot: 3 mirrors") {
 		t.Error(text)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/job"
 )
 
@@ -84,7 +84,7 @@ func formed(text string, form url.Values) (string, error) {
 		}
 		next, err := job.SetText(out, c[0], keyOf(keys, c[0]).Typed(form.Get(typed)))
 		if err != nil {
-			return string(out), app.Usagef("%s: %v", c[0], fmt.Errorf("the form cannot set it: %w", err))
+			return string(out), env.Usagef("%s: %v", c[0], fmt.Errorf("the form cannot set it: %w", err))
 		}
 		out = next
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
 )
 
@@ -27,15 +27,15 @@ type freshStatus struct {
 // versionTitle is what the published version of a mirror says of itself.
 type versionTitle struct {
 	version int
-	title   app.MirrorTitle
+	title   daemon.MirrorTitle
 }
 
 // mostTitled is how many are kept.
 const mostTitled = 10_000
 
 // titles is what published mirrors say of themselves. It is read once for each version.
-func (f *freshStatus) titles(jobs []status.Job) map[string]app.MirrorTitle {
-	out := make(map[string]app.MirrorTitle, len(jobs))
+func (f *freshStatus) titles(jobs []status.Job) map[string]daemon.MirrorTitle {
+	out := make(map[string]daemon.MirrorTitle, len(jobs))
 	var unknown []string
 	versions := map[string]int{}
 	f.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/look"
 	"mirrord/evolution"
 )
 
@@ -114,13 +114,13 @@ func (c heatRuns) Share() string {
 
 // heatPage shows how the directories of a mirror changed: a drawing, and the same as a table.
 func heatPage(v *visit) error {
-	r := app.HeatRequest{
+	r := look.HeatRequest{
 		Job:  v.job,
 		Path: v.r.FormValue("path"),
 		All:  v.r.FormValue("all") != "",
 		Most: heatSteps,
 	}
-	m, err := app.HeatMap(v.o.App, r)
+	m, err := look.HeatMap(v.o.App, r)
 	if err != nil {
 		return err
 	}

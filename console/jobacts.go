@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/archives"
+	"mirrord/app/care"
+	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 	"mirrord/internal/places"
@@ -22,8 +24,8 @@ import (
 
 // isUsage reports whether an error says that a request makes no sense.
 func isUsage(err error) bool {
-	e, is := errors.AsType[*app.Error](err)
-	return is && e.Kind == app.Usage
+	e, is := errors.AsType[*env.Error](err)
+	return is && e.Kind == env.Usage
 }
 
 // gcData is what the page of a collection shows.
@@ -36,15 +38,15 @@ type gcData struct {
 
 // gcPage says what gc would drop and free of a mirror.
 func gcPage(v *visit) error {
-	s, err := app.Collectable(v.r.Context(), v.o.App, v.job)
+	s, err := care.Collectable(v.r.Context(), v.o.App, v.job)
 	if err != nil {
 		return err
 	}
-	c := &app.Collected{Sites: []app.CollectedSite{s}}
+	c := &care.Collected{Sites: []care.CollectedSite{s}}
 	return v.draw(http.StatusOK, "gc.html", "Free space of "+v.job, gcOf(v.job, c))
 }
 
-func gcOf(name string, c *app.Collected) gcData {
+func gcOf(name string, c *care.Collected) gcData {
 	d := gcData{Job: name, Problem: c.Busy}
 	var bytes int64
 	for _, s := range c.Sites {
@@ -66,11 +68,11 @@ func gcOf(name string, c *app.Collected) gcData {
 // gcJob drops the versions that the job does not keep, and frees what nothing refers to.
 func gcJob(v *visit) error {
 	// whoever closes the page has wanted it all the same
-	c, err := app.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
+	c, err := care.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
 	if c != nil {
 		d := gcOf(v.job, c)
-		if e, is := errors.AsType[*app.Error](err); is && d.Problem != "" {
-			err = &app.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
+		if e, is := errors.AsType[*env.Error](err); is && d.Problem != "" {
+			err = &env.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
 		}
 		about := fmt.Sprintf("%s, %s", count.Of(len(d.Versions), "version"), d.Freed)
 		return v.done(act{about: about}, err, jobPath(v.job, ""))
@@ -94,7 +96,7 @@ var (
 func exportJob(v *visit) error {
 	form := v.r.FormValue("format")
 	if !slices.Contains(orders.Forms(), form) {
-		return app.Usagef("format: %q is none of %s", access.Clip(form), app.Joined(orders.Forms(), "and"))
+		return env.Usagef("format: %q is none of %s", access.Clip(form), env.Joined(orders.Forms(), "and"))
 	}
 	number, err := v.number("version")
 	if err != nil {
@@ -115,7 +117,7 @@ func exportJob(v *visit) error {
 	file := name + "." + form
 	out := &sent{ResponseWriter: v.w, name: file}
 	begun, err := place.Send(v.r.Context(), out, func(w io.Writer) error {
-		_, err := app.Export(v.r.Context(), v.o.App, app.ExportRequest{
+		_, err := archives.Export(v.r.Context(), v.o.App, archives.ExportRequest{
 			Job:     v.job,
 			Out:     "-",
 			Stream:  w,

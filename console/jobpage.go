@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
@@ -41,7 +41,7 @@ type ranRun struct {
 type jobData struct {
 	Job    *status.Job
 	Live   live
-	About  app.MirrorTitle
+	About  daemon.MirrorTitle
 	At     string // where it is served; ""
 	Held   bool   // something waits to be accepted
 	Gaps   bool   // or gaps do

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"net/http"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/look"
 	"mirrord/scheduler/control"
 )
 
 // leftData is what the page of a mirror without a job shows.
 type leftData struct {
 	Job   string
-	About app.MirrorTitle
+	About daemon.MirrorTitle
 	At    string // where it is served; ""
 	Jobs  string // directory of the job files
 }
@@ -25,7 +26,7 @@ func ofJob(page func(*visit) error) func(*visit) error {
 		if err == nil || v.o.App == nil || !errors.Is(err, control.ErrNotFound) {
 			return page(v)
 		}
-		if _, verr := app.Versions(v.o.App, v.job); verr != nil {
+		if _, verr := look.Versions(v.o.App, v.job); verr != nil {
 			return err
 		}
 		titles := v.o.Daemon.Titles([]string{v.job})

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/look"
 	"mirrord/job"
 	"mirrord/scheduler/status"
 )
@@ -103,7 +104,7 @@ func tallied(jobs []status.Job) (out []tally) {
 	for i := range jobs {
 		n[jobs[i].Health]++
 	}
-	for _, h := range append(status.Healths()[1:], app.Broken) {
+	for _, h := range append(status.Healths()[1:], look.Broken) {
 		if n[h] > 0 {
 			out = append(out, tally{n[h], h})
 		}
@@ -125,7 +126,7 @@ func (v *visit) named(jobs []status.Job, text string) (out []status.Job) {
 }
 
 // served is where readers find a mirror, "" when that is not known.
-func (v *visit) served(name string, titles map[string]app.MirrorTitle) string {
+func (v *visit) served(name string, titles map[string]daemon.MirrorTitle) string {
 	t, published := titles[name]
 	if v.o.Mirrors == "" || !published {
 		return ""

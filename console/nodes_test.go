@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/shares"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -82,7 +82,7 @@ func consoleNodes(t *testing.T, n int) (nodes []*consoleNode, away *atomic.Bool)
 	})
 	for range n {
 		st := open()
-		users := app.NewClusterUsers(st, facts, slog.New(slog.DiscardHandler))
+		users := shares.NewClusterUsers(st, facts, slog.New(slog.DiscardHandler))
 		wg.Go(func() { users.Follow(ctx, func() {}) })
 		own := store.NewConsoleFacts(st)
 		b := newBrowser(t, func(o *Options) {

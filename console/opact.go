@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/app/ops"
 	"mirrord/scheduler/control"
 )
@@ -58,7 +59,7 @@ func actPage(v *visit) error {
 	}
 	code := http.StatusOK
 	if d.Plans && !missing {
-		t, err := app.ReadJobText(v.o.App, v.job)
+		t, err := jobs.ReadJobText(v.o.App, v.job)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func actPage(v *visit) error {
 		plan, err := v.op.Do(v.r.Context(), v.act(), in)
 		switch {
 		case isUsage(err):
-			code, d.Problem = http.StatusUnprocessableEntity, app.Remedied(err)
+			code, d.Problem = http.StatusUnprocessableEntity, env.Remedied(err)
 		case err != nil:
 			return err
 		default:
@@ -86,8 +87,8 @@ func doAct(v *visit) error {
 	in := v.op.In()
 	err := ops.ReadValues(v.r.PostForm, in)
 	if err == nil && v.op.Risk == ops.Deletes {
-		var t *app.JobText
-		if t, err = app.ReadJobText(v.o.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
+		var t *jobs.JobText
+		if t, err = jobs.ReadJobText(v.o.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
 			err = ops.ErrChanged
 		}
 	}
@@ -128,7 +129,7 @@ func untold(told []control.Told) error {
 	}
 	switch {
 	case len(told) == 0:
-		return app.Usagef("the job names no receiver: add one in its table notify")
+		return env.Usagef("the job names no receiver: add one in its table notify")
 	case bad != nil:
 		return fmt.Errorf("%w: not delivered: %s", control.ErrConflict, strings.Join(bad, "; "))
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/look"
 )
 
 // A job is renamed, URLs are deleted from its mirror and it is deleted after a page has shown what goes: none
@@ -46,7 +46,7 @@ func TestDeletions(t *testing.T) {
 	b.want(http.StatusSeeOther, "/jobs/other?said=rename", "/jobs/site/rename", url.Values{"to": {"other"}})
 	b.want(http.StatusSeeOther, "/?said=removeJob", "/jobs/other/remove", plan("/jobs/other/remove"))
 	b.want(http.StatusOK, "were deleted", "/?said=removeJob", nil)
-	if _, err := app.Versions(a, "other"); err == nil {
+	if _, err := look.Versions(a, "other"); err == nil {
 		t.Error("the mirror is there still")
 	}
 	for i, want := range []string{"remove the job", "rename", "rename", "remove the job", "forget", "forget"} {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 )
@@ -96,7 +96,7 @@ func (v *visit) orderForm(code int, w orders.Wish, problem error) error {
 		Schedules: schedules(),
 	}
 	if problem != nil {
-		d.Problem = app.Remedied(problem)
+		d.Problem = env.Remedied(problem)
 		d.Field, _, _ = strings.Cut(d.Problem, ":")
 	}
 	to, _ := url.JoinPath(v.base(), "order")
@@ -116,7 +116,7 @@ func draftOrder(v *visit) error {
 	if err == nil {
 		o, err = v.o.Orders.Draft(v.user(), w)
 	}
-	if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
+	if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
 		return v.orderForm(http.StatusUnprocessableEntity, w, err)
 	}
 	return v.done(act{about: w.String()}, err, orderPath(o))

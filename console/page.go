@@ -20,10 +20,13 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/look"
 	"mirrord/app/ops"
 	"mirrord/app/orders"
+	"mirrord/app/spaces"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler/control"
@@ -45,7 +48,7 @@ func parsePages() (*template.Template, error) {
 
 		"address": addressAttr,
 
-		"growth": app.Growth,
+		"growth": look.Growth,
 		"forms":  orders.Forms,
 		"path":   jobPath,
 		"add":    func(a, b int) int { return a + b },
@@ -109,7 +112,7 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Data:  data,
 
 		Finds:    v.o.Texts != nil,
-		Spaces:   v.o.App != nil && app.HasSpaces(v.o.App),
+		Spaces:   v.o.App != nil && spaces.HasSpaces(v.o.App),
 		Orders:   v.o.Orders != nil && v.who.Role >= Order,
 		MayOrder: v.who.Role >= Order,
 	}
@@ -174,7 +177,7 @@ func said(word string) string {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err error) {
 	code, what := http.StatusInternalServerError, ""
 	_, large := errors.AsType[*http.MaxBytesError](err)
-	usage, isUsage := errors.AsType[*app.Error](err)
+	usage, isUsage := errors.AsType[*env.Error](err)
 	_, isProvider := errors.AsType[oidcError](err)
 	_, away := errors.AsType[*access.AwayError](err)
 	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
@@ -213,14 +216,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound
-	case errors.Is(err, store.ErrLocked), isUsage && usage.Kind == app.Locked:
+	case errors.Is(err, store.ErrLocked), isUsage && usage.Kind == env.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."
-	case errors.Is(err, control.ErrConflict), errors.Is(err, app.ErrJobMoved):
+	case errors.Is(err, control.ErrConflict), errors.Is(err, jobs.ErrJobMoved):
 		code = http.StatusConflict
 	case errors.Is(err, errExports), errors.Is(err, errOwn), errors.Is(err, errStreams):
 		code = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "60")
-	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == app.Usage:
+	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == env.Usage:
 		code = http.StatusBadRequest
 	case large:
 		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", mirror.Bytes(most))
@@ -233,7 +236,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		r:      r,
 		who:    who,
 	}
-	says := struct{ Why, Do string }{app.Remedied(err), what}
+	says := struct{ Why, Do string }{env.Remedied(err), what}
 	if code == http.StatusInternalServerError && !who.Operates() { // it may name paths of the machine
 		says.Why = "This cannot be shown now. The operator finds the reason in the log of the daemon."
 	}

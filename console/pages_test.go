@@ -16,8 +16,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -80,7 +80,7 @@ func TestList(t *testing.T) {
 	b.want(http.StatusOK, "mirrord init", "/", nil)
 	b.daemon.jobs = testJobs(1000)
 	b.daemon.jobs[700].Health, b.daemon.jobs[300].Health = status.Damaged, status.Gaps
-	b.daemon.titles = map[string]app.MirrorTitle{"job0700": {Title: "The Seventh", Entry: "a b/index.html"}}
+	b.daemon.titles = map[string]daemon.MirrorTitle{"job0700": {Title: "The Seventh", Entry: "a b/index.html"}}
 	doc := parse(t, b.want(http.StatusOK, "1 gaps, 1 damaged", "/", nil))
 	rows := doc.Find("tbody tr")
 	if first := rows.Eq(0).Find("a").First().Text(); rows.Length() != perPage || first != "The Seventh" {
@@ -113,14 +113,14 @@ func TestList(t *testing.T) {
 // version, and a page that is small when it is packed.
 func TestListCosts(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Keep, o.Mirrors = time.Hour, "https://mirrors.example/" })
-	b.daemon.jobs, b.daemon.titles = testJobs(1000), map[string]app.MirrorTitle{}
+	b.daemon.jobs, b.daemon.titles = testJobs(1000), map[string]daemon.MirrorTitle{}
 	for i := range b.daemon.jobs {
 		j := &b.daemon.jobs[i]
 		sum := sha256.Sum256([]byte(j.Name)) // texts that differ, as those of sites do
 		j.Health, j.Fix = status.Gaps, "mirrord accept "+j.Name
 		j.Reasons = []string{fmt.Sprintf("%x pages got no answer", sum[:8])}
 		title := fmt.Sprintf("A site of %x and more", sum)
-		b.daemon.titles[j.Name] = app.MirrorTitle{Title: title, Entry: "index.html"}
+		b.daemon.titles[j.Name] = daemon.MirrorTitle{Title: title, Entry: "index.html"}
 	}
 	b.login(Operate)
 	wire := func(path string) *httptest.ResponseRecorder {
@@ -348,7 +348,7 @@ func TestFeed(t *testing.T) {
 	b.daemon.jobs = testJobs(60)
 	at := b.now
 	b.daemon.jobs[7].Published = &at
-	b.daemon.titles = map[string]app.MirrorTitle{"job0007": {Title: "]]><script>&\x01"}}
+	b.daemon.titles = map[string]daemon.MirrorTitle{"job0007": {Title: "]]><script>&\x01"}}
 	b.login(Read)
 	var feed struct {
 		Entries []struct {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
 	"mirrord/testing/orderstest"
@@ -86,14 +86,14 @@ func joined(t *testing.T, o *fakeOthers, with func(node string, o *Options)) (a,
 // Pages and downloads of a mirror that lies on another node are that node's, for whoever asks, with his role.
 func TestPagesOfOtherNodes(t *testing.T) {
 	has := mirrored(t)
-	empty := &app.App{
+	empty := &env.App{
 		State:     func() (string, error) { return t.TempDir(), nil },
 		Jobs:      has.Jobs,
 		Log:       slog.New(slog.DiscardHandler),
 		LookupEnv: func(string) (string, bool) { return "", false },
 	}
 	o := &fakeOthers{mirrors: map[string]string{"site": "b", "lost": "c"}}
-	apps := map[string]*app.App{"a": empty, "b": has}
+	apps := map[string]*env.App{"a": empty, "b": has}
 	a, b := joined(t, o, func(node string, x *Options) { x.App = apps[node] })
 	b.login(Operate)
 	a.login(Read)

@@ -13,9 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/daemon"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/look"
+	"mirrord/app/nodes"
 	"mirrord/app/orders"
+	"mirrord/app/shares"
 	"mirrord/internal/places"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -23,15 +28,15 @@ import (
 	"mirrord/store"
 )
 
-// Daemon is what the console asks of the daemon that it belongs to. *app.Daemon has it.
+// Daemon is what the console asks of the daemon that it belongs to. *daemon.Daemon has it.
 type Daemon interface {
 	control.API
 	// Glance is Status without a look at each published file.
 	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
-	Titles(names []string) map[string]app.MirrorTitle
+	Titles(names []string) map[string]daemon.MirrorTitle
 	// Acts returns the last n entries of the audit log, newest first.
-	Acts(ctx context.Context, n int) (app.Acts, error)
+	Acts(ctx context.Context, n int) (shares.Acts, error)
 }
 
 // Facts keeps sessions and the audit log; both outlive the process. store.ConsoleFacts has it. Its methods
@@ -45,15 +50,15 @@ type Facts interface {
 // Options are the choices of a console.
 type Options struct {
 	Daemon  Daemon // required
-	App     *app.App
-	Facts   Facts          // required
-	Proxy   Proxy          // that logs users in
-	Orders  *orders.Orders // nil: nobody can order
-	Texts   TextIndex      // nil: there are no pages Find and Replicas
-	Hosts   []string       // names by which browsers reach it, besides localhost and addresses
-	Mirrors string         // base URL of mirrord serve, for links into mirrors; "" shows none
-	API     http.Handler   // answers below /v1/; nil: there is none
-	Others  app.OtherNodes // the other nodes of a cluster; nil: there are none
+	App     *env.App
+	Facts   Facts            // required
+	Proxy   Proxy            // that logs users in
+	Orders  *orders.Orders   // nil: nobody can order
+	Texts   TextIndex        // nil: there are no pages Find and Replicas
+	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
+	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
+	API     http.Handler     // answers below /v1/; nil: there is none
+	Others  nodes.OtherNodes // the other nodes of a cluster; nil: there are none
 	// users with passwords; nil: there are none
 	Passwords *Passwords
 	OIDC      *access.OIDC // the provider that logs users in; nil: none
@@ -78,7 +83,7 @@ type Server struct {
 	clients *access.Limit // passwords, by address
 	names   *access.Limit // passwords, by user
 	asking  *access.Limit // other nodes for sessions that are unknown here, by address
-	titles  *app.PageTitles
+	titles  *look.PageTitles
 	exports *places.Seats
 	handler http.Handler // all of it
 }
@@ -109,7 +114,7 @@ func New(o Options) (*Server, error) {
 		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
 		live:    newStreams(streamGap),
 		exports: places.New(mostExports, exportWait),
-		titles:  new(app.PageTitles),
+		titles:  new(look.PageTitles),
 
 		clients: access.NewLimit(clientEvery, clientBurst),
 		names:   access.NewLimit(nameEvery, nameBurst),
@@ -147,7 +152,7 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 }
 
 // SaveJob puts a new text of a job file in its place, one at a time.
-func (s *Server) SaveJob(e app.JobEdit) error { return s.saver.save(s.o.App, e) }
+func (s *Server) SaveJob(e jobs.JobEdit) error { return s.saver.save(s.o.App, e) }
 
 // Close ends the live parts of pages, which would hold their connections.
 func (s *Server) Close() { s.live.close() }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/internal/count"
 	"mirrord/job"
@@ -58,7 +58,7 @@ func showSettings(v *visit, code int, l *orders.Limits, problem error) error {
 		d.Limits = *l
 	}
 	if problem != nil {
-		d.Problem = app.Remedied(problem)
+		d.Problem = env.Remedied(problem)
 		d.Field, _, _ = strings.Cut(d.Problem, ":")
 	}
 	return v.draw(code, "settings.html", "Settings", d)
@@ -73,7 +73,7 @@ func saveSettings(v *visit) error {
 	if err == nil {
 		err = v.o.Orders.SetLimits(l)
 	}
-	if app.FieldOf(err) == "" && isUsage(err) {
+	if env.FieldOf(err) == "" && isUsage(err) {
 		return showSettings(v, http.StatusUnprocessableEntity, &l, err)
 	}
 	return v.done(act{about: fmt.Sprintf("limits of orders: %+v", l)}, err, "/settings")
@@ -85,7 +85,7 @@ func limitsOf(r *http.Request) (l orders.Limits, err error) {
 	number := func(name string) int64 {
 		n, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue(name)), 10, 64)
 		if (err != nil || n < 0 || n > 1e9) && bad == nil {
-			bad = app.Usagef("%s: want a number from 0 to a thousand millions", name)
+			bad = env.Usagef("%s: want a number from 0 to a thousand millions", name)
 		}
 		return n
 	}
@@ -101,7 +101,7 @@ func limitsOf(r *http.Request) (l orders.Limits, err error) {
 	}
 	gap, err := strconv.ParseFloat(strings.TrimSpace(r.PostFormValue("delay")), 64)
 	if (err != nil || gap < 0 || gap > 60) && bad == nil {
-		bad = app.Usagef("delay: want seconds from 0 to 60")
+		bad = env.Usagef("delay: want seconds from 0 to 60")
 	}
 	l.Delay = orders.RequestGap(gap * float64(time.Second))
 	return l, bad

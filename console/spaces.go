@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"slices"
 
-	"mirrord/app"
+	"mirrord/app/spaces"
 	"mirrord/internal/count"
 )
 
 // spaceView is a space as its page shows it.
 type spaceView struct {
-	app.LookedSpace
+	spaces.LookedSpace
 	Rows  []spaceRow
 	Graph *spaceGraph // nil: of one mirror, or of too many to be told apart
 }
@@ -62,7 +62,7 @@ const (
 
 // spacesPage shows the spaces: their mirrors, the links between them, and what else would be worth a mirror.
 func spacesPage(v *visit) error {
-	all, err := app.Spaces(v.r.Context(), v.o.App, app.SpaceRequest{})
+	all, err := spaces.Spaces(v.r.Context(), v.o.App, spaces.SpaceRequest{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func spacesPage(v *visit) error {
 	return v.draw(http.StatusOK, "spaces.html", "Spaces", shown)
 }
 
-func viewSpace(s *app.LookedSpace) spaceView {
+func viewSpace(s *spaces.LookedSpace) spaceView {
 	d := spaceView{LookedSpace: *s}
 	at := map[string]int{}
 	for i, m := range s.Mirrors {

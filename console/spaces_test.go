@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/spaces"
 	"mirrord/phm/space"
 )
 
 // The picture of a space has an arrow for each pair of mirrors of which one leads to the other; the table
 // says the same in both directions.
 func TestViewSpace(t *testing.T) {
-	s := &app.LookedSpace{Overview: space.Overview{
+	s := &spaces.LookedSpace{Overview: space.Overview{
 		Space: "s",
 		Mirrors: []space.Resident{
 			{Name: "a", Files: 9, To: []space.Count{{Name: "b", Links: 1000}, {Name: "c", Links: 1}}},
@@ -51,7 +52,7 @@ func TestViewSpace(t *testing.T) {
 }
 
 // putSpace puts two mirrors that lead to one another into a space of a state.
-func putSpace(t testing.TB, a *app.App) {
+func putSpace(t testing.TB, a *env.App) {
 	t.Helper()
 	state, err := a.State()
 	if err != nil {

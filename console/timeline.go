@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/store"
 )
 
@@ -26,7 +27,7 @@ func framing(v *visit) {
 }
 
 // rawPage is where mirrord serve has a page of a version; "" when that is not known.
-func rawPage(v *visit, k *app.KeptPage) string {
+func rawPage(v *visit, k *look.KeptPage) string {
 	u, err := url.Parse(v.o.Mirrors)
 	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) || k.File == nil {
 		return ""
@@ -45,7 +46,7 @@ type timeline struct {
 
 // viewData is what the page of an older version shows.
 type viewData struct {
-	*app.KeptPage
+	*look.KeptPage
 	Line    timeline
 	Raw     string
 	Current int
@@ -92,18 +93,18 @@ func viewPath(name string, version int, p string) string {
 
 // viewPage shows a page of a version in a frame.
 func viewPage(v *visit) error {
-	r := app.KeptPageRequest{Job: v.job, Path: strings.TrimSpace(v.r.FormValue("path"))}
+	r := look.KeptPageRequest{Job: v.job, Path: strings.TrimSpace(v.r.FormValue("path"))}
 	var err error
 	if r.Version, err = v.number("version"); err != nil {
 		return err
 	}
 	if date := v.r.FormValue("date"); date != "" && r.Version == 0 {
 		if r.At, err = time.Parse(time.DateOnly, date); err != nil {
-			return app.Usagef("date: %q is not a date such as 2026-03-01", date)
+			return env.Usagef("date: %q is not a date such as 2026-03-01", date)
 		}
 		r.At = r.At.Add(24*time.Hour - time.Second) // its end
 	}
-	k, err := app.PageOf(v.r.Context(), v.o.App, r)
+	k, err := look.PageOf(v.r.Context(), v.o.App, r)
 	if err != nil {
 		return err
 	}
@@ -144,13 +145,13 @@ func lineOf(name, page, p string, vs []store.Version, at int) timeline {
 
 // stepPage leads to the version at which the slider stands: a page of it, or what it changed.
 func stepPage(v *visit) error {
-	vs, err := app.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.o.App, v.job)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(v.r.FormValue("n"))
 	if err != nil || n < 0 || n >= len(vs) {
-		return app.Usagef("there is no such version any more; look at the list of versions")
+		return env.Usagef("there is no such version any more; look at the list of versions")
 	}
 	to := viewPath(v.job, vs[n].Number, v.r.FormValue("path"))
 	switch page := v.r.FormValue("page"); {
@@ -177,7 +178,7 @@ type besideData struct {
 
 // side is one of two renderings.
 type side struct {
-	*app.KeptPage
+	*look.KeptPage
 	Raw string
 }
 
@@ -200,7 +201,7 @@ func besidePage(v *visit) error {
 		if err != nil {
 			return err
 		}
-		k, err := app.PageOf(v.r.Context(), v.o.App, app.KeptPageRequest{
+		k, err := look.PageOf(v.r.Context(), v.o.App, look.KeptPageRequest{
 			Job:     v.job,
 			Version: n,
 			Path:    p,
@@ -222,7 +223,7 @@ func besidePage(v *visit) error {
 type searchData struct {
 	Job, Q string
 	Number int // of the version; 0 is the current one
-	Found  *app.VersionSearch
+	Found  *look.VersionSearch
 }
 
 // At is where a page of the version that was searched is shown.
@@ -236,10 +237,10 @@ func searchPage(v *visit) error {
 		return err
 	}
 	if len(d.Q) > mostSearch {
-		return app.Usagef("a search has at most %d bytes", mostSearch)
+		return env.Usagef("a search has at most %d bytes", mostSearch)
 	}
 	if d.Q != "" {
-		if d.Found, err = app.SearchVersion(v.o.App, v.job, d.Number, d.Q, v.titles); err != nil {
+		if d.Found, err = look.SearchVersion(v.o.App, v.job, d.Number, d.Q, v.titles); err != nil {
 			return err
 		}
 		d.Number = d.Found.Version.Number

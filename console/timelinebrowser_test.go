@@ -16,27 +16,29 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/search"
 	"mirrord/scheduler/status"
 	"mirrord/serve"
 	"mirrord/serve/find"
 )
 
 // mirrorsOf serves the mirrors of an app, as mirrord serve does.
-func mirrorsOf(t *testing.T, a *app.App) (string, *atomic.Int32) {
+func mirrorsOf(t *testing.T, a *env.App) (string, *atomic.Int32) {
 	t.Helper()
 	st, err := a.MustState()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	kept := &app.KeptVersions{State: st}
+	kept := &look.KeptVersions{State: st}
 	t.Cleanup(func() { kept.Close() })
 	sites := serve.NewStore(st, kept, nil)
 	t.Cleanup(func() { sites.Close() })
 	texts := &serve.TextLookup{
 		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
-			found, err := new(fakeTexts).Find(ctx, app.FindRequest{Words: q.Words})
+			found, err := new(fakeTexts).Find(ctx, search.FindRequest{Words: q.Words})
 			if err != nil {
 				return nil, err
 			}

@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/phm/diff"
 	"mirrord/store"
 )
@@ -36,13 +37,13 @@ type versionsData struct {
 
 // versionsPage lists the versions of a mirror, newest first.
 func versionsPage(v *visit) error {
-	vs, err := app.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.o.App, v.job)
 	if err != nil {
 		return err
 	}
 	d := versionsData{Job: v.job, Current: vs[len(vs)-1].Number}
 	for i, x := range slices.Backward(vs) {
-		row := versionRow{Version: x, Note: app.VersionNote(x, i == len(vs)-1)}
+		row := versionRow{Version: x, Note: look.VersionNote(x, i == len(vs)-1)}
 		if i > 0 {
 			row.Before = vs[i-1].Number
 		}
@@ -56,7 +57,7 @@ const diffShown = 500
 
 // diffData is what the page of differences shows.
 type diffData struct {
-	*app.Difference
+	*look.Difference
 	Current  int // the version that readers see
 	Up       string
 	Older    int // the pair of versions before and after the one that is shown, when A and B are neighbours
@@ -129,7 +130,7 @@ type diffRow struct {
 // diffPage compares two versions, or the current one with what is held back: by directory, or a page line by
 // line.
 func diffPage(v *visit) error {
-	r := app.DiffRequest{
+	r := look.DiffRequest{
 		Job:   v.job,
 		Held:  v.r.FormValue("held") != "",
 		Path:  v.r.FormValue("path"),
@@ -145,12 +146,12 @@ func diffPage(v *visit) error {
 	}
 	if since := v.r.FormValue("since"); since != "" && !r.Held {
 		if r.Since, err = time.Parse(time.DateOnly, since); err != nil {
-			return app.Usagef("since: %q is not a date such as 2026-03-01", since)
+			return env.Usagef("since: %q is not a date such as 2026-03-01", since)
 		}
 	}
-	c, err := app.Diff(v.o.App, r)
-	if errors.Is(err, app.ErrNoneHeld) {
-		return app.Usagef("nothing waits to be accepted any more")
+	c, err := look.Diff(v.o.App, r)
+	if errors.Is(err, look.ErrNoneHeld) {
+		return env.Usagef("nothing waits to be accepted any more")
 	}
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func first[T any](all []T) ([]T, int) {
 
 // place finds the versions around those that are compared.
 func (d *diffData) place(v *visit) error {
-	vs, err := app.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.o.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (v *visit) number(field string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, app.Usagef("%s: %q is no number of a version", field, access.Clip(text))
+		return 0, env.Usagef("%s: %q is no number of a version", field, access.Clip(text))
 	}
 	return n, nil
 }
@@ -215,7 +216,7 @@ func (v *visit) number(field string) (int, error) {
 type explainData struct {
 	Job, URL string
 	Problem  string // with the URL
-	X        any    // what app.Explain says; nil when nothing was asked for
+	X        any    // what look.Explain says; nil when nothing was asked for
 	Older    bool   // there is an older version
 }
 
@@ -224,13 +225,13 @@ func explainPage(v *visit) error {
 	d := explainData{Job: v.job, URL: strings.TrimSpace(v.r.FormValue("url"))}
 	code := http.StatusOK
 	if d.URL != "" {
-		x, err := app.Explain(v.r.Context(), v.o.App, v.job, app.ExplainRequest{URL: d.URL})
-		if usage, is := errors.AsType[*app.Error](err); is && usage.Kind == app.Usage {
+		x, err := look.Explain(v.r.Context(), v.o.App, v.job, look.ExplainRequest{URL: d.URL})
+		if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
 			d.Problem, code = err.Error(), http.StatusBadRequest
 		} else if err != nil {
 			return err
 		} else {
-			vs, _ := app.Versions(v.o.App, v.job) // none: it did not run yet
+			vs, _ := look.Versions(v.o.App, v.job) // none: it did not run yet
 			d.X, d.Older = x, len(vs) > 1
 		}
 	}
@@ -239,7 +240,7 @@ func explainPage(v *visit) error {
 
 // planPage says what the next run would request.
 func planPage(v *visit) error {
-	p, err := app.Plan(v.o.App, v.job, v.o.Now())
+	p, err := look.Plan(v.o.App, v.job, v.o.Now())
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 	"mirrord/scheduler/status"
 )
 
@@ -49,13 +50,13 @@ func testSite(state *atomic.Int32) http.Handler {
 }
 
 // mirrored makes a mirror of a small site: two versions, and a run that is held back.
-func mirrored(t testing.TB) *app.App {
+func mirrored(t testing.TB) *env.App {
 	t.Helper()
 	return mirroredBy(t, status.VerdictComplete, status.VerdictComplete, status.VerdictSuspicious)
 }
 
 // mirroredBy makes a mirror by runs that end with these verdicts.
-func mirroredBy(t testing.TB, verdicts ...string) *app.App {
+func mirroredBy(t testing.TB, verdicts ...string) *env.App {
 	t.Helper()
 	var state atomic.Int32
 	srv := httptest.NewServer(testSite(&state))
@@ -65,7 +66,7 @@ func mirroredBy(t testing.TB, verdicts ...string) *app.App {
 	if err := os.WriteFile(filepath.Join(jobs, "site.toml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a := &app.App{
+	a := &env.App{
 		State:     func() (string, error) { return dir, nil },
 		Jobs:      jobs,
 		Log:       slog.New(slog.DiscardHandler),
@@ -77,7 +78,7 @@ func mirroredBy(t testing.TB, verdicts ...string) *app.App {
 	}
 	for _, want := range verdicts {
 		state.Add(1)
-		sum, err := app.Run(t.Context(), a, j, app.RunOptions{})
+		sum, err := runs.Run(t.Context(), a, j, runs.RunOptions{})
 		if sum == nil || sum.Verdict.String() != want {
 			t.Fatalf("run: %v, %+v, want %s", err, sum, want)
 		}

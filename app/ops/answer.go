@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/serve/find"
@@ -180,16 +180,16 @@ func keysOf(set []string) []string {
 
 // CodeOf is the code of an error of an operation.
 func CodeOf(err error) control.Code {
-	usage, isUsage := errors.AsType[*app.Error](err)
+	usage, isUsage := errors.AsType[*env.Error](err)
 	_, inFile := errors.AsType[job.Errors](err)
 	switch {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
-		errors.Is(err, store.ErrNoVersion), app.FieldOf(err) == app.FieldState:
+		errors.Is(err, store.ErrNoVersion), env.FieldOf(err) == env.FieldState:
 		return control.NotFound
 	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
-		app.FieldOf(err) == app.FieldImported, isUsage && usage.Kind == app.Locked:
+		env.FieldOf(err) == env.FieldImported, isUsage && usage.Kind == env.Locked:
 		return control.Conflict
-	case errors.Is(err, control.ErrInvalid), inFile, isUsage && usage.Kind == app.Usage:
+	case errors.Is(err, control.ErrInvalid), inFile, isUsage && usage.Kind == env.Usage:
 		return control.Invalid
 	}
 	return control.Internal

@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 
-	"mirrord/app"
+	"mirrord/app/care"
+	"mirrord/app/env"
+	"mirrord/app/life"
+	"mirrord/app/look"
+	"mirrord/app/runs"
 	"mirrord/scheduler/control"
 )
 
@@ -20,12 +24,12 @@ type Removing struct {
 	Now bool `json:"now,omitempty" doc:"keep nothing of it for mirrors of its space that link to it"`
 }
 
-func remove(ctx context.Context, a Act, in *Removing) (*app.Removal, error) {
-	plan, err := app.PlanRemoval(a.App, a.Job, in.Now)
+func remove(ctx context.Context, a Act, in *Removing) (*life.Removal, error) {
+	plan, err := life.PlanRemoval(a.App, a.Job, in.Now)
 	if err != nil || in.Dry {
 		return plan, err
 	}
-	return plan, app.Remove(context.WithoutCancel(ctx), a.App, plan)
+	return plan, life.Remove(context.WithoutCancel(ctx), a.App, plan)
 }
 
 // NewName is the new name of a job.
@@ -36,8 +40,8 @@ type NewName struct {
 // About is what the audit log says of it.
 func (r *NewName) About() string { return "to " + r.To }
 
-func rename(ctx context.Context, a Act, in *NewName) (*app.Renamed, error) {
-	return app.Rename(context.WithoutCancel(ctx), a.App, a.Job, in.To)
+func rename(ctx context.Context, a Act, in *NewName) (*life.Renamed, error) {
+	return life.Rename(context.WithoutCancel(ctx), a.App, a.Job, in.To)
 }
 
 // Forget is what is deleted from a mirror.
@@ -50,12 +54,12 @@ type Forget struct {
 // About is what the audit log says of it.
 func (f *Forget) About() string { return f.What + ": " + f.Reason }
 
-func forget(ctx context.Context, a Act, in *Forget) (*app.Forgetting, error) {
-	plan, err := app.PlanForget(a.App, a.Job, in.What, in.Reason)
+func forget(ctx context.Context, a Act, in *Forget) (*care.Forgetting, error) {
+	plan, err := care.PlanForget(a.App, a.Job, in.What, in.Reason)
 	if err != nil || in.Dry {
 		return plan, err
 	}
-	return plan, app.Forget(context.WithoutCancel(ctx), a.App, plan)
+	return plan, care.Forget(context.WithoutCancel(ctx), a.App, plan)
 }
 
 // OlderVersion is the version that is published again.
@@ -79,7 +83,7 @@ type RolledBack struct {
 
 func rollback(ctx context.Context, a Act, in *OlderVersion) (out RolledBack, err error) {
 	if in.Current != 0 {
-		vs, err := app.Versions(a.App, a.Job)
+		vs, err := look.Versions(a.App, a.Job)
 		if err != nil {
 			return out, err
 		}
@@ -87,7 +91,7 @@ func rollback(ctx context.Context, a Act, in *OlderVersion) (out RolledBack, err
 			return out, ErrChanged
 		}
 	}
-	sum, err := app.Rollback(context.WithoutCancel(ctx), a.App, a.Job, in.To)
+	sum, err := runs.Rollback(context.WithoutCancel(ctx), a.App, a.Job, in.To)
 	if err == nil {
 		out = RolledBack{a.Job, sum.Version}
 	}
@@ -99,9 +103,9 @@ type Collecting struct {
 	Dry bool `json:"dry_run,omitempty"` // say what would be freed
 }
 
-func collect(ctx context.Context, a Act, in *Collecting) (*app.Collected, error) {
-	c, err := app.Collect(context.WithoutCancel(ctx), a.App, []string{a.Job}, in.Dry)
-	e, is := errors.AsType[*app.Error](err)
+func collect(ctx context.Context, a Act, in *Collecting) (*care.Collected, error) {
+	c, err := care.Collect(context.WithoutCancel(ctx), a.App, []string{a.Job}, in.Dry)
+	e, is := errors.AsType[*env.Error](err)
 	if c == nil || !is {
 		return c, err
 	}
@@ -111,5 +115,5 @@ func collect(ctx context.Context, a Act, in *Collecting) (*app.Collected, error)
 			why = s.Problem
 		}
 	}
-	return c, &app.Error{Kind: e.Kind, Err: errors.New(why)}
+	return c, &env.Error{Kind: e.Kind, Err: errors.New(why)}
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 	"reflect"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
@@ -14,7 +14,7 @@ import (
 // Host is what operations act on.
 type Host struct {
 	Daemon control.API
-	App    *app.App // nil: only what the daemon does can be done
+	App    *env.App // nil: only what the daemon does can be done
 	// Open makes a link that logs in to the console, once; who is the user at the other end of the socket. It
 	// opens the console if it is not open yet. nil: there is no console.
 	Open func(who string, r control.OpenRequest) (control.OpenLink, error)

@@ -10,7 +10,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/store"
 )
@@ -102,7 +103,7 @@ const mostRecord = 512 << 10
 // keepers lost all.
 func InCluster(facts ClusterFacts, st *store.State, node string, log *slog.Logger) (Facts, error) {
 	f := inCluster{facts, store.NewOrderFacts(st), node, log}
-	id, err := app.ClusterID(facts)
+	id, err := shares.ClusterID(facts)
 	if err != nil {
 		return nil, fmt.Errorf("orders: %w", keepersError{err})
 	}
@@ -162,7 +163,7 @@ func (f inCluster) Change(k OrderID, change func([]byte) ([]byte, error)) error 
 	var wrong error // of change, and not of the keepers
 	err := f.facts.Change(kindOrders, k.Ref(), func(was []byte) (now []byte, _ error) {
 		if now, wrong = change(was); wrong == nil && len(now) > mostRecord {
-			wrong = app.Usagef("the order takes %d bytes to write down, and at most %d are possible", len(now),
+			wrong = env.Usagef("the order takes %d bytes to write down, and at most %d are possible", len(now),
 				mostRecord)
 		}
 		return now, wrong

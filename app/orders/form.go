@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
 	"mirrord/job"
 )
 
@@ -114,7 +114,7 @@ func ReadForm(fields url.Values) (Wish, error) {
 	var problem error
 	wrong := func(name, format string) {
 		if problem == nil {
-			problem = app.Usagef("%s: "+format, name, access.Clip(field(name)))
+			problem = env.Usagef("%s: "+format, name, access.Clip(field(name)))
 		}
 	}
 	number := func(name string) int64 {

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/job"
 	"mirrord/scheduler/control"
 )
@@ -27,7 +28,7 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 		return err
 	}
 	if schedule == "" {
-		return app.Usagef("schedule: say how often, such as @daily")
+		return env.Usagef("schedule: say how often, such as @daily")
 	}
 	if now.State != Done {
 		return now.cannot("kept fresh")
@@ -69,19 +70,19 @@ func (s *Orders) makeJob(k OrderID) (string, error) {
 	j.Limits.MinFree = job.Default().Limits.MinFree
 	j.Limits.MaxTime = job.Default().Limits.MaxTime
 	text := fmt.Appendf(nil, "# Made of order %s.\n%s", k.Ref(), j.Marshal())
-	var made *app.NewJobFile
+	var made *jobs.NewJobFile
 	for i := range mostNames {
 		name := j.Name
 		if i > 0 {
 			name = fmt.Sprintf("%s-%d", j.Name, i+1)
 		}
-		if made, err = app.NewJob(s.o.App, name, text); !errors.Is(err, app.ErrJobThere) {
+		if made, err = jobs.NewJob(s.o.App, name, text); !errors.Is(err, jobs.ErrJobThere) {
 			break
 		}
 	}
 	keep := Keeping{State: Done}
 	if err != nil {
-		why := strings.ReplaceAll(app.Remedied(err), s.o.App.Jobs+string(filepath.Separator), "")
+		why := strings.ReplaceAll(env.Remedied(err), s.o.App.Jobs+string(filepath.Separator), "")
 		keep = Keeping{State: Failed, Why: why}
 	} else {
 		keep.Job = made.Job

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -61,14 +61,14 @@ func (l *Limits) check() error {
 		"stored":   int64(l.Stored),
 	} {
 		if n < 0 || n > most {
-			return app.Usagef("%s: want a number from 0 to %d", name, int64(most))
+			return env.Usagef("%s: want a number from 0 to %d", name, int64(most))
 		}
 	}
 	if l.Days < 1 || l.Days > 365 {
-		return app.Usagef("days: want a number from 1 to 365")
+		return env.Usagef("days: want a number from 1 to 365")
 	}
 	if l.Delay < 0 || l.Delay.Duration() > time.Minute {
-		return app.Usagef("delay: want a time from 0s to 1m")
+		return env.Usagef("delay: want a time from 0s to 1m")
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 	"mirrord/fetch"
 	"mirrord/site"
 )
@@ -18,9 +19,9 @@ import (
 // look makes the preview of a draft.
 func (s *Orders) look(ctx context.Context, o Ordered) {
 	j, err := o.Want.runJob()
-	var p *app.Preview
+	var p *runs.Preview
 	for i := 0; err == nil; i++ {
-		if p, err = app.PreviewRun(ctx, s.app, j); err != nil || !near(o.Want.URL, p.Leads) || i == mostNear {
+		if p, err = runs.PreviewRun(ctx, s.app, j); err != nil || !near(o.Want.URL, p.Leads) || i == mostNear {
 			break
 		}
 		o.Want.URL = p.Leads // as the run would follow it
@@ -36,7 +37,7 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 		case x.Stop || errors.Is(context.Cause(ctx), errCancelled):
 			x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false
 		case err != nil:
-			x.State, x.Why, x.Ended = Failed, app.Remedied(err), s.o.Now()
+			x.State, x.Why, x.Ended = Failed, env.Remedied(err), s.o.Now()
 		default:
 			x.State, x.Look, x.Why = Draft, p, problem(p)
 			x.Leads, x.Want.URL = p.Leads, o.Want.URL
@@ -48,7 +49,7 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 const mostLook = 64 << 10
 
 // bounded returns what is kept of a preview: of one whose addresses are very long the figures, without lists.
-func bounded(p *app.Preview) *app.Preview {
+func bounded(p *runs.Preview) *runs.Preview {
 	if text, err := json.Marshal(p); p == nil || (err == nil && len(text) <= mostLook) {
 		return p
 	}
@@ -65,8 +66,8 @@ func bounded(p *app.Preview) *app.Preview {
 
 // problem is what a user reads about a preview that found nothing to mirror. What only an operator can do
 // about it is left out.
-func problem(p *app.Preview) string {
-	answered := slices.ContainsFunc(p.Requests, func(l app.PreviewLook) bool { return l.Status > 0 })
+func problem(p *runs.Preview) string {
+	answered := slices.ContainsFunc(p.Requests, func(l runs.PreviewLook) bool { return l.Status > 0 })
 	switch {
 	case strings.Contains(p.Problem, fetch.ErrForbiddenAddress.Error()):
 		p.Robots = "not requested"

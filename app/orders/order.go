@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/runs"
 	"mirrord/scheduler/status"
 )
 
@@ -110,17 +110,17 @@ type Keeping struct {
 // Ordered is what somebody wants, and what became of it.
 type Ordered struct {
 	OrderID
-	Rev    uint64       `json:"rev,omitempty"` // grows with each change
-	By     string       `json:"by"`
-	Free   bool         `json:"free,omitempty"` // of an operator: no quota
-	At     time.Time    `json:"at"`
-	Base   string       `json:"base,omitempty"` // where the console was reached, for links in mail
-	Want   Wish         `json:"want"`
-	State  State        `json:"state"`
-	Why    string       `json:"why,omitempty"`    // of a state that somebody will not like
-	Leads  string       `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
-	Look   *app.Preview `json:"look,omitempty"`   // what a few requests said
-	Judged string       `json:"judged,omitempty"` // the operator who approved or refused it
+	Rev    uint64        `json:"rev,omitempty"` // grows with each change
+	By     string        `json:"by"`
+	Free   bool          `json:"free,omitempty"` // of an operator: no quota
+	At     time.Time     `json:"at"`
+	Base   string        `json:"base,omitempty"` // where the console was reached, for links in mail
+	Want   Wish          `json:"want"`
+	State  State         `json:"state"`
+	Why    string        `json:"why,omitempty"`    // of a state that somebody will not like
+	Leads  string        `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
+	Look   *runs.Preview `json:"look,omitempty"`   // what a few requests said
+	Judged string        `json:"judged,omitempty"` // the operator who approved or refused it
 
 	Placed  time.Time `json:"placed,omitzero"`
 	Started time.Time `json:"started,omitzero"`

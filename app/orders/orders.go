@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
 	"mirrord/cluster/objects"
 	"mirrord/fetch"
 	"mirrord/internal/count"
@@ -24,7 +24,7 @@ import (
 
 // Options are what orders need.
 type Options struct {
-	App     *app.App // its State is where the folder orders lies; its Hosts are shared; required
+	App     *env.App // its State is where the folder orders lies; its Hosts are shared; required
 	Facts   Facts    // required
 	Free    func() (int64, error)
 	Own     []netip.Prefix // the networks of this machine
@@ -51,7 +51,7 @@ type Options struct {
 // Orders are all orders of a daemon, or of all nodes of a cluster. It is safe for concurrent use.
 type Orders struct {
 	o      Options
-	app    *app.App
+	app    *env.App
 	claims *claims
 	group  sync.WaitGroup
 	*shelf
@@ -182,10 +182,10 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 		return Ordered{}, err
 	}
 	if w.Mail != "" && s.o.Mail == nil {
-		return Ordered{}, app.Usagef("mail: this daemon sends no mail")
+		return Ordered{}, env.Usagef("mail: this daemon sends no mail")
 	}
 	if !who.Operator && s.Left(who.Name).Looks < 1 {
-		return Ordered{}, app.Usagef("you have had %s within a day, which is as many as one may",
+		return Ordered{}, env.Usagef("you have had %s within a day, which is as many as one may",
 			count.Of(l.Looks, "preview"))
 	}
 	for {
@@ -220,7 +220,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	case x.State != Draft:
 		return x.cannot("placed")
 	case x.Look != nil && x.Look.Problem != "":
-		return app.Usagef("%s", x.Why)
+		return env.Usagef("%s", x.Why)
 	}
 	if err := s.room(&x.Want); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (s *Orders) place(x *Ordered, t *terms, all queue, who User, ask bool) erro
 		return nil
 	}
 	if !ask {
-		return app.Usagef("%s; an operator can allow more", why)
+		return env.Usagef("%s; an operator can allow more", why)
 	}
 	x.State, x.Why = Asks, why
 	return nil

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/runs"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
@@ -405,7 +405,7 @@ func TestPreviewProblems(t *testing.T) {
 	if !strings.HasSuffix(x.Why, "order it with http:// before its name") {
 		t.Errorf("no https: %q", x.Why)
 	}
-	refused := &app.Preview{URL: "http://intranet.example/", Problem: "fetch: address not allowed: do this"}
+	refused := &runs.Preview{URL: "http://intranet.example/", Problem: "fetch: address not allowed: do this"}
 	if got := problem(refused); strings.Contains(got, "do this") || !strings.Contains(got, "nobody can order") {
 		t.Errorf("a private address: %q", got)
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
 )
@@ -97,7 +97,7 @@ func newShop(t *testing.T, change func(*Options)) *shop {
 	s.st = st
 	jobs := filepath.Join(t.TempDir(), "jobs")
 	s.o = Options{
-		App: &app.App{
+		App: &env.App{
 			State:     func() (string, error) { return dir, nil },
 			Jobs:      jobs,
 			Log:       slog.New(slog.DiscardHandler),

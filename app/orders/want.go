@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/archive"
 	"mirrord/fetch/reach"
 	"mirrord/internal/count"
@@ -57,10 +57,10 @@ var schemeTypo = regexp.MustCompile(`^(?i)(h{0,2}t{1,3}p{1,2}s?)(:/{0,3}|;/{1,2}
 func ReadAddress(typed string) (string, error) {
 	s := strings.TrimSpace(typed)
 	if s == "" {
-		return "", app.Usagef("url: give the address of a page, such as https://www.example.org/docs/")
+		return "", env.Usagef("url: give the address of a page, such as https://www.example.org/docs/")
 	}
 	if len(s) > 2000 {
-		return "", app.Usagef("url: it has %d bytes; an address has at most 2000", len(s))
+		return "", env.Usagef("url: it has %d bytes; an address has at most 2000", len(s))
 	}
 	bare := !strings.Contains(s, "://")
 	if bare && !schemeTypo.MatchString(s) && !strings.Contains(strings.SplitN(s, "/", 2)[0], "@") {
@@ -73,7 +73,7 @@ func ReadAddress(typed string) (string, error) {
 		return "", notAddress(typed, err)
 	}
 	if bare && !strings.Contains(host, ".") && !reach.IsAddress(host) {
-		return "", app.Usagef("url: %q is no address of a site; did you mean https://%s.org/?", typed, host)
+		return "", env.Usagef("url: %q is no address of a site; did you mean https://%s.org/?", typed, host)
 	}
 	return u.String(), nil
 }
@@ -86,7 +86,7 @@ func notAddress(typed string, err error) error {
 	} else if scheme, rest, ok := strings.Cut(meant, "://"); ok {
 		if l := strings.ToLower(scheme); l != "http" && l != "https" {
 			if len(l) > 5 || !strings.HasPrefix(l, "ht") {
-				return app.Usagef("url: %q: only http and https addresses can be mirrored, not %s", typed, scheme)
+				return env.Usagef("url: %q: only http and https addresses can be mirrored, not %s", typed, scheme)
 			}
 			meant = "https://" + rest
 		}
@@ -95,12 +95,12 @@ func notAddress(typed string, err error) error {
 	}
 	meant = strings.NewReplacer(" ", "", "\t", "", "<", "", ">", "", ",", ".", "..", ".").Replace(meant)
 	if u, _, perr := site.Parse(meant); perr == nil && meant != typed && strings.Contains(u.Hostname(), ".") {
-		return app.Usagef("url: %q is no web address; did you mean %s?", typed, u)
+		return env.Usagef("url: %q is no web address; did you mean %s?", typed, u)
 	}
 	if err != nil {
-		return app.Usagef("url: %q is no web address: %w", typed, err)
+		return env.Usagef("url: %q is no web address: %w", typed, err)
 	}
-	return app.Usagef("url: %q is no web address", typed)
+	return env.Usagef("url: %q is no web address", typed)
 }
 
 // check completes what is ordered and finds fault with it.
@@ -113,47 +113,47 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	w.URL = url
 	u, _, _ := site.Parse(url)
 	if reach.PrivateName(u.Hostname()) || reach.NeverReachable(u.Hostname()) {
-		return app.Usagef("url: %s is an address of a private network, which nobody can order", u.Hostname())
+		return env.Usagef("url: %s is an address of a private network, which nobody can order", u.Hostname())
 	}
 	if len(w.Forms) == 0 {
-		return app.Usagef("forms: choose at least one of %s", app.Joined(Forms(), "and"))
+		return env.Usagef("forms: choose at least one of %s", env.Joined(Forms(), "and"))
 	}
 	for _, f := range w.Forms {
 		if !slices.Contains(Forms(), f) {
-			return app.Usagef("forms: there is no form %q; choose of %s", f, app.Joined(Forms(), "and"))
+			return env.Usagef("forms: there is no form %q; choose of %s", f, env.Joined(Forms(), "and"))
 		}
 	}
 	switch {
 	case !slices.Contains([]string{"directory", "host", "domain"}, w.Scope):
-		return app.Usagef("scope: %q is none; want directory, host or domain", w.Scope)
+		return env.Usagef("scope: %q is none; want directory, host or domain", w.Scope)
 	case w.First != "" && !slices.Contains(orders, w.First):
-		return app.Usagef("first: %q is no order; want linked, breadth, depth or path", w.First)
+		return env.Usagef("first: %q is no order; want linked, breadth, depth or path", w.First)
 	case len(strings.Join(w.Types, ""))+len(strings.Join(w.NotTypes, "")) > mostTypes:
-		return app.Usagef("types: at most %d bytes of names", mostTypes)
+		return env.Usagef("types: at most %d bytes of names", mostTypes)
 	case w.Files < 1 || w.Size < 1:
-		return app.Usagef("files, size: give the most that you want, at least 1")
+		return env.Usagef("files, size: give the most that you want, at least 1")
 	case w.Depth < 0:
-		return app.Usagef("depth: %d is no number of links", w.Depth)
+		return env.Usagef("depth: %d is no number of links", w.Depth)
 	case w.Delay < l.Delay.Duration():
-		return app.Usagef("delay: the operator allows no gap of less than %s between requests",
+		return env.Usagef("delay: the operator allows no gap of less than %s between requests",
 			count.Span(l.Delay.Duration()))
 	case w.Delay > time.Minute:
-		return app.Usagef("delay: at most a minute")
+		return env.Usagef("delay: at most a minute")
 	case !w.Start.IsZero() && w.Start.Sub(now) > 31*24*time.Hour:
-		return app.Usagef("start: at most a month ahead")
+		return env.Usagef("start: at most a month ahead")
 	case w.Fresh == "" && w.Window != "":
-		return app.Usagef("window: hours are for a mirror that is kept fresh; say how often")
+		return env.Usagef("window: hours are for a mirror that is kept fresh; say how often")
 	}
 	if w.Mail != "" {
 		a, err := mail.ParseAddress(w.Mail)
 		if err != nil || a.Name != "" || len(w.Mail) > 254 {
-			return app.Usagef("mail: %q is not an address such as ann@example.org", w.Mail)
+			return env.Usagef("mail: %q is not an address such as ann@example.org", w.Mail)
 		}
 		w.Mail = a.Address
 	}
 	odd := func(r rune) bool { return r < ' ' || r > '~' }
 	if len(w.Language) > 100 || strings.ContainsFunc(w.Language, odd) {
-		return app.Usagef("language: %q is no list of languages such as de, en", w.Language)
+		return env.Usagef("language: %q is no list of languages such as de, en", w.Language)
 	}
 	_, err = w.job()
 	return err
@@ -178,7 +178,7 @@ func (w *Wish) job() (*job.Job, error) {
 		j.Auth.Headers = map[string]job.Secret{"Accept-Language": {Value: w.Language}}
 	}
 	if err := j.Validate(); err != nil {
-		return nil, &app.Error{Kind: app.Usage, Err: err}
+		return nil, &env.Error{Kind: env.Usage, Err: err}
 	}
 	j.Name = job.NameFor(j.Seeds()[0])
 	return j, nil
@@ -200,5 +200,5 @@ func (w *Wish) same(x *Wish) bool { return w.digest() == x.digest() }
 // String says in a line what is ordered.
 func (w *Wish) String() string {
 	return fmt.Sprintf("%s: %s, at most %s and %s, as %s", w.URL, w.Scope, count.Of(w.Files, "file"), w.Size,
-		app.Joined(w.Forms, "and"))
+		env.Joined(w.Forms, "and"))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/runs"
 	"mirrord/job"
 )
 
@@ -174,16 +174,16 @@ func TestQuotaMeasures(t *testing.T) {
 // What is kept of an order fits into a message of the keepers of a cluster, whatever a site sends.
 func TestBounded(t *testing.T) {
 	long := "http://site.example/" + strings.Repeat("x", 60<<10)
-	p := &app.Preview{
+	p := &runs.Preview{
 		URL:      long,
 		Leads:    long,
 		Problem:  long,
 		Sitemaps: []string{long, long},
-		Dirs:     []app.PreviewDir{{Path: "site.example/", Example: long}},
+		Dirs:     []runs.PreviewDir{{Path: "site.example/", Example: long}},
 		Least:    7,
 	}
 	for range 20 {
-		p.Requests = append(p.Requests, app.PreviewLook{URL: long, Status: 200})
+		p.Requests = append(p.Requests, runs.PreviewLook{URL: long, Status: 200})
 	}
 	got := bounded(p)
 	text, err := json.Marshal(got)
@@ -193,7 +193,7 @@ func TestBounded(t *testing.T) {
 	if p.Requests[0].URL != long {
 		t.Error("the preview was changed")
 	}
-	if small := (&app.Preview{URL: "http://site.example/", Sitemaps: []string{"x"}}); bounded(small) != small {
+	if small := (&runs.Preview{URL: "http://site.example/", Sitemaps: []string{"x"}}); bounded(small) != small {
 		t.Error("a short one was changed")
 	}
 	if bounded(nil) != nil {

@@ -17,7 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
@@ -234,7 +236,7 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var notes sync.WaitGroup
-	sum, err := app.Get(work, &a, app.GetRequest{Job: j, Keep: true, Progress: s.watch(o, end, &notes)})
+	sum, err := runs.Get(work, &a, runs.GetRequest{Job: j, Keep: true, Progress: s.watch(o, end, &notes)})
 	notes.Wait()
 	why := context.Cause(work)
 	switch {
@@ -336,7 +338,7 @@ func resultOf(sum *mirror.Summary, before Result) Result {
 // unpublished decides what follows a run that has nothing to show: another one, or the end.
 func (s *Orders) unpublished(o Ordered, sum *mirror.Summary, why error) {
 	again := sum != nil && sum.Verdict == mirror.Partial && o.Tries+1 < tries && !errors.Is(why, errRequests)
-	if usage, is := errors.AsType[*app.Error](why); is && usage.Whole { // another run would meet the same
+	if usage, is := errors.AsType[*env.Error](why); is && usage.Whole { // another run would meet the same
 		again = false
 	}
 	if !again {
@@ -361,8 +363,8 @@ func (s *Orders) fail(o Ordered, why error) {
 	o = s.change(o, func(x *Ordered) {
 		x.State, x.Ended = Failed, s.o.Now()
 		x.Why = strings.Join(x.Result.Reasons, "; ")
-		if why != nil && (x.Why == "" || why.Error() != app.Suspicious.String()) {
-			x.Why = strings.ReplaceAll(app.Remedied(why), filepath.Dir(dir), "…")
+		if why != nil && (x.Why == "" || why.Error() != env.Suspicious.String()) {
+			x.Why = strings.ReplaceAll(env.Remedied(why), filepath.Dir(dir), "…")
 		}
 	})
 	if o.State != Failed {
@@ -373,7 +375,7 @@ func (s *Orders) fail(o Ordered, why error) {
 }
 
 // pack makes the archives.
-func (s *Orders) pack(ctx context.Context, a *app.App, o *Ordered, name string) error {
+func (s *Orders) pack(ctx context.Context, a *env.App, o *Ordered, name string) error {
 	dir, err := s.folder(o.OrderID)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(dir, filesDir), 0o700)
@@ -384,7 +386,8 @@ func (s *Orders) pack(ctx context.Context, a *app.App, o *Ordered, name string) 
 	for _, form := range o.Want.Forms {
 		file := name + "." + form
 		out := filepath.Join(dir, filesDir, file)
-		if _, err := app.Export(ctx, a, app.ExportRequest{Job: name, Out: out, Format: form}); err != nil {
+		if _, err := archives.Export(ctx, a, archives.ExportRequest{Job: name, Out: out,
+			Format: form}); err != nil {
 			return err
 		}
 		fi, err := os.Stat(out)
@@ -417,7 +420,7 @@ func (s *Orders) finish(ctx context.Context, o Ordered) {
 	s.drop(o.OrderID, stateDir)
 	if o.Want.Fresh != "" {
 		if err := s.KeepFresh(o.OrderID, o.Free, o.Want.Fresh, o.Want.Window); err != nil {
-			s.change(o, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: app.Remedied(err)} })
+			s.change(o, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: env.Remedied(err)} })
 		}
 	}
 	s.mail(ctx, x)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/runs"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
@@ -44,7 +46,7 @@ The site is not contacted. Whatever is dropped can be had back from an older ver
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
 			}
 			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-				return app.Accept(cmd.Context(), a.app(), args[0], show)
+				return runs.Accept(cmd.Context(), a.app(), args[0], show)
 			})
 		},
 	}
@@ -55,13 +57,13 @@ The site is not contacted. Whatever is dropped can be had back from an older ver
 // confirmAccept shows what accept would publish and asks whoever sits at the terminal. When nothing waits, it
 // leaves that to accept.
 func (a *cli) confirmAccept(name string, yes, daemon bool) error {
-	c, err := app.Diff(a.app(), app.DiffRequest{Job: name, Held: true})
+	c, err := look.Diff(a.app(), look.DiffRequest{Job: name, Held: true})
 	switch {
 	case err == nil:
 		if err := c.WriteHeld(a.stderr); err != nil {
 			return err
 		}
-	case errors.Is(err, app.ErrNoneHeld) || a.noSuchJob(name):
+	case errors.Is(err, look.ErrNoneHeld) || a.noSuchJob(name):
 		return nil
 	case !daemon && !a.asks:
 		return nil // accept itself says what is wrong
@@ -89,5 +91,5 @@ func (a *cli) wantYes(left string) error {
 	} else if err != nil {
 		fmt.Fprintln(a.stderr)
 	}
-	return &app.Error{Err: errors.New(left)}
+	return &env.Error{Err: errors.New(left)}
 }

@@ -34,13 +34,13 @@ func TestFirstVersionWaits(t *testing.T) {
 	}
 	asks := func(answer string, yes bool) (string, error) {
 		var errs bytes.Buffer
-		e := env{
+		e := environ{
 			stdin:     strings.NewReader(answer),
 			stderr:    &errs,
 			asks:      true,
 			lookupEnv: vars(),
 		}
-		err := (&cli{env: e, jobsFlag: d.jobs, stateFlag: d.state}).confirmAccept("demo", yes, true)
+		err := (&cli{environ: e, jobsFlag: d.jobs, stateFlag: d.state}).confirmAccept("demo", yes, true)
 		return errs.String(), err
 	}
 	for _, answer := range []string{"n\n", "\n", ""} {

@@ -5,11 +5,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
 )
 
 func applyCommand(a *cli) *cobra.Command {
-	var r app.ApplyRequest
+	var r archives.ApplyRequest
 	cmd := &cobra.Command{
 		Use:   "apply OLD DELTA",
 		Short: "Update an archive with a delta",
@@ -25,7 +25,7 @@ comes out. When something is wrong, nothing changes. Guide: docs/archives.md.`,
 			r.Old, r.Delta = args[0], args[1]
 			show, end := exportProgress(a, r.Old)
 			r.Progress = show
-			x, err := app.ApplyDelta(cmd.Context(), r)
+			x, err := archives.ApplyDelta(cmd.Context(), r)
 			end()
 			if err != nil {
 				return err

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/internal/systemd"
 )
 
@@ -16,7 +16,7 @@ import (
 const lineEvery = time.Second
 
 // attend tells systemd how the daemon stands, and forgets what has not been needed for a day.
-func attend(a *cli, ctx, work context.Context, d *app.Daemon, log *slog.Logger) {
+func attend(a *cli, ctx, work context.Context, d *daemon.Daemon, log *slog.Logger) {
 	tell := func(state string) {
 		if err := systemd.Notify(a.lookupEnv, state); err != nil {
 			log.Warn("systemd", "err", err)

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 )
 
 func checkCommand(a *cli) *cobra.Command {
@@ -39,7 +40,7 @@ Exit code 1 when a file is invalid.`,
 }
 
 func check(ctx context.Context, a *cli, args []string, effective, resolve bool) error {
-	checked, err := app.Check(ctx, a.app(), args, resolve)
+	checked, err := jobs.Check(ctx, a.app(), args, resolve)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func check(ctx context.Context, a *cli, args []string, effective, resolve bool) 
 		a.printf("no job files in %s\n", a.jobsDir())
 	}
 	if failed > 0 {
-		return &app.Error{}
+		return &env.Error{}
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/life"
+	"mirrord/app/runs"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
@@ -53,17 +55,17 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 	p.clear()
 	switch {
 	case ctx.Err() != nil:
-		return &app.Error{
-			Kind: app.Partial,
+		return &env.Error{
+			Kind: env.Partial,
 			Err: fmt.Errorf(
 				"left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it",
 				name, name, name),
 		}
 	case errors.Is(err, control.ErrGone):
-		return &app.Error{Kind: app.Partial, Err: err}
+		return &env.Error{Kind: env.Partial, Err: err}
 	case errors.Is(err, control.ErrConflict) && !r.Accept: // one of another kind is under way
-		return &app.Error{
-			Kind: app.Locked,
+		return &env.Error{
+			Kind: env.Locked,
 			Err:  fmt.Errorf("%w; wait for it, or end it: mirrord cancel %s", err, name),
 		}
 	case err != nil:
@@ -107,7 +109,7 @@ func reportRun(a *cli, name string, run *status.Run) error {
 		if err := json.Unmarshal(run.Summary, sum); err != nil {
 			return fmt.Errorf("report of the run of %s: %w", name, err)
 		}
-		if again := app.LastingOfJob(nil, name, sum); again != nil && run.Cause == status.ByItself {
+		if again := runs.LastingOfJob(nil, name, sum); again != nil && run.Cause == status.ByItself {
 			return a.report(sum, again, jobHints(name))
 		}
 		if err := a.printSummary(sum, jobHints(name)); err != nil {
@@ -123,13 +125,13 @@ func reportRun(a *cli, name string, run *status.Run) error {
 	}
 	switch {
 	case run.Cause == status.Busy:
-		return &app.Error{Kind: app.Locked, Err: err}
+		return &env.Error{Kind: env.Locked, Err: err}
 	case run.Verdict == status.VerdictPartial:
-		return &app.Error{Kind: app.Partial, Err: err}
+		return &env.Error{Kind: env.Partial, Err: err}
 	case run.Verdict == status.VerdictSuspicious:
-		return &app.Error{Kind: app.Suspicious, Err: err}
+		return &env.Error{Kind: env.Suspicious, Err: err}
 	case run.Verdict == status.VerdictGaps:
-		return &app.Error{Kind: app.Gaps, Err: err}
+		return &env.Error{Kind: env.Gaps, Err: err}
 	case run.Verdict != status.VerdictComplete && err == nil:
 		return fmt.Errorf("%s: the run ended in an error", name)
 	}
@@ -162,11 +164,11 @@ func causeText(c status.Cause) string {
 func clientError(err error) error {
 	switch {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
-		return &app.Error{Kind: app.Usage, Err: err}
+		return &env.Error{Kind: env.Usage, Err: err}
 	case errors.Is(err, os.ErrPermission):
 		join := ""
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-			join = app.JoinHint(op.Addr.String())
+			join = env.JoinHint(op.Addr.String())
 		}
 		return fmt.Errorf("%w; run this as root (sudo)%s", err, join)
 	}
@@ -230,7 +232,7 @@ func setPaused(ctx context.Context, a *cli, name string, paused bool) error {
 		j, err := do(ctx, name)
 		return said(a, j, word, err)
 	}
-	if err := app.SetPaused(a.app(), name, paused); err != nil {
+	if err := life.SetPaused(a.app(), name, paused); err != nil {
 		return err
 	}
 	return said(a, status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
@@ -275,7 +277,7 @@ permissions) run again, as after a restart of the daemon. Exit code 1 when a fil
 			// a daemon of an older version names the changes only
 			refused := func(ch control.Change) bool { return ch.Kind == string(scheduler.Refused) }
 			if err == nil && (len(re.Refused) > 0 || slices.ContainsFunc(re.Changes, refused)) {
-				err = &app.Error{}
+				err = &env.Error{}
 			}
 			return err
 		},

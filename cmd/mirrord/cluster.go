@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/depots"
+	"mirrord/app/env"
 	"mirrord/cluster/engine"
 	"mirrord/internal/count"
 	"mirrord/internal/regular"
@@ -68,23 +69,23 @@ func (f *clusterFlags) engineOptions(a *cli) (o engine.Options, err error) {
 	}
 	for _, s := range o.Servers {
 		if !strings.HasPrefix(s, "nats://") && !strings.HasPrefix(s, "tls://") {
-			return o, app.Usagef("--cluster %s: an address such as nats://keeper1:4222", s)
+			return o, env.Usagef("--cluster %s: an address such as nats://keeper1:4222", s)
 		}
 	}
 	ca, _ := a.lookupEnv(envCA)
 	if o.CA = cmp.Or(f.ca, ca); o.CA != "" {
 		if _, err := regular.ReadSmall(o.CA); err != nil {
-			return o, app.Usagef("--cluster-ca: %w", err)
+			return o, env.Usagef("--cluster-ca: %w", err)
 		}
 	}
-	env, _ := a.lookupEnv(envSecret)
-	if file := cmp.Or(f.secret, env); file != "" {
+	environ, _ := a.lookupEnv(envSecret)
+	if file := cmp.Or(f.secret, environ); file != "" {
 		text, err := regular.ReadSmall(file)
 		if err != nil {
-			return o, app.Usagef("--cluster-secret: %w", err)
+			return o, env.Usagef("--cluster-secret: %w", err)
 		}
 		if o.Secret = strings.TrimSpace(string(text)); len(o.Secret) < 16 {
-			return o, app.Usagef("--cluster-secret: %s has fewer than 16 characters", file)
+			return o, env.Usagef("--cluster-secret: %s has fewer than 16 characters", file)
 		}
 	}
 	return o, nil
@@ -102,7 +103,7 @@ func (f *clusterFlags) withCluster(
 		return err
 	}
 	if len(o.Servers) == 0 {
-		return app.Usagef("which cluster? Set --cluster or $%s", envCluster)
+		return env.Usagef("which cluster? Set --cluster or $%s", envCluster)
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.patience, reachWithin))
 	defer cancel()
@@ -279,7 +280,7 @@ of the other cluster must not run any more: they would request the same hosts.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				d, err := app.OpenDepot(ctx, a.app(), depotAddress(a, address), false)
+				d, err := depots.OpenDepot(ctx, a.app(), depotAddress(a, address), false)
 				if err != nil {
 					return err
 				}

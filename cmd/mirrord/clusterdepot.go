@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/depots"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/internal/count"
@@ -25,12 +25,12 @@ func depotFlag(cmd *cobra.Command, address *string) {
 
 // depotAddress is what the flag says, else the environment.
 func depotAddress(a *cli, flag string) string {
-	env, _ := a.lookupEnv(app.DepotEnv)
+	env, _ := a.lookupEnv(depots.DepotEnv)
 	return cmp.Or(flag, env)
 }
 
 func clusterPushCommand(a *cli) *cobra.Command {
-	var r app.DepotRequest
+	var r depots.DepotRequest
 	cmd := &cobra.Command{
 		Use:   "push [JOB…]",
 		Short: "Bring mirrors to a depot",
@@ -47,7 +47,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
 			env, done := a.appWithNote()
-			p, err := app.Push(cmd.Context(), env, r)
+			p, err := depots.Push(cmd.Context(), env, r)
 			done()
 			if p == nil {
 				return err
@@ -73,7 +73,7 @@ go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
 	return cmd
 }
 
-func printPushed(a *cli, s *app.PushedSite) {
+func printPushed(a *cli, s *depots.PushedSite) {
 	switch {
 	case s.Problem != "":
 		a.printf("%s: not brought: %s\n", s.Job, s.Problem)
@@ -91,7 +91,7 @@ func printPushed(a *cli, s *app.PushedSite) {
 }
 
 // requestsText says what a store was asked for.
-func requestsText(r *app.Requests) string {
+func requestsText(r *depots.Requests) string {
 	text := fmt.Sprintf("%s, %s sent, %s received",
 		count.Of(int(r.Puts+r.Gets+r.Lists+r.Deletes), "request"), bytesText(r.Sent),
 		bytesText(r.Received))
@@ -102,7 +102,7 @@ func requestsText(r *app.Requests) string {
 }
 
 func clusterPullCommand(a *cli) *cobra.Command {
-	var r app.DepotRequest
+	var r depots.DepotRequest
 	cmd := &cobra.Command{
 		Use:   "pull [JOB…]",
 		Short: "Bring mirrors from a depot",
@@ -116,7 +116,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
 			env, done := a.appWithNote()
-			p, err := app.Pull(cmd.Context(), env, r)
+			p, err := depots.Pull(cmd.Context(), env, r)
 			done()
 			if p == nil {
 				return err
@@ -144,7 +144,7 @@ What has changed here since it was last in the depot stays, and is reported: --d
 	return cmd
 }
 
-func printPulled(a *cli, s *app.PulledSite) {
+func printPulled(a *cli, s *depots.PulledSite) {
 	switch {
 	case s.Problem != "":
 		a.printf("%s: not brought: %s\n", s.Job, s.Problem)
@@ -187,11 +187,11 @@ frees what it took.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove {
-				r := app.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
+				r := depots.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
 				return removeFromDepot(cmd.Context(), a, r, yes)
 			}
 			env, done := a.appWithNote()
-			d, err := app.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
+			d, err := depots.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
 			done()
 			if d == nil {
 				return err
@@ -214,8 +214,8 @@ frees what it took.`,
 	return cmd
 }
 
-func removeFromDepot(ctx context.Context, a *cli, r app.DepotRequest, yes bool) error {
-	d, err := app.RemoveFromDepot(ctx, a.app(), r, func(all []depot.Pointer) error {
+func removeFromDepot(ctx context.Context, a *cli, r depots.DepotRequest, yes bool) error {
+	d, err := depots.RemoveFromDepot(ctx, a.app(), r, func(all []depot.Pointer) error {
 		if yes {
 			return nil
 		}
@@ -247,7 +247,7 @@ func pointerText(p *depot.Pointer) string {
 		p.Sequence, p.Machine, timeText(&p.Time))
 }
 
-func printDepot(a *cli, d *app.InDepot) {
+func printDepot(a *cli, d *depots.InDepot) {
 	a.printf("%s: cluster %s\n", d.Depot, d.Cluster)
 	for i := range d.Sites {
 		a.printf("%s\n", pointerText(&d.Sites[i]))
@@ -289,7 +289,7 @@ wait; call it daily. The nodes of a cluster collect their depot by themselves (m
 }
 
 func collectDepot(ctx context.Context, a *cli, address string, dry bool) error {
-	c, err := app.CollectDepot(ctx, a.app(), address, keepersOf(a), dry)
+	c, err := depots.CollectDepot(ctx, a.app(), address, keepersOf(a), dry)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func printCollectedDepot(a *cli, c *depot.DepotCollection, dry bool) {
 }
 
 // keepersOf reaches those that the environment names.
-func keepersOf(a *cli) app.Keepers {
+func keepersOf(a *cli) depots.Keepers {
 	return func(ctx context.Context) (store.Shared, func(), error) {
 		none := func() {}
 		o, err := new(clusterFlags).engineOptions(a)

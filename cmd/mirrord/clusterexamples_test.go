@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/testing/objectstest"
 )
 
@@ -78,7 +78,7 @@ func TestClusterExampleStart(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY=" + string(key)}
 	w.commits = watchCommits(t, w.depot, w.lookup)
 	w.allRun("at first")
-	by, ok, err := app.DaemonOf(filepath.Join(dir, "n2"))
+	by, ok, err := env.DaemonOf(filepath.Join(dir, "n2"))
 	if err != nil || !ok {
 		t.Fatalf("%+v, %v", by, err)
 	}

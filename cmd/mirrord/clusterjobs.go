@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/nodes"
+	"mirrord/app/shares"
 	"mirrord/cluster/engine"
 	"mirrord/internal/count"
 )
@@ -22,7 +24,8 @@ import (
 // jobsCommand makes a command about the job files of this machine and the cluster. ways is what to do when
 // they differ.
 func jobsCommand(
-	a *cli, cmd *cobra.Command, ways string, do func(context.Context, *app.ClusterJobs) (*app.JobsLook, error),
+	a *cli, cmd *cobra.Command, ways string, do func(context.Context, *nodes.ClusterJobs) (*nodes.JobsLook,
+		error),
 ) *cobra.Command {
 	var f clusterFlags
 	var node string
@@ -35,11 +38,11 @@ func jobsCommand(
 			}
 			if node == "" {
 				if node, err = os.Hostname(); err != nil {
-					return app.Usagef("--node: %w", err)
+					return env.Usagef("--node: %w", err)
 				}
 			}
-			l, err := do(ctx, &app.ClusterJobs{App: a.app(), Facts: facts, Node: node})
-			if errors.Is(err, app.ErrJobsDiffer) && ways != "" {
+			l, err := do(ctx, &nodes.ClusterJobs{App: a.app(), Facts: facts, Node: node})
+			if errors.Is(err, nodes.ErrJobsDiffer) && ways != "" {
 				err = fmt.Errorf("%w; %s", err, ways)
 			}
 			if err != nil {
@@ -62,7 +65,7 @@ func clusterJobsCommand(a *cli) *cobra.Command {
 Once a machine has handed its files in, all nodes have them. A node whose files were edited keeps them and is named by
 mirrord cluster status. With daemon --jobs-source the edits of a machine are handed in by themselves.`,
 		Example: "  mirrord cluster jobs\n  mirrord cluster jobs push\n  mirrord cluster jobs take --discard",
-	}, "", func(ctx context.Context, c *app.ClusterJobs) (*app.JobsLook, error) { return c.Look(ctx) })
+	}, "", func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Look(ctx) })
 	var again, discard bool
 	push := jobsCommand(a, &cobra.Command{
 		Use:   "push",
@@ -73,7 +76,7 @@ When the cluster has got other files since these were edited, nothing is done. W
 here count, and for all other jobs the files of the cluster, which are brought here first.`,
 		Example: "  mirrord cluster jobs push",
 	}, "--again makes what was edited here the cluster's, mirrord cluster jobs take brings the cluster's",
-		func(ctx context.Context, c *app.ClusterJobs) (*app.JobsLook, error) { return c.Push(ctx, again) })
+		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Push(ctx, again) })
 	push.Flags().BoolVar(&again, "again", false, "also when the cluster has others, or there are none")
 	take := jobsCommand(a, &cobra.Command{
 		Use:   "take",
@@ -82,13 +85,13 @@ here count, and for all other jobs the files of the cluster, which are brought h
 done; with --discard they are replaced, and kept beside as NAME.toml.mine.`,
 		Example: "  mirrord cluster jobs take",
 	}, "--discard replaces them, mirrord cluster jobs push makes them the cluster's",
-		func(ctx context.Context, c *app.ClusterJobs) (*app.JobsLook, error) { return c.Take(ctx, discard) })
+		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Take(ctx, discard) })
 	take.Flags().BoolVar(&discard, "discard", false, "also what was edited here")
 	look.AddCommand(push, take)
 	return look
 }
 
-func printJobsLook(a *cli, l *app.JobsLook) error {
+func printJobsLook(a *cli, l *nodes.JobsLook) error {
 	if a.json {
 		return a.printJSON(l)
 	}
@@ -104,22 +107,22 @@ func printJobsLook(a *cli, l *app.JobsLook) error {
 }
 
 // jobsText says how job files stand to those of the cluster.
-func jobsText(n *app.NodeJobs) string {
+func jobsText(n *nodes.NodeJobs) string {
 	names := strings.Join(n.Jobs, ", ")
 	switch n.State {
-	case app.JobsAlone:
+	case shares.JobsAlone:
 		return "the cluster has no job files; mirrord cluster jobs push hands those of a machine in"
-	case app.JobsSame:
+	case shares.JobsSame:
 		return "the job files are those of the cluster"
-	case app.JobsBehind:
+	case shares.JobsBehind:
 		if n.Error != "" {
 			return "the job files of the cluster cannot be taken: " + n.Error
 		}
 		return "the job files are older than those of the cluster; a node takes them, or mirrord cluster jobs take"
-	case app.JobsEdited:
+	case shares.JobsEdited:
 		return fmt.Sprintf("edited here: %s; mirrord cluster jobs push makes that the cluster's, take --discard "+
 			"gives it up", names)
-	case app.JobsConflict:
+	case shares.JobsConflict:
 		return fmt.Sprintf("edited here: %s, and on another machine; nothing is replaced: mirrord cluster jobs "+
 			"push --again makes that the cluster's, take --discard gives it up", names)
 	}
@@ -129,7 +132,7 @@ func jobsText(n *app.NodeJobs) string {
 // clusterState is what cluster status shows.
 type clusterState struct {
 	*engine.Status
-	JobFiles *app.ClusterJobFiles `json:"job_files,omitempty"` // missing: no node ever handed in any
+	JobFiles *nodes.ClusterJobFiles `json:"job_files,omitempty"` // missing: no node ever handed in any
 }
 
 // printJobFiles says whose job files the cluster has, and which nodes have others.
@@ -157,7 +160,7 @@ func lookAtCluster(ctx context.Context, e *engine.Engine) (*clusterState, error)
 		return out, nil
 	}
 	if err == nil {
-		out.JobFiles, err = app.ReadClusterJobs(ctx, facts)
+		out.JobFiles, err = nodes.ReadClusterJobs(ctx, facts)
 	}
 	return out, err
 }
@@ -171,7 +174,7 @@ func forgetNode(ctx context.Context, e *engine.Engine, node string) error {
 	if err != nil {
 		return err
 	}
-	return app.ForgetNodeJobs(facts, node)
+	return nodes.ForgetNodeJobs(facts, node)
 }
 
 // warnOfStranger says that no node of a name is part of the cluster: it may be one that starts later.

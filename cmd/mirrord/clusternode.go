@@ -13,7 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/depots"
+	"mirrord/app/env"
+	"mirrord/app/nodes"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
@@ -25,7 +28,7 @@ import (
 // node is a daemon's part in a cluster.
 type node struct {
 	*engine.Engine
-	jobs   *app.ClusterJobs
+	jobs   *nodes.ClusterJobs
 	facts  *engine.Facts
 	keeper interface{ Close() } // nil: it is none
 	depot  *depot.Depot         // nil: sites stay where they are
@@ -34,14 +37,14 @@ type node struct {
 }
 
 // openDepot opens the depot of the cluster, and says where its sites lie.
-func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.Depot, string, error) {
+func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *env.App) (*depot.Depot, string, error) {
 	address := depotAddress(a, f.depot)
 	if address == "" {
 		return nil, "the disks of its nodes", nil
 	}
 	var d *depot.Depot
 	err := whenThere(ctx, x, func() (err error) {
-		d, err = app.OpenDepot(ctx, x, address, f.onDemand)
+		d, err = depots.OpenDepot(ctx, x, address, f.onDemand)
 		return err
 	})
 	if err != nil {
@@ -52,7 +55,7 @@ func (f *nodeFlags) openDepot(ctx context.Context, a *cli, x *app.App) (*depot.D
 
 // whenThere calls f until the depot is there and not another cluster's. A keeper of this process goes on
 // meanwhile.
-func whenThere(ctx context.Context, x *app.App, f func() error) error {
+func whenThere(ctx context.Context, x *env.App, f func() error) error {
 	for {
 		err := f()
 		why := ""
@@ -83,32 +86,32 @@ func (f *nodeFlags) on(a *cli) bool {
 }
 
 // join starts the keeper of this process, if it is to have one, and reaches the cluster.
-func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.State, slots int) (*node, error) {
+func (f *nodeFlags) join(ctx context.Context, a *cli, x *env.App, st *store.State, slots int) (*node, error) {
 	o, err := f.engineOptions(a)
 	if err != nil {
 		return nil, err
 	}
 	if f.keepers != 1 && f.keepers != 3 && f.keepers != 5 {
-		return nil, app.Usagef("--keepers %d: 1, 3 or 5, because most of them must agree", f.keepers)
+		return nil, env.Usagef("--keepers %d: 1, 3 or 5, because most of them must agree", f.keepers)
 	}
 	if o.Node = f.name; o.Node == "" {
 		if o.Node, err = os.Hostname(); err != nil {
-			return nil, app.Usagef("--node: %w", err)
+			return nil, env.Usagef("--node: %w", err)
 		}
 	}
 	n := new(node)
 	if n.gc, err = job.ParseDuration(f.depotGC); err != nil {
-		return nil, app.Usagef("--depot-gc: %w", err)
+		return nil, env.Usagef("--depot-gc: %w", err)
 	}
 	if f.keeper.listen != "" {
 		if host, _, err := net.SplitHostPort(f.keeper.listen); err != nil {
-			return nil, app.Usagef("--keeper: %w", err)
+			return nil, env.Usagef("--keeper: %w", err)
 		} else if ip := net.ParseIP(host); o.Secret == "" && (ip == nil || !ip.IsLoopback()) {
-			return nil, app.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
+			return nil, env.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
 				f.keeper.listen)
 		}
 		if (f.keeper.cert == "") != (f.keeper.key == "") {
-			return nil, app.Usagef("--keeper-cert and --keeper-key: both or none")
+			return nil, env.Usagef("--keeper-cert and --keeper-key: both or none")
 		}
 		k, err := openKeeper(f, o, filepath.Join(st.Dir, "keeper"), x.Log)
 		if err != nil {
@@ -129,7 +132,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 	}
 	if o.Homes = n.depot == nil; o.Homes && f.follow {
 		n.close()
-		return nil, app.Usagef("--follow: the mirrors of other nodes come from a depot: set --depot")
+		return nil, env.Usagef("--follow: the mirrors of other nodes come from a depot: set --depot")
 	}
 	x.Log.Info("joining the cluster", "node", o.Node, "keepers", strings.Join(o.Servers, ","))
 	if n.Engine, err = engine.Open(ctx, o); err == nil {
@@ -148,7 +151,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 		n.close()
 		return nil, err
 	}
-	n.jobs = &app.ClusterJobs{
+	n.jobs = &nodes.ClusterJobs{
 		App:    x,
 		Facts:  n.facts,
 		Node:   o.Node,
@@ -159,7 +162,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *app.App, st *store.Stat
 
 // useDepot waits until the depot is this cluster's: no lease counts beyond the keepers, so that nodes of two
 // clusters would visit the same hosts.
-func (n *node) useDepot(ctx context.Context, x *app.App) error {
+func (n *node) useDepot(ctx context.Context, x *env.App) error {
 	if n.depot == nil {
 		return nil
 	}
@@ -177,16 +180,16 @@ const adoptedWithin = 10 * time.Second
 
 // keepDepot collects the depot from time to time, and brings what is new in it if the node follows the
 // others, until ctx ends.
-func (n *node) keepDepot(ctx context.Context, d *app.Daemon, follow bool, log *slog.Logger) {
+func (n *node) keepDepot(ctx context.Context, d *daemon.Daemon, follow bool, log *slog.Logger) {
 	if n.depot == nil {
 		return
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if follow {
-		wg.Go(func() { app.FollowDepot(ctx, d, n.depot) })
+		wg.Go(func() { nodes.FollowDepot(ctx, d, n.depot) })
 	}
-	c := &app.DepotCollector{
+	c := &depots.DepotCollector{
 		Depot: n.depot,
 		Owner: n,
 		Every: n.gc,
@@ -197,7 +200,7 @@ func (n *node) keepDepot(ctx context.Context, d *app.Daemon, follow bool, log *s
 
 // take makes the node's leases count for an application, and takes part in the cluster until stop is called,
 // which waits.
-func (n *node) take(x *app.App) (stop func()) {
+func (n *node) take(x *env.App) (stop func()) {
 	x.Owner, x.Robots = n.Engine, n.robots
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

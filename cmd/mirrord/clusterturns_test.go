@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 )
 
 // lentSite is a site whose page shows images that lie on all others.
@@ -164,9 +164,9 @@ func TestClusterTurns(t *testing.T) {
 			filepath.Join(w.dir, "jobs")}, more...)
 		out, err := w.command(args...)
 		var found struct {
-			Pages     int               `json:"pages"`
-			Mirrors   []map[string]any  `json:"mirrors"`
-			Elsewhere []app.ReplicaNode `json:"elsewhere"`
+			Pages     int                    `json:"pages"`
+			Mirrors   []map[string]any       `json:"mirrors"`
+			Elsewhere []replicas.ReplicaNode `json:"elsewhere"`
 		}
 		if err == nil {
 			err = json.Unmarshal(out, &found)

@@ -17,9 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/daemon"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/nodes"
 	"mirrord/app/orders"
+	"mirrord/app/shares"
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
 	"mirrord/console"
@@ -60,33 +64,33 @@ func (f *consoleFlags) add(cmd *cobra.Command) {
 func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	if f.proxy != "" {
 		if p, err = console.ParseProxy(f.proxy); err != nil {
-			return p, app.Usagef("--console-proxy: %w", err)
+			return p, env.Usagef("--console-proxy: %w", err)
 		}
 	}
 	if p.Roles, err = console.ParseRoles(f.operators); err != nil {
-		return p, app.Usagef("--console-operator: %w", err)
+		return p, env.Usagef("--console-operator: %w", err)
 	}
 	if len(p.Roles) > 0 && len(p.From) == 0 {
-		return p, app.Usagef("--console-operator names users of a proxy: give --console-proxy too")
+		return p, env.Usagef("--console-operator names users of a proxy: give --console-proxy too")
 	}
 	u, err := url.Parse(f.mirrors)
 	if f.mirrors != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		return p, app.Usagef("--console-mirrors: %q is not an http or https address; give one like "+
+		return p, env.Usagef("--console-mirrors: %q is not an http or https address; give one like "+
 			"http://127.0.0.1:8080", f.mirrors)
 	}
 	if f.tls != "" {
 		if _, err := newCertFiles(f.tls, nil); err != nil {
-			return p, app.Usagef("--console-tls: %w", err)
+			return p, env.Usagef("--console-tls: %w", err)
 		}
 	}
 	if f.oidc != "" {
 		if _, err := access.ReadOIDC(f.oidc); err != nil {
-			return p, app.Usagef("--console-oidc: %w", err)
+			return p, env.Usagef("--console-oidc: %w", err)
 		}
 	}
 	if f.listen != "" && f.listen != consoleOff {
 		if err := console.CheckAddress(f.listen, p, f.tls != ""); err != nil {
-			return p, app.Usagef("--console: %w; the flags are --console-proxy and --console-tls", err)
+			return p, env.Usagef("--console: %w; the flags are --console-proxy and --console-tls", err)
 		}
 	}
 	return p, nil
@@ -111,16 +115,16 @@ func (f *consoleFlags) names() []string {
 // consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
 // asks for it. It opens the console for the control socket.
 type consoleDoor struct {
-	app.Face
-	daemon *app.Daemon     // of this machine
+	nodes.Face
+	daemon *daemon.Daemon  // of this machine
 	ctx    context.Context // of the daemon: the API starts runs until it ends
-	app    *app.App
+	app    *env.App
 	st     *store.State
 	flags  consoleFlags
 	log    *slog.Logger
 	own    *orders.Orders
-	users  *app.ClusterUsers // those of all nodes; nil: this is no node of a cluster
-	others *app.Everywhere   // likewise
+	users  *shares.ClusterUsers // those of all nodes; nil: this is no node of a cluster
+	others *nodes.Everywhere    // likewise
 	say    func(format string, args ...any)
 
 	mu     sync.Mutex
@@ -200,20 +204,20 @@ func (d *consoleDoor) make(proxy console.Proxy) error {
 	}
 	facts := store.NewConsoleFacts(d.st)
 	book := access.NewBook(facts, d.st.Now)
-	var others app.OtherNodes
+	var others nodes.OtherNodes
 	if d.others != nil {
 		others = d.others
 	}
 	d.calls = api.New(api.Options{
-		Daemon: app.Remote{Face: d.Face},
+		Daemon: nodes.Remote{Face: d.Face},
 		App:    d.app,
 		Facts:  facts,
 		Acts:   d.Acts,
 		Book:   book,
-		Texts:  app.IndexOf(d.daemon),
+		Texts:  daemon.IndexOf(d.daemon),
 		Orders: d.own,
 		Others: others,
-		Save:   func(e app.JobEdit) error { return d.server.SaveJob(e) },
+		Save:   func(e jobs.JobEdit) error { return d.server.SaveJob(e) },
 		Now:    d.st.Now,
 		Log:    d.log,
 	})
@@ -236,7 +240,7 @@ func (d *consoleDoor) make(proxy console.Proxy) error {
 		Proxy:    proxy,
 		Exchange: exchange,
 		Orders:   d.own,
-		Texts:    app.IndexOf(d.daemon),
+		Texts:    daemon.IndexOf(d.daemon),
 		Hosts:    d.flags.names(),
 		Mirrors:  d.flags.mirrors,
 		Keep:     time.Second,
@@ -260,7 +264,7 @@ func (d *consoleDoor) provider() (*access.OIDC, error) {
 
 // openOrders takes over what users have ordered; work is done by Run.
 func openOrders(
-	ctx context.Context, a *app.App, st *store.State, d *app.Daemon, maxRuns int, n *node,
+	ctx context.Context, a *env.App, st *store.State, d *daemon.Daemon, maxRuns int, n *node,
 ) (*orders.Orders, error) {
 	own, err := orders.OwnNetworks()
 	if err != nil {
@@ -412,7 +416,7 @@ Guide: docs/console.md.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := console.ParseRole(r.Role); err != nil {
-				return app.Usagef("--role: %w", err)
+				return env.Usagef("--role: %w", err)
 			}
 			c, err := a.app().Commander(cmd.Context())
 			if err == nil && c == nil {

@@ -22,8 +22,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/env"
+	"mirrord/app/life"
+	"mirrord/app/nodes"
 	"mirrord/app/ops"
+	"mirrord/app/shares"
 	"mirrord/internal/places"
 	"mirrord/internal/regular"
 	"mirrord/internal/systemd"
@@ -71,11 +75,11 @@ func (f *daemonFlags) mirrorzSite() (*serve.MirrorzSite, error) {
 	}
 	text, err := regular.ReadSmall(f.mirrorz)
 	if err != nil {
-		return nil, app.Usagef("--mirrorz: %w", err)
+		return nil, env.Usagef("--mirrorz: %w", err)
 	}
 	site, err := serve.ParseMirrorzSite(text)
 	if err != nil {
-		return nil, app.Usagef("--mirrorz: %s: %w", f.mirrorz, err)
+		return nil, env.Usagef("--mirrorz: %s: %w", f.mirrorz, err)
 	}
 	return site, nil
 }
@@ -112,7 +116,7 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread due jobs over")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of reading jobs")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time for runs to end")
-	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "gc interval; 0: never")
+	fl.DurationVar(&f.gc, "gc", env.TidyEvery, "gc interval; 0: never")
 	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read everything; 0: never")
 	fl.StringVar(&f.mirrorz, "mirrorz", "", "`FILE` for mirrorz.json")
 	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
@@ -127,21 +131,21 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operatio
 func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {
-		return app.Usagef("--socket-mode %s is no file mode such as 0660", f.mode)
+		return env.Usagef("--socket-mode %s is no file mode such as 0660", f.mode)
 	}
 	if f.maxRuns < 1 {
-		return app.Usagef("--max-runs %d: at least 1", f.maxRuns)
+		return env.Usagef("--max-runs %d: at least 1", f.maxRuns)
 	}
 	if f.maxParked < 0 {
-		return app.Usagef("--max-parked %d: at least 0", f.maxParked)
+		return env.Usagef("--max-parked %d: at least 0", f.maxParked)
 	}
 	most, err := job.ParseSize(cmp.Or(f.maxState, "0"))
 	if err != nil {
-		return app.Usagef("--max-state: %w", err)
+		return env.Usagef("--max-state: %w", err)
 	}
 	scrub, err := job.ParseDuration(f.scrub)
 	if err != nil {
-		return app.Usagef("--scrub: %w", err)
+		return env.Usagef("--scrub: %w", err)
 	}
 	if _, err := f.console.trusted(); err != nil {
 		return err
@@ -161,8 +165,8 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	x.Log, x.AsOwner = log, false // its service says as whom it runs
 	x.Warn = func(line string) { log.Warn("left out", "what", line) }
 	about := status.Daemon{PID: os.Getpid(), Version: version.Text(), Started: time.Now()}
-	tell := app.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}
-	if err := app.CheckNotify(x, tell); err != nil { // before anything is made
+	tell := life.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}
+	if err := life.CheckNotify(x, tell); err != nil { // before anything is made
 		return err
 	}
 	st, err := x.MakeState()
@@ -181,15 +185,15 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if l := given[fdControl]; l != nil {
 		socket = l.Addr().String()
 	}
-	lock, err := app.TakeState(st.Dir, app.Owner{PID: os.Getpid(), Socket: socket}, fs.FileMode(mode))
+	lock, err := env.TakeState(st.Dir, env.Owner{PID: os.Getpid(), Socket: socket}, fs.FileMode(mode))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
 	var n *node
-	var cluster app.Peers
-	var sites app.Travels
-	var users *app.ClusterUsers
+	var cluster shares.Peers
+	var sites shares.Travels
+	var users *shares.ClusterUsers
 	if f.node.on(a) {
 		n, err = f.node.join(ctx, a, x, st, f.maxRuns)
 		if err != nil {
@@ -203,7 +207,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		}
 		defer own.Close()
 		st, cluster = own, n
-		users = app.NewClusterUsers(st, n.jobs.Facts, log)
+		users = shares.NewClusterUsers(st, n.jobs.Facts, log)
 		if n.depot != nil {
 			sites = n.depot
 		}
@@ -213,7 +217,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if spread == 0 {
 		spread = -1
 	}
-	d, err := app.NewDaemon(x, st, app.DaemonOptions{
+	d, err := daemon.NewDaemon(x, st, daemon.DaemonOptions{
 		MaxRuns:    f.maxRuns,
 		MaxParked:  f.maxParked,
 		Spread:     spread,
@@ -229,15 +233,15 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	var face app.Face = d
-	var all *app.Everywhere
-	var found *app.ClusterFound
+	var face nodes.Face = d
+	var all *nodes.Everywhere
+	var found *nodes.ClusterFound
 	if n != nil {
-		if all, err = app.Join(d, n, users, callsOf(x, log)); err != nil {
+		if all, err = nodes.Join(d, n, users, callsOf(x, log)); err != nil {
 			return err
 		}
 		defer all.Close()
-		found = app.ShareFound(d, n.Me(), n.jobs.Facts)
+		found = nodes.ShareFound(d, n.Me(), n.jobs.Facts)
 		face, all.Follows, all.Depot = all, f.node.follow, n.depot
 	}
 	own, err := openOrders(ctx, x, st, d, f.maxRuns, n)
@@ -288,13 +292,13 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Tidy(ctx, f.gc) })
 	wg.Go(func() { d.Scrub(ctx, scrub) })
-	wg.Go(func() { app.IndexOf(d).Keep(ctx) })
+	wg.Go(func() { daemon.IndexOf(d).Keep(ctx) })
 	wg.Go(func() { own.Run(ctx) })
 	wg.Go(func() { d.FollowShare(ctx) })
 	if n != nil {
 		wg.Go(func() { n.jobs.Follow(ctx, d) })
-		wg.Go(func() { users.Follow(ctx, func() { app.HeedPauses(d) }) })
-		wg.Go(func() { (&app.ClusterPairs{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
+		wg.Go(func() { users.Follow(ctx, func() { nodes.HeedPauses(d) }) })
+		wg.Go(func() { (&nodes.ClusterPairs{State: st, Facts: n.jobs.Facts, Log: log}).Follow(ctx) })
 		wg.Go(func() { found.Follow(ctx) })
 		wg.Go(func() { n.keepDepot(ctx, d, f.node.follow, log) })
 	}
@@ -360,7 +364,7 @@ func socketPath(a *cli, flag, state string) (string, error) {
 }
 
 // callsOf makes the handler of what other nodes of a cluster ask of a daemon.
-func callsOf(x *app.App, log *slog.Logger) func(control.API) http.Handler {
+func callsOf(x *env.App, log *slog.Logger) func(control.API) http.Handler {
 	return func(d control.API) http.Handler { return ops.NewServer(ops.Host{Daemon: d, App: x}, log) }
 }
 
@@ -425,7 +429,7 @@ func daemonServers(
 }
 
 // watch reads the jobs directory at once, when it changes, on SIGHUP, and from time to time.
-func watch(ctx context.Context, d *app.Daemon, poll time.Duration) {
+func watch(ctx context.Context, d *daemon.Daemon, poll time.Duration) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

@@ -77,7 +77,7 @@ func startDaemonOn(t *testing.T, to fetch.Network, jobs, state string, args ...s
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	d.cancel = cancel
-	e := env{
+	e := environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &d.out,
 		stderr:    &d.log,
@@ -244,7 +244,7 @@ func TestDaemon(t *testing.T) {
 	var out, errOut shared
 	left := make(chan int, 1)
 	go func() {
-		left <- run(ctx, env{
+		left <- run(ctx, environ{
 			stdin:  strings.NewReader(""),
 			stdout: &out,
 			stderr: writerFunc(func(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"syscall"
 
-	"mirrord/app"
+	"mirrord/app/env"
 )
 
 // The forms of a daemon's log.
@@ -44,7 +44,7 @@ func daemonLog(
 	case logJournal:
 		return slog.New(newSeldom(newJournal(w, level))), nil
 	}
-	return nil, app.Usagef("--log %s: there are text, json and journal", form)
+	return nil, env.Usagef("--log %s: there are text, json and journal", form)
 }
 
 // emptyValue reports whether v is nil or a collection of nothing.

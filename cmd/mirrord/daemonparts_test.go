@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
 )
 
@@ -39,8 +39,8 @@ func TestDaemonUsage(t *testing.T) {
 // Strangers may reach the status page: no connection there is held for ever. What is said on the socket may
 // last as long as a run.
 func TestDaemonTimeouts(t *testing.T) {
-	a := &cli{env: env{stdout: io.Discard}}
-	door := &consoleDoor{Face: new(app.Daemon), daemon: new(app.Daemon)}
+	a := &cli{environ: environ{stdout: io.Discard}}
+	door := &consoleDoor{Face: new(daemon.Daemon), daemon: new(daemon.Daemon)}
 	all, err := daemonServers(a, door, slog.New(slog.DiscardHandler),
 		daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/daemon"
+	"mirrord/app/env"
 	"mirrord/internal/demosite"
 	"mirrord/store"
 )
@@ -35,15 +36,15 @@ func TestDaemonTidies(t *testing.T) {
 	defer st.Close()
 	var out bytes.Buffer
 	busy := map[string]bool{"demo": true}
-	a := &app.App{Jobs: jobs, LookupEnv: vars(), Log: slog.New(slog.NewTextHandler(&out, nil))}
-	if app.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) {
+	a := &env.App{Jobs: jobs, LookupEnv: vars(), Log: slog.New(slog.NewTextHandler(&out, nil))}
+	if daemon.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) {
 		t.Error("done while a run is under way")
 	}
 	if _, err := os.Stat(orphan); err != nil {
 		t.Errorf("collected while a run is under way: %v", err)
 	}
 	busy = nil
-	if !app.TidyUp(t.Context(), a, st, func() map[string]bool {
+	if !daemon.TidyUp(t.Context(), a, st, func() map[string]bool {
 		return busy
 	}) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
 		t.Errorf("log: %s", out.String())

@@ -16,7 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/care"
+	"mirrord/app/env"
+	"mirrord/app/files"
+	"mirrord/app/jobs"
+	"mirrord/app/look"
+	"mirrord/app/runs"
 	"mirrord/archive"
 	"mirrord/internal/count"
 	"mirrord/internal/demosite"
@@ -134,7 +140,7 @@ func (d *demo) story(ctx context.Context, url string) error {
 	d.job.Publish.Keep = "all"
 	set := []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0",
 		"adaptive.learn_for=0s"}
-	if err := app.Apply(d.job, control.RunRequest{Set: set}); err != nil {
+	if err := jobs.Apply(d.job, control.RunRequest{Set: set}); err != nil {
 		return err
 	}
 	st, err := store.OpenState(d.dir, store.Options{Volatile: true, Now: d.now})
@@ -169,7 +175,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 	}
 	defer s.Close()
 	d.site.Requests()
-	sum, err := app.RunSite(ctx, d.app(), d.job, st, s, app.RunOptions{})
+	sum, err := runs.RunSite(ctx, d.app(), d.job, st, s, runs.RunOptions{})
 	if err != nil {
 		return err
 	}
@@ -200,7 +206,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		for _, why := range sum.Reasons {
 			d.say("            %s", why)
 		}
-		return d.report(sum, app.Ended(ctx, sum, nil), hints{})
+		return d.report(sum, runs.Ended(ctx, sum, nil), hints{})
 	case sum.Published:
 		d.say("  published version %d: %s, %s; %d added, %d changed, %d removed", sum.Version,
 			count.Of(sum.Files, "file"), bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
@@ -212,21 +218,21 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 
 // end checks the mirror, packs it, explains one URL and says where to look.
 func (d *demo) end(ctx context.Context, st *store.State, url string) error {
-	root, err := app.OpenTree(st, demoName)
+	root, err := env.OpenTree(st, demoName)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	report, err := app.VerifyTree(ctx, root.FS(), true)
+	report, err := archives.VerifyTree(ctx, root.FS(), true)
 	if err != nil {
 		return err
 	}
-	d.say("\nIs it whole? %s.", verifySummary(&app.Verified{Report: report}))
+	d.say("\nIs it whole? %s.", verifySummary(&care.Verified{Report: report}))
 	if err := report.Err(); err != nil {
 		return err
 	}
 	file := filepath.Join(d.dir, demoName+"."+archive.PHM)
-	if err := app.ExportTree(ctx, root.FS(), file, archive.Named(file)); err != nil {
+	if err := files.ExportTree(ctx, root.FS(), file, archive.Named(file)); err != nil {
 		return err
 	}
 	fi, err := os.Stat(file)
@@ -251,7 +257,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 
 // next says what one more run would ask, a week later.
 func (d *demo) next(st *store.State) error {
-	p, err := app.PlanIn(st, d.job, demosite.Published(demosite.Versions()+1).Add(time.Hour))
+	p, err := look.PlanIn(st, d.job, demosite.Published(demosite.Versions()+1).Add(time.Hour))
 	if err != nil {
 		return err
 	}
@@ -262,7 +268,7 @@ func (d *demo) next(st *store.State) error {
 
 // why explains one URL.
 func (d *demo) why(ctx context.Context, st *store.State, raw string) error {
-	x, err := app.ExplainIn(ctx, st, d.job, app.ExplainRequest{URL: raw, At: time.Now()})
+	x, err := look.ExplainIn(ctx, st, d.job, look.ExplainRequest{URL: raw, At: time.Now()})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func showDemo(t *testing.T) *shown {
 	said := make(chan string, 1)
 	var out, errs shared
 	link := regexp.MustCompile(`(?s)date: (http://\S+)\n.*in: (http://\S+)\nPress`)
-	e := env{
+	e := environ{
 		stdin: strings.NewReader(""),
 		stdout: writerFunc(func(p []byte) (int, error) {
 			out.Write(p)

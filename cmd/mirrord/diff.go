@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/phm"
 	"mirrord/phm/diff"
 	"mirrord/scheduler"
@@ -67,7 +68,7 @@ func diffArgs(args []string) (name string, a, b int, path string, err error) {
 		}
 	}
 	if len(args) > 1 {
-		return name, a, b, path, app.Usagef("%q: versions are numbers, and one PATH comes after them", args[0])
+		return name, a, b, path, env.Usagef("%q: versions are numbers, and one PATH comes after them", args[0])
 	}
 	if len(args) == 1 {
 		path = args[0]
@@ -80,7 +81,7 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 	if err != nil {
 		return err
 	}
-	r := app.DiffRequest{
+	r := look.DiffRequest{
 		Job:   name,
 		From:  from,
 		To:    to,
@@ -91,27 +92,27 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 	}
 	if f.since != "" {
 		if r.Held = f.held; (from != 0) || f.held {
-			return app.Usagef("--since names the older version: give no numbers and no --held with it")
+			return env.Usagef("--since names the older version: give no numbers and no --held with it")
 		}
 		if r.Since, err = dateArg(f.since); err != nil {
 			return err
 		}
 	}
 	if f.held && ((from != 0) || f.html) {
-		return app.Usagef("--held compares with the current version: no numbers and no --html go with it")
+		return env.Usagef("--held compares with the current version: no numbers and no --html go with it")
 	}
-	c, err := app.Diff(a.app(), r)
-	hidden := errors.Is(err, fs.ErrPermission)                  // what is noted of runs is the owner's
-	if !f.held && (hidden || errors.Is(err, app.ErrNoneHeld)) { // the default is the last two versions
+	c, err := look.Diff(a.app(), r)
+	hidden := errors.Is(err, fs.ErrPermission)                   // what is noted of runs is the owner's
+	if !f.held && (hidden || errors.Is(err, look.ErrNoneHeld)) { // the default is the last two versions
 		r.Held = false
-		if c, err = app.Diff(a.app(), r); hidden && (err == nil) {
+		if c, err = look.Diff(a.app(), r); hidden && (err == nil) {
 			fmt.Fprintf(a.stderr, "mirrord: these are published versions; what waits to be accepted only the owner "+
 				"of the state may read, and mirrord status %s shows it\n", name)
 		}
 	}
 	switch {
-	case errors.Is(err, app.ErrNoPage):
-		return app.Usagef("--html is for one page: give its PATH")
+	case errors.Is(err, look.ErrNoPage):
+		return env.Usagef("--html is for one page: give its PATH")
 	case err != nil:
 		return err
 	case c.Tree == nil:
@@ -133,10 +134,10 @@ func dateArg(arg string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, app.Usagef("--since %s: want a date such as 2026-03-01", arg)
+	return time.Time{}, env.Usagef("--since %s: want a date such as 2026-03-01", arg)
 }
 
-func printPage(a *cli, c *app.Difference, f diffFlags) error {
+func printPage(a *cli, c *look.Difference, f diffFlags) error {
 	title := func(version int, f *phm.File) string {
 		if f == nil {
 			return fmt.Sprintf("version %d: not there", version)
@@ -156,7 +157,7 @@ func printPage(a *cli, c *app.Difference, f diffFlags) error {
 	return c.Diff.WriteText(a.stdout, titles)
 }
 
-func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
+func printTree(a *cli, c *look.Difference, tree *diff.Dir) error {
 	in := ""
 	if c.Path != "" {
 		in = " in " + c.Path + "/"
@@ -169,6 +170,6 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 		return nil
 	}
 	a.printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
-		tree.Added, tree.Changed, tree.Removed, app.Growth(tree.Bytes))
+		tree.Added, tree.Changed, tree.Removed, look.Growth(tree.Bytes))
 	return c.WriteTable(a.stdout)
 }

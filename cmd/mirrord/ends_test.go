@@ -34,7 +34,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
 		var out, errs bytes.Buffer
-		e := env{
+		e := environ{
 			stdin:     stdin,
 			stdout:    &out,
 			stderr:    &errs,

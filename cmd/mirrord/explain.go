@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/app/look"
 )
 
 func explainCommand(a *cli) *cobra.Command {
-	var r app.ExplainRequest
+	var r look.ExplainRequest
 	cmd := &cobra.Command{
 		Use: "explain JOB|FILE URL|PATH",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
@@ -23,11 +25,11 @@ Of a FILE, such as a PHM, ZIM, WARC or WACZ file or the folder that get left, it
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if app.AreFiles(a.app(), args[:1]) {
+			if env.AreFiles(a.app(), args[:1]) {
 				return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
 			}
 			r.URL = args[1]
-			x, err := app.Explain(cmd.Context(), a.app(), args[0], r)
+			x, err := look.Explain(cmd.Context(), a.app(), args[0], r)
 			if err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ Of a FILE, such as a PHM, ZIM, WARC or WACZ file or the folder that get left, it
 }
 
 func explainFile(ctx context.Context, a *cli, name, url string, head bool) error {
-	x, err := app.ExplainFile(ctx, a.app(), name, url, head)
+	x, err := archives.ExplainFile(ctx, a.app(), name, url, head)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/env"
 	"mirrord/archive"
 	"mirrord/internal/count"
 )
 
 func exportCommand(a *cli) *cobra.Command {
-	var o app.ExportRequest
+	var o archives.ExportRequest
 	spaceName := ""
 	cmd := &cobra.Command{
 		Use: "export JOB",
-		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
+		Long: `Write the published mirror of a job, or an older version of it, to ` + env.Joined(archive.Docs(), "or") + `.
 
 Files are read back before they replace older ones. Web archives hold the answers of the site.
 
@@ -35,13 +36,13 @@ Files are read back before they replace older ones. Web archives hold the answer
 				return exportSpace(cmd, a, spaceName, o.Out, args)
 			}
 			if len(args) == 0 {
-				return app.Usagef("export: name a job, or a space with --space")
+				return env.Usagef("export: name a job, or a space with --space")
 			}
 			if cmd.Flags().Changed("version") && o.Version < 1 {
-				return app.Usagef("--version %d: versions are numbered from 1; mirrord versions lists them", o.Version)
+				return env.Usagef("--version %d: versions are numbered from 1; mirrord versions lists them", o.Version)
 			}
 			if cmd.Flags().Changed("mask") && len(o.Mask) == 0 {
-				return app.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
+				return env.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
 			}
 			o.Job, o.Stream = args[0], a.stdout
 			return export(cmd.Context(), a, o)
@@ -51,7 +52,7 @@ Files are read back before they replace older ones. Web archives hold the answer
 		"`FILE` or directory; - is standard output (default JOB and its extension)")
 	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
 	complete(cmd, "version", a.completeVersionFlag)
-	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
+	cmd.Flags().StringVar(&o.Format, "format", "", env.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
 	cmd.Flags().StringVar(&o.Since, "since", "",
 		"only what `VERSION|FILE` does not have, for apply or import")
@@ -73,11 +74,11 @@ Files are read back before they replace older ones. Web archives hold the answer
 }
 
 // export says what was written; nothing of what went to standard output.
-func export(ctx context.Context, a *cli, r app.ExportRequest) error {
-	env, done := a.appWithNote()
+func export(ctx context.Context, a *cli, r archives.ExportRequest) error {
+	environ, done := a.appWithNote()
 	show, end := exportProgress(a, r.Job)
 	r.Progress = show
-	x, err := app.Export(ctx, env, r)
+	x, err := archives.Export(ctx, environ, r)
 	end()
 	done()
 	if err != nil || x == nil {
@@ -112,13 +113,13 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 			count.Of(x.MaskedFiles, "file"), bytesText(x.MaskedBytes))
 	}
 	if len(x.Lacks) > 0 {
-		a.printf("  it lacks what was lost on the disk: %s\n", app.Joined(some(x.Lacks), "and"))
+		a.printf("  it lacks what was lost on the disk: %s\n", env.Joined(some(x.Lacks), "and"))
 	}
 	return nil
 }
 
 // versionsText says of which versions a web archive is.
-func versionsText(x *app.Exported) string {
+func versionsText(x *archives.Exported) string {
 	if x.Versions == 1 {
 		return fmt.Sprintf("version %d", x.Version)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/search"
 	"mirrord/internal/count"
 	"mirrord/serve/find"
 )
 
 func findCommand(a *cli) *cobra.Command {
-	var r app.FindRequest
+	var r search.FindRequest
 	var drop bool
 	cmd := &cobra.Command{
 		Use: "find WORDS…",
@@ -36,17 +37,17 @@ Guide: docs/find.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if drop {
 				if len(args) > 0 {
-					return app.Usagef("--drop takes no words")
+					return env.Usagef("--drop takes no words")
 				}
-				return app.DropFind(a.app())
+				return search.DropFind(a.app())
 			}
 			if r.Limit < 1 || r.Skip < 0 {
-				return app.Usagef("--limit is at least 1, --skip at least 0")
+				return env.Usagef("--limit is at least 1, --skip at least 0")
 			}
 			r.Words = strings.Join(args, " ")
 			x, done := a.appWithNote()
 			defer done()
-			found, err := app.Find(cmd.Context(), x, r)
+			found, err := search.Find(cmd.Context(), x, r)
 			done()
 			if err != nil {
 				return err
@@ -73,7 +74,7 @@ Guide: docs/find.md.`,
 }
 
 // printFound prints what was found, for people.
-func printFound(a *cli, f *app.FoundTexts) {
+func printFound(a *cli, f *search.FoundTexts) {
 	least := ""
 	if f.More {
 		least = "at least "

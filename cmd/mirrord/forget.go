@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/care"
+	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 )
@@ -36,13 +37,13 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && (allow || reason != ""):
-				return app.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
+				return env.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
 			case len(args) == 1:
 				return printForgotten(a, args[0])
 			case allow:
 				return allowAgain(cmd.Context(), a, args[0], args[1])
 			}
-			f, err := app.PlanForget(a.app(), args[0], args[1], reason)
+			f, err := care.PlanForget(a.app(), args[0], args[1], reason)
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 					return err
 				}
 			}
-			if err := app.Forget(cmd.Context(), a.app(), f); err != nil {
+			if err := care.Forget(cmd.Context(), a.app(), f); err != nil {
 				return err
 			}
 			if a.json {
@@ -77,7 +78,7 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 }
 
 func printForgotten(a *cli, name string) error {
-	down, err := app.ForgottenIn(a.app(), name)
+	down, err := care.ForgottenIn(a.app(), name)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func printForgotten(a *cli, name string) error {
 }
 
 func allowAgain(ctx context.Context, a *cli, name, what string) error {
-	if err := app.AllowAgain(ctx, a.app(), name, what); err != nil {
+	if err := care.AllowAgain(ctx, a.app(), name, what); err != nil {
 		return err
 	}
 	if a.json {

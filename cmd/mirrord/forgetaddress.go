@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/care"
+	"mirrord/app/env"
 )
 
 func forgetAddressCommand(a *cli) *cobra.Command {
@@ -24,7 +25,7 @@ The names lie in the file public-names of the state directory. Exit code 1 when 
 		Example: `  mirrord forget-address wiki.corp.example`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			results, err := app.ForgetAddresses(a.app(), args)
+			results, err := care.ForgetAddresses(a.app(), args)
 			unknown := false
 			for _, x := range results {
 				unknown = unknown || !x.Forgotten
@@ -45,7 +46,7 @@ The names lie in the file public-names of the state directory. Exit code 1 when 
 				}
 			}
 			if unknown {
-				return &app.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
+				return &env.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
 					"without port, as in public-names")}
 			}
 			return nil

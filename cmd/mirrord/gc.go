@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/care"
 	"mirrord/internal/count"
 )
 
@@ -27,7 +27,7 @@ A run applies publish.keep by itself after each version; gc frees the space. Exi
   mirrord gc samba`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := app.Collect(cmd.Context(), a.app(), args, dry)
+			c, err := care.Collect(cmd.Context(), a.app(), args, dry)
 			if c == nil {
 				return err
 			}
@@ -43,7 +43,7 @@ A run applies publish.keep by itself after each version; gc frees the space. Exi
 	return cmd
 }
 
-func printCollected(a *cli, c *app.Collected) {
+func printCollected(a *cli, c *care.Collected) {
 	would := ""
 	if c.DryRun {
 		would = "would be "
@@ -84,7 +84,7 @@ func printCollected(a *cli, c *app.Collected) {
 		a.printf("%s %sdeleted, %s freed\n",
 			count.Of(b.Blobs, "other stored body", "other stored bodies"), would, bytesText(b.Freed))
 	}
-	if c.DryRun && slices.ContainsFunc(c.Sites, func(s app.CollectedSite) bool { return len(s.Dropped) > 0 }) {
+	if c.DryRun && slices.ContainsFunc(c.Sites, func(s care.CollectedSite) bool { return len(s.Dropped) > 0 }) {
 		a.printf("what dropping versions would free besides is known once they are dropped\n")
 	}
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/jobs"
+	"mirrord/app/runs"
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -37,11 +38,11 @@ is so, --accept publishes what was held back. Exit code 6: the mirror is there, 
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j := job.Default(args...)
-			if err := app.Apply(j, control.RunRequest{Set: set, Full: full}); err != nil {
+			if err := jobs.Apply(j, control.RunRequest{Set: set, Full: full}); err != nil {
 				return err
 			}
 			j.Name = job.NameFor(j.Seeds()[0])
-			return get(cmd.Context(), a, app.GetRequest{
+			return get(cmd.Context(), a, runs.GetRequest{
 				Job:    j,
 				Keep:   a.stateFlag != "",
 				Out:    out,
@@ -78,12 +79,12 @@ func getHints() hints {
 }
 
 // get mirrors, prints the report, and says where to look.
-func get(ctx context.Context, a *cli, r app.GetRequest) error {
+func get(ctx context.Context, a *cli, r runs.GetRequest) error {
 	var sum *mirror.Summary
 	err := a.withProgress(r.Job.Name, getHints(),
 		func(show func(status.Progress)) (_ *mirror.Summary, err error) {
 			r.Progress = show
-			sum, err = app.Get(ctx, a.app(), r)
+			sum, err = runs.Get(ctx, a.app(), r)
 			return sum, err
 		})
 	if sum == nil || !sum.Verdict.Finished() || r.Keep || a.json {

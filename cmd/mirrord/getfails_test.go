@@ -28,7 +28,7 @@ func TestGetFailsInOneLine(t *testing.T) {
 		t.Run(strings.TrimPrefix(want, "its "), func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			var out, errs bytes.Buffer
-			code := run(t.Context(), env{
+			code := run(t.Context(), environ{
 				stdin:     strings.NewReader(""),
 				stdout:    &out,
 				stderr:    &errs,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
 )
 
 // healthCommand is for containers and supervisors that have no curl: it asks what /healthz says.
@@ -30,7 +30,7 @@ It says nothing about single jobs: see mirrord status.`,
 			if c == nil {
 				return errors.New("no daemon runs on this state directory; start one with mirrord daemon")
 			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), 5*time.Second, app.ErrSilent)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), 5*time.Second, env.ErrSilent)
 			defer cancel()
 			if err := c.Health(ctx); err != nil {
 				return err

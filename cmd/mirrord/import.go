@@ -5,13 +5,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/phm/space"
 )
 
 func importCommand(a *cli) *cobra.Command {
-	var r app.ImportRequest
+	var r archives.ImportRequest
 	cmd := &cobra.Command{
 		Use: "import FILE... --as JOB",
 		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
@@ -35,10 +36,10 @@ everything with the imported validators, so that what has not changed is not sen
 				return importSpace(cmd, a, r, args[0])
 			}
 			if r.As == "" {
-				return app.Usagef("import: --as JOB is missing")
+				return env.Usagef("import: --as JOB is missing")
 			}
 			r.Files = args
-			m, err := app.ImportAny(cmd.Context(), a.app(), r)
+			m, err := archives.ImportAny(cmd.Context(), a.app(), r)
 			if err != nil {
 				return err
 			}
@@ -54,14 +55,14 @@ everything with the imported validators, so that what has not changed is not sen
 }
 
 // printImported says what was imported.
-func printImported(a *cli, name string, m *app.Imported) error {
+func printImported(a *cli, name string, m *archives.Imported) error {
 	switch {
 	case a.json && m.Meta != nil:
 		return a.printJSON(m.Meta)
 	case a.json:
 		return a.printJSON(m)
 	case m.Meta != nil:
-		a.printf("%s: version %d is %s: %s, %s\n", m.Job, app.ImportedVersion(m.Meta), name,
+		a.printf("%s: version %d is %s: %s, %s\n", m.Job, archives.ImportedVersion(m.Meta), name,
 			count.Of(m.Meta.Files, "file"), bytesText(m.Meta.Bytes))
 		return nil
 	}

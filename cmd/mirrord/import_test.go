@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/archives"
 	"mirrord/internal/demosite"
 	"mirrord/store"
 )
@@ -57,8 +57,8 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 // What an import leaves out is said in the singular and in the plural.
 func TestImportCounts(t *testing.T) {
 	var out bytes.Buffer
-	a := &cli{env: env{stdout: &out}}
-	m := &app.Imported{Job: "x", Missing: 1, Unused: 2}
+	a := &cli{environ: environ{stdout: &out}}
+	m := &archives.Imported{Job: "x", Missing: 1, Unused: 2}
 	m.Counted.Damaged = 1
 	if err := printImported(a, "x.warc", m); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestInterruptedExchange(t *testing.T) {
 		{"export", "demo", "--flatten", "-o", filepath.Join(dir, "d.phm")}, {"import", archive, "--as", "copy"},
 	} {
 		var out, errs bytes.Buffer
-		e := env{
+		e := environ{
 			stdin:     strings.NewReader(""),
 			stdout:    &out,
 			stderr:    &errs,

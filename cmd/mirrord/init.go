@@ -5,11 +5,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/jobs"
 )
 
 func initCommand(a *cli) *cobra.Command {
-	var r app.InitRequest
+	var r jobs.InitRequest
 	cmd := &cobra.Command{
 		Use: "init URL",
 		Long: `Write a commented job file for a site into the jobs directory. The job is named for the host of the URL, and its scope is everything
@@ -24,7 +24,7 @@ The daemon runs the job at once, and then at its schedule, daily unless --schedu
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			r.URL = args[0]
-			made, err := app.Init(a.app(), r)
+			made, err := jobs.Init(a.app(), r)
 			if err != nil {
 				return err
 			}

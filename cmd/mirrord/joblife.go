@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/life"
 	"mirrord/internal/count"
 )
 
@@ -28,7 +29,7 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := app.PlanRemoval(a.app(), args[0], now)
+			r, err := life.PlanRemoval(a.app(), args[0], now)
 			if err != nil {
 				return err
 			}
@@ -37,7 +38,7 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 					return err
 				}
 			}
-			if err := app.Remove(cmd.Context(), a.app(), r); err != nil {
+			if err := life.Remove(cmd.Context(), a.app(), r); err != nil {
 				return err
 			}
 			if a.json {
@@ -90,7 +91,7 @@ func (a *cli) confirmPlan(name string, plan []string) error {
 // confirmDeletion asks whether what was shown is to be deleted.
 func (a *cli) confirmDeletion() error {
 	if !a.asks {
-		return app.Usagef("nothing was deleted: --yes deletes it")
+		return env.Usagef("nothing was deleted: --yes deletes it")
 	}
 	fmt.Fprintf(a.stderr, "Delete it? [y/N] ")
 	return a.wantYes("nothing was deleted")
@@ -108,7 +109,7 @@ of the job begins, and status and check name it.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := app.Rename(cmd.Context(), a.app(), args[0], args[1])
+			r, err := life.Rename(cmd.Context(), a.app(), args[0], args[1])
 			if err != nil {
 				return err
 			}

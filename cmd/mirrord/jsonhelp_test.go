@@ -14,7 +14,17 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/care"
+	"mirrord/app/depots"
+	"mirrord/app/jobs"
+	"mirrord/app/life"
+	"mirrord/app/look"
+	"mirrord/app/nodes"
+	"mirrord/app/replicas"
+	"mirrord/app/runs"
+	"mirrord/app/search"
+	"mirrord/app/spaces"
 	"mirrord/cluster/depot"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -34,63 +44,63 @@ type jsonOutput struct {
 // jsonOutputs are the calls of printJSON and WriteJSON, by file and function.
 func jsonOutputs() map[string]jsonOutput {
 	return map[string]jsonOutput{
-		"clusterdepot.go clusterPushCommand":    {"cluster push", app.Pushed{}},
-		"clusterdepot.go clusterPullCommand":    {"cluster pull", app.Pulled{}},
-		"clusterdepot.go clusterDepotCommand":   {"cluster depot", app.InDepot{}},
-		"clusterdepot.go removeFromDepot":       {"cluster depot", app.RemovedFromDepot{}},
+		"clusterdepot.go clusterPushCommand":    {"cluster push", depots.Pushed{}},
+		"clusterdepot.go clusterPullCommand":    {"cluster pull", depots.Pulled{}},
+		"clusterdepot.go clusterDepotCommand":   {"cluster depot", depots.InDepot{}},
+		"clusterdepot.go removeFromDepot":       {"cluster depot", depots.RemovedFromDepot{}},
 		"clusterdepot.go collectDepot":          {"cluster gc", depot.DepotCollection{}},
-		"check.go check":                        {"check", app.CheckedFile{}},
+		"check.go check":                        {"check", jobs.CheckedFile{}},
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
 		"client.go said":                        {"status", status.Job{}},
 		"client.go reloadCommand":               {"reload", control.Reloaded{}},
 		"cluster.go printCluster":               {"cluster status", clusterState{}},
-		"clusterjobs.go printJobsLook":          {"cluster jobs", app.JobsLook{}},
+		"clusterjobs.go printJobsLook":          {"cluster jobs", nodes.JobsLook{}},
 		"demo.go run":                           {"run-now", mirror.Summary{}},
 		"console.go openCommand":                {"open", control.OpenLink{}},
-		"diff.go runDiff":                       {"diff", app.Difference{}},
-		"diff.go printPage":                     {"diff", app.Difference{}},
+		"diff.go runDiff":                       {"diff", look.Difference{}},
+		"diff.go printPage":                     {"diff", look.Difference{}},
 		"explain.go explainCommand":             {"explain", report.Explanation{}},
-		"export.go export":                      {"export", app.Exported{}},
-		"find.go findCommand":                   {"find", app.FoundTexts{}},
-		"forget.go forgetCommand":               {"forget", app.Forgetting{}},
+		"export.go export":                      {"export", archives.Exported{}},
+		"find.go findCommand":                   {"find", search.FoundTexts{}},
+		"forget.go forgetCommand":               {"forget", care.Forgetting{}},
 		"forget.go printForgotten":              {"forget", mirror.TakeDowns{}},
-		"forgetaddress.go forgetAddressCommand": {"forget-address", app.Forgotten{}},
-		"gc.go gcCommand":                       {"gc", app.Collected{}},
-		"explain.go explainFile":                {"explain", app.FileExplanation{}},
-		"import.go printImported":               {"import", app.Imported{}},
-		"init.go initCommand":                   {"init", app.NewJobFile{}},
-		"joblife.go removeCommand":              {"remove", app.Removal{}},
-		"joblife.go renameCommand":              {"rename", app.Renamed{}},
+		"forgetaddress.go forgetAddressCommand": {"forget-address", care.Forgotten{}},
+		"gc.go gcCommand":                       {"gc", care.Collected{}},
+		"explain.go explainFile":                {"explain", archives.FileExplanation{}},
+		"import.go printImported":               {"import", archives.Imported{}},
+		"init.go initCommand":                   {"init", jobs.NewJobFile{}},
+		"joblife.go removeCommand":              {"remove", life.Removal{}},
+		"joblife.go renameCommand":              {"rename", life.Renamed{}},
 		"notifytest.go reportTold":              {"notify-test", control.Told{}},
 		"plan.go planCommand":                   {"plan", report.PlanReport{}},
-		"plan.go prices":                        {"plan --price", app.PriceReport{}},
-		"tune.go tuneCommand":                   {"tune", app.TuneReport{}},
+		"plan.go prices":                        {"plan --price", runs.PriceReport{}},
+		"tune.go tuneCommand":                   {"tune", runs.TuneReport{}},
 		"plan.go evolution":                     {"evolution", report.Evolution{}},
 		"plan.go rules":                         {"rules", report.SiteRules{}},
 		"plan.go rulesTogether":                 {"rules", report.Associations{}},
-		"preview.go printPreview":               {"plan URL", app.Preview{}},
+		"preview.go printPreview":               {"plan URL", runs.Preview{}},
 		"replay.go runReplay":                   {"replay", replay.PolicyReport{}},
-		"replicas.go replicaFind":               {"replicas", app.Replicas{}},
-		"apply.go applyCommand":                 {"apply", app.Updated{}},
-		"replicalinks.go replicaLinks":          {"replicas --method links", app.LinkedReplicas{}},
-		"replicatests.go replicaVerify":         {"replicas --verify", app.ReplicaPair{}},
-		"replicatests.go replicaRegistry":       {"replicas --registry", app.Registry{}},
-		"replicatests.go replicaStudy":          {"replicas --urls --verify", app.Study{}},
-		"replicas.go replicaHosts":              {"replicas --hosts", app.Candidates{}},
+		"replicas.go replicaFind":               {"replicas", replicas.Replicas{}},
+		"apply.go applyCommand":                 {"apply", archives.Updated{}},
+		"replicalinks.go replicaLinks":          {"replicas --method links", replicas.LinkedReplicas{}},
+		"replicatests.go replicaVerify":         {"replicas --verify", replicas.ReplicaPair{}},
+		"replicatests.go replicaRegistry":       {"replicas --registry", replicas.Registry{}},
+		"replicatests.go replicaStudy":          {"replicas --urls --verify", replicas.Study{}},
+		"replicas.go replicaHosts":              {"replicas --hosts", replicas.Candidates{}},
 		"report.go printSummary":                {"run-now", mirror.Summary{}},
-		"space.go showSpaces":                   {"space", app.LookedSpace{}},
-		"space.go printArchived":                {"export --space", app.ExportedSpace{}},
+		"space.go showSpaces":                   {"space", spaces.LookedSpace{}},
+		"space.go printArchived":                {"export --space", archives.ExportedSpace{}},
 		"status.go printStatuses":               {"status", status.Job{}},
 		"status.go printStatus":                 {"status", status.Job{}},
 		"status.go printRuns":                   {"status", status.Run{}},
-		"verify.go printVerified":               {"verify", app.Verified{}},
-		"verifymend.go printMended":             {"verify --repair", app.Repaired{}},
-		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
-		"token.go tokenAddCommand":              {"token", app.TokenInfo{}},
-		"token.go tokenListCommand":             {"token", app.TokenInfo{}},
-		"user.go userAddCommand":                {"user", app.UserInfo{}},
-		"user.go userListCommand":               {"user", app.UserInfo{}},
-		"user.go userPasswordCommand":           {"user", app.UserInfo{}},
+		"verify.go printVerified":               {"verify", care.Verified{}},
+		"verifymend.go printMended":             {"verify --repair", care.Repaired{}},
+		"verify.go runRebuild":                  {"rebuild", care.Rebuilt{}},
+		"token.go tokenAddCommand":              {"token", jobs.TokenInfo{}},
+		"token.go tokenListCommand":             {"token", jobs.TokenInfo{}},
+		"user.go userAddCommand":                {"user", jobs.UserInfo{}},
+		"user.go userListCommand":               {"user", jobs.UserInfo{}},
+		"user.go userPasswordCommand":           {"user", jobs.UserInfo{}},
 		"the daemon":                            {"/status.json", status.Daemon{}},
 		"versions.go versionsCommand":           {"versions", store.Version{}},
 	}

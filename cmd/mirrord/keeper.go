@@ -7,7 +7,7 @@ package main
 import (
 	"log/slog"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
 )
@@ -25,7 +25,7 @@ func openKeeper(f *nodeFlags, o engine.Options, dir string, log *slog.Logger) (*
 		Log:    log,
 	})
 	if err != nil {
-		return nil, app.Usagef("--keeper %s: %w", f.keeper.listen, err)
+		return nil, env.Usagef("--keeper %s: %w", f.keeper.listen, err)
 	}
 	return k, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/internal/version"
 	"mirrord/job"
 )
@@ -36,7 +36,7 @@ func manCommand(a *cli) *cobra.Command {
 				page := job.ManPage(version.Number, date.Format(time.DateOnly))
 				return os.WriteFile(filepath.Join(args[0], "mirrord-job.5"), page, 0o644)
 			default:
-				return app.Usagef("--section %d: want 1 or 5", section)
+				return env.Usagef("--section %d: want 1 or 5", section)
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true

@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
 )
 
 // moved is a flag that only the laboratory of the sources has by now, and the error that says so.
@@ -31,6 +31,6 @@ func movedCommand(name string) *cobra.Command {
 		Use:                name,
 		Hidden:             true,
 		DisableFlagParsing: true,
-		RunE:               func(*cobra.Command, []string) error { return app.Usagef("%w", moved(name)) },
+		RunE:               func(*cobra.Command, []string) error { return env.Usagef("%w", moved(name)) },
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/scheduler/status"
 )
 
@@ -64,7 +64,7 @@ func TestReadsWhatWasLeft(t *testing.T) {
 	})}
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Close()
-	lock, err := app.TakeState(state, app.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
+	lock, err := env.TakeState(state, env.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,12 @@ package main
 import (
 	"log/slog"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/cluster/engine"
 )
 
 // openKeeper says that this program has no keeper.
 func openKeeper(*nodeFlags, engine.Options, string, *slog.Logger) (interface{ Close() }, error) {
-	return nil, app.Usagef("--keeper: this build of mirrord has no keeper; build it with make TAGS=keeper, " +
+	return nil, env.Usagef("--keeper: this build of mirrord has no keeper; build it with make TAGS=keeper, " +
 		"or run nats-server 2.12 or later with JetStream and name it with --cluster")
 }

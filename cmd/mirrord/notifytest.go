@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/life"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/notify"
 )
@@ -29,7 +30,7 @@ the one who sends, with its own flags and from inside its sandbox. Exit code 1 w
 					return clientError(err)
 				}
 			} else {
-				told, err = app.NotifyTest(ctx, a.app(), name, app.NotifyOptions{Mail: mail, From: from, Host: host})
+				told, err = life.NotifyTest(ctx, a.app(), name, life.NotifyOptions{Mail: mail, From: from, Host: host})
 				if err != nil {
 					return err
 				}
@@ -63,7 +64,7 @@ func reportTold(a *cli, name string, told []control.Told) error {
 		}
 	}
 	if failed {
-		return &app.Error{}
+		return &env.Error{}
 	}
 	return nil
 }

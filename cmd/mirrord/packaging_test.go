@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/app"
+	"mirrord/app/env"
 )
 
 const packaging = "../../packaging"
@@ -171,7 +171,7 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 	put(t, jobs, "a.toml", "url = \"http://127.0.0.1:1/\"\n")
 	status := func() (code int, out string) {
 		var stdout, stderr bytes.Buffer
-		e := env{
+		e := environ{
 			stdout:    &stdout,
 			stderr:    &stderr,
 			lookupEnv: func(string) (string, bool) { return "", false },
@@ -224,7 +224,7 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 		told:  told,
 	}
 	d.hear("READY=1")
-	by, ok, err := app.DaemonOf(state)
+	by, ok, err := env.DaemonOf(state)
 	if code != exitOK || !strings.Contains(out, "new") || !ok {
 		t.Errorf("%d, %q; daemon %+v, %v", code, out, by, err)
 	}
@@ -275,7 +275,7 @@ func TestSocketActivation(t *testing.T) {
 		told:  told,
 	}
 	d.hear("READY=1")
-	by, ok, err := app.DaemonOf(dir)
+	by, ok, err := env.DaemonOf(dir)
 	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {
 		t.Errorf("%+v, %v, %v", by, ok, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/look"
 	"mirrord/serve"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -78,7 +78,7 @@ func keptMirror(t *testing.T, versions int) *mirrortest.Mirror {
 
 func TestServeKeptVersions(t *testing.T) {
 	m := keptMirror(t, 3)
-	at := serving(t, 1, "--state", m.Dir, "--listen", "127.0.0.1:0")[0]
+	at := served(t, 1, "--state", m.Dir, "--listen", "127.0.0.1:0")[0]
 	const base = "/test/.well-known/mirrord/"
 	path := func(uri string) string { return uri[strings.Index(uri, "/test/"):] }
 	type memento struct {
@@ -150,7 +150,7 @@ func TestServeKeptVersions(t *testing.T) {
 		t.Errorf("an open version while the site is locked: %d %.300q", res.StatusCode, got)
 	}
 	// It lists all versions and serves each, also when it was started during the run.
-	for _, at := range []string{at, serving(t, 1, "--state", m.Dir, "--listen", "127.0.0.1:0")[0]} {
+	for _, at := range []string{at, served(t, 1, "--state", m.Dir, "--listen", "127.0.0.1:0")[0]} {
 		_, body := ask(t, at, base+"timemap/json/"+keptHome+"/")
 		var listed struct{ Mementos struct{ List []memento } }
 		if err := json.Unmarshal([]byte(body), &listed); err != nil || len(listed.Mementos.List) != len(all) {
@@ -173,7 +173,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	tree, err := (&app.KeptVersions{State: st}).Open(t.Context(), "test", 3)
+	tree, err := (&look.KeptVersions{State: st}).Open(t.Context(), "test", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 			}
 		}
 	}
-	_, err = (&app.KeptVersions{State: st}).Open(t.Context(), "test", 1)
+	_, err = (&look.KeptVersions{State: st}).Open(t.Context(), "test", 1)
 	if !errors.Is(err, serve.ErrNoVersion) {
 		t.Error("a version that was dropped can be opened")
 	}

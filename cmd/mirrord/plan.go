@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/runs"
 	"mirrord/internal/count"
 	"mirrord/near"
 )
@@ -45,7 +47,7 @@ but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: d
 			if price {
 				return prices(cmd.Context(), a, args[0])
 			}
-			p, first, err := app.PlanOrPreview(cmd.Context(), a.app(), args[0], time.Now())
+			p, first, err := runs.PlanOrPreview(cmd.Context(), a.app(), args[0], time.Now())
 			if err != nil {
 				return err
 			}
@@ -67,7 +69,7 @@ but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: d
 // prices shows what prices would have come to.
 func prices(ctx context.Context, a *cli, name string) error {
 	x, done := a.appWithNote()
-	r, err := app.Prices(ctx, x, name)
+	r, err := runs.Prices(ctx, x, name)
 	done()
 	if err != nil {
 		return err
@@ -118,17 +120,17 @@ docs/json.md the JSON.`,
 }
 
 func evolution(a *cli, name string, f evolutionFlags) error {
-	by := app.EvolutionOrder(f.sort)
-	if !slices.Contains(app.EvolutionOrders(), by) {
-		return app.Usagef("--sort %s: want path, foc, doc or edits", f.sort)
+	by := look.EvolutionOrder(f.sort)
+	if !slices.Contains(look.EvolutionOrders(), by) {
+		return env.Usagef("--sort %s: want path, foc, doc or edits", f.sort)
 	}
 	if !(f.minDoC >= 0 && f.minDoC <= 1) {
-		return app.Usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
+		return env.Usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
 	}
 	if f.top < 0 {
-		return app.Usagef("--top %d: want a number of directories, or 0 for all", f.top)
+		return env.Usagef("--top %d: want a number of directories, or 0 for all", f.top)
 	}
-	e, err := app.Evolution(a.app(), app.EvolutionRequest{
+	e, err := look.Evolution(a.app(), look.EvolutionRequest{
 		Job:        name,
 		MinDoC:     f.minDoC,
 		Structural: f.structural,
@@ -195,7 +197,7 @@ describes the JSON.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if together {
 				if format != "text" && format != "json" {
-					return app.Usagef("--format %s: lists have no place for what --together finds", format)
+					return env.Usagef("--format %s: lists have no place for what --together finds", format)
 				}
 				return rulesTogether(a, args[0], format)
 			}
@@ -209,9 +211,9 @@ describes the JSON.`,
 
 func rules(a *cli, name, format string) error {
 	if format != "text" && format != "json" && !slices.Contains(near.Formats(), near.Format(format)) {
-		return app.Usagef("--format %s: want text, json, rsync, wget or lftp", format)
+		return env.Usagef("--format %s: want text, json, rsync, wget or lftp", format)
 	}
-	r, err := app.Rules(a.app(), name)
+	r, err := look.Rules(a.app(), name)
 	if err != nil {
 		return err
 	}
@@ -255,7 +257,7 @@ func rules(a *cli, name, format string) error {
 }
 
 func rulesTogether(a *cli, name, format string) error {
-	r, err := app.Together(a.app(), name)
+	r, err := look.Together(a.app(), name)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/runs"
 	"mirrord/internal/count"
 )
 
 // printPreview prints what a first run would be. That there is nothing to mirror is an error.
-func printPreview(a *cli, p *app.Preview) error {
+func printPreview(a *cli, p *runs.Preview) error {
 	var problem error
 	if p.Problem != "" {
 		problem = errors.New(p.Problem)

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/jobs"
+	"mirrord/app/serving"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
 )
@@ -44,7 +45,7 @@ func (in *insider) job(name, toml string) {
 func (in *insider) do(code int, want []string, args ...string) {
 	in.t.Helper()
 	var out, errs bytes.Buffer
-	e := env{
+	e := environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &out,
 		stderr:    &errs,
@@ -174,13 +175,13 @@ func TestForwardAndWebhookGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	a := &cli{env: env{stderr: new(bytes.Buffer), network: in.n}, jobsFlag: in.jobs}
-	fw, done, err := app.Forwarding(a.app(), st.PublicNames(), false)
+	a := &cli{environ: environ{stderr: new(bytes.Buffer), network: in.n}, jobsFlag: in.jobs}
+	fw, done, err := serving.Forwarding(a.app(), st.PublicNames(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	all, doneAll, err := app.Forwarding(a.app(), st.PublicNames(), true)
+	all, doneAll, err := serving.Forwarding(a.app(), st.PublicNames(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestForwardAndWebhookGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := app.Webhooks(a.app(), st.PublicNames())(job)
+	hook := jobs.Webhooks(a.app(), st.PublicNames())(job)
 	for _, tt := range []struct {
 		name string
 		way  http.RoundTripper

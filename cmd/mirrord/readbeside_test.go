@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/care"
 )
 
 // slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a
@@ -178,7 +178,7 @@ func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		code, out, errs := runArgs(t, nil, append([]string{"verify", "slow", "--json"}, common...)...)
-		var v app.Verified
+		var v care.Verified
 		if code != exitOK || json.Unmarshal([]byte(out), &v) != nil {
 			t.Fatalf("%d: %s%s", code, out, errs)
 		}

@@ -131,7 +131,7 @@ func typed(t *testing.T, to oneServer, under string, args []string) {
 		args[i] = strings.Replace(args[i], "https://", "http://", 1)
 	}
 	var out, errs bytes.Buffer
-	code := run(t.Context(), env{
+	code := run(t.Context(), environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &out,
 		stderr:    &errs,

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/near"
@@ -51,7 +52,7 @@ docs/evolution.md defines the figures, costs, policies and the file format, docs
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), env.Joined(known.All().Names(), "or")+
 		"; nothing, never")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
 	fl.StringVar(&f.late, "late", "", "`TIME` of adaptive.late")
@@ -69,24 +70,24 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replay.Po
 	o = replay.Options{Policy: policy.Name(f.policy), Train: f.train, Near: near.Third()}
 	s.Train = f.train
 	if f.train < 1 {
-		return o, s, app.Usagef("--train %d: at least one full sync comes first", f.train)
+		return o, s, env.Usagef("--train %d: at least one full sync comes first", f.train)
 	}
 	all := known.All()
 	of, registered := all.Find(o.Policy)
 	switch {
 	case o.Policy == replay.Nothing, o.Policy == replay.Never:
 	case o.Policy == replay.RoundRobin:
-		return o, s, app.Usagef("--policy %s: %w", o.Policy, moved("replay"))
+		return o, s, env.Usagef("--policy %s: %w", o.Policy, moved("replay"))
 	case !registered:
-		return o, s, app.Usagef("--policy %q: want %s", f.policy, app.Joined(all.Names(), "or"))
+		return o, s, env.Usagef("--policy %q: want %s", f.policy, env.Joined(all.Names(), "or"))
 	case of.Rules:
 		s.TakeRules(&o.Near)
 	case of.Weighs:
 		if !(f.price >= 0 && f.price <= 1) {
-			return o, s, app.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
+			return o, s, env.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
 		}
 		if f.maxSkip < 0 {
-			return o, s, app.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
+			return o, s, env.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
 		}
 		if set("late") {
 			if o.Late, err = lateGoal(f.late); err != nil {
@@ -102,7 +103,7 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replay.Po
 	for _, flag := range []string{"price", "late", "max-skip"} {
 		if set(flag) && !of.Weighs {
 			weigh := all.That(func(p policy.Definition) bool { return p.Weighs })
-			return o, s, app.Usagef("--%s is for --policy %s", flag, app.Joined(weigh, "or"))
+			return o, s, env.Usagef("--%s is for --policy %s", flag, env.Joined(weigh, "or"))
 		}
 	}
 	return o, s, nil
@@ -118,7 +119,7 @@ func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error 
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		h, err := app.History(cmd.Context(), a.app(), arg)
+		h, err := look.History(cmd.Context(), a.app(), arg)
 		if err != nil {
 			return err
 		}

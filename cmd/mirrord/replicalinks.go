@@ -5,7 +5,8 @@ package main
 import (
 	"context"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
 	"mirrord/internal/count"
 )
 
@@ -13,7 +14,7 @@ import (
 func replicaLinks(ctx context.Context, a *cli, dirs []string, o replicaFlags) error {
 	x, done := a.appWithNote()
 	defer done()
-	found, err := app.FindLinked(ctx, x, dirs, o.ReplicaOptions)
+	found, err := replicas.FindLinked(ctx, x, dirs, o.ReplicaOptions)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func replicaLinks(ctx context.Context, a *cli, dirs []string, o replicaFlags) er
 // isByLinks reads the name of a method: "text", or "links".
 func isByLinks(method string) (bool, error) {
 	if method != "text" && method != "links" {
-		return false, app.Usagef("--method %s: want text or links", method)
+		return false, env.Usagef("--method %s: want text or links", method)
 	}
 	return method == "links", nil
 }

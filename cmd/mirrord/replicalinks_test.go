@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/testing/mirrortest"
 )
 
@@ -51,7 +51,7 @@ func TestReplicasAlongLinks(t *testing.T) {
 		write(fmt.Sprintf("d.test/page%d.html", i), fmt.Sprintf(own, mirrortest.Words(uint32(i+77), 80), i+1))
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", dir, "--json")
-	var got app.LinkedReplicas
+	var got replicas.LinkedReplicas
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
@@ -103,7 +103,7 @@ func TestReplicasAlongLinksOfMirrors(t *testing.T) {
 		runMirror(t, state, fmt.Sprint("m", i), u)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", "--state", state, "--json")
-	var got app.LinkedReplicas
+	var got replicas.LinkedReplicas
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}

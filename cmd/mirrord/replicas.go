@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
 	"mirrord/job"
 )
 
 // replicaFlags are the flags of replicas.
 type replicaFlags struct {
-	app.ReplicaOptions
+	replicas.ReplicaOptions
 	urls     bool
 	verify   bool
 	registry bool
@@ -41,36 +42,36 @@ candidates are tested. Details: docs/replicas.md.`,
   mirrord replicas --registry --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Limit < 0 || o.MinURLs < 0 {
-				return app.Usagef("--limit and --min-urls are at least 0")
+				return env.Usagef("--limit and --min-urls are at least 0")
 			}
 			size, err := job.ParseSize(memory)
 			if err != nil || size <= 0 {
-				return app.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
+				return env.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
 			}
 			o.Memory = int64(size)
 			if o.links, err = isByLinks(method); err != nil {
 				return err
 			}
 			if o.links && (o.urls || o.verify || o.registry) {
-				return app.Usagef("--method links goes with --memory and --limit only")
+				return env.Usagef("--method links goes with --memory and --limit only")
 			}
 			if o.registry && (o.urls || o.verify) {
-				return app.Usagef("--registry goes with neither --urls nor --verify")
+				return env.Usagef("--registry goes with neither --urls nor --verify")
 			}
 			if len(o.set) > 0 && (!o.urls || !o.verify) {
-				return app.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
+				return env.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
 			}
 			switch {
 			case o.verify && !o.urls:
 				return replicaVerify(cmd.Context(), a, args, o)
 			case o.registry && len(args) > 0:
-				return app.Usagef("--registry takes no arguments")
+				return env.Usagef("--registry takes no arguments")
 			case o.registry:
 				return replicaRegistry(cmd.Context(), a)
 			}
 			if o.urls {
 				if len(args) == 0 {
-					return app.Usagef("--urls needs at least one list, - for standard input")
+					return env.Usagef("--urls needs at least one list, - for standard input")
 				}
 				if o.verify {
 					return replicaStudy(cmd.Context(), a, args, o)
@@ -101,9 +102,9 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 	x, done := a.appWithNote()
 	defer done()
 	if len(dirs) == 0 {
-		app.GatherReplicas(ctx, x)
+		replicas.GatherReplicas(ctx, x)
 	}
-	found, err := app.FindReplicas(ctx, x, dirs, o.ReplicaOptions)
+	found, err := replicas.FindReplicas(ctx, x, dirs, o.ReplicaOptions)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) error {
 	x, done := a.appWithNote()
 	defer done()
-	found, err := app.CandidateHosts(ctx, x, lists, a.stdin, o.ReplicaOptions)
+	found, err := replicas.CandidateHosts(ctx, x, lists, a.stdin, o.ReplicaOptions)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 }
 
 // appWithNote is app with a line of progress on the terminal; done takes the line away.
-func (a *cli) appWithNote() (x *app.App, done func()) {
+func (a *cli) appWithNote() (x *env.App, done func()) {
 	x = a.app()
 	x.Note, done = a.noteLine()
 	return x, done

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/internal/demosite"
 	"mirrord/testing/mirrortest"
 )
@@ -51,7 +51,7 @@ func TestReplicasOfDirectory(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	var report app.Replicas
+	var report replicas.Replicas
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestReplicasOfState(t *testing.T) {
 		runMirror(t, state, name, srv.URL)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json")
-	var report app.Replicas
+	var report replicas.Replicas
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/testing/mirrortest"
 )
 
@@ -78,7 +78,7 @@ func TestReplicasStudy(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	var got app.Study
+	var got replicas.Study
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}

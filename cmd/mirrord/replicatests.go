@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 )
 
 // replicaVerify prints what the tests of alternates and candidates came to.
 func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) error {
 	x, done := a.appWithNote()
 	defer done()
-	pairs, err := app.VerifyReplicas(ctx, x, names, o.ReplicaOptions)
+	pairs, err := replicas.VerifyReplicas(ctx, x, names, o.ReplicaOptions)
 	if err != nil {
 		return err
 	}
@@ -22,13 +22,13 @@ func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) 
 	if a.json {
 		return a.printJSON(pairs)
 	}
-	app.WritePairs(a.stdout, pairs, names)
+	replicas.WritePairs(a.stdout, pairs, names)
 	return nil
 }
 
 // replicaRegistry prints the registry.
 func replicaRegistry(ctx context.Context, a *cli) error {
-	reg, err := app.CurrentRegistry(ctx, a.app())
+	reg, err := replicas.CurrentRegistry(ctx, a.app())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func replicaRegistry(ctx context.Context, a *cli) error {
 func replicaStudy(ctx context.Context, a *cli, lists []string, o replicaFlags) error {
 	x, done := a.appWithNote()
 	defer done()
-	found, err := app.StudyHosts(ctx, x, app.StudyRequest{
+	found, err := replicas.StudyHosts(ctx, x, replicas.StudyRequest{
 		ReplicaOptions: o.ReplicaOptions,
 		Lists:          lists,
 		Stdin:          a.stdin,

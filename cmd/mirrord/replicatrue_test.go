@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/testing/mirrortest"
 )
 
@@ -47,11 +47,11 @@ func TestReplicasSayWhatIsTrue(t *testing.T) {
 	}
 
 	code, out, errs := runArgs(t, nil, "replicas", dir, "--json")
-	var report app.Replicas
+	var report replicas.Replicas
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
-	pairs := map[string]app.ReplicaHosts{}
+	pairs := map[string]replicas.ReplicaHosts{}
 	for _, h := range report.Hosts {
 		pairs[h.Host1+" "+h.Host2] = h
 	}
@@ -83,7 +83,7 @@ func TestReplicasSayWhatIsTrue(t *testing.T) {
 		strings.Contains(fmt.Sprint(report.Clusters[0].Copies), "shop") {
 		t.Errorf("collections: %+v", report.Clusters)
 	}
-	if !slices.ContainsFunc(report.Related, func(r app.RelatedCopies) bool {
+	if !slices.ContainsFunc(report.Related, func(r replicas.RelatedCopies) bool {
 		return slices.Contains(r.At[:], "bb-manual.test/") && slices.Contains(r.At[:], "dd-half.test/")
 	}) {
 		t.Errorf("related: %+v", report.Related)

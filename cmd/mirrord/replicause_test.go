@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/mirror"
 	"mirrord/testing/mirrortest"
 )
@@ -86,7 +86,7 @@ func TestReplicasPutToUse(t *testing.T) {
 	mirrord(exitOK, "run-now", "manual")
 	mirrord(exitOK, "run-now", "twin")
 
-	var pairs []app.ReplicaPair
+	var pairs []replicas.ReplicaPair
 	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Errorf("verify says\n%s", out)
 	}
 
-	var reg app.Registry
+	var reg replicas.Registry
 	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--registry", "--json")), &reg); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		"--gateway=origin,equivalent": "equivalent " + base + "c4.html",
 		"--gateway":                   "mirror manual",
 	} {
-		at := serving(t, 1, order, "--listen", "127.0.0.1:0", "--jobs", jobs, "--state", state)[0]
+		at := served(t, 1, order, "--listen", "127.0.0.1:0", "--jobs", jobs, "--state", state)[0]
 		res, err := http.Get(at + "/web/" + origin.URL + "/c4.html")
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var again app.Registry
+	var again replicas.Registry
 	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 ||
 		len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
 		t.Errorf("the daemon's registry: %v, %+v", err, again)
@@ -249,7 +249,7 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	if err := os.WriteFile(name, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var reg app.Registry
+	var reg replicas.Registry
 	out, _ := mirrord("replicas", "--registry", "--json")
 	if err := json.Unmarshal([]byte(out), &reg); err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 			t.Fatal(out, errs)
 		}
 	}
-	var pairs []app.ReplicaPair
+	var pairs []replicas.ReplicaPair
 	code, out, errs := runArgs(t, nil, "replicas", "--verify", "--json", "--jobs", jobs, "--state", state)
 	if err := json.Unmarshal([]byte(out), &pairs); code != exitOK || err != nil {
 		t.Fatal(code, err, errs)

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 )
@@ -75,7 +75,7 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 
 // report prints the summary of a run, if there is one, and returns the run's error.
 func (a *cli) report(sum *mirror.Summary, err error, h hints) error {
-	known, ok := errors.AsType[*app.Error](err)
+	known, ok := errors.AsType[*env.Error](err)
 	if sum == nil || (ok && known.Whole && !a.json) {
 		return err
 	}

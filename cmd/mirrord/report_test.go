@@ -14,7 +14,7 @@ func TestHintsBySudo(t *testing.T) {
 		root, sudo bool
 		want       string
 	}{{true, true, sudo}, {true, false, hint}, {false, true, hint}} {
-		a := &cli{env: env{
+		a := &cli{environ: environ{
 			root:      c.root,
 			lookupEnv: func(name string) (string, bool) { return "me", c.sudo && name == "SUDO_USER" },
 		}}

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/replicas"
 	"mirrord/mirror/ledger"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -138,7 +138,7 @@ func TestReuseOnCorpus(t *testing.T) {
 func copiesToSkip(t *testing.T, state string, urls []string) [][]string {
 	t.Helper()
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--limit", "0")
-	var found app.Replicas
+	var found replicas.Replicas
 	if err := json.Unmarshal([]byte(out), &found); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}

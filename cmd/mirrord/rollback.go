@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 )
 
 func rollbackCommand(a *cli) *cobra.Command {
@@ -29,7 +30,7 @@ The next run looks at the whole site. While the site stays as it was when you ro
 					return err
 				}
 			}
-			sum, err := app.Rollback(cmd.Context(), a.app(), args[0], number)
+			sum, err := runs.Rollback(cmd.Context(), a.app(), args[0], number)
 			return a.report(sum, err, hints{})
 		},
 	}
@@ -39,7 +40,7 @@ The next run looks at the whole site. While the site stays as it was when you ro
 func versionArg(arg string) (int, error) {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 {
-		return 0, app.Usagef("%q is no number of a version; mirrord versions lists them", arg)
+		return 0, env.Usagef("%q is no number of a version; mirrord versions lists them", arg)
 	}
 	return n, nil
 }

@@ -11,14 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/depots"
+	"mirrord/app/env"
 	"mirrord/app/ops"
 	"mirrord/internal/version"
 )
 
 // cli holds what all commands share: the environment and the global flags.
 type cli struct {
-	env
+	environ
 	jobsFlag  string
 	stateFlag string
 	json      bool
@@ -75,8 +76,8 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 }
 
 // app is the application with the choices of this command line.
-func (a *cli) app() *app.App {
-	return &app.App{
+func (a *cli) app() *env.App {
+	return &env.App{
 		State:     a.stateDir,
 		Jobs:      a.jobsDir(),
 		JobsNamed: a.jobsFlag != "",
@@ -86,7 +87,7 @@ func (a *cli) app() *app.App {
 		Network:   a.network,
 		Now:       a.clock,
 		AsOwner:   true,
-		Away:      app.LeftBehind,
+		Away:      depots.LeftBehind,
 		Warn:      func(line string) { fmt.Fprintln(a.stderr, line) },
 	}
 }
@@ -134,7 +135,7 @@ func (a *cli) stateDir() (string, error) {
 	if home, ok := a.lookupEnv("HOME"); ok && home != "" {
 		return filepath.Join(home, ".local", "state", "mirrord"), nil
 	}
-	return "", app.Usagef("no state directory: set --state")
+	return "", env.Usagef("no state directory: set --state")
 }
 
 // systemSocket is where systemd may listen for the daemon of the system, when its state and jobs are meant.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/job"
@@ -37,7 +37,7 @@ const (
 )
 
 // env is the process's contact with the world, passed in so that run can be tested.
-type env struct {
+type environ struct {
 	stdin     io.Reader
 	stdout    io.Writer
 	stderr    io.Writer
@@ -52,10 +52,10 @@ type env struct {
 	ascii     bool             // terminals show ASCII only
 }
 
-func environment() env {
+func environment() environ {
 	onTerminal := func(f *os.File) bool { _, ok := terminalOf(f); return ok }
 	columns := func(f *os.File) func() int { return func() int { n, _ := terminalOf(f); return n } }
-	e := env{
+	e := environ{
 		stdin:     os.Stdin,
 		stdout:    os.Stdout,
 		stderr:    os.Stderr,
@@ -78,19 +78,19 @@ func environment() env {
 
 // exitCode is the exit code of an error. It is the one place where errors become exit codes.
 func exitCode(err error, started bool) int {
-	var known *app.Error
+	var known *env.Error
 	var invalid job.Errors
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &known):
-		return map[app.Kind]int{
-			app.Failed:     exitError,
-			app.Usage:      exitUsage,
-			app.Partial:    exitPartial,
-			app.Suspicious: exitSuspicious,
-			app.Locked:     exitLocked,
-			app.Gaps:       exitGaps,
+		return map[env.Kind]int{
+			env.Failed:     exitError,
+			env.Usage:      exitUsage,
+			env.Partial:    exitPartial,
+			env.Suspicious: exitSuspicious,
+			env.Locked:     exitLocked,
+			env.Gaps:       exitGaps,
 		}[known.Kind]
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrBusy):
 		return exitLocked
@@ -101,13 +101,13 @@ func exitCode(err error, started bool) int {
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, e env, args []string) int {
+func run(ctx context.Context, e environ, args []string) int {
 	e.stdin = regular.UntilReader(ctx, e.stdin)
 	out := &output{Writer: e.stdout}
 	e.stdout = out
-	a := &cli{env: e}
+	a := &cli{environ: e}
 	a.replaceForTerminals()
-	e = a.env
+	e = a.environ
 	root := rootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(e.stdin)
@@ -127,12 +127,12 @@ func run(ctx context.Context, e env, args []string) int {
 	}
 	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {
-			if note := app.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
+			if note := env.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
 				fmt.Fprintf(e.stderr, "mirrord: %s\n", note)
 			}
 		}
 	}
-	var said *app.Error
+	var said *env.Error
 	if err == nil || (errors.As(err, &said) && said.Err == nil) {
 		return code
 	}
@@ -144,7 +144,7 @@ func run(ctx context.Context, e env, args []string) int {
 	if errors.Is(err, store.ErrNoSite) {
 		for _, name := range args[1:] {
 			if job.ValidName(name) {
-				err = cmp.Or(app.Elsewhere(ctx, a.app(), name), err)
+				err = cmp.Or(env.Elsewhere(ctx, a.app(), name), err)
 			}
 		}
 	}
@@ -168,19 +168,19 @@ func unknownJob(a *cli, cmd *cobra.Command, err error) error {
 		names = names[:min(len(names), 1)]
 	}
 	for _, name := range names {
-		if bare := strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(bare) || app.IsFile(a.app(), name) {
+		if bare := strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(bare) || env.IsFile(a.app(), name) {
 			continue
 		}
-		known := app.KnownJob(a.app(), name)
+		known := env.KnownJob(a.app(), name)
 		if known == nil {
 			continue
 		}
 		if strings.Contains(cmd.Use, "FILE") || strings.Contains(takes, "PATH") {
-			known = &app.Error{Kind: app.Usage, Err: fmt.Errorf("there is no file %s, and %w", name, known)}
+			known = &env.Error{Kind: env.Usage, Err: fmt.Errorf("there is no file %s, and %w", name, known)}
 		}
-		if f := app.FieldOf(err); f == app.FieldState { // maybe another state is meant
-			known = &app.Error{
-				Kind:  app.Usage,
+		if f := env.FieldOf(err); f == env.FieldState { // maybe another state is meant
+			known = &env.Error{
+				Kind:  env.Usage,
 				Field: f,
 				Err:   fmt.Errorf("%w: %w", known, err),
 			}
@@ -216,19 +216,19 @@ func readsMirrors(command string) bool {
 
 // withFlag returns the text of an error with the flag that sets what it is about.
 func withFlag(err error) string {
-	text := app.Remedied(err)
-	switch app.FieldOf(err) {
-	case app.FieldState:
+	text := env.Remedied(err)
+	switch env.FieldOf(err) {
+	case env.FieldState:
 		return text + ": set --state, or run a job first"
-	case app.FieldJobs:
+	case env.FieldJobs:
 		return text + ": create it or set --jobs"
-	case app.FieldImported:
+	case env.FieldImported:
 		return text + "; choose another name with --as"
-	case app.FieldReason:
+	case env.FieldReason:
 		return text + ": set --reason"
-	case app.FieldDamaged:
+	case env.FieldDamaged:
 		return text + "; --lenient leaves out what is damaged"
-	case app.FieldFormat, app.FieldMask, app.FieldSince, app.FieldURL:
+	case env.FieldFormat, env.FieldMask, env.FieldSince, env.FieldURL:
 		return "--" + text
 	}
 	return text

@@ -24,7 +24,7 @@ import (
 func runArgs(t *testing.T, vars map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	e := env{
+	e := environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &out,
 		stderr:    &errs,
@@ -98,7 +98,7 @@ func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	e := env{
+	e := environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &out,
 		stderr:    &errs,
@@ -120,15 +120,16 @@ func TestStateDir(t *testing.T) {
 		want string
 	}{
 		{"flag", cli{stateFlag: "x"}, "x"},
-		{"systemd", cli{env: env{
+		{"systemd", cli{environ: environ{
 			lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"),
 			root:      true,
 		}}, "/var/lib/a"},
-		{"root", cli{env: env{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
-		{"xdg", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
-		{"relative xdg is not heeded", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}},
+		{"root", cli{environ: environ{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
+		{"xdg", cli{environ: environ{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
+		{"relative xdg is not heeded", cli{environ: environ{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME",
+			"/home/u")}},
 			"/home/u/.local/state/mirrord"},
-		{"nothing", cli{env: env{lookupEnv: vars()}}, ""},
+		{"nothing", cli{environ: environ{lookupEnv: vars()}}, ""},
 	} {
 		got, err := tc.cli.stateDir()
 		if got != tc.want || (err == nil) != (tc.want != "") {
@@ -219,7 +220,7 @@ func TestProgressLine(t *testing.T) {
 // Without a terminal there is a plain line now and then, of long runs only; with --json none.
 func TestProgressWithoutTerminal(t *testing.T) {
 	var errs strings.Builder
-	a := &cli{env: env{stderr: &errs}}
+	a := &cli{environ: environ{stderr: &errs}}
 	if newProgress(a, "samba", true).update() != nil {
 		t.Error("progress with --json")
 	}
@@ -257,7 +258,7 @@ func TestASCIITerminal(t *testing.T) {
 		{"de_DE@euro", true, `a \u2013 b\u2026 \u201c\u00e9\u201d \u6f22 \ud83d\ude00` + "\n"},
 	} {
 		var out, errs strings.Builder
-		a := &cli{json: c.json, env: env{
+		a := &cli{json: c.json, environ: environ{
 			stdout: &out,
 			stderr: &errs,
 			table:  func() int { return 60 },
@@ -281,7 +282,7 @@ func TestNarrowTable(t *testing.T) {
 		3:  "JOB    STATE\nsamba  ok\n",
 	} {
 		var out strings.Builder
-		a := &cli{env: env{stdout: &out, table: func() int { return width }}}
+		a := &cli{environ: environ{stdout: &out, table: func() int { return width }}}
 		tab := table{{"JOB", "STATE", "SIZE", "SCHEDULE"}, {"samba", "ok", "1.0 MB", "@daily"}}
 		if err := tab.write(a, []string{"SCHEDULE", "SIZE"}); err != nil || out.String() != want {
 			t.Errorf("%d columns: %q, %v", width, out.String(), err)

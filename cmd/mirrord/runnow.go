@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
@@ -60,7 +61,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-				return app.RunNow(cmd.Context(), a.app(), app.RunHere{
+				return runs.RunNow(cmd.Context(), a.app(), runs.RunHere{
 					Job:        name,
 					RunRequest: r,
 					Window:     func(opens time.Time) { sayWindow(a, name, opens) },
@@ -83,7 +84,7 @@ func oneJob(a *cli, args []string) error {
 	for _, path := range args[1:] {
 		if slices.Contains(jobs, strings.TrimSuffix(path, scheduler.Suffix)) {
 			const two = "%s is a job of its own: run-now runs one job; for the page of that name give /%s"
-			return app.Usagef(two, path, path)
+			return env.Usagef(two, path, path)
 		}
 	}
 	return nil
@@ -95,7 +96,7 @@ func asksNow(a *cli, name string, r control.RunRequest) bool {
 	if !a.asks {
 		return false
 	}
-	opens, closed := app.WindowOpens(a.app(), name, r)
+	opens, closed := runs.WindowOpens(a.app(), name, r)
 	if !closed {
 		return false
 	}

@@ -16,8 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/depots"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/nodes"
+	"mirrord/app/search"
+	"mirrord/app/serving"
 	"mirrord/cluster/depot"
 	"mirrord/job"
 	"mirrord/scheduler"
@@ -87,24 +92,24 @@ func (f *serveFlags) proxies() (access.Proxies, error) {
 	}
 	p, err := access.ParseProxies(f.proxy)
 	if err != nil {
-		return nil, app.Usagef("--proxy: %w", err)
+		return nil, env.Usagef("--proxy: %w", err)
 	}
 	return p, nil
 }
 
 func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
-	if f.depot == "" && app.AreFiles(a.app(), names) { // a depot has names of mirrors
+	if f.depot == "" && env.AreFiles(a.app(), names) { // a depot has names of mirrors
 		return serveFiles(ctx, a, names, f)
 	}
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
 		if !job.ValidName(names[i]) {
-			return app.Usagef("serve: %q is no file and cannot name a job", name)
+			return env.Usagef("serve: %q is no file and cannot name a job", name)
 		}
 	}
 	for name := range f.own {
 		if !job.ValidName(name) {
-			return app.Usagef("--own: %q cannot name a job", name)
+			return env.Usagef("--own: %q cannot name a job", name)
 		}
 	}
 	proxies, err := f.proxies()
@@ -125,7 +130,7 @@ func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		return err
 	}
 	defer stop()
-	kept := &app.KeptVersions{State: st}
+	kept := &look.KeptVersions{State: st}
 	defer kept.Close()
 	sites := serve.NewStore(st, kept, nil)
 	defer sites.Close()
@@ -141,7 +146,7 @@ func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		Aliases:  f.alias,
 		HTTPS:    f.https,
 		StayHere: f.stay,
-		Texts:    app.TextsOf(st),
+		Texts:    search.TextsOf(st),
 		Proxies:  proxies,
 		Log:      a.log(),
 	}
@@ -152,7 +157,7 @@ func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		o.Hosts = append(o.Hosts, h)
 	}
 	if f.forward || f.gateway != "" {
-		fw, done, err := app.Forwarding(a.app(), st.PublicNames(), f.allowPrivate)
+		fw, done, err := serving.Forwarding(a.app(), st.PublicNames(), f.allowPrivate)
 		if err != nil {
 			return err
 		}
@@ -161,12 +166,12 @@ func runServe(ctx context.Context, a *cli, names []string, f serveFlags) error {
 			o.Forward = fw
 		}
 		if f.gateway != "" {
-			o.Gateway = app.GatewayOf(a.app(), st, fw, f.gateway)
+			o.Gateway = serving.GatewayOf(a.app(), st, fw, f.gateway)
 		}
 	}
 	srv, err := serve.New(o)
 	if err != nil {
-		return &app.Error{Kind: app.Usage, Err: err}
+		return &env.Error{Kind: env.Usage, Err: err}
 	}
 	return listenAndServe(ctx, a, srv, f)
 }
@@ -178,15 +183,15 @@ func (f *serveFlags) follow(
 	if f.depot == "" {
 		return func() {}, nil
 	}
-	if _, ok, err := app.DaemonOf(st.Dir); ok || err != nil {
-		return nil, errors.Join(err, app.Usagef("--depot: a daemon runs on %s; give the reader a state directory "+
+	if _, ok, err := env.DaemonOf(st.Dir); ok || err != nil {
+		return nil, errors.Join(err, env.Usagef("--depot: a daemon runs on %s; give the reader a state directory "+
 			"of its own, with --state", st.Dir))
 	}
 	env := a.app()
-	r := &app.Reader{
+	r := &nodes.Reader{
 		State: st,
 		Open: func(ctx context.Context) (*depot.Depot, error) {
-			return app.ReadDepot(ctx, env, f.depot, f.onDemand)
+			return depots.ReadDepot(ctx, env, f.depot, f.onDemand)
 		},
 		Log: a.log(),
 	}
@@ -214,16 +219,16 @@ func (f *serveFlags) follow(
 // serveFiles serves archives.
 func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	if f.gateway != "" {
-		return app.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
+		return env.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
 	}
 	if f.forward {
-		return app.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
+		return env.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
 	}
 	proxies, err := f.proxies()
 	if err != nil {
 		return err
 	}
-	files, err := app.OpenFiles(ctx, a.app(), names)
+	files, err := serving.OpenFiles(ctx, a.app(), names)
 	if err != nil {
 		return fmt.Errorf("serve %w", err)
 	}
@@ -239,7 +244,7 @@ func serveFiles(ctx context.Context, a *cli, names []string, f serveFlags) error
 		Log:      a.log(),
 	})
 	if err != nil {
-		return &app.Error{Kind: app.Usage, Err: err}
+		return &env.Error{Kind: env.Usage, Err: err}
 	}
 	return listenAndServe(ctx, a, srv, f)
 }

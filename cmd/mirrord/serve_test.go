@@ -18,14 +18,14 @@ import (
 )
 
 // serving runs "mirrord serve" until the test ends and returns the addresses that it listens on.
-func serving(t *testing.T, n int, args ...string) (addresses []string) {
+func served(t *testing.T, n int, args ...string) (addresses []string) {
 	t.Helper()
 	r, w := io.Pipe()
 	var errs bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		e := env{
+		e := environ{
 			stdin:     strings.NewReader(""),
 			stdout:    w,
 			stderr:    &errs,
@@ -108,7 +108,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 
-	at := serving(t, 2, "demo", "--state", state, "--jobs", jobs, "--listen", "127.0.0.1:0", "--own",
+	at := served(t, 2, "demo", "--state", state, "--jobs", jobs, "--listen", "127.0.0.1:0", "--own",
 		"demo=127.0.0.1:0", "--base", "mirrors.test", "--forward")
 	for _, tc := range []struct {
 		on         string
@@ -155,7 +155,7 @@ func TestServe(t *testing.T) {
 	if status, _, _ := fetchAs(t, at[0], "", "/demo/"); status != 200 {
 		t.Errorf("locked: %d", status)
 	}
-	again := serving(t, 1, "--state", state, "--listen", "127.0.0.1:0")
+	again := served(t, 1, "--state", state, "--listen", "127.0.0.1:0")
 	if status, _, _ := fetchAs(t, again[0], "", "/demo/almanac/"); status != 200 {
 		t.Errorf("started while locked: %d", status)
 	}

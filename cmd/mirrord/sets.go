@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/job"
 	"mirrord/scheduler"
 )
@@ -22,7 +23,7 @@ func (a *cli) completeJob(
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	files, err := app.JobFiles(a.jobsDir())
+	files, err := env.JobFiles(a.jobsDir())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -78,7 +79,7 @@ func (a *cli) completeVersionFlag(
 
 // versionsOf are the versions of a mirror for completion, newest first, with their times.
 func (a *cli) versionsOf(name, prefix string) (out []string) {
-	vs, err := app.Versions(a.app(), strings.TrimSuffix(name, scheduler.Suffix))
+	vs, err := look.Versions(a.app(), strings.TrimSuffix(name, scheduler.Suffix))
 	if err != nil {
 		return nil
 	}

@@ -13,13 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/app/spaces"
 	"mirrord/internal/count"
 	"mirrord/phm/space"
 )
 
 func spaceCommand(a *cli) *cobra.Command {
-	var r app.SpaceRequest
+	var r spaces.SpaceRequest
 	cmd := &cobra.Command{
 		Use: "space [NAME]",
 		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
@@ -38,7 +40,7 @@ end in exit code 1. With --update it makes damaged files again first.`,
 			if len(args) == 1 {
 				r.Name = args[0]
 			}
-			all, err := app.Spaces(cmd.Context(), a.app(), r)
+			all, err := spaces.Spaces(cmd.Context(), a.app(), r)
 			if err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ end in exit code 1. With --update it makes damaged files again first.`,
 
 // printSpaces writes a line for each space.
 func printSpaces(ctx context.Context, a *cli) error {
-	all, err := app.Spaces(ctx, a.app(), app.SpaceRequest{Brief: true})
+	all, err := spaces.Spaces(ctx, a.app(), spaces.SpaceRequest{Brief: true})
 	for _, s := range all {
 		a.printf("space %s: %s, %s with links to other mirrors (mirrord space %s)\n", s.Space,
 			count.Of(len(s.Mirrors), "mirror"), count.Of(s.Pages, "page"), s.Space)
@@ -61,7 +63,7 @@ func printSpaces(ctx context.Context, a *cli) error {
 }
 
 // showSpaces writes the spaces that were asked for.
-func showSpaces(a *cli, all []app.LookedSpace, r app.SpaceRequest) error {
+func showSpaces(a *cli, all []spaces.LookedSpace, r spaces.SpaceRequest) error {
 	bad := 0
 	for i := range all {
 		bad += len(all[i].Findings)
@@ -85,7 +87,7 @@ func showSpaces(a *cli, all []app.LookedSpace, r app.SpaceRequest) error {
 	return err
 }
 
-func showSpace(a *cli, s *app.LookedSpace, verified bool) error {
+func showSpace(a *cli, s *spaces.LookedSpace, verified bool) error {
 	a.printf("%s: %s; %s %s to other mirrors\n  %s/index.html\n", s.Space, count.Of(len(s.Mirrors), "mirror"),
 		count.Of(s.Pages, "page has", "pages have"), count.Of(s.Links, "link"), s.Dir)
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
@@ -141,9 +143,9 @@ func countsText(counts []space.Count) string {
 // exportSpace exports a space, and says what was written.
 func exportSpace(cmd *cobra.Command, a *cli, name, out string, args []string) error {
 	if len(args) > 0 {
-		return app.Usagef("export: name a job, or a space with --space, not both")
+		return env.Usagef("export: name a job, or a space with --space, not both")
 	}
-	x, err := app.ExportSpace(cmd.Context(), a.app(), name, out)
+	x, err := archives.ExportSpace(cmd.Context(), a.app(), name, out)
 	if err != nil {
 		return err
 	}
@@ -151,19 +153,19 @@ func exportSpace(cmd *cobra.Command, a *cli, name, out string, args []string) er
 }
 
 // importSpace imports an exported space, and says what came of it.
-func importSpace(cmd *cobra.Command, a *cli, r app.ImportRequest, dir string) error {
+func importSpace(cmd *cobra.Command, a *cli, r archives.ImportRequest, dir string) error {
 	if r.Lenient || r.URL != "" {
-		return app.Usagef("import: %s is an exported space: nothing of it can be left out, and it needs no "+
+		return env.Usagef("import: %s is an exported space: nothing of it can be left out, and it needs no "+
 			"entry point", dir)
 	}
-	x, err := app.ImportSpace(cmd.Context(), a.app(), dir, r.As)
+	x, err := archives.ImportSpace(cmd.Context(), a.app(), dir, r.As)
 	if err != nil {
 		return err
 	}
 	return printArchived(a, x, "imported, with a job file for each mirror")
 }
 
-func printArchived(a *cli, x *app.ExportedSpace, what string) error {
+func printArchived(a *cli, x *archives.ExportedSpace, what string) error {
 	if a.json {
 		return a.printJSON(x)
 	}

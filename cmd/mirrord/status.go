@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/spaces"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
@@ -45,13 +47,13 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 			}
 			if len(args) == 0 {
 				if runs > 0 {
-					return app.Usagef("--runs needs the name of a job")
+					return env.Usagef("--runs needs the name of a job")
 				}
 				all, err := statuses(cmd.Context(), a, c, time.Now())
 				if err != nil {
 					return err
 				}
-				if err := printStatuses(a, all); err != nil || a.json || !app.HasSpaces(a.app()) {
+				if err := printStatuses(a, all); err != nil || a.json || !spaces.HasSpaces(a.app()) {
 					return err
 				}
 				return printSpaces(cmd.Context(), a)
@@ -74,19 +76,19 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 // statuses asks the daemon, if there is one, else the disk.
 func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) (status.All, error) {
 	if c == nil {
-		list, err := app.Statuses(a.app(), now)
+		list, err := look.Statuses(a.app(), now)
 		return status.All{Jobs: list}, err
 	}
 	all, err := answer(ctx, c.Status)
-	if errors.Is(err, app.ErrSilent) {
+	if errors.Is(err, env.ErrSilent) {
 		sayDisk(a)
-		list, err := app.Statuses(a.app(), now)
+		list, err := look.Statuses(a.app(), now)
 		return status.All{Jobs: list}, err
 	}
 	if err != nil {
 		return all, clientError(err)
 	}
-	left, err := app.LeftMirrors(a.app(), all.Jobs, now)
+	left, err := look.LeftMirrors(a.app(), all.Jobs, now)
 	if err == nil { // otherwise this user may not read the state
 		all.Jobs = append(all.Jobs, left...)
 		slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
@@ -98,15 +100,15 @@ func jobStatus(
 	ctx context.Context, a *cli, c *control.Client, name string, now time.Time,
 ) (status.Job, error) {
 	if c == nil {
-		return app.JobStatus(a.app(), name, now)
+		return look.JobStatus(a.app(), name, now)
 	}
 	j, err := answer(ctx, func(ctx context.Context) (status.Job, error) { return c.Job(ctx, name) })
-	if errors.Is(err, app.ErrSilent) {
+	if errors.Is(err, env.ErrSilent) {
 		sayDisk(a)
-		return app.JobStatus(a.app(), name, now)
+		return look.JobStatus(a.app(), name, now)
 	}
 	if errors.Is(err, control.ErrNotFound) {
-		if left, lerr := app.JobStatus(a.app(), name, now); lerr == nil && left.File == "" {
+		if left, lerr := look.JobStatus(a.app(), name, now); lerr == nil && left.File == "" {
 			return left, nil
 		}
 	}
@@ -116,9 +118,9 @@ func jobStatus(
 // answerWithin is how long the daemon may think about a question that needs no work.
 const answerWithin = 3 * time.Second
 
-// answer asks the daemon, and returns app.ErrSilent when it does not answer in time.
+// answer asks the daemon, and returns env.ErrSilent when it does not answer in time.
 func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	within, cancel := context.WithTimeoutCause(ctx, answerWithin, app.ErrSilent)
+	within, cancel := context.WithTimeoutCause(ctx, answerWithin, env.ErrSilent)
 	defer cancel()
 	return ask(within)
 }
@@ -265,16 +267,16 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 		runs, err = answer(ctx, func(ctx context.Context) ([]status.Run, error) {
 			return c.Runs(ctx, name, min(n, 1000))
 		})
-		if errors.Is(err, app.ErrSilent) {
+		if errors.Is(err, env.ErrSilent) {
 			sayDisk(a)
-			runs, err = app.Runs(a.app(), name, n)
+			runs, err = look.Runs(a.app(), name, n)
 		}
 		if err != nil {
 			return clientError(err)
 		}
 	} else {
 		var err error
-		if runs, err = app.Runs(a.app(), name, n); err != nil {
+		if runs, err = look.Runs(a.app(), name, n); err != nil {
 			return err
 		}
 	}
@@ -333,5 +335,5 @@ func bytesText(n int64) string { return mirror.Bytes(n) }
 
 // wasVerified reports whether it can be said how old the mirror is at most: not of one that is damaged.
 func wasVerified(s *status.Job) bool {
-	return (s.Verified != nil) && s.Health != app.Broken && s.Health != status.Damaged
+	return (s.Verified != nil) && s.Health != look.Broken && s.Health != status.Damaged
 }

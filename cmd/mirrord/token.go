@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/job"
 )
 
@@ -25,7 +26,7 @@ The API is on the listener of the console: mirrord daemon --console. Guide: docs
 }
 
 func tokenAddCommand(a *cli) *cobra.Command {
-	var r app.TokenRequest
+	var r jobs.TokenRequest
 	var expires string
 	cmd := &cobra.Command{
 		Use:   "add NAME",
@@ -43,10 +44,10 @@ mirror.db of the state directory, which only its owner may read.`,
 			r.Name = args[0]
 			lasts, err := job.ParseDuration(expires)
 			if err != nil {
-				return app.Usagef("--expires: %w", err)
+				return env.Usagef("--expires: %w", err)
 			}
 			r.Expires = lasts
-			t, err := app.AddToken(a.app(), r)
+			t, err := jobs.AddToken(a.app(), r)
 			if err != nil {
 				return err
 			}
@@ -70,12 +71,12 @@ func tokenListCommand(a *cli) *cobra.Command {
 		Short: "List tokens, without their secrets",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all, err := app.Tokens(a.app())
+			all, err := jobs.Tokens(a.app())
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.printJSON(append([]app.TokenInfo{}, all...))
+				return a.printJSON(append([]jobs.TokenInfo{}, all...))
 			}
 			if len(all) == 0 {
 				a.printf("no tokens; mirrord token add NAME makes one\n")
@@ -103,7 +104,7 @@ func tokenRemoveCommand(a *cli) *cobra.Command {
 		Short: "Remove a token: the daemon refuses it from then on",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return app.RemoveToken(a.app(), args[0])
+			return jobs.RemoveToken(a.app(), args[0])
 		},
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/runs"
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/replay"
@@ -41,7 +42,7 @@ shows what other prices would have come to. Guide: docs/evolution.md.`,
 				return err
 			}
 			x, done := a.appWithNote()
-			r, err := app.Tune(cmd.Context(), x, args[0], g)
+			r, err := runs.Tune(cmd.Context(), x, args[0], g)
 			done()
 			if err != nil {
 				return err
@@ -63,7 +64,7 @@ shows what other prices would have come to. Guide: docs/evolution.md.`,
 func tuneGoal(cmd *cobra.Command, requests float64, late string) (g replay.Goal, err error) {
 	if cmd.Flags().Changed("requests") {
 		if !(requests > 0) || math.IsInf(requests, 0) {
-			return g, app.Usagef("--requests %v: want a number above 0", requests)
+			return g, env.Usagef("--requests %v: want a number above 0", requests)
 		}
 		g.Requests = requests
 		return g, nil
@@ -76,16 +77,16 @@ func tuneGoal(cmd *cobra.Command, requests float64, late string) (g replay.Goal,
 func lateGoal(s string) (time.Duration, error) {
 	late, err := job.ParseDuration(s)
 	if err != nil {
-		return 0, app.Usagef("--late: %w", err)
+		return 0, env.Usagef("--late: %w", err)
 	}
 	if late <= 0 {
-		return 0, app.Usagef("--late %s: want a time above 0", s)
+		return 0, env.Usagef("--late %s: want a time above 0", s)
 	}
 	return late, nil
 }
 
 // printTuned writes what was found; late is the goal as it was given, "" for one of requests.
-func printTuned(a *cli, r *app.TuneReport, late string) {
+func printTuned(a *cli, r *runs.TuneReport, late string) {
 	price := priceText(r.Price)
 	goal := "at most " + strconv.FormatFloat(r.Goal, 'f', -1, 64) + " requests a run"
 	if r.LateHours > 0 {
@@ -118,7 +119,7 @@ func printTuned(a *cli, r *app.TuneReport, late string) {
 }
 
 // printPrices writes what prices would have come to.
-func printPrices(a *cli, r *app.PriceReport) error {
+func printPrices(a *cli, r *runs.PriceReport) error {
 	steps := r.Runs - r.Train
 	a.printf("%s: what prices would have come to in the last %d of its %d runs\n", r.Job, steps, r.Runs)
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)

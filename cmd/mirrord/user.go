@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 )
 
 func userCommand(a *cli) *cobra.Command {
@@ -37,12 +38,12 @@ func stdinPassword(a *cli, wanted bool) (string, error) {
 		return "", err
 	}
 	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return "", app.Usagef("--stdin: standard input has no password")
+		return "", env.Usagef("--stdin: standard input has no password")
 	}
 	return line, nil
 }
 
-func printPassword(a *cli, u *app.UserInfo) {
+func printPassword(a *cli, u *jobs.UserInfo) {
 	if u.Password == "" {
 		return
 	}
@@ -64,7 +65,7 @@ else knows.`,
 			if err != nil {
 				return err
 			}
-			u, err := app.AddUser(a.app(), args[0], role, password)
+			u, err := jobs.AddUser(a.app(), args[0], role, password)
 			if err != nil {
 				return err
 			}
@@ -86,12 +87,12 @@ func userListCommand(a *cli) *cobra.Command {
 		Short: "List users",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all, err := app.Users(a.app())
+			all, err := jobs.Users(a.app())
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.printJSON(append([]app.UserInfo{}, all...))
+				return a.printJSON(append([]jobs.UserInfo{}, all...))
 			}
 			if len(all) == 0 {
 				a.printf("no users; mirrord user add NAME makes one\n")
@@ -115,7 +116,7 @@ func userRoleCommand(a *cli) *cobra.Command {
 		Use:   "role NAME ROLE",
 		Short: "Change what a user may do: read, order or operate",
 		Args:  cobra.ExactArgs(2),
-		RunE:  func(_ *cobra.Command, args []string) error { return app.SetRole(a.app(), args[0], args[1]) },
+		RunE:  func(_ *cobra.Command, args []string) error { return jobs.SetRole(a.app(), args[0], args[1]) },
 	}
 }
 
@@ -132,7 +133,7 @@ the user end.`,
 			if err != nil {
 				return err
 			}
-			u, err := app.SetPassword(a.app(), args[0], password)
+			u, err := jobs.SetPassword(a.app(), args[0], password)
 			if err != nil {
 				return err
 			}
@@ -152,6 +153,6 @@ func userRemoveCommand(a *cli) *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a user; all sessions of the user end",
 		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return app.RemoveUser(a.app(), args[0]) },
+		RunE:  func(_ *cobra.Command, args []string) error { return jobs.RemoveUser(a.app(), args[0]) },
 	}
 }

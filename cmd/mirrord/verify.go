@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/care"
+	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
@@ -55,7 +56,7 @@ that had them. If the log is damaged too, --rebuild uses the published version; 
 				return verifySample(cmd.Context(), a, args[0], share, seed)
 			}
 			if cmd.Flags().Changed("seed") {
-				return app.Usagef("--seed needs --sample")
+				return env.Usagef("--seed needs --sample")
 			}
 			return verify(cmd.Context(), a, args[0], !noLinks)
 		},
@@ -72,7 +73,7 @@ that had them. If the log is damaged too, --rebuild uses the published version; 
 }
 
 func verify(ctx context.Context, a *cli, what string, links bool) error {
-	report, err := app.Verify(ctx, a.app(), what, links)
+	report, err := care.Verify(ctx, a.app(), what, links)
 	if err != nil {
 		return err
 	}
@@ -81,19 +82,19 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 
 // verifySample checks a share of a mirror.
 func verifySample(ctx context.Context, a *cli, name, share string, seed uint64) error {
-	x := app.Sample{Seed: seed}
+	x := care.Sample{Seed: seed}
 	var err error
-	if x.Share, err = app.ParseShare(share); err != nil {
-		return app.Usagef("--sample: %w", err)
+	if x.Share, err = care.ParseShare(share); err != nil {
+		return env.Usagef("--sample: %w", err)
 	}
-	report, err := app.VerifySample(ctx, a.app(), name, x)
+	report, err := care.VerifySample(ctx, a.app(), name, x)
 	if err != nil {
 		return err
 	}
 	return printVerified(a, name, report)
 }
 
-func printVerified(a *cli, what string, report *app.Verified) error {
+func printVerified(a *cli, what string, report *care.Verified) error {
 	if a.json {
 		if err := a.printJSON(report); err != nil {
 			return err
@@ -109,7 +110,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 			a.printf("%s not shown\n", count.Of(report.More, "more problem is", "more problems are"))
 		}
 		for i := range report.Damaged {
-			a.printf("damaged: %s\n", app.SayLost(&report.Damaged[i]))
+			a.printf("damaged: %s\n", care.SayLost(&report.Damaged[i]))
 		}
 		a.printf("%s: %s\n", what, verifySummary(report))
 		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool {
@@ -122,7 +123,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 		}
 	}
 	if report.Count() > 0 {
-		return &app.Error{}
+		return &env.Error{}
 	}
 	if k := report.Kept; (k != nil) && k.TornLog != "" && !a.json {
 		a.printf("%s: note: %s\n", what, k.TornLog)
@@ -134,7 +135,7 @@ func printVerified(a *cli, what string, report *app.Verified) error {
 	return nil
 }
 
-func verifySummary(r *app.Verified) string {
+func verifySummary(r *care.Verified) string {
 	s := fmt.Sprintf("%s, %s; links of %d read; ", count.Of(r.Files, "file"), mirror.Bytes(r.Bytes),
 		r.Linked)
 	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
@@ -164,7 +165,7 @@ func verifySummary(r *app.Verified) string {
 
 // runRebuild says whether a database had to be made again.
 func runRebuild(ctx context.Context, a *cli, name string) error {
-	out, err := app.Rebuild(ctx, a.app(), name)
+	out, err := care.Rebuild(ctx, a.app(), name)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ package main
 import (
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/care"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -19,7 +19,7 @@ func TestVerifySummary(t *testing.T) {
 		{1, "1 file, 25 B; links of 1 read; 1 record, 1 stored body read; all is well"},
 		{2, "2 files, 25 B; links of 1 read; 2 records, 2 stored bodies read; all is well"},
 	} {
-		r := &app.Verified{
+		r := &care.Verified{
 			Report: &phm.Report{Files: x.n, Bytes: 25, Linked: 1},
 			Kept:   &store.Stats{Records: x.n, Frames: x.n},
 		}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"slices"
 
-	"mirrord/app"
+	"mirrord/app/care"
+	"mirrord/app/env"
 	"mirrord/store"
 )
 
 // runMend repairs what it can of a mirror without a request.
 func runMend(ctx context.Context, a *cli, name string) error {
-	out, err := app.Mend(ctx, a.app(), name)
+	out, err := care.Mend(ctx, a.app(), name)
 	if err != nil {
 		return err
 	}
@@ -23,12 +24,12 @@ func runMend(ctx context.Context, a *cli, name string) error {
 // runDropLost takes what is lost out of the versions of a mirror, after a question.
 func runDropLost(ctx context.Context, a *cli, name string, yes bool) error {
 	if !yes {
-		lost, err := app.WhatIsLost(ctx, a.app(), name)
+		lost, err := care.WhatIsLost(ctx, a.app(), name)
 		if err != nil {
 			return err
 		}
 		for i := range lost {
-			fmt.Fprintf(a.stderr, "  %s\n", app.SayLost(&lost[i]))
+			fmt.Fprintf(a.stderr, "  %s\n", care.SayLost(&lost[i]))
 		}
 		if len(lost) > 0 {
 			if err := a.confirmDeletion(); err != nil {
@@ -36,14 +37,14 @@ func runDropLost(ctx context.Context, a *cli, name string, yes bool) error {
 			}
 		}
 	}
-	out, err := app.DropLost(ctx, a.app(), name)
+	out, err := care.DropLost(ctx, a.app(), name)
 	if err != nil {
 		return err
 	}
 	return printMended(a, out)
 }
 
-func printMended(a *cli, out *app.Repaired) error {
+func printMended(a *cli, out *care.Repaired) error {
 	switch {
 	case a.json:
 		if err := a.printJSON(out); err != nil {
@@ -53,13 +54,13 @@ func printMended(a *cli, out *app.Repaired) error {
 		sayMended(a, out)
 	}
 	if out.After.Count() > 0 {
-		return &app.Error{}
+		return &env.Error{}
 	}
 	return nil
 }
 
 // sayMended says what was repaired, what is lost, and what to do about that.
-func sayMended(a *cli, out *app.Repaired) {
+func sayMended(a *cli, out *care.Repaired) {
 	name := out.Job
 	if out.Database {
 		a.printf("%s: its database was made again from its log, and nothing is lost\n", name)
@@ -68,10 +69,10 @@ func sayMended(a *cli, out *app.Repaired) {
 		a.printf("mirror.db was made again from the sites\n")
 	}
 	if n := len(out.Files); n > 0 {
-		a.printf("%s: of the published tree was made again: %s\n", name, app.Joined(some(out.Files), "and"))
+		a.printf("%s: of the published tree was made again: %s\n", name, env.Joined(some(out.Files), "and"))
 	}
 	if n := len(out.Bodies); n > 0 {
-		a.printf("%s: damaged bodies were replaced by copies: %s\n", name, app.Joined(some(out.Bodies), "and"))
+		a.printf("%s: damaged bodies were replaced by copies: %s\n", name, env.Joined(some(out.Bodies), "and"))
 	}
 	for _, space := range out.Spaces {
 		a.printf("%s: its files in space %s were made again\n", name, space)
@@ -85,7 +86,7 @@ func sayMended(a *cli, out *app.Repaired) {
 		what = "dropped"
 	}
 	for i := range out.Lost {
-		a.printf("%s: %s\n", what, app.SayLost(&out.Lost[i]))
+		a.printf("%s: %s\n", what, care.SayLost(&out.Lost[i]))
 	}
 	for _, p := range out.After.KeptProblems {
 		a.printf("%s\n", p)

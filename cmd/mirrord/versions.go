@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/look"
 	"mirrord/scheduler"
 )
 
@@ -20,7 +20,7 @@ func versionsCommand(a *cli) *cobra.Command {
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			vs, err := app.Versions(a.app(), name)
+			vs, err := look.Versions(a.app(), name)
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ func versionsCommand(a *cli) *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "VERSION\tPUBLISHED\tFILES\tSIZE\tADDED\tCHANGED\tREMOVED\t")
 			for i, v := range vs {
-				note := app.VersionNote(v, i == len(vs)-1)
+				note := look.VersionNote(v, i == len(vs)-1)
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, timeText(&v.Time), v.Files,
 					bytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)
 			}

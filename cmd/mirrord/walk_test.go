@@ -123,7 +123,7 @@ func (w *walk) bySchedule() {
 func (w *walk) do(code int, args ...string) string {
 	w.Helper()
 	var out bytes.Buffer
-	got := run(w.Context(), env{
+	got := run(w.Context(), environ{
 		stdin:     strings.NewReader(""),
 		stdout:    &out,
 		stderr:    &out,
@@ -238,8 +238,8 @@ func (w *walk) until(h status.Health) {
 }
 
 // quiet is an environment whose output nobody reads.
-func quiet() env {
-	return env{
+func quiet() environ {
+	return environ{
 		stdin:     strings.NewReader(""),
 		stdout:    io.Discard,
 		stderr:    io.Discard,

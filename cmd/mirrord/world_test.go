@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/scheduler/control"
 )
 
@@ -61,7 +61,7 @@ func TestStatusBesideAStoppedDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	lock, err := app.TakeState(state, app.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
+	lock, err := env.TakeState(state, env.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestStatusBesideAStoppedDaemon(t *testing.T) {
 	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
 	for _, args := range [][]string{{"status"}, {"status", "a"}, {"status", "--json"}} {
 		var out, errs bytes.Buffer
-		e := env{stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+		e := environ{stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
 		code := run(t.Context(), e, append(args, "--jobs", jobs, "--state", state))
 		said := strings.Contains(errs.String(), "the daemon does not answer")
 		if code != exitOK || !said || !strings.Contains(out.String(), "new") {
@@ -87,7 +87,7 @@ func TestRunNowAsksATerminal(t *testing.T) {
 		now.Add(2*time.Hour).Format("15:04"), now.Add(3*time.Hour).Format("15:04")))
 	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
 		var errs bytes.Buffer
-		a := &cli{env: env{stdin: strings.NewReader(answer), stderr: &errs, asks: true}, jobsFlag: jobs}
+		a := &cli{environ: environ{stdin: strings.NewReader(answer), stderr: &errs, asks: true}, jobsFlag: jobs}
 		if got := asksNow(a, "a", control.RunRequest{}); got != want || !strings.Contains(errs.String(), "[y/N]") {
 			t.Errorf("%q: %v, %q", answer, got, errs.String())
 		}
@@ -97,7 +97,7 @@ func TestRunNowAsksATerminal(t *testing.T) {
 		}
 	}
 	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
-	a := &cli{env: env{stderr: new(bytes.Buffer), asks: true}, jobsFlag: jobs}
+	a := &cli{environ: environ{stderr: new(bytes.Buffer), asks: true}, jobsFlag: jobs}
 	if asksNow(a, "a", control.RunRequest{}) {
 		t.Error("asked about a window that there is not")
 	}

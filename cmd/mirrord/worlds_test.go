@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/app"
+	"mirrord/app/env"
 )
 
 // worldSite is a mirror of job a with two versions, and the site that it is of.
@@ -243,7 +243,7 @@ func TestCommandsBesideDaemons(t *testing.T) {
 		older.Listener = l
 		older.Start()
 		defer older.Close()
-		lock, err := app.TakeState(s.state, app.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
+		lock, err := env.TakeState(s.state, env.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}

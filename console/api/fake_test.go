@@ -18,8 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/replicas"
+	"mirrord/app/search"
+	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
@@ -100,7 +104,7 @@ func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error)
 func (d *fakeDaemon) Gather(context.Context) error { return nil }
 
 func (d *fakeDaemon) Registry() (any, error) {
-	return app.Registry{Mirrors: []app.RegistryMirror{}, Pairs: []store.PairRecord{}}, nil
+	return replicas.Registry{Mirrors: []replicas.RegistryMirror{}, Pairs: []store.PairRecord{}}, nil
 }
 
 func (d *fakeDaemon) Register(_ context.Context, job, at string) (any, error) {
@@ -139,8 +143,8 @@ func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
 	return nil
 }
 
-// Acts is app.Daemon.Acts on node a of a cluster, whose node b is away.
-func (f *fakeFacts) Acts(_ context.Context, n int) (out app.Acts, _ error) {
+// Acts is daemon.Daemon.Acts on node a of a cluster, whose node b is away.
+func (f *fakeFacts) Acts(_ context.Context, n int) (out shares.Acts, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := len(f.audit) - 1; i >= 0 && len(out.Entries) < n; i-- {
@@ -211,7 +215,7 @@ func newClient(t *testing.T, now func() time.Time) *client {
 	}
 	c.put("docs", docsFile)
 	state := t.TempDir()
-	a := &app.App{
+	a := &env.App{
 		State: func() (string, error) { return state, nil },
 		Jobs:  c.jobs,
 		Log:   slog.New(slog.DiscardHandler),
@@ -224,7 +228,7 @@ func newClient(t *testing.T, now func() time.Time) *client {
 		Facts:  c.facts,
 		Acts:   c.facts.Acts,
 		Book:   access.NewBook(c.facts, now),
-		Save:   func(e app.JobEdit) error { return app.SaveEdit(a, e) },
+		Save:   func(e jobs.JobEdit) error { return jobs.SaveEdit(a, e) },
 		Now:    now,
 	})
 	return c
@@ -233,14 +237,14 @@ func newClient(t *testing.T, now func() time.Time) *client {
 // fakeTexts has one page, and says what was looked for.
 type fakeTexts struct{}
 
-func (fakeTexts) Find(_ context.Context, r app.FindRequest) (*app.FoundTexts, error) {
+func (fakeTexts) Find(_ context.Context, r search.FindRequest) (*search.FoundTexts, error) {
 	switch r.Words {
 	case "":
-		return nil, app.Usagef("find: no words")
+		return nil, env.Usagef("find: no words")
 	case "early":
 		return nil, fmt.Errorf("%w: mirrord find WORDS makes it", find.ErrNoIndex)
 	}
-	out := filled[app.FoundTexts]()
+	out := filled[search.FoundTexts]()
 	out.Query = fmt.Sprintf("%+v", r)
 	return &out, nil
 }

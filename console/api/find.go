@@ -6,13 +6,13 @@ import (
 	"context"
 	"net/http"
 
-	"mirrord/app"
 	"mirrord/app/ops"
+	"mirrord/app/search"
 )
 
-// TextFinder finds texts of mirrors. *app.KeptIndex has it.
+// TextFinder finds texts of mirrors. *daemon.KeptIndex has it.
 type TextFinder interface {
-	Find(ctx context.Context, r app.FindRequest) (*app.FoundTexts, error)
+	Find(ctx context.Context, r search.FindRequest) (*search.FoundTexts, error)
 }
 
 // findQuery asks for pages.
@@ -33,7 +33,7 @@ func findTexts(c *call) error {
 	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
-	r := app.FindRequest{
+	r := search.FindRequest{
 		Words: q.Words,
 		Job:   q.Job,
 		At:    q.At,

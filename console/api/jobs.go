@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"mirrord/app"
+	"mirrord/app/jobs"
 )
 
 // newJob asks for a job: a URL is enough, or a whole job file.
@@ -27,7 +27,7 @@ type savedJob struct {
 }
 
 // problemsError says what is wrong with a job file.
-type problemsError struct{ all []app.JobFileError }
+type problemsError struct{ all []jobs.JobFileError }
 
 func (e *problemsError) Error() string {
 	if len(e.all) == 0 {
@@ -46,7 +46,7 @@ func createJob(c *call) error {
 	if err := c.body(&n); err != nil {
 		return err
 	}
-	made, bad, err := app.CreateJob(c.o.App, app.InitRequest{
+	made, bad, err := jobs.CreateJob(c.o.App, jobs.InitRequest{
 		URL:      n.URL,
 		Job:      n.Job,
 		Schedule: n.Schedule,
@@ -72,7 +72,7 @@ func (c *call) reload() {
 
 // saved answers with what is in the job file now.
 func (c *call) saved(code int, first string, warnings []string) error {
-	t, err := app.ReadJobText(c.o.App, c.job)
+	t, err := jobs.ReadJobText(c.o.App, c.job)
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (c *call) saved(code int, first string, warnings []string) error {
 	return nil
 }
 
-func etag(t *app.JobText) string { return `"` + t.Tag + `"` }
+func etag(t *jobs.JobText) string { return `"` + t.Tag + `"` }
 
 // text reads the file of a job that the daemon knows.
-func (c *call) text() (*app.JobText, error) {
+func (c *call) text() (*jobs.JobText, error) {
 	if _, err := c.o.Daemon.Progress(c.job); err != nil {
 		return nil, err
 	}
-	return app.ReadJobText(c.o.App, c.job)
+	return jobs.ReadJobText(c.o.App, c.job)
 }
 
 // readFile sends a job file.
@@ -130,13 +130,13 @@ func changeFile(c *call) error {
 	if _, err := c.text(); err != nil {
 		return err
 	}
-	e := app.JobEdit{Job: c.job, Text: text, Tag: tag}
-	checked, err := app.CheckEdit(c.o.App, e)
+	e := jobs.JobEdit{Job: c.job, Text: text, Tag: tag}
+	checked, err := jobs.CheckEdit(c.o.App, e)
 	switch {
 	case err != nil:
 		return err
 	case checked.Moved:
-		return app.ErrJobMoved
+		return jobs.ErrJobMoved
 	case len(checked.Errors) > 0:
 		return &problemsError{checked.Errors}
 	}
@@ -155,7 +155,7 @@ func (c *call) confirmed() error {
 	}
 	tag, err := c.match()
 	if err == nil && tag != t.Tag {
-		err = app.ErrJobMoved
+		err = jobs.ErrJobMoved
 	}
 	return err
 }

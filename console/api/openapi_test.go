@@ -15,10 +15,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"mirrord/app"
 	"mirrord/app/access"
 	"mirrord/app/ops"
 	"mirrord/app/orders"
+	"mirrord/app/replicas"
+	"mirrord/app/search"
 	"mirrord/scheduler/control"
 	"mirrord/store"
 )
@@ -418,7 +419,7 @@ func (g *generator) bodies() map[string]described {
 		"describe": {media: [2]string{"", "application/yaml"}},
 		"whoAmI":   {out: reflect.TypeFor[me]()},
 		"metrics":  {media: [2]string{"", "text/plain"}},
-		"registry": {out: reflect.TypeFor[app.Registry]()},
+		"registry": {out: reflect.TypeFor[replicas.Registry]()},
 		"audit": {
 			more:    "In a cluster those of all nodes, but for those that the header Mirrord-Missing names.",
 			query:   reflect.TypeFor[auditQuery](),
@@ -460,7 +461,7 @@ func (g *generator) bodies() map[string]described {
 			more: "The index is searched as it is; it is made on the page Find or by mirrord find, and until then " +
 				"the answer is 409.",
 			query: reflect.TypeFor[findQuery](),
-			out:   reflect.TypeFor[app.FoundTexts](),
+			out:   reflect.TypeFor[search.FoundTexts](),
 		},
 		"listOrders": {query: reflect.TypeFor[ordersQuery](), out: reflect.TypeFor[orderList]()},
 		"draftOrder": {

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
 	"mirrord/app/ops"
 	"mirrord/app/orders"
+	"mirrord/app/runs"
 	"mirrord/scheduler/status"
 )
 
@@ -23,7 +23,7 @@ type order struct {
 	Why     string          `json:"why,omitempty"` // reason of a state that is not wanted
 	At      time.Time       `json:"at"`
 	Want    orders.WishForm `json:"want"`
-	Preview *app.Preview    `json:"preview,omitempty"`
+	Preview *runs.Preview   `json:"preview,omitempty"`
 	Ahead   *int            `json:"ahead,omitempty"`   // of one that waits
 	Wait    float64         `json:"wait,omitempty"`    // seconds
 	LiesOn  string          `json:"lies_on,omitempty"` // the other node of a cluster from which its archives come

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/look"
 	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
@@ -205,7 +205,7 @@ func listVersions(c *call) error {
 	if _, err := c.o.Daemon.Progress(c.job); err != nil {
 		return err
 	}
-	vs, err := app.Versions(c.o.App, c.job)
+	vs, err := look.Versions(c.o.App, c.job)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/app"
 	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/nodes"
 	"mirrord/app/ops"
 	"mirrord/app/orders"
+	"mirrord/app/shares"
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/store"
@@ -32,15 +35,15 @@ type Facts interface {
 
 // Options are the choices of an API. All but Orders, Others and Log are required.
 type Options struct {
-	Daemon control.API // app.Remote has it
-	App    *app.App
+	Daemon control.API // nodes.Remote has it
+	App    *env.App
 	Facts  Facts
-	Acts   func(ctx context.Context, n int) (app.Acts, error) // the newest n of the audit log
+	Acts   func(ctx context.Context, n int) (shares.Acts, error) // the newest n of the audit log
 	Book   *access.Book
 	Texts  TextFinder
-	Orders *orders.Orders          // nil: nobody can order
-	Others app.OtherNodes          // the other nodes of a cluster; nil: there are none
-	Save   func(app.JobEdit) error // puts a new text of a job file in its place
+	Orders *orders.Orders           // nil: nobody can order
+	Others nodes.OtherNodes         // the other nodes of a cluster; nil: there are none
+	Save   func(jobs.JobEdit) error // puts a new text of a job file in its place
 	Now    func() time.Time
 	Log    *slog.Logger // default: nobody
 }
@@ -231,7 +234,7 @@ func (s *Server) record(e store.AuditEntry) { access.Record(s.o.Log, "api", s.o.
 // problems is the answer to what cannot be done.
 type problems struct {
 	control.Error
-	Problems []app.JobFileError `json:"problems,omitempty"` // of a job file
+	Problems []jobs.JobFileError `json:"problems,omitempty"` // of a job file
 }
 
 // fail answers with an error.
@@ -241,7 +244,7 @@ func (c *call) fail(err error) {
 		p.Problems = given.all
 	}
 	p.Code, code = codeOf(err)
-	p.Message = app.Remedied(err)
+	p.Message = env.Remedied(err)
 	wrong, isWrong := errors.AsType[*control.MethodError](err)
 	switch {
 	case isWrong:
@@ -280,7 +283,7 @@ func codeOf(err error) (control.Code, int) {
 		return tooLarge, http.StatusRequestEntityTooLarge
 	case errors.Is(err, errNoMatch):
 		return precondition, http.StatusPreconditionRequired
-	case errors.Is(err, app.ErrJobMoved):
+	case errors.Is(err, jobs.ErrJobMoved):
 		return precondition, http.StatusPreconditionFailed
 	case errors.Is(err, errNoCall):
 		return control.NotFound, http.StatusNotFound

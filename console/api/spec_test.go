@@ -17,8 +17,11 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
-	"mirrord/app"
+	"mirrord/app/life"
 	"mirrord/app/orders"
+	"mirrord/app/replicas"
+	"mirrord/app/runs"
+	"mirrord/app/search"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
@@ -173,24 +176,24 @@ func TestSchemas(t *testing.T) {
 	ordered.State, ordered.Want.Scope = orders.Done, "host"
 	for name, v := range map[string]any{
 		"Status":     filled[status.All](),
-		"Registry":   filled[app.Registry](),
+		"Registry":   filled[replicas.Registry](),
 		"Event":      filled[control.Event](),
 		"Reloaded":   filled[control.Reloaded](),
 		"Told":       filled[control.Told](),
 		"Version":    version,
 		"AuditEntry": filled[store.AuditEntry](),
-		"Removal":    filled[app.Removal](),
+		"Removal":    filled[life.Removal](),
 		"RunRequest": filled[control.RunRequest](),
 		"NewJob":     filled[newJob](),
 		"SavedJob":   filled[savedJob](),
 		"Taken":      filled[taken](),
 		"JobList":    filled[jobList](),
-		"FoundTexts": filled[app.FoundTexts](),
+		"FoundTexts": filled[search.FoundTexts](),
 		"FoundPage":  filled[find.FoundPage](),
 		"NewOrder":   ordered.Want,
 		"Order":      ordered,
 		"OrderList":  orderList{Orders: []order{ordered}, Next: 1},
-		"Preview":    filled[app.Preview](),
+		"Preview":    filled[runs.Preview](),
 	} {
 		if e, ok := v.(control.Event); ok {
 			e.Error.Code = control.Conflict

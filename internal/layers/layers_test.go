@@ -112,7 +112,7 @@ func refuse(pkg string, row Row, imp string) string {
 			return "it imports nothing of the module"
 		case other == ground && isPure(pkg, row):
 			return "pure rows open no files"
-		case other == helper && row < rows()["app"]:
+		case other == helper && row < rows()["app/env"]:
 			return "only the command and tests use helpers"
 		case isRoom(rest) && !entersRoom(pkg, rest):
 			return "only " + path.Dir(rest) + " uses its rooms"
@@ -262,8 +262,8 @@ func TestRefuse(t *testing.T) {
 		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false},
 		{"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
 		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
-		{"app", "mirrord/mirror/render", true}, {"app", "mirrord/mirror/ledger", false},
-		{"app/orders", "mirrord/mirror/render", true}, {"console", "mirrord/mirror/render", false},
+		{"app/look", "mirrord/mirror/render", true}, {"app/look", "mirrord/mirror/ledger", false},
+		{"app/runs", "mirrord/app/archives", false}, {"console", "mirrord/mirror/render", false},
 		{"serve", "mirrord/mirror/render", false},
 		{"mirror/ledger", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/ledger", true},
 	} {

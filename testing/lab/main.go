@@ -18,7 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/depots"
+	"mirrord/app/env"
 	"mirrord/internal/regular"
 )
 
@@ -65,22 +66,22 @@ func (l *lab) run(ctx context.Context, args []string) int {
 		return 0
 	}
 	fmt.Fprintf(l.stderr, "lab: %v\n", err)
-	var known *app.Error
-	if !l.started || (errors.As(err, &known) && known.Kind == app.Usage) {
+	var known *env.Error
+	if !l.started || (errors.As(err, &known) && known.Kind == env.Usage) {
 		return 2
 	}
 	return 1
 }
 
 // app is the application with the choices of this command line.
-func (l *lab) app() *app.App {
-	return &app.App{
+func (l *lab) app() *env.App {
+	return &env.App{
 		State:     l.stateDir,
 		Jobs:      l.jobs,
 		Log:       l.log(),
 		LookupEnv: os.LookupEnv,
 		AsOwner:   true,
-		Away:      app.LeftBehind,
+		Away:      depots.LeftBehind,
 		Warn:      func(line string) { fmt.Fprintln(l.stderr, line) },
 	}
 }
@@ -92,7 +93,7 @@ func (l *lab) stateDir() (string, error) {
 	if d := os.Getenv("STATE_DIRECTORY"); d != "" {
 		return filepath.SplitList(d)[0], nil
 	}
-	return "", app.Usagef("no state directory: set --state")
+	return "", env.Usagef("no state directory: set --state")
 }
 
 func (l *lab) log() *slog.Logger {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/runs"
 	"mirrord/testing/lab/experiments"
 )
 
@@ -22,7 +22,7 @@ have missed.`,
 		Example: "  lab plan samba --state /var/lib/mirrord --jobs /etc/mirrord/jobs.d --plot prices.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := app.Prices(cmd.Context(), l.app(), args[0])
+			r, err := runs.Prices(cmd.Context(), l.app(), args[0])
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/internal/count"
@@ -54,7 +55,7 @@ docs/evolution.md defines the figures, costs, policies and the file format, docs
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(l, cmd, &f, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), env.Joined(known.All().Names(), "or")+
 		"; nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
 	fl.Float64Var(&f.priceMB, "price-mb", 0, "adaptive: price of a megabyte")
@@ -87,7 +88,7 @@ func runReplay(l *lab, cmd *cobra.Command, f *replayFlags, args []string) error 
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		h, err := app.History(cmd.Context(), l.app(), arg)
+		h, err := look.History(cmd.Context(), l.app(), arg)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/job"
@@ -20,7 +20,7 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 	}
 	s.Train = f.train
 	if f.train < 1 {
-		return o, s, app.Usagef("--train %d: at least one full sync comes first", f.train)
+		return o, s, env.Usagef("--train %d: at least one full sync comes first", f.train)
 	}
 	all := known.All()
 	of, registered := all.Find(o.Policy)
@@ -28,11 +28,11 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 	case o.Policy == replay.Nothing, o.Policy == replay.Never:
 	case o.Policy == replay.RoundRobin:
 		if !isShare(f.budget) {
-			err = app.Usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
+			err = env.Usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
 		}
 		o.Budget, s.Budget = f.budget, f.budget
 	case !registered:
-		err = app.Usagef("--policy %q: want %s", f.policy, app.Joined(all.Names(), "or"))
+		err = env.Usagef("--policy %q: want %s", f.policy, env.Joined(all.Names(), "or"))
 	case of.Rules:
 		err = f.takeRules(&o, &s)
 	case of.Weighs:
@@ -52,12 +52,12 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 	} {
 		for _, flag := range x.flags {
 			if set(flag) && !x.can(of) {
-				return o, s, app.Usagef("--%s is for --policy %s", flag, app.Joined(all.That(x.can), "or"))
+				return o, s, env.Usagef("--%s is for --policy %s", flag, env.Joined(all.That(x.can), "or"))
 			}
 		}
 	}
 	if set("budget") && !of.Weighs && o.Policy != replay.RoundRobin {
-		return o, s, app.Usagef("--budget is for --policy %s and %s", app.Joined(all.That(weighs), "or"),
+		return o, s, env.Usagef("--budget is for --policy %s and %s", env.Joined(all.That(weighs), "or"),
 			replay.RoundRobin)
 	}
 	return o, s, nil
@@ -68,13 +68,13 @@ func isShare(v float64) bool { return v > 0 && v <= 1 }
 // takeRules takes in the settings of a policy that follows rules.
 func (f *replayFlags) takeRules(o *replay.Options, s *replay.PolicySettings) error {
 	if err := o.Near.Zero.UnmarshalText([]byte(f.zero)); err != nil {
-		return app.Usagef("--zero: %v", err)
+		return env.Usagef("--zero: %v", err)
 	}
 	if err := o.Near.Validate(); err != nil {
-		return app.Usagef("%w", err)
+		return env.Usagef("%w", err)
 	}
 	if f.expire < 0 {
-		return app.Usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
+		return env.Usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
 	}
 	s.TakeRules(&o.Near)
 	s.Expire, s.Structural = f.expire, o.Near.Structural
@@ -87,21 +87,21 @@ func (f *replayFlags) takePrices(
 ) (err error) {
 	switch {
 	case !(f.price >= 0 && f.price <= 1):
-		return app.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
+		return env.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
 	case set("budget") && !isShare(f.budget):
-		return app.Usagef("--budget %v: want a share above 0 and at most 1", f.budget)
+		return env.Usagef("--budget %v: want a share above 0 and at most 1", f.budget)
 	case f.maxSkip < 0:
-		return app.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
+		return env.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
 	case !(f.priceMB >= 0 && f.priceMB <= policy.MostPriceMB):
-		return app.Usagef("--price-mb %v: want changed pages for a megabyte, 0 to %v", f.priceMB,
+		return env.Usagef("--price-mb %v: want changed pages for a megabyte, 0 to %v", f.priceMB,
 			policy.MostPriceMB)
 	}
 	if set("late") {
 		if o.Late, err = job.ParseDuration(f.late); err != nil {
-			return app.Usagef("--late: %w", err)
+			return env.Usagef("--late: %w", err)
 		}
 		if o.Late <= 0 {
-			return app.Usagef("--late %s: want a time above 0", f.late)
+			return env.Usagef("--late %s: want a time above 0", f.late)
 		}
 		s.Late = o.Late.Hours()
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"mirrord/app"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
 	"mirrord/job"
 	"mirrord/testing/lab/drawings"
 )
 
 // replicaFlags are the flags of replicas.
 type replicaFlags struct {
-	app.ReplicaOptions
+	replicas.ReplicaOptions
 	urls, verify bool
 	plot, graph  string
 	cluster      int
@@ -50,8 +51,8 @@ docs/replicas.md describes the figures, docs/json.md the JSON.`,
 				return l.printJSON(found)
 			}
 			switch found := found.(type) {
-			case []app.ReplicaPair:
-				app.WritePairs(l.stdout, found, args)
+			case []replicas.ReplicaPair:
+				replicas.WritePairs(l.stdout, found, args)
 			case interface{ WriteText(io.Writer) }:
 				found.WriteText(l.stdout)
 			}
@@ -75,24 +76,24 @@ docs/replicas.md describes the figures, docs/json.md the JSON.`,
 // check says what is wrong with the flags.
 func (o *replicaFlags) check(args []string) error {
 	if o.Limit < 0 || o.MinURLs < 0 || o.cluster < 1 {
-		return app.Usagef("--limit and --min-urls are at least 0, --cluster at least 1")
+		return env.Usagef("--limit and --min-urls are at least 0, --cluster at least 1")
 	}
 	size, err := job.ParseSize(o.memory)
 	if err != nil || size <= 0 {
-		return app.Usagef("--memory %s: want a size above 0, as 1GiB", o.memory)
+		return env.Usagef("--memory %s: want a size above 0, as 1GiB", o.memory)
 	}
 	o.Memory = int64(size)
 	draws := o.plot != "" || o.graph != ""
 	switch {
 	case len(o.set) > 0 && (!o.urls || !o.verify):
-		return app.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
+		return env.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
 	case o.verify && draws:
-		return app.Usagef("--plot and --graph do not go with --verify")
+		return env.Usagef("--plot and --graph do not go with --verify")
 	case o.urls && draws:
-		return app.Usagef(
+		return env.Usagef(
 			"--plot and --graph show collections, which addresses alone do not tell: leave out --urls")
 	case o.urls && len(args) == 0:
-		return app.Usagef("--urls needs at least one list, - for standard input")
+		return env.Usagef("--urls needs at least one list, - for standard input")
 	}
 	return nil
 }
@@ -102,27 +103,27 @@ func findReplicas(ctx context.Context, l *lab, args []string, o *replicaFlags) (
 	x := l.app()
 	switch {
 	case o.urls && o.verify:
-		return app.StudyHosts(ctx, x, app.StudyRequest{
+		return replicas.StudyHosts(ctx, x, replicas.StudyRequest{
 			ReplicaOptions: o.ReplicaOptions,
 			Lists:          args,
 			Stdin:          l.stdin,
 			Set:            o.set,
 		})
 	case o.urls:
-		return app.CandidateHosts(ctx, x, args, l.stdin, o.ReplicaOptions)
+		return replicas.CandidateHosts(ctx, x, args, l.stdin, o.ReplicaOptions)
 	case o.verify:
-		return app.VerifyReplicas(ctx, x, args, o.ReplicaOptions)
+		return replicas.VerifyReplicas(ctx, x, args, o.ReplicaOptions)
 	case len(args) == 0:
-		app.GatherReplicas(ctx, x)
+		replicas.GatherReplicas(ctx, x)
 	}
-	found, err := app.FindReplicas(ctx, x, args, o.ReplicaOptions)
+	found, err := replicas.FindReplicas(ctx, x, args, o.ReplicaOptions)
 	if err != nil {
 		return nil, err
 	}
 	return found, drawReplicas(found, o)
 }
 
-func drawReplicas(found *app.Replicas, o *replicaFlags) error {
+func drawReplicas(found *replicas.Replicas, o *replicaFlags) error {
 	if o.plot != "" {
 		if err := writeSVG(o.plot, func(w io.Writer) error {
 			return drawings.Plot(w, drawings.Marks(found.All))

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mirrord/app"
+	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -27,7 +27,7 @@ func From(t testing.TB, server string, with ...func(*orders.Options)) *orders.Or
 	}
 	t.Cleanup(func() { st.Close() })
 	o := orders.Options{
-		App: &app.App{
+		App: &env.App{
 			State:     func() (string, error) { return dir, nil },
 			Jobs:      filepath.Join(dir, "jobs"),
 			Log:       slog.New(slog.DiscardHandler),

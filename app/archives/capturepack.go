@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"runtime"
+	"sync"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/archive"
+	"mirrord/archive/warc"
+	"mirrord/internal/lines"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
+// of their URLs: about that in which their bodies came, and lie in the packs, so that few frames are unpacked
+// more than once. The site need not stay open while they are packed.
+type capturePlan struct {
+	all  lines.Lines
+	line []byte // of add
+}
+
+func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
+	return &capturePlan{all: lines.Lines{Room: room, Sorted: true, Limit: lines.Held}}
+}
+
+// add adds a capture.
+func (p *capturePlan) add(c *planned) error {
+	p.line = fmt.Appendf(p.line[:0], "%016x%08x%016x", uint64(c.Date), c.Number, p.all.Len())
+	p.line = append(appendPlanned(p.line, c), '\n')
+	return p.all.Add(p.line)
+}
+
+// planKey is the length of what a line of the plan is sorted by.
+const planKey = 16 + 8 + 16
+
+// each reads the plan.
+func (p *capturePlan) each(f func(*planned) error) error {
+	return p.all.Each(func(line []byte) error {
+		c, err := parsePlanned(line[planKey : len(line)-1])
+		if err != nil {
+			return err
+		}
+		return f(c)
+	})
+}
+
+func (p *capturePlan) close() error { return p.all.Close() }
+
+// capturePacker packs captures. It is for one goroutine.
+type capturePacker struct {
+	src    *captureSource
+	frames *store.FrameReader
+	warc   warc.Packer
+}
+
+func (s *captureSource) packer(aside bool) *capturePacker {
+	k := &capturePacker{src: s, frames: store.NewFrameReader()}
+	k.frames.Aside = aside
+	return k
+}
+
+// pack reads a body and packs the capture. A large document is in memory until the capture was added and
+// frames released.
+func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() error, err error) {
+	out := &archive.Capture{
+		URL:    c.URL,
+		Date:   time.Unix(c.Date, 0),
+		Head:   c.Head,
+		Size:   c.Size,
+		Digest: c.Digest,
+	}
+	if len(c.Head) == 0 {
+		out.Head, out.MIME = nil, c.MIME
+	}
+	c.annotate(out)
+	if c.Again > 0 {
+		out.Again = time.Unix(c.Again, 0)
+	}
+	done = func() error { return nil }
+	if c.Listed > 0 {
+		out.Listed = time.Unix(c.Listed, 0)
+	}
+	if c.Again > 0 || c.Body == store.NoBody {
+		packed, err := archive.PackCapture(&k.warc, out, nil)
+		return packed, done, err
+	}
+	if c.Body == store.BlobBody {
+		return k.packBlob(c, out)
+	}
+	body, err := k.src.document(k.frames, c)
+	if err != nil {
+		return nil, done, err
+	}
+	if isPage(c.MIME) {
+		out.Title = relocate.Title(body, c.Charset)
+	}
+	packed, err := archive.PackCapture(&k.warc, out, bytes.NewReader(body))
+	return packed, func() error { k.frames.Release(); return nil }, err
+}
+
+// annotate adds the fields of ours.
+func (c *planned) annotate(out *archive.Capture) {
+	add := func(name, value string) {
+		out.Fields = append(out.Fields, warc.HeaderField{Name: name, Value: value})
+	}
+	if c.Made {
+		add(warc.FieldHead, warc.HeadMade)
+	}
+	if c.Added {
+		add(warc.FieldHead, warc.HeadLength)
+	}
+	if c.Source != "" {
+		add(warc.FieldSource, c.Source)
+	}
+	if c.Kept > 0 {
+		add(warc.FieldKept, time.Unix(c.Kept, 0).UTC().Format(time.RFC3339))
+	}
+}
+
+// packBlob packs a body that is a file of its own. A large one is read when the capture is added.
+func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
+	_ *archive.PackedCapture, done func() error, err error) {
+	f, err := store.OpenBody(k.src.bodies, c.Digest)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, store.ErrDamaged)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &checkedBody{r: f, h: sha256.New()}
+	done = func() error {
+		err := f.Close()
+		if !bytes.Equal(r.h.Sum(nil), c.Digest[:]) {
+			err = errors.Join(err, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged))
+		}
+		return err
+	}
+	packed, err := archive.PackCapture(&k.warc, out, r)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return packed, done, nil
+}
+
+// checkedBody digests what is read.
+type checkedBody struct {
+	r io.Reader
+	h hash.Hash
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.h.Write(p[:n])
+	return n, err
+}
+
+// captureSource is where bodies of captures are read. It is safe for concurrent use.
+type captureSource struct {
+	st     *store.State
+	name   string
+	bodies store.Bodies
+
+	mu   sync.Mutex // guards what follows
+	docs *store.Documents
+	old  []*store.Documents // that docs replaced
+}
+
+// document reads a document. One whose pack was compacted away meanwhile is looked up again.
+func (s *captureSource) document(r *store.FrameReader, c *planned) ([]byte, error) {
+	s.mu.Lock()
+	docs := s.docs
+	s.mu.Unlock()
+	body, err := readDocument(docs, r, c)
+	if !errors.Is(err, store.ErrDamaged) {
+		return body, err
+	}
+	if docs, at, ok := s.again(c); ok {
+		moved := *c
+		moved.At = at
+		return readDocument(docs, r, &moved)
+	}
+	return nil, err
+}
+
+func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]byte, error) {
+	f, err := docs.ReadFrame(r, c.At)
+	if err != nil {
+		return nil, fmt.Errorf("body of %s: %w", c.URL, err)
+	}
+	if sha256.Sum256(f.Body) != c.Digest {
+		return nil, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged)
+	}
+	return f.Body, nil
+}
+
+// again finds where a body lies now.
+func (s *captureSource) again(c *planned) (docs *store.Documents, at store.Place, ok bool) {
+	err := env.View(s.st, s.name, func(v *store.Site) error {
+		all, err := v.Versions.History(site.Canonical(c.URL))
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			rec := &all[i].Record
+			if all[i].Known && rec.Body == store.PackBody && rec.Digest == c.Digest {
+				at, ok = rec.At, true
+			}
+		}
+		docs, err = s.st.Documents(s.name)
+		return err
+	})
+	if err != nil {
+		return nil, at, false // the first error says more
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.old = append(s.old, s.docs)
+	s.docs = docs
+	return docs, at, ok
+}
+
+func (s *captureSource) close() (err error) {
+	for _, d := range append(s.old, s.docs) {
+		err = errors.Join(err, d.Close())
+	}
+	return err
+}
+
+// batch is captures on their way through the workers.
+type batch struct {
+	captures []*planned
+	size     int64         // bytes of their bodies
+	ready    chan struct{} // closed when what follows is set; nil for one large capture, which the writer packs
+	packed   []*archive.PackedCapture
+	err      error
+}
+
+// Workers get captures in batches, so that documents of a bundle are packed by the one that has unpacked it.
+const (
+	batchSize = 128 << 10 // bytes from which on a batch ends with its bundle
+	batchMost = 64        // captures
+)
+
+// takes reports whether a batch goes on with a capture.
+func (b *batch) takes(c *planned) bool {
+	n := len(b.captures)
+	if n == 0 {
+		return true
+	}
+	last := b.captures[n-1]
+	same := c.Body == store.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack
+	same = same && last.At.Off == c.At.Off
+	return n < batchMost && b.size+c.Size <= archive.MemberSize && (same || b.size < batchSize)
+}
+
+// work packs the captures of a batch, as far as that succeeds.
+func (b *batch) work(k *capturePacker) {
+	defer close(b.ready)
+	b.packed = make([]*archive.PackedCapture, 0, len(b.captures))
+	for _, c := range b.captures {
+		packed, done, err := k.pack(c)
+		if err == nil {
+			err = done()
+		}
+		if b.err = err; err != nil {
+			return
+		}
+		b.packed = append(b.packed, packed)
+	}
+}
+
+// packAll packs the captures of a plan on all cores and adds them in their order. Large ones are packed one
+// at a time.
+func (s *captureSource) packAll(
+	ctx context.Context, plan *capturePlan, add func(*planned, *archive.PackedCapture) error,
+) error {
+	ctx, cancel := context.WithCancel(ctx)
+	workers := max(runtime.GOMAXPROCS(0), 1)
+	todo := make(chan *batch)
+	order := make(chan *batch, 4*workers) // so that no worker waits for a slow one
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for range workers {
+		wg.Go(func() {
+			k := s.packer(false)
+			for b := range todo {
+				b.work(k)
+			}
+		})
+	}
+	planErr := error(nil)
+	wg.Go(func() {
+		defer close(order)
+		defer close(todo)
+		planErr = handOut(ctx, plan, todo, order)
+	})
+	large := s.packer(true)
+	for b := range order {
+		err := error(nil)
+		if b.ready == nil {
+			err = addLarge(large, b.captures[0], add)
+		} else {
+			<-b.ready
+			for i := 0; i < len(b.packed) && err == nil; i++ {
+				err = add(b.captures[i], b.packed[i])
+			}
+			err = cmp.Or(err, b.err)
+		}
+		if err != nil {
+			cancel()
+			for range order { // until the plan has ended
+			}
+			return err
+		}
+	}
+	return cmp.Or(planErr, ctx.Err())
+}
+
+// addLarge packs and adds a capture that is not held in memory.
+func addLarge(k *capturePacker, c *planned, add func(*planned, *archive.PackedCapture) error) error {
+	packed, done, err := k.pack(c)
+	if err != nil {
+		return err
+	}
+	if err := add(c, packed); err != nil {
+		derr := done()
+		if errors.Is(err, warc.ErrLength) {
+			return errors.Join(err, derr)
+		}
+		return err // of a body that was not read to its end, the digest says nothing
+	}
+	return done()
+}
+
+// handOut gives the captures of a plan to the workers, and large ones to the writer.
+func handOut(ctx context.Context, plan *capturePlan, todo, order chan<- *batch) error {
+	next := new(batch)
+	send := func(to chan<- *batch, b *batch) error {
+		select {
+		case to <- b:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	flush := func() error {
+		b := next
+		if next = new(batch); len(b.captures) == 0 {
+			return nil
+		}
+		b.ready = make(chan struct{})
+		if err := send(todo, b); err != nil {
+			return err
+		}
+		return send(order, b)
+	}
+	err := plan.each(func(c *planned) error {
+		large := c.Size > archive.MemberSize
+		if large || !next.takes(c) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if large {
+			return send(order, &batch{captures: []*planned{c}})
+		}
+		next.captures, next.size = append(next.captures, c), next.size+c.Size
+		return nil
+	})
+	return cmp.Or(err, flush())
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"mirrord/app/env"
+	"mirrord/app/files"
+	"mirrord/app/look"
+	"mirrord/archive"
+	"mirrord/internal/regular"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// exportDelta writes what a version has and an older one, or an archive, does not have.
+func exportDelta(
+	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest,
+) (_ *Exported, err error) {
+	base, label, err := openBase(ctx, st, name, o.Since)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	if o.Out == "" {
+		o.Out = name + "-since-" + label + "." + archive.PHM
+	}
+	tree, err := openVersion(st, name, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	out, err := o.writeDelta(ctx, a, st, name, base.FS, tree)
+	if errors.Is(err, phm.ErrBaseDamaged) {
+		return nil, fmt.Errorf("%w; mirrord verify %s finds all damage: build on another archive, or on a version",
+			err, o.Since)
+	}
+	if err == nil || o.Version != 0 || ctx.Err() != nil {
+		return out, sayDamage(name, err)
+	}
+	why := err
+	if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
+		why = damage // such as a file that is missing
+	}
+	if !isDamage(why) {
+		return nil, err
+	}
+	past, err := look.OpenPast(st, name, 0)
+	if err != nil {
+		return nil, sayDamage(name, why)
+	}
+	if out, err = o.writeDelta(ctx, a, st, name, base.FS, past); err != nil {
+		return nil, sayDamage(name, err)
+	}
+	a.Warning(treeDamaged(name, why))
+	return out, nil
+}
+
+// writeDelta writes what a tree has and a base does not have. It closes the tree. Before anything is written,
+// all of the tree was read and checked.
+func (o *ExportRequest) writeDelta(
+	ctx context.Context, a *env.App, st *store.State, name string, base fs.FS, tree files.VersionTree,
+) (_ *Exported, err error) {
+	if tree, err = o.withHistory(ctx, a, st, name, tree, base); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	target := o.watch(ctx, tree)
+	if o.Out == "-" {
+		_, err := phm.PackDelta(o.Stream, base, target)
+		return nil, err
+	}
+	if err := roomForDelta(o.Out, base, target); err != nil {
+		return nil, err
+	}
+	d, size, err := packDelta(o.Out, base, target)
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+	}
+	out, err := exportedOf(tree, name, *o)
+	if err != nil {
+		return nil, err
+	}
+	out.Packed = size
+	out.Delta = &ExportedDelta{
+		Base:    d.Base.Version,
+		Carried: d.Bodies,
+		Lines:   d.Lines,
+		Removed: d.Gone,
+		Whole:   d.Target.Bytes,
+	}
+	return out, nil
+}
+
+// openBase opens what a delta builds on: a version by its number, or an archive. label is for names of files.
+func openBase(
+	ctx context.Context, st *store.State, name, since string,
+) (_ published, label string, err error) {
+	if n, err := strconv.Atoi(since); err == nil {
+		tree, err := openVersion(st, name, n)
+		if err != nil {
+			return published{}, "", err
+		}
+		return published{files.Interruptible{VersionTree: tree, Ctx: ctx}, tree}, since, nil
+	}
+	a, f, err := openArchive(since)
+	if err != nil {
+		return published{}, "", fmt.Errorf("%s: %w", since, err)
+	}
+	m, err := phm.OpenMeta(a)
+	if err != nil {
+		return published{}, "", errors.Join(fmt.Errorf("%s: %w", since, err), f.Close())
+	}
+	return published{a, f}, strconv.Itoa(m.Version), nil
+}
+
+// openArchive opens a file in the archive form of PHM.
+func openArchive(name string) (*phm.Archive, *os.File, error) {
+	f, err := regular.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		var a *phm.Archive
+		if a, err = phm.OpenArchive(f, fi.Size(), phm.Limits{}); err == nil {
+			return a, f, nil
+		}
+	}
+	return nil, nil, errors.Join(err, f.Close())
+}
+
+// packDelta writes a delta to a file, and returns its size.
+func packDelta(out string, base, target fs.FS) (*phm.Delta, int64, error) {
+	form, _ := archive.Find(archive.PHM)
+	if err := files.Replaceable(out, form); err != nil {
+		return nil, 0, err
+	}
+	f, err := files.PendingOutput(out)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	d, err := phm.PackDelta(f, base, target)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := readDeltaBack(f.File)
+	if err != nil {
+		return nil, 0, fmt.Errorf("what was written does not read back: %w", err)
+	}
+	return d, size, f.CloseAtomicallyReplace()
+}
+
+// readDeltaBack reads all of a delta from the disk.
+func readDeltaBack(f *os.File) (int64, error) {
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	files.DropCached(f)
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	a, err := phm.OpenArchive(f, fi.Size(), phm.Limits{})
+	if err == nil {
+		_, err = phm.ReadDelta(a)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range a.Names() {
+		r, err := a.Open(name)
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.Copy(io.Discard, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return 0, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	return fi.Size(), nil
+}
+
+// ApplyRequest asks for the archive that an older one and a delta give.
+type ApplyRequest struct {
+	Old, Delta string // files
+	Out        string // file; "" replaces Old
+
+	Progress func(done, total int64) // receives how much was written of how much; nil: nobody does
+}
+
+// Updated is what ApplyDelta wrote.
+type Updated struct {
+	Path    string `json:"path"`
+	Base    int    `json:"base"`    // version of the old archive
+	Version int    `json:"version"` // of the new one
+	Bytes   int64  `json:"bytes"`   // of the file
+	SHA256  string `json:"sha256"`  // of the file
+}
+
+// ApplyDelta writes the archive that an older one and a delta give: byte for byte that of which the delta was
+// made. When something is wrong with either, whatever stood at the place stays.
+func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
+	if r.Out == "" {
+		r.Out = r.Old
+	}
+	old, oldFile, err := openArchive(r.Old)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Old, err)
+	}
+	defer oldFile.Close()
+	delta, deltaFile, err := openArchive(r.Delta)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	defer deltaFile.Close()
+	d, err := phm.ReadDelta(delta)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	form, _ := archive.Find(archive.PHM)
+	if err := errors.Join(files.Replaceable(r.Out, form), roomFor(r.Out, d.Target.Bytes)); err != nil {
+		return nil, err
+	}
+	f, err := files.PendingOutput(r.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Cleanup()
+	out := &watchedWriter{
+		Writer: files.InterruptibleWriter{Writer: f, Ctx: ctx},
+		total:  d.Target.Bytes,
+		report: r.Progress,
+	}
+	if _, err := phm.Apply(out, old, delta); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Delta, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return nil, err
+	}
+	return &Updated{
+		Path:    r.Out,
+		Base:    d.Base.Version,
+		Version: d.Target.Version,
+		Bytes:   d.Target.Bytes,
+		SHA256:  d.Target.SHA256,
+	}, nil
+}
+
+// watchedWriter reports how much was written; nil: to nobody.
+type watchedWriter struct {
+	io.Writer
+	done, total int64
+	report      func(done, total int64)
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.done += int64(n); w.report != nil {
+		w.report(w.done, w.total)
+	}
+	return n, err
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"mirrord/app/env"
+	"mirrord/app/files"
+	"mirrord/app/look"
+	"mirrord/archive"
+	"mirrord/internal/regular"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/scheduler"
+	"mirrord/store"
+)
+
+// Export writes a version of a mirror. Every file is checked against its digest on the way; a file is read
+// back as a whole before it replaces an older one. What goes to Stream is not read back, and of it nothing is
+// returned.
+func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err error) {
+	name := strings.TrimSuffix(o.Job, scheduler.Suffix)
+	switch {
+	case o.Format == "" && (o.Out == "" || o.Out == "-"):
+		o.Format = archive.PHM
+	case o.Format == "":
+		o.Format = archive.Named(o.Out).Name
+	}
+	form, ok := archive.Find(o.Format)
+	if !ok {
+		return nil, &env.Error{
+			Kind:  env.Usage,
+			Field: env.FieldFormat,
+			Err:   fmt.Errorf("format %s: known are %s", o.Format, env.Joined(archive.Names(), "and")),
+		}
+	}
+	if o.Out == "-" && form.Folder() {
+		return nil, env.Usagef("a directory cannot be written to standard output")
+	}
+	hasDeltas := form.Name == archive.PHM || form.Captures != nil
+	if o.Since != "" && (!hasDeltas || o.Flatten || len(o.Mask) > 0) {
+		return nil, &env.Error{
+			Kind:  env.Usage,
+			Field: env.FieldSince,
+			Err:   errors.New("since: only PHM archives of all files and web archives have deltas"),
+		}
+	}
+	if (o.Out == "") && o.Since == "" && o.Single == "" {
+		o.Out = defaultOutput(name, o, form)
+	}
+	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
+	if len(o.Mask) > 0 {
+		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
+			return nil, &env.Error{Kind: env.Usage, Field: env.FieldMask, Err: err}
+		}
+	}
+	if err := o.hasPlace(form); err != nil {
+		return nil, err
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	defer func() { err = o.sayRoom(err) }()
+	if o.Single != "" {
+		return exportSingle(ctx, a, st, name, o)
+	}
+	if form.Captures != nil {
+		return exportCaptures(ctx, a, st, name, o, form)
+	}
+	if err := o.canHold(form); err != nil {
+		return nil, err
+	}
+	if o.Since != "" {
+		return exportDelta(ctx, a, st, name, o)
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	tree, damage, err := o.begin(&beside, st, name, form.Leads && !o.Flatten)
+	if err != nil {
+		return nil, err
+	}
+	if damage != nil {
+		return exportStored(ctx, a, st, name, o, form, how, damage)
+	}
+	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
+		return nil, sayDamage(name, err)
+	}
+	// A file whose bytes are damaged is found while it is packed.
+	look := sync.OnceValues(func() (damage, err error) {
+		q := o
+		return q.look(st, name, render.CheckTree)
+	})
+	p, stream := o, &gate{out: o.Stream, look: look}
+	if o.Out == "-" && !form.Placed {
+		beside.Go(func() { look() })
+		p.Stream = stream
+	}
+	out, err := exportVersion(ctx, tree, name, p, form, how)
+	if err == nil || o.Version != 0 || ctx.Err() != nil {
+		return out, sayDamage(name, err)
+	}
+	why := err
+	switch damage, lerr := look(); {
+	case lerr == nil && damage != nil:
+		why = damage // such as a file that is missing
+	case stream.begun, lerr != nil && errors.Is(err, lerr):
+		return nil, sayDamage(name, cmp.Or(lerr, err))
+	}
+	if isDamage(why) {
+		return exportStored(ctx, a, st, name, o, form, how, why)
+	}
+	return out, sayDamage(name, err)
+}
+
+// gate holds back what goes to a stream until all files of the tree were looked at: a stream cannot begin
+// again. Meanwhile the first files are packed.
+type gate struct {
+	out   io.Writer
+	look  func() (damage, err error)
+	begun bool // something was written
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	damage, err := g.look()
+	if err = cmp.Or(err, damage); err != nil {
+		return 0, err
+	}
+	g.begun = true
+	return g.out.Write(p)
+}
+
+// look looks at the published tree, if that is what is exported. damage is what is wrong with it.
+func (o *ExportRequest) look(
+	st *store.State, name string, check func(render.Material) error,
+) (damage, err error) {
+	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
+		o.Version = 0
+	}
+	if o.Version != 0 {
+		return nil, nil
+	}
+	return treeDamage(env.View(st, name, func(s *store.Site) error {
+		return check(render.MaterialOf(st, s))
+	}))
+}
+
+// treeDamage tells damage of a tree from an error that says what to do. What else a look at a tree failed
+// with is said by whoever opens it.
+func treeDamage(err error) (damage, other error) {
+	if _, database := errors.AsType[*store.DatabaseError](err); database {
+		return nil, err // which says what to do
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		damage = err
+	}
+	return damage, nil
+}
+
+// canHold returns an error when a form of trees cannot hold what is asked for.
+func (o *ExportRequest) canHold(form archive.Form) error {
+	switch {
+	case o.Cookies:
+		return badFormat(o.Format, "only web archives (warc, wacz) hold cookies")
+	case !o.AllVersions:
+		return nil
+	case form.Placed, o.Flatten, len(o.Mask) > 0:
+		return badFormat(o.Format, "all versions are in a web archive (warc, wacz), or beside all files of a PHM "+
+			"(phm, tar.zst, dir)")
+	}
+	if _, err := strconv.Atoi(o.Since); err == nil {
+		return &env.Error{
+			Kind:  env.Usage,
+			Field: env.FieldSince,
+			Err:   errors.New("since: a delta with all versions builds on an archive: give its file"),
+		}
+	}
+	return nil
+}
+
+// exportStored exports the published version, whose tree is damaged, from the stored bodies, of which it is
+// made. why is what is wrong with the tree.
+func exportStored(
+	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
+	how phm.Derivation, why error,
+) (*Exported, error) {
+	past, err := look.OpenPast(st, name, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", why, err, name)
+	}
+	a.Warning(treeDamaged(name, why))
+	tree, err := o.withHistory(ctx, a, st, name, past, nil)
+	if err != nil {
+		return nil, sayDamage(name, err)
+	}
+	out, err := exportVersion(ctx, tree, name, o, form, how)
+	return out, sayDamage(name, err)
+}
+
+// treeDamaged says that an export is made of the stored bodies.
+func treeDamaged(name string, why error) string {
+	return fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord "+
+		"verify %s finds all damage, and then mirrord run-now %s repairs it", name, why, name, name)
+}
+
+// isDamage reports whether an error says that a file is not what it was, or that the disk has lost it.
+func isDamage(err error) bool {
+	return errors.Is(err, phm.ErrDamaged) || errors.Is(store.Unreadable(err), store.ErrDamaged)
+}
+
+// sayDamage adds to an error of an export what to do when it says that a file is damaged.
+func sayDamage(name string, err error) error {
+	if lost, ok := errors.AsType[*store.UnreadableError](store.Unreadable(err)); ok {
+		return fmt.Errorf("export: %w", lost)
+	}
+	if errors.Is(err, phm.ErrDamaged) {
+		err = fmt.Errorf("%w (mirrord verify %s finds all damage, and then mirrord run-now %s repairs it)", err,
+			name, name)
+	}
+	return err
+}
+
+// defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not
+// replace an export of all files.
+func defaultOutput(name string, o ExportRequest, form archive.Form) string {
+	if o.Flatten {
+		name += "-flat"
+	}
+	if len(o.Mask) > 0 {
+		name += "-masked"
+	}
+	if !form.Folder() {
+		name += "." + form.Name
+	}
+	return name
+}
+
+// exportVersion writes a version, and closes its tree.
+func exportVersion(
+	ctx context.Context, tree files.VersionTree, name string, o ExportRequest, form archive.Form,
+	how phm.Derivation,
+) (_ *Exported, err error) {
+	defer tree.Close()
+	tree = o.watch(ctx, tree)
+	if err := o.room(tree, form, how); err != nil {
+		return nil, err
+	}
+	if how.Flatten || how.Mask != nil {
+		whole := tree
+		if tree, err = deriveTree(whole, how, o, form); err != nil {
+			return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+		}
+		defer func(derived files.VersionTree) { err = errors.Join(err, derived.Close()) }(tree)
+		tree = files.Interruptible{VersionTree: tree, Ctx: ctx}
+	}
+	if o.Out == "-" {
+		return nil, files.PackStream(ctx, o.Stream, tree, form, files.Packing(name, o.redirects))
+	}
+	if err := files.ExportRedirecting(ctx, tree, o.Out, form, o.redirects); err != nil {
+		return nil, err
+	}
+	return exportedOf(tree, name, o)
+}
+
+// exportedOf says what was written.
+func exportedOf(tree fs.FS, name string, o ExportRequest) (*Exported, error) {
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return nil, err
+	}
+	out := &Exported{
+		Job:         name,
+		Version:     m.Version,
+		Format:      o.Format,
+		Path:        o.Out,
+		Files:       m.Files,
+		Bytes:       m.Bytes,
+		Derived:     m.Derived,
+		Masked:      m.Masked,
+		MaskedFiles: m.MaskedFiles,
+		MaskedBytes: m.MaskedBytes,
+		Lacks:       render.Lacks(m),
+	}
+	if fi, err := os.Stat(o.Out); err == nil && !fi.IsDir() {
+		out.Packed = fi.Size()
+	}
+	return out, nil
+}
+
+// derivedTree is a tree that is made for one export and removed after it.
+type derivedTree struct {
+	published
+	done func() error
+}
+
+func (d derivedTree) Close() error { return errors.Join(d.published.Close(), d.done()) }
+
+// deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
+// temporary files when there is none.
+func deriveTree(
+	tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
+) (_ files.VersionTree, err error) {
+	above := ""
+	if o.Out != "-" {
+		if form.Folder() { // before the work rather than after it
+			if err := files.CheckOutput(o.Out); err != nil {
+				return nil, err
+			}
+		} else if err := files.Replaceable(o.Out, form); err != nil {
+			return nil, err
+		}
+		above = filepath.Dir(o.Out)
+	}
+	dir, done, err := files.AsideDir(above)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, done())
+		}
+	}()
+	root, err := regular.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := phm.Derive(tree, files.TreeSink{Root: root.Root}, how); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return derivedTree{published{root.FS(), root}, done}, nil
+}
+
+// publishedNumber is the number of the published version, 0 when that cannot be read.
+func publishedNumber(st *store.State, name string) int {
+	n := 0
+	err := env.View(st, name, func(s *store.Site) error {
+		vs, err := s.Versions.List()
+		if len(vs) > 0 {
+			n = vs[len(vs)-1].Number
+		}
+		return err
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// published is the published tree.
+type published struct {
+	fs.FS
+	io.Closer
+}
+
+// openVersion opens a version; 0 is the published one, which can be had also while a run writes the site.
+func openVersion(st *store.State, name string, number int) (files.VersionTree, error) {
+	if number != 0 {
+		return look.OpenPast(st, name, number)
+	}
+	root, err := env.OpenTree(st, name)
+	if err != nil {
+		return nil, err
+	}
+	return published{root.Files(), root}, nil
+}

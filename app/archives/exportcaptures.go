@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/app/files"
+	"mirrord/archive"
+	"mirrord/archive/warc"
+	"mirrord/internal/regular"
+	"mirrord/mirror"
+	"mirrord/mirror/render"
+	"mirrord/store"
+)
+
+// captureExport is an export in a form of captures: what the site answered, not what is published.
+type captureExport struct {
+	name  string
+	o     ExportRequest
+	form  archive.Form
+	about archive.About
+	plan  *capturePlan
+
+	versions []store.Version
+	counts   captureCounts
+	done     int64 // bytes of bodies that were added
+}
+
+// exportCaptures writes an archive of captures.
+func exportCaptures(
+	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
+) (_ *Exported, err error) {
+	if o.Flatten || len(o.Mask) > 0 {
+		return nil, badFormat(o.Format, "a web archive holds what the site sent: it is not flattened or masked")
+	}
+	if o.Out == "" {
+		o.Out = name + "-since-" + o.Since + "." + form.Name
+	}
+	if o.Out != "-" {
+		if err := files.Replaceable(o.Out, form); err != nil {
+			return nil, err
+		}
+	}
+	spill, err := spillBeside(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, spill.Root.Close()) }()
+	x := &captureExport{name: name, o: o, form: form}
+	src, err := x.prepare(ctx, st, spill)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.close(), x.plan.close()) }()
+	x.about.Scratch = spill.Scratch
+	if o.Out == "-" {
+		return nil, x.write(ctx, a, src, o.Stream)
+	}
+	if err := x.room(); err != nil {
+		return nil, err
+	}
+	size, err := x.toFile(ctx, a, src)
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+	}
+	last := x.versions[len(x.versions)-1]
+	return &Exported{
+		Job:      name,
+		Version:  last.Number,
+		Format:   o.Format,
+		Path:     o.Out,
+		Files:    x.counts.Captures,
+		Bytes:    x.counts.Bytes,
+		Versions: len(x.versions),
+		Revisits: x.counts.Revisits,
+		Made:     x.counts.Made,
+		Packed:   size,
+	}, nil
+}
+
+// badFormat says what a form cannot do.
+func badFormat(format, why string) error {
+	return &env.Error{Kind: env.Usage, Field: env.FieldFormat, Err: fmt.Errorf("format %s: %s", format, why)}
+}
+
+// spillBeside makes room for what an export gathers: beside its file, or where temporary files lie.
+func spillBeside(out string) (*files.FileSpill, error) {
+	if out == "-" {
+		root, err := openTemporary()
+		return &files.FileSpill{Root: root}, err
+	}
+	root, err := regular.OpenRoot(filepath.Dir(out))
+	if err != nil {
+		return nil, err
+	}
+	return &files.FileSpill{Root: root.Root}, nil
+}
+
+// openTemporary opens the directory for temporary files.
+func openTemporary() (*os.Root, error) {
+	root, err := regular.OpenRoot(os.TempDir())
+	if err != nil {
+		return nil, fmt.Errorf("temporary files: %w; set TMPDIR to a directory that exists", err)
+	}
+	return root.Root, nil
+}
+
+// prepare plans the export from one view of the site.
+func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *files.FileSpill) (
+	src *captureSource, err error) {
+	err = env.View(st, x.name, func(s *store.Site) error {
+		before := []store.Version(nil)
+		if before, x.versions, err = pickVersions(s, &x.o); err != nil {
+			return err
+		}
+		x.plan = newCapturePlan(spill.Scratch)
+		newest := x.versions[len(x.versions)-1]
+		p := &capturePlanner{
+			site:     s,
+			material: render.MaterialOf(st, s),
+			cookies:  x.o.Cookies,
+			emit:     x.plan.add,
+		}
+		x.about, p.seeds = aboutVersion(s, newest)
+		if n := len(before); n > 0 {
+			x.about.Fields = append(x.about.Fields, versionField(warc.FieldSince, &before[n-1]))
+		}
+		for i := range x.versions {
+			x.about.Fields = append(x.about.Fields, versionField(warc.FieldVersion, &x.versions[i]))
+		}
+		if err := p.plan(ctx, before, x.versions); err != nil {
+			return errors.Join(err, x.plan.close())
+		}
+		if x.counts = p.counts; x.counts.Captures == 0 && len(before) == 0 {
+			return errors.Join(errNoOriginals(x.name, newest), x.plan.close())
+		}
+		docs, err := st.Documents(x.name)
+		if err != nil {
+			return errors.Join(err, x.plan.close())
+		}
+		src = &captureSource{
+			st:     st,
+			name:   x.name,
+			bodies: st.Bodies,
+			docs:   docs,
+		}
+		return nil
+	})
+	return src, err
+}
+
+// versionField names a version in the record that says what the file is.
+func versionField(name string, v *store.Version) warc.HeaderField {
+	date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
+	return warc.HeaderField{Name: name, Value: fmt.Sprintf("%d %s", v.Number, date)}
+}
+
+// room returns an error when an export cannot fit where it is to lie, however well it is packed.
+func (x *captureExport) room() error {
+	return roomFor(x.o.Out, x.counts.Packed+(x.counts.Bytes-x.counts.Packed)/mostShrunk)
+}
+
+// toFile writes the file aside, reads it back and puts it in its place.
+func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSource) (size int64, err error) {
+	f, err := files.PendingOutput(x.o.Out)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	if err := x.write(ctx, a, src, f); err != nil {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	files.DropCached(f.File)
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	a.Progress("reading it back")
+	report, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size())
+	if err == nil {
+		err = report.Err()
+	}
+	if err == nil && report.Files != x.counts.Captures+x.counts.Revisits+1 {
+		err = fmt.Errorf("%d records, not %d", report.Files, x.counts.Captures+x.counts.Revisits+1)
+	}
+	if over := ctx.Err(); over != nil {
+		return 0, over
+	}
+	if err != nil {
+		return 0, fmt.Errorf("what was written does not read back: %w", err)
+	}
+	return fi.Size(), f.CloseAtomicallyReplace()
+}
+
+// write writes the archive.
+func (x *captureExport) write(ctx context.Context, a *env.App, src *captureSource, to io.Writer) error {
+	w, err := x.form.Captures(to, x.about)
+	if err != nil {
+		return err
+	}
+	shown := int64(0)
+	err = src.packAll(ctx, x.plan, func(c *planned, packed *archive.PackedCapture) error {
+		if err := w.Add(packed); err != nil {
+			return err
+		}
+		if x.done += c.Size; x.done-shown > noteEvery || x.done == x.counts.Bytes {
+			shown = x.done
+			a.Progress(fmt.Sprintf("%s of %s", mirror.Bytes(x.done), mirror.Bytes(x.counts.Bytes)))
+		}
+		return nil
+	})
+	if err != nil {
+		_ = w.Abort() // err says why
+		return err
+	}
+	return w.Close()
+}
+
+// noteEvery is after how many bytes an export says where it stands.
+const noteEvery = 16 << 20

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/archive/captured"
+	"mirrord/archive/crawls"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/status"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
+// and has its name when it is whole.
+func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importInputs) (*Imported, error) {
+	checks := new(captured.LateChecks)
+	arch, err := r.Read(ctx, a, in, checks)
+	if err != nil {
+		return nil, err
+	}
+	j, file, err := r.job(a, arch)
+	if err != nil {
+		return nil, err
+	}
+	var now time.Time
+	aside := *a
+	aside.Now = func() time.Time { return now }
+	now = arch.Crawls[0].First
+	st, err := aside.MakeState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	if err := freeName(st, r.As); err != nil {
+		return nil, err
+	}
+	out := &Imported{
+		Job:     r.As,
+		URL:     j.Seeds()[0].String(),
+		Counted: arch.Counted,
+		Lost:    in.Lost,
+		Changed: in.guessed,
+		made:    file == nil && !r.known,
+	}
+	name := store.AsideName(r.As)
+	if err := removeAside(st, name); err != nil {
+		return nil, err
+	}
+	if err := r.make(ctx, a, st, name, j, arch, checks, func(t time.Time) { now = t }, out); err != nil {
+		return nil, errors.Join(err, st.RemoveSite(name))
+	}
+	if err := giveName(st, name, r.As); err != nil {
+		return nil, err
+	}
+	if file != nil {
+		if err := jobs.WriteNewJob(file.at, file.text); err != nil {
+			return nil, fmt.Errorf("the mirror of %s is made, but its job file is not: %w", r.As, err)
+		}
+		out.File = file.at.File
+	}
+	return out, nil
+}
+
+// removeAside removes what a killed import has left.
+func removeAside(st *store.State, name string) error {
+	err := st.RemoveSite(name)
+	if errors.Is(err, store.ErrNoSite) {
+		return nil
+	}
+	return err
+}
+
+// giveName gives a site that was made aside its name.
+func giveName(st *store.State, from, to string) error {
+	held, err := store.HoldSite(st, from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(held.Rename(to), held.Close())
+}
+
+// Read reads the archive. late is for [crawls.Options].
+func (r *ImportRequest) Read(
+	ctx context.Context, a *env.App, in *importInputs, late crawls.Checks,
+) (*crawls.Recordings, error) {
+	shown := int64(0)
+	arch, err := crawls.Read(in.Files, crawls.Options{
+		Lenient: r.Lenient,
+		Late:    late,
+		Indexed: r.Indexed,
+		Scratch: in.scratch,
+		Wrong:   func(err error) { a.Warning(fmt.Sprintf("left out: %v", err)) },
+		Stopped: ctx.Err,
+		Read: func(n int64) {
+			if n-shown > noteEvery {
+				shown = n
+				a.Progress(fmt.Sprintf("reading: %s of %s", mirror.Bytes(n), mirror.Bytes(in.Size)))
+			}
+		},
+	})
+	if err != nil && ctx.Err() == nil && !r.Lenient && !errors.Is(err, crawls.ErrEmpty) {
+		err = damagedArchive(err)
+	}
+	return arch, err
+}
+
+// damagedArchive says that an archive is damaged, of which nothing was to be left out.
+func damagedArchive(err error) error {
+	return &env.Error{Field: env.FieldDamaged, Err: fmt.Errorf("import: %w", err)}
+}
+
+// newJobFile is a job file that is to be written.
+type newJobFile struct {
+	at   *jobs.NewJobFile
+	text []byte
+}
+
+// job returns the job of the import: that of the jobs directory, else one made for the archive. file is the
+// one to be written.
+func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, file *newJobFile, err error) {
+	path := filepath.Join(a.Jobs, r.As+scheduler.Suffix)
+	j, err = scheduler.ReadFile(path)
+	switch {
+	case err == nil && r.Job:
+		return nil, nil, jobs.JobThere(r.As, path)
+	case err == nil:
+		r.known = true
+		return j, nil, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, nil, err
+	}
+	entry, err := arch.Entry()
+	if err != nil {
+		return nil, nil, damagedArchive(err)
+	}
+	if r.URL != "" {
+		if entry, _, err = site.Parse(r.URL); err != nil {
+			return nil, nil, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
+		}
+	}
+	text := job.TemplateOf(map[string]string{"url": entry.String(), "scope.kind": scopeFor(arch, entry)})
+	if j, err = job.Parse(r.As, path, text); err != nil {
+		return nil, nil, err
+	}
+	if !r.Job {
+		return j, nil, nil
+	}
+	file = &newJobFile{at: &jobs.NewJobFile{Job: r.As, File: path}, text: text}
+	return j, file, jobs.MayWriteJob(a, file.at, text)
+}
+
+// scopeFor chooses the kind of scope that has most of an archive's URLs of the host of an entry point.
+func scopeFor(arch *crawls.Recordings, entry site.URL) string {
+	host, covered := 0, 0
+	arch.Each(func(text string) {
+		u := site.Canonical(text)
+		if u.Hostname() != entry.Hostname() {
+			return
+		}
+		host++
+		if strings.HasPrefix(u.Path(), entry.Dir()) {
+			covered++
+		}
+	})
+	if 10*covered >= 9*host {
+		return "directory"
+	}
+	return "host"
+}
+
+// make makes the versions.
+func (r *ImportRequest) make(
+	ctx context.Context, a *env.App, st *store.State, name string, j *job.Job, arch *crawls.Recordings,
+	checks *captured.LateChecks, clock func(time.Time), out *Imported,
+) (err error) {
+	s, err := st.OpenSite(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	o := mirror.Options{
+		Job:   j,
+		State: st,
+		Site:  s,
+		Now:   st.Now,
+		Log:   slog.New(slog.DiscardHandler),
+		Progress: func(p status.Progress) {
+			a.Progress(fmt.Sprintf("importing: %d URLs", p.Done))
+		},
+	}
+	last, given, err := importAll(ctx, o, arch, checks, clock)
+	if damage := checks.Damage(); damage != nil {
+		return damagedArchive(damage)
+	}
+	if err != nil {
+		return fmt.Errorf("import as %s: %w", r.As, err)
+	}
+	arch.Each(func(url string) {
+		if !given[url] {
+			out.Unused++
+		}
+	})
+	out.Missing = last.Failed + last.Refused
+	vs, err := s.Versions.List()
+	for _, v := range vs {
+		out.Versions = append(out.Versions, ImportedCrawl{
+			Version: v.Number,
+			Time:    v.Time,
+			Files:   v.Files,
+			Bytes:   v.Bytes,
+		})
+	}
+	return err
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package care
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mirrord/app/env"
+	"mirrord/app/jobs"
+	"mirrord/app/look"
+	"mirrord/app/spaces"
+	"mirrord/internal/count"
+	"mirrord/mirror"
+	"mirrord/scheduler/status"
+	"mirrord/serve/find"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Forgetting is what is taken out of a mirror for good.
+type Forgetting struct {
+	Job       string   `json:"job"`
+	What      string   `json:"what"` // URL or pattern
+	Reason    string   `json:"reason"`
+	URLs      []string `json:"urls"`           // that the mirror has, or has in a kept version
+	Also      []string `json:"also,omitempty"` // of URLs: other names of the same files
+	Versions  int      `json:"versions"`       // that have files of them
+	Elsewhere []string `json:"elsewhere,omitempty"`
+	Left      []string `json:"left,omitempty"` // what is not done yet, and what to do
+
+	down []mirror.TakeDown
+}
+
+// shownURLs is how many of the URLs are shown that would be forgotten.
+const shownURLs = 20
+
+// Plan says line by line what goes.
+func (f *Forgetting) Plan() []string {
+	lines := []string{"from " + count.Of(f.Versions, "version") + ", and all that is stored:"}
+	lines = append(lines, f.URLs[:min(len(f.URLs), shownURLs)]...)
+	if n := len(f.URLs) - shownURLs; n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", n))
+	}
+	if len(f.URLs) == 0 {
+		lines = append(lines, "nothing: the mirror has none of it; it would not be requested")
+	}
+	for _, u := range f.Also {
+		lines = append(lines, u+" is another name of one of these files")
+	}
+	for _, line := range f.Elsewhere {
+		lines = append(lines, "also elsewhere: "+line)
+	}
+	return lines
+}
+
+// PlanForget finds what Forget would take out of the mirror of a job, and where else it lies. It changes
+// nothing.
+func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
+	d, err := a.JobOnDisk(name)
+	if err != nil {
+		return nil, err
+	}
+	if reason = strings.Join(strings.Fields(reason), " "); reason == "" {
+		return nil, &env.Error{Kind: env.Usage, Field: env.FieldReason,
+			Err: errors.New("a reason is needed: explain shows it")}
+	}
+	if d.Mirror == "" {
+		return nil, env.Usagef("forget: %s has no mirror yet; scope.exclude in %s keeps URLs out of it",
+			d.Name, d.File)
+	}
+	down, err := takeDownOf(what)
+	if err != nil {
+		return nil, err
+	}
+	f := &Forgetting{
+		Job:    d.Name,
+		What:   down.What,
+		Reason: reason,
+		URLs:   []string{},
+	}
+	down.Reason, down.At = reason, a.Clock().UTC()
+	err = env.ViewState(a, d.Name, func(st *store.State, s *store.Site) error {
+		return f.plan(a, d, st, s,
+			down)
+	})
+	return f, err
+}
+
+// takeDownOf reads what is to be forgotten: a URL without a wildcard, or a pattern.
+func takeDownOf(what string) (d mirror.TakeDown, err error) {
+	url := !look.IsPath(what) && !strings.ContainsAny(what, "*\\")
+	if url {
+		u, _, err := site.Parse(what)
+		if err != nil {
+			return d, env.Usagef("forget: %w", err)
+		}
+		d.What = u.String()
+		return d, nil
+	}
+	if _, err := site.CompileGlob(what); err != nil {
+		return d, env.Usagef("forget: %w; patterns are those of scope.exclude: \"/path/**\", \"*.iso\"", err)
+	}
+	d.What, d.Glob = what, true
+	return d, nil
+}
+
+// plan finds out what the site has, and what the others have.
+func (f *Forgetting) plan(
+	a *env.App, d *env.JobOnDisk, st *store.State, s *store.Site, down mirror.TakeDown,
+) error {
+	found, err := mirror.FindToForget(s, down)
+	if err != nil {
+		return err
+	}
+	f.Also, f.Elsewhere = nil, nil
+	f.URLs, f.Versions = append([]string{}, found.URLs...), found.Versions
+	down.URLs, down.Versions = len(f.URLs), f.Versions
+	f.down = append([]mirror.TakeDown{down}, found.Twins...)
+	for _, t := range found.Twins {
+		f.Also = append(f.Also, t.What)
+	}
+	if err := f.keepsEntry(d, found); err != nil {
+		return err
+	}
+	for _, u := range found.Shared {
+		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("%s has a body in common with it and stays", u))
+	}
+	return f.others(a, st, found)
+}
+
+// keepsEntry is an error when the mirror would lose the page that it begins with.
+func (f *Forgetting) keepsEntry(d *env.JobOnDisk, found *mirror.Sought) error {
+	entry := found.Entry
+	if d.Job != nil {
+		all, err := new(mirror.TakeDowns).With(f.down...)
+		if err != nil {
+			return err
+		}
+		for _, u := range d.Job.Seeds() {
+			if all.Has(u) {
+				entry = u.String()
+			}
+		}
+	}
+	if entry == "" {
+		return nil
+	}
+	return env.Usagef("forget: %s is the entry point of %s, without which there is no mirror; "+
+		"give the job another url and run it first, or delete the mirror with mirrord remove %s",
+		entry, f.Job, f.Job)
+}
+
+// others finds out which other mirrors of the state have it too.
+func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) error {
+	all, err := new(mirror.TakeDowns).With(f.down...)
+	if err != nil {
+		return err
+	}
+	names, err := st.Sites()
+	if err != nil {
+		return err
+	}
+	urls := map[string]bool{}
+	for _, u := range found.URLs {
+		urls[u] = true
+	}
+	for _, name := range names {
+		if name == f.Job {
+			continue
+		}
+		var has, copied, shares string // an example of each
+		err := env.View(st, name, func(s *store.Site) error {
+			return s.Versions.Every(func(rec *store.Resource) error {
+				_, shared := found.Bodies[rec.Digest]
+				switch {
+				case rec.Body == store.NoBody:
+				case all.Has(rec.URL):
+					has = rec.URL.String()
+				case urls[rec.Source]:
+					copied = rec.URL.String()
+				case shared && rec.Body == store.BlobBody:
+					shares = rec.URL.String()
+				}
+				return nil
+			})
+		})
+		switch {
+		case errors.Is(err, store.ErrNoSite):
+			continue
+		case err != nil:
+			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("whether %s has it is not known: %v", name, err))
+		}
+		f.say(has, "%[2]s mirrors it too, as %[1]s: %[3]s", name, f.What)
+		f.say(copied, "%[2]s has a copy that came from there, as %[1]s: %[3]s", name, copied)
+		f.say(shares, "%[2]s has a body in common with it, as %[1]s, which stays", name, shares)
+	}
+	for _, name := range a.Reusers(f.Job) {
+		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("%s reuses the mirror of %s, and may have copies under its "+
+			"own URLs: see mirrord explain %s URL", name, f.Job, name))
+	}
+	return nil
+}
+
+// say adds a line about an example of another job, if there is one, and how to forget what it has.
+func (f *Forgetting) say(example, format, name, what string) {
+	if example != "" {
+		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf(format, example, name, status.ForgetHint(name, what)))
+	}
+}
+
+// Forget takes out of a mirror what was planned. It is an error while a run goes on. The same request goes on
+// after an interruption, and so does the next run or start of the daemon.
+func Forget(ctx context.Context, a *env.App, f *Forgetting) error {
+	c, err := a.NotRunning(ctx, f.Job)
+	if err != nil {
+		return err
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		return err
+	}
+	defer jobs.TellChanged(ctx, c, a)
+	defer st.Close()
+	s, err := st.OpenSite(f.Job)
+	if errors.Is(err, store.ErrLocked) {
+		return env.RunInProgress(f.Job)
+	}
+	if err != nil {
+		return err
+	}
+	err = mirror.Forget(s, f.down...)
+	if err == nil { // no word of it stays: the index is made again without it
+		err = find.Remove(st.Dir)
+	}
+	var packs []string
+	if err == nil {
+		packs, err = mirror.FinishForgetting(ctx, st, s, a.Log)
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	if spaces.StateHasSpaces(st) {
+		if err := spaces.UpdateSpaces(ctx, a, st, []string{f.Job}); err != nil {
+			return fmt.Errorf("the space may have files of it: %w", err)
+		}
+	}
+	for _, p := range packs {
+		f.Left = append(f.Left, fmt.Sprintf("%s has a damaged document, and may hold bytes of what was forgotten: "+
+			"mirrord verify %s, mirrord run-now %s, then mirrord gc %s", p, f.Job, f.Job, f.Job))
+	}
+	switch err := collectForgotten(ctx, st); {
+	case errors.Is(err, store.ErrLocked):
+		f.Left = append(f.Left, "bodies that mirrors share are deleted when no run is in progress: "+
+			"the daemon does that, and so does mirrord gc")
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// collectForgotten deletes the bodies that nothing refers to, and notes in each site that has forgotten
+// something that it is done.
+func collectForgotten(ctx context.Context, st *store.State) error {
+	if _, err := st.CollectBlobs(ctx, false); err != nil {
+		return err
+	}
+	return SharedForgotten(st)
+}
+
+// SharedForgotten notes in each site that has forgotten something that shared bodies were collected.
+func SharedForgotten(st *store.State) error {
+	names, err := sitesLeft(st, mirror.SharedLeft)
+	for _, name := range names {
+		s, oerr := st.OpenSite(name)
+		if errors.Is(oerr, store.ErrLocked) {
+			continue // the next collection notes it
+		}
+		if oerr == nil {
+			oerr = errors.Join(mirror.SharedForgotten(s), s.Close())
+		}
+		err = errors.Join(err, oerr)
+	}
+	return err
+}
+
+// sitesLeft lists the sites of which something is left to forget.
+func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err error) {
+	names, err := st.Sites()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		s, err := st.ViewSite(name)
+		if err != nil {
+			continue // a run, verify and status say what is wrong
+		}
+		down, err := mirror.Forgotten(s.Notes)
+		if err == nil && slices.Contains(left, down.Left) {
+			out = append(out, name)
+		}
+		if err := s.Close(); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// FinishForgetting goes on with what a process that was killed has begun to forget.
+func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
+	names, err := sitesLeft(st, mirror.EraseLeft, mirror.SharedLeft)
+	for _, name := range names {
+		s, oerr := st.OpenSite(name)
+		if errors.Is(oerr, store.ErrLocked) {
+			continue // the run did that first
+		}
+		if oerr == nil {
+			_, oerr = mirror.FinishForgetting(ctx, st, s, a.Log)
+			oerr = errors.Join(oerr, s.Close())
+		}
+		err = errors.Join(err, oerr)
+	}
+	if err == nil && len(names) > 0 {
+		if err = collectForgotten(ctx, st); errors.Is(err, store.ErrLocked) {
+			err = nil // the next collection does it
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		a.Log.Error("going on to forget", "err", err)
+	}
+}
+
+// ForgottenIn is what was taken out of the mirror of a job.
+func ForgottenIn(a *env.App, name string) (*mirror.TakeDowns, error) {
+	d, err := a.JobOnDisk(name)
+	if err != nil {
+		return nil, err
+	}
+	down := &mirror.TakeDowns{}
+	if d.Mirror != "" {
+		err = env.ViewState(a, d.Name, func(_ *store.State, s *store.Site) (err error) {
+			down, err = mirror.Forgotten(s.Notes)
+			return err
+		})
+	}
+	if down.List == nil {
+		down.List = []mirror.TakeDown{}
+	}
+	return down, err
+}
+
+// AllowAgain lets something be mirrored again that was forgotten.
+func AllowAgain(ctx context.Context, a *env.App, name, what string) error {
+	d, err := a.JobOnDisk(name)
+	if err != nil {
+		return err
+	}
+	down, err := takeDownOf(what)
+	if err != nil {
+		return err
+	}
+	if _, err := a.NotRunning(ctx, d.Name); err != nil {
+		return err
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	s, err := st.OpenSite(d.Name)
+	if errors.Is(err, store.ErrLocked) {
+		return env.RunInProgress(d.Name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = mirror.FinishForgetting(ctx, st, s, a.Log)
+	was := false
+	if err == nil {
+		was, err = mirror.AllowAgain(s, down.What)
+	}
+	if err = errors.Join(err, s.Close()); err == nil && !was {
+		return env.Usagef("%s was not forgotten; mirrord forget %s lists what was", down.What, d.Name)
+	}
+	return err
+}

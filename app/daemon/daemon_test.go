@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/site"
+	"mirrord/store"
+	"mirrord/testing/apptest"
+)
+
+// Not everybody may lock the file that says who owns the state: else anybody could keep the daemon from
+// starting.
+func TestLockFileMode(t *testing.T) {
+	dir := t.TempDir()
+	apptest.Put(t, dir, env.LockFile, "{}") // as an older version left it, readable by all
+	for socket, want := range map[fs.FileMode]fs.FileMode{0o660: 0o640, 0o600: 0o600, 0o666: 0o644} {
+		f, err := env.TakeState(dir, env.Owner{PID: os.Getpid(), Socket: "s"}, socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fi, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fi.Mode().Perm(); got != want {
+			t.Errorf("mode %o for a socket of %o, want %o", got, socket, want)
+		}
+		f.Close()
+	}
+}
+
+// A run by hand reads the jobs directory again. A file of another job that is gone for a moment just then,
+// while an editor replaces it, is not a job that was removed.
+func TestRunWhileFileIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	text := "url = \"https://%s.example/\"\n"
+	apptest.Put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
+	apptest.Put(t, dir, "other.toml", fmt.Sprintf(text, "other"))
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		sched, err := scheduler.New(scheduler.Options{Store: look.NoRecords{}, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Daemon{Scheduler: sched, dir: scheduler.NewDir(dir), Log: log}
+		if _, err := d.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Pause("edited"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "edited.toml"), filepath.Join(dir, "edited.toml~")); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			time.Sleep(500 * time.Millisecond)
+			apptest.Put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
+		})
+		if _, _, err := d.Run("other", control.RunRequest{}); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if _, err := d.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := d.Scheduler.Job("edited"); err != nil || j.Activity != status.Paused {
+			t.Errorf("%+v, %v: forgotten that it is paused", j, err)
+		}
+	})
+}
+
+// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is
+// not in it, does not count.
+func TestVerifiedSince(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if since, err := mirror.VerifiedSince(s); err != nil || !since.IsZero() {
+		t.Errorf("nothing in it: %v, %v", since, err)
+	}
+	if err := s.Notes.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	var news []store.NewURL
+	var done []*store.Done
+	for i, r := range []store.Resource{
+		{
+			InSet:   true,
+			Checked: 500,
+		}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50},
+		{InSet: true},
+	} {
+		u, _, err := site.Parse(fmt.Sprintf("https://a.example/%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
+		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
+	}
+	if err := s.Records.Commit(0, news, done); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Records.Fold(store.Folding{
+		Version: 1,
+		Pending: func(uint32) bool { return false },
+		Path:    func(*store.Resource) string { return "" },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if since, err := mirror.VerifiedSince(s); err != nil || since.Unix() != 300 {
+		t.Errorf("%v, %v", since.Unix(), err)
+	}
+}
+
+// A full disk is told from one that fails.
+func TestNoRoom(t *testing.T) {
+	for want, errs := range map[bool][]error{
+		true: {&store.DiskError{
+			Op:  "write",
+			Err: &os.PathError{Op: "write", Err: syscall.ENOSPC},
+		}, fmt.Errorf("x: %w", syscall.EDQUOT)},
+		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
+	} {
+		for _, err := range errs {
+			if env.NoRoom(err) != want {
+				t.Errorf("%v: %v", err, !want)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mirrord/app/care"
+	"mirrord/app/env"
+	"mirrord/app/spaces"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// Tidy frees once a day what nothing refers to, as mirrord gc does. Sites that run are left for the next
+// time, and shared bodies are looked at when nothing runs.
+func (d *Daemon) Tidy(ctx context.Context, every time.Duration) {
+	care.FinishForgetting(ctx, d.App, d.State)
+	if every <= 0 {
+		return
+	}
+	t := time.NewTimer(min(every, env.CollectRetry)) // a daemon that is restarted every day tidies up too
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		next := every
+		if !TidyUp(ctx, d.App, d.State, d.busy) {
+			next = min(every, env.CollectRetry)
+		}
+		t.Reset(next)
+	}
+}
+
+// busy returns the sites that runs are under way on.
+func (d *Daemon) busy() map[string]bool {
+	out := map[string]bool{}
+	all := d.Scheduler.Status()
+	for i := range all.Jobs {
+		if a := all.Jobs[i].Activity; a == status.Running || a == status.Ending {
+			out[all.Jobs[i].Name] = true
+		}
+	}
+	return out
+}
+
+// TidyUp frees what nothing refers to in all sites that are not busy, one after the other, and then what they
+// share. It reports whether nothing was left.
+func TidyUp(ctx context.Context, a *env.App, st *store.State, busy func() map[string]bool) (done bool) {
+	names, err := st.Sites()
+	if err != nil {
+		a.Log.Error("tidying up", "err", err)
+		return true
+	}
+	done = true
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return true
+		}
+		if busy()[name] {
+			done = false
+			continue
+		}
+		switch c := care.GcSite(ctx, a, st, name, false); {
+		case c.Locked:
+			done = false
+		case c.Problem != "" && ctx.Err() == nil:
+			a.Log.Error("tidying up", "job", name, "err", c.Problem)
+		case len(c.Dropped) > 0 || (c.Packs != nil && (c.Packs.Packs > 0 || c.Packs.Heads > 0)) ||
+			(c.Parts != nil && c.Parts.Parts > 0):
+			args := []any{"job", name, "versions", len(c.Dropped)}
+			if c.Packs != nil {
+				args = append(args, "freed", c.Packs.Freed+c.Packs.Heads)
+			}
+			a.Log.Info("tidied up", args...)
+		}
+	}
+	if ctx.Err() != nil || len(busy()) > 0 {
+		return false
+	}
+	freed, err := st.CollectBlobs(ctx, false)
+	if err == nil {
+		err = care.SharedForgotten(st)
+	}
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return false
+	case err != nil && ctx.Err() == nil:
+		a.Log.Error("tidying up", "err", err)
+	}
+	if freed.Blobs > 0 {
+		a.Log.Info("tidied up", "blobs", freed.Blobs, "freed", freed.Freed)
+	}
+	return done
+}
+
+// syncSpacesOf brings the spaces up to date with the jobs in force: each time that the jobs directory is
+// looked at, so that what another process did, or could not do, is seen to.
+func syncSpacesOf(ctx context.Context, d *Daemon) {
+	for _, e := range d.Scheduler.Config() {
+		if e.Job != nil && e.Job.Space != "" {
+			spaces.SyncSpaces(ctx, d.App, d.State)
+			return
+		}
+	}
+	if spaces.StateHasSpaces(d.State) {
+		spaces.SyncSpaces(ctx, d.App, d.State)
+	}
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mirrord/app/care"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/app/search"
+	"mirrord/serve/find"
+	"mirrord/store"
+)
+
+// How often the daemon looks what is not in the index of texts, besides after each run, and how long it waits
+// after an index could not be made.
+const (
+	findEvery = 10 * time.Minute
+	findRetry = 30 * time.Minute
+)
+
+// KeptIndex is the index of texts that a daemon keeps up to date, if somebody wants one. It is safe for
+// concurrent use.
+type KeptIndex struct {
+	app *env.App
+	st  *store.State
+	due chan struct{} // something may be new; one is enough, because all that is new is looked at
+	// gather asks the other nodes of a cluster what the pages of their mirrors say; nil: there are none
+	Gather func(context.Context) error
+	// turn reports whether this node of a cluster makes the comparison that is due; nil: there are no others
+	Turn func() (bool, error)
+}
+
+func NewKeptIndex(a *env.App, st *store.State) *KeptIndex {
+	x := *a
+	x.Note = nil
+	return &KeptIndex{
+		app: &x,
+		st:  st,
+		due: make(chan struct{}, 1),
+	}
+}
+
+// IndexOf is the index that a daemon keeps.
+func IndexOf(d *Daemon) *KeptIndex { return d.Texts }
+
+// Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
+// Once a day it also finds replicas again, if somebody ever did and mirrors have changed.
+// Its thread is the last to get processor and disk, and runs never wait for it.
+func (k *KeptIndex) Keep(ctx context.Context) {
+	care.IdleThread()
+	t := time.NewTimer(findEvery)
+	defer t.Stop()
+	var tried time.Time
+	for {
+		next := findEvery
+		if err := search.IndexTexts(ctx, k.app, k.st, false); err != nil && ctx.Err() == nil {
+			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
+			next = findRetry
+		}
+		if now := k.app.Clock(); now.Sub(tried) >= ReplicasEvery && k.ReplicasAreOld(ctx, now) {
+			tried = now
+			if err := k.findReplicas(ctx); err != nil && ctx.Err() == nil {
+				k.app.Log.Error("replicas are not found again", "err", err)
+			}
+		}
+		t.Reset(next)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-k.due:
+		}
+	}
+}
+
+// Find looks for pages in the index as it is.
+func (k *KeptIndex) Find(ctx context.Context, r search.FindRequest) (*search.FoundTexts, error) {
+	out, err := search.SearchTexts(ctx, k.st, r)
+	if errors.Is(err, find.ErrDamaged) {
+		k.wake()
+	}
+	return out, search.FindError(err)
+}
+
+// Wanted reports whether there is an index, or one is being made.
+func (k *KeptIndex) Wanted() bool { return find.Wanted(k.st.Dir) }
+
+// Begin makes the index, which takes a while, and keeps it from now on.
+func (k *KeptIndex) Begin() error {
+	if err := os.MkdirAll(filepath.Join(k.st.Dir, find.Folder), 0o755); err != nil {
+		return err
+	}
+	k.wake()
+	return nil
+}
+
+// What is known of replicas is made again at most so often, with so many bytes of memory, and shows so many
+// collections and pairs of hosts.
+const (
+	ReplicasEvery  = 24 * time.Hour
+	replicasMemory = 64 << 20
+	replicasShown  = 50
+)
+
+// ReplicasAreOld reports whether somebody wanted to know of replicas, and mirrors have other versions by now.
+func (k *KeptIndex) ReplicasAreOld(ctx context.Context, now time.Time) bool {
+	known, err := replicas.LoadReplicas(k.st.Dir)
+	if err != nil || now.Sub(known.Made) < ReplicasEvery {
+		return false // nobody ever asked; or what is damaged is reported where it is shown
+	}
+	if k.Turn != nil {
+		mine, err := k.Turn()
+		if err != nil {
+			k.app.Log.Warn("whether another node looks for replicas is not known; tried again", "err", err)
+		}
+		if !mine {
+			return false
+		}
+	}
+	if k.Gather != nil {
+		if err := k.Gather(ctx); err != nil {
+			k.app.Log.Warn("what other nodes know of replicas is not known", "err", err)
+		}
+	}
+	versions, err := replicas.ComparedVersions(k.st)
+	return err == nil && !maps.Equal(versions, known.Versions)
+}
+
+// findReplicas compares all mirrors, as mirrord replicas does. Pages that it knows are not read again.
+func (k *KeptIndex) findReplicas(ctx context.Context) error {
+	o := replicas.ReplicaOptions{Limit: replicasShown, Memory: replicasMemory}
+	_, err := replicas.FindReplicas(ctx, k.app, nil, o)
+	return err
+}
+
+// Replicas is what mirrord replicas last found among all mirrors; fs.ErrNotExist when it was never run.
+func (k *KeptIndex) Replicas() (*replicas.KnownReplicas, error) {
+	return replicas.LoadReplicas(k.st.Dir)
+}
+
+// wake has what is new looked at now. Nobody keeps an index that is nil.
+func (k *KeptIndex) wake() {
+	if k == nil {
+		return
+	}
+	select {
+	case k.due <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package env
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/internal/regular"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// App is the environment in which requests are served. It has no state of its own and is not changed by the
+// functions of this package, so that it may be used concurrently if Warn and Note may.
+type App struct {
+	State     func() (string, error) // returns the directory of the mirrors; required
+	Jobs      string                 // directory of job files
+	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
+	Activates string                 // socket at which systemd starts the daemon of State; "" is none
+	Log       *slog.Logger           // required
+	// root changes a state as the user who owns it, for the rest of the process
+	AsOwner bool
+	// environment variables, for secrets and proxies of jobs; required for runs
+	LookupEnv func(string) (string, bool)
+	Network   fetch.Network // connects to sites; nil is the system's network
+	Hosts     *fetch.Hosts  // the politeness of all runs of this process; nil is that of each run alone
+	Owner     store.Owner   // decides over sites beside the lock of the state; nil is nobody
+	// brings what check-outs have left in depots, nil where there is no environment; nil brings nothing
+	Away   func(*App) store.Bringer
+	Robots SharedRobots      // robots.txt that several machines share; nil is none
+	Now    func() time.Time  // the clock of states and runs; nil is time.Now
+	Warn   func(line string) // receives what is left out while the rest is done; nil discards it
+	Note   func(line string) // receives progress, each line replacing the one before; nil discards it
+}
+
+// Clock is the time by the app's clock.
+func (a *App) Clock() time.Time {
+	if a.Now != nil {
+		return a.Now()
+	}
+	return time.Now()
+}
+
+// Warning hands a line to Warn, if there is one.
+func (a *App) Warning(line string) {
+	if a.Warn != nil {
+		a.Warn(line)
+	}
+}
+
+// Progress hands a line to Note, if there is one.
+func (a *App) Progress(line string) {
+	if a.Note != nil {
+		a.Note(line)
+	}
+}
+
+// MovesAtOnce is how many sites come or go at a time.
+const MovesAtOnce = 4
+
+// Between two collections of what nothing refers to, and between two tries while runs are in the way.
+const (
+	TidyEvery    = 24 * time.Hour
+	CollectRetry = time.Hour
+)
+
+// NoRoom reports whether an error says that the disk is full.
+func NoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// MachineKey is why only somebody with an account on the machine may change a key.
+const MachineKey = "names a command, file, secret, proxy or private address of the machine, or another " +
+	"site for the secrets of the job"
+
+// KeptRobots keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
+// one.
+type KeptRobots interface {
+	// LoadHost returns what is known of an origin; ok is false when nothing is.
+	LoadHost(origin string) (f store.HostFact, ok bool, err error)
+	// SaveHost keeps it, in the place of what was known.
+	SaveHost(origin string, f store.HostFact) error
+}
+
+// SharedRobots are robots.txt of several machines, of which one at a time asks a host.
+type SharedRobots interface {
+	KeptRobots
+	// ClaimHost waits while another machine asks an origin; what that one got can be loaded then. It returns at
+	// the latest after some seconds; done says that the caller asks no more.
+	ClaimHost(ctx context.Context, origin string) (done func())
+}
+
+// Politeness is that of a run to which its caller gives none.
+func (a *App) Politeness() *fetch.Hosts {
+	if a.Hosts != nil {
+		return a.Hosts
+	}
+	return new(fetch.Hosts)
+}
+
+// World is what a job's client may read besides the network.
+func (a *App) World(names fetch.Names) mirror.World {
+	return mirror.World{
+		LookupEnv: a.LookupEnv,
+		ReadFile:  regular.ReadSmall,
+		Names:     names,
+		Network:   a.Network,
+	}
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package env
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// RunOf is the report of a run as the scheduler keeps it.
+func RunOf(sum *mirror.Summary) status.Run {
+	run := status.Run{
+		Started:   sum.Started,
+		Ended:     sum.Ended,
+		Verdict:   sum.Verdict.String(),
+		Reasons:   sum.Reasons,
+		Published: sum.Published,
+		Version:   sum.Version,
+		Files:     sum.Files,
+		Bytes:     sum.Size,
+		Asked:     sum.Asked,
+		Known:     sum.Known,
+		Requests:  sum.Requests,
+		FirstGone: sum.FirstGone,
+		Received:  sum.Wire,
+		Spared:    sum.Spared,
+		Added:     sum.Added,
+		Changed:   sum.Changed,
+		Removed:   sum.Removed,
+		Gaps:      sum.Gaps.Count,
+		KnownGaps: sum.Gaps.Known,
+		GapsSince: sum.Gaps.Since,
+		GapsGrew:  sum.Gaps.Grew,
+		Hold:      sum.Gaps.Hold,
+
+		Verified: sum.Verified,
+
+		ReuseFound: sum.ReuseFound,
+
+		RolledBackTo: sum.RolledBackTo,
+		Held:         sum.Held != nil,
+	}
+	if run.Held {
+		run.RolledBackTo = sum.Held.RolledBackTo
+	}
+	if data, err := json.Marshal(sum); err == nil {
+		run.Summary = data
+	}
+	return run
+}
+
+// IsMirror is an error when there is no mirror of a name.
+func IsMirror(st *store.State, name string) error {
+	names, err := st.Sites()
+	if err != nil || slices.Contains(names, name) {
+		return err
+	}
+	return DidYouMean(st, name, fmt.Errorf("site %s: %w", name, store.ErrNoSite))
+}
+
+// JobOnDisk is what lies on the disk of a job: its file and its mirror.
+type JobOnDisk struct {
+	Name   string
+	File   string   // path of the job file; "" when there is none
+	Job    *job.Job // nil when there is no file, or it is refused
+	Mirror string   // path of the site's folder; "" when there is none
+	Half   string   // path of what an interrupted removal of the mirror has left; "" for nothing
+}
+
+// Link is the symbolic link of publish.dir, if it leads to the mirror; "" otherwise.
+func (d *JobOnDisk) Link() string {
+	if d.Job == nil || d.Job.Publish.Dir == "" || d.Mirror == "" {
+		return ""
+	}
+	to, err := os.Readlink(d.Job.Publish.Dir)
+	current, aerr := filepath.Abs(filepath.Join(d.Mirror, "current"))
+	if err != nil || aerr != nil || to != current {
+		return ""
+	}
+	return d.Job.Publish.Dir
+}
+
+// RunInProgress says that a job cannot be changed now.
+func RunInProgress(name string) error {
+	return &Error{
+		Kind: Locked,
+		Err:  fmt.Errorf("a run of %s is in progress; wait for it, or end it with mirrord cancel %s", name, name),
+	}
+}
+
+// JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so
+// that a file can be put aside.
+func JobFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{Field: FieldJobs, Err: fmt.Errorf("no directory of job files at %s", dir)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") &&
+			!strings.HasPrefix(name, "_") {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out, nil
+}
+
+// FindJob reads the job of that name from the jobs directory. An unknown name and an invalid file end in exit
+// code 2.
+func (a *App) FindJob(name string) (*job.Job, error) {
+	dir := a.Jobs
+	name = strings.TrimSuffix(name, scheduler.Suffix)
+	if !job.ValidName(name) {
+		return nil, NotAName(name)
+	}
+	j, err := scheduler.ReadFile(filepath.Join(dir, name+scheduler.Suffix))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return j, err
+	}
+	if r := scheduler.RenamingIn(dir, name); r != nil {
+		return nil, &Error{Kind: Usage, Err: r}
+	}
+	files, listErr := JobFiles(dir)
+	if listErr != nil {
+		return nil, &Error{Kind: Usage, Err: listErr}
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(filepath.Base(f), scheduler.Suffix)
+	}
+	if len(names) == 0 {
+		return nil, Usagef("no job %q: there are no job files in %s", name, dir)
+	}
+	meant := ""
+	if near := job.Nearest(name, names); near != "" {
+		meant = fmt.Sprintf("; did you mean %s?", near)
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return nil, Usagef("no job %q in %s; there are %s%s", name, dir, strings.Join(names, ", "), meant)
+}
+
+// KnownJob is an error of wrong usage when neither a job nor a mirror has a name.
+func KnownJob(a *App, name string) error {
+	name = strings.TrimSuffix(name, scheduler.Suffix)
+	if !job.ValidName(name) {
+		return NotAName(name)
+	}
+	var names []string
+	files, _ := JobFiles(a.Jobs) // only for what was probably meant, as all mirrors
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), scheduler.Suffix))
+	}
+	known := Exists(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	if state, err := a.State(); err == nil {
+		known = known || Exists(filepath.Join(state, "sites", name)) || store.HalfRemoved(state, name) != ""
+		sites, _ := os.ReadDir(filepath.Join(state, "sites"))
+		for _, s := range sites {
+			names = append(names, s.Name())
+		}
+	}
+	if known {
+		return nil
+	}
+	return UnknownName(name, names)
+}
+
+// UnknownName is the error about a name that neither a job nor a mirror has.
+func UnknownName(name string, names []string) error {
+	if near := job.Nearest(name, names); near != "" {
+		return Usagef("no job and no mirror is named %q; did you mean %s?", name, near)
+	}
+	return Usagef("no job and no mirror is named %q", name)
+}
+
+// NamedJobs reads the jobs of these names, or all. Of all, a broken file is said and left out.
+func (a *App) NamedJobs(names []string) ([]*job.Job, error) {
+	var out []*job.Job
+	if len(names) > 0 {
+		for _, name := range names {
+			j, err := a.FindJob(name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, j)
+		}
+		return out, nil
+	}
+	files, err := JobFiles(a.Jobs)
+	if err != nil {
+		return nil, &Error{Kind: Usage, Err: err}
+	}
+	for _, f := range files {
+		j, err := scheduler.ReadFile(f)
+		if err != nil {
+			a.Warning(fmt.Sprintf("%s is left out: %v", filepath.Base(f), err))
+			continue
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}

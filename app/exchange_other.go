@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build !linux
-
-package app
-
-// exchange swaps two directories.
-func exchange(a, b string) error { return exchangeSlowly(a, b) }

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/archive"
+	"mirrord/internal/regular"
+	"mirrord/job"
+	"mirrord/mirror/report"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// NotALink is the error of a publish.dir that is taken by something else.
+func NotALink(link string) error {
+	return fmt.Errorf("publish.dir: %s exists and is not a symbolic link; move it away", link)
+}
+
+// InterruptibleWriter takes nothing more once its context has ended.
+type InterruptibleWriter struct {
+	io.Writer
+	Ctx context.Context
+}
+
+func (w InterruptibleWriter) Write(p []byte) (int, error) {
+	if err := w.Ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// Interruptible opens no more files once its context has ended, so that whoever reads a tree ends too.
+type Interruptible struct {
+	VersionTree
+	Ctx context.Context
+}
+
+func (t Interruptible) Open(name string) (fs.File, error) {
+	if err := t.Ctx.Err(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return t.VersionTree.Open(name)
+}
+
+// InterruptibleAt reads no more of a file once its context has ended.
+type InterruptibleAt struct {
+	io.ReaderAt
+	Ctx context.Context
+}
+
+func (r InterruptibleAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.Ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, off)
+}
+
+// InterruptibleSink takes no more files once its context has ended.
+type InterruptibleSink struct {
+	phm.Sink
+	Ctx context.Context
+}
+
+func (s InterruptibleSink) Create(name string, modified time.Time) (io.WriteCloser, error) {
+	if err := s.Ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.Sink.Create(name, modified)
+}
+
+// ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place
+// of an older one; a directory is brought up to date in place, file by file.
+func ExportTree(ctx context.Context, tree fs.FS, out string, form archive.Form) error {
+	return ExportRedirecting(ctx, tree, out, form, nil)
+}
+
+func ExportRedirecting(
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
+) error {
+	if form.Folder() {
+		return syncDir(tree, out)
+	}
+	return packTo(ctx, tree, out, form, redirects, phm.Limits{})
+}
+
+// packTo writes a tree as one file, which must come back under the limits.
+func packTo(
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
+	l phm.Limits,
+) error {
+	if err := Replaceable(out, form); err != nil {
+		return err
+	}
+	f, err := PendingOutput(out)
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
+	m, err := form.Pack(InterruptibleFile{f.File, ctx}, tree, Packing(name, redirects))
+	if err == nil {
+		err = readBack(ctx, f.File, form, m, l)
+	}
+	if err != nil {
+		return fmt.Errorf("export to %s: %w", out, err)
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// Packing is how mirrors are packed: on all cores.
+func Packing(name string, redirects archive.FindRedirects) archive.Packing {
+	return archive.Packing{Name: name, Crew: report.AllCores(), Redirects: redirects}
+}
+
+// PackStream writes a tree as one file to a stream. A form that is not written from front to end is written
+// to a temporary file first.
+func PackStream(
+	ctx context.Context, w io.Writer, tree fs.FS, form archive.Form, how archive.Packing,
+) (err error) {
+	if !form.Placed {
+		_, err := form.Pack(w, tree, how)
+		return err
+	}
+	f, err := os.CreateTemp("", "mirrord-export-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	if _, err := form.Pack(InterruptibleFile{f, ctx}, tree, how); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	sendFile(ctx, w, f)
+	_, err = io.Copy(InterruptibleWriter{w, ctx}, f) // the rest
+	return err
+}
+
+// InterruptibleFile is a file that is written, and read for its sum, no more once its context has ended.
+type InterruptibleFile struct {
+	*os.File
+	Ctx context.Context
+}
+
+func (f InterruptibleFile) Write(p []byte) (int, error) {
+	return InterruptibleWriter{f.File, f.Ctx}.Write(p)
+}
+
+func (f InterruptibleFile) ReadAt(p []byte, off int64) (int, error) {
+	return InterruptibleAt{f.File, f.Ctx}.ReadAt(p, off)
+}
+
+// Replaceable refuses to write over a file that is no archive of ours.
+func Replaceable(out string, form archive.Form) error {
+	fi, err := os.Stat(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s is there and is no file", out)
+	}
+	if form.Replaceable == nil {
+		return nil
+	}
+	f, err := regular.Open(out)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := form.Replaceable(f, fi.Size()); err != nil {
+		return fmt.Errorf("%s is there and is no %s archive; choose another name or remove it", out,
+			strings.ToUpper(form.Name))
+	}
+	return nil
+}
+
+// Place moves the published tree of a one-off site to its place: a directory by one rename, an archive by
+// packing. The site must not be used for more than closing afterwards.
+func Place(ctx context.Context, s *store.Site, out string) error {
+	if form := archive.Named(out); !form.Folder() {
+		root, err := s.Trees.Current()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return ExportRedirecting(ctx, root.FS(), out, form, func() ([]archive.Redirect, error) {
+			v, err := versionNumbered(s, 0)
+			if err != nil {
+				return nil, err
+			}
+			return findRedirects(s, v)
+		})
+	}
+	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(out); errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(tree, out)
+	}
+	// What stood there is a mirror or an empty directory (checkOutput); it goes away with the work folder.
+	if err := exchange(tree, out); err != nil {
+		return err
+	}
+	return keepForeign(tree, out)
+}
+
+// keepForeign moves the files that are no part of an old mirror into the new one that took its place: they
+// are somebody's notes. A name that the new mirror has is the mirror's.
+func keepForeign(old, out string) error {
+	src, err := regular.OpenRoot(old)
+	if err != nil {
+		return nil // it was a symbolic link, which goes
+	}
+	defer src.Close()
+	part, err := TableOf(src.FS())
+	if err != nil {
+		return nil // nobody knows what was part of it
+	}
+	return fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		_, known := part[p]
+		if known || p == phm.MetaName || p == phm.FilesName {
+			return nil
+		}
+		to := filepath.Join(out, p)
+		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(old, p), to)
+	})
+}
+
+// CheckOutput refuses a place where something else stands than a mirror.
+func CheckOutput(out string) error {
+	if strings.HasSuffix(out, string(filepath.Separator)) &&
+		!archive.Named(strings.TrimRight(out, "/")).Folder() {
+		return env.Usagef("-o %s: an archive's name has no slash at its end", out)
+	}
+	if archive.Named(out).Captures != nil {
+		return env.Usagef("-o %s: a web archive is made of a mirror that is kept: export that of a job", out)
+	}
+	abs, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	if filepath.Dir(abs) == abs {
+		return env.Usagef("-o %s: that is the root of the file system", out)
+	}
+	fi, err := os.Stat(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(filepath.Dir(abs), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	if here, err := os.Stat("."); err == nil && os.SameFile(fi, here) {
+		return env.Usagef("-o %s: the mirror cannot replace the directory that you are in; name a new one", out)
+	}
+	if form := archive.Named(abs); !form.Folder() {
+		return Replaceable(out, form)
+	}
+	if !fi.IsDir() {
+		return fmt.Errorf("-o %s: a file stands there; name a directory, or a file that ends in .phm", out)
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	for _, name := range []string{phm.MetaName, unfinishedName} {
+		if _, err := os.Stat(filepath.Join(abs, name)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("-o %s: the directory is not empty and holds no mirror; choose another one or empty it",
+		out)
+}
+
+// LinkPublished makes publish.dir a link to the current version. What stands there and is no symbolic link is
+// left alone.
+func LinkPublished(j *job.Job, s *store.Site) error {
+	link := j.Publish.Dir
+	if link == "" {
+		return nil
+	}
+	target := filepath.Join(s.Dir(), "current")
+	switch fi, err := os.Lstat(link); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("publish.dir: %w", err)
+	case fi.Mode()&fs.ModeSymlink == 0:
+		return NotALink(link)
+	}
+	if old, err := os.Readlink(link); err == nil && old == target {
+		return nil
+	}
+	if err := ReplaceLink(target, link); err != nil {
+		return fmt.Errorf("publish.dir: %w", err)
+	}
+	return nil
+}
+
+// ReplaceLink makes link a symbolic link to target, at once. What a killed process leaves has a fixed name,
+// and the next one takes it over.
+func ReplaceLink(target, link string) error {
+	made := filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".mirrord-link")
+	if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, made); err != nil {
+		return err
+	}
+	return os.Rename(made, link)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"fmt"
+
+	"mirrord/app/env"
+	"mirrord/mirror"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// AboutSite adds to the status of one job what only its site knows. A site that cannot be read adds nothing:
+// judgeTree says why.
+func AboutSite(j *status.Job, st *store.State) {
+	var err error
+	if j.Forgotten, err = forgottenLines(keptFacts{st, j.Name}, j.Name); err == nil {
+		if g, gerr := store.GlanceAt(st, j.Name); gerr == nil {
+			j.Hooks = hookLines(g.Hooks)
+		}
+	}
+	j.Disk = DiskOf(st, j.Name)
+}
+
+// siteFacts are the facts of a site, of its database or of its files.
+type siteFacts interface {
+	Fact(name string) ([]byte, error)
+}
+
+// keptFacts are the lasting facts of a site, which are read without its database.
+type keptFacts struct {
+	st   *store.State
+	site string
+}
+
+// Fact returns a fact, nil without one.
+func (f keptFacts) Fact(name string) ([]byte, error) { return store.LastingFact(f.st, f.site, name) }
+
+// DiskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.
+func DiskOf(st *store.State, name string) *status.Disk {
+	z, err := mirror.SizesOf(st, name)
+	if z == nil || err != nil {
+		return nil
+	}
+	return &status.Disk{
+		At:        z.At,
+		Total:     z.Total(),
+		Bodies:    z.Bodies,
+		Documents: z.Documents,
+		Trees:     z.Trees,
+		Database:  z.Database,
+	}
+}
+
+// mostForgotten is how many lines are said of what was taken out of a mirror.
+const mostForgotten = 20
+
+// forgottenLines says what was taken out of a mirror, and why.
+func forgottenLines(facts siteFacts, name string) (lines []string, err error) {
+	down, err := mirror.Forgotten(facts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range down.List {
+		if i == mostForgotten {
+			lines = append(lines, fmt.Sprintf("and %d more: mirrord forget %s", len(down.List)-i, name))
+			break
+		}
+		lines = append(lines, down.List[i].What+" "+down.List[i].Sentence())
+	}
+	return lines, nil
+}
+
+// MirrorWarnings says what the next run of a job does with its mirror that nobody may expect: which URLs it
+// does not request any more, because they were taken out, and that it converts the database.
+func MirrorWarnings(a *env.App, name string) (lines []string) {
+	st, ok, err := a.OpenState()
+	if err != nil || !ok {
+		return nil
+	}
+	defer st.Close()
+	_ = env.View(st, name, func(s *store.Site) (err error) {
+		if lines, err = forgottenLines(s.Notes, name); err != nil {
+			return err
+		}
+		for i, line := range lines {
+			lines[i] = "not requested: " + line
+		}
+		f, err := s.Notes.FormatStep()
+		if f.From < f.To && err == nil {
+			lines = append(lines, fmt.Sprintf("the mirror is of format %d, and this program writes format %d: "+
+				"the next run converts it, needs up to %s of free disk space for that, and keeps the database as it "+
+				"is (%s) for going back as %s", f.From, f.To, mirror.Bytes(f.Room), mirror.Bytes(f.Stays), f.Copy))
+		}
+		return err
+	})
+	return lines
+}

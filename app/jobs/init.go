@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"mirrord/app/env"
+	"mirrord/job"
+	"mirrord/scheduler"
+)
+
+// InitRequest asks for a new job file.
+type InitRequest struct {
+	URL      string
+	Job      string // its name; "" is one made from the URL
+	Schedule string // "" means only by hand
+}
+
+// NewJobFile is a job file that Init has written.
+type NewJobFile struct {
+	Job      string `json:"job"`
+	File     string `json:"file"`
+	Schedule string `json:"schedule,omitempty"`
+	First    string `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
+}
+
+// Init writes a commented job file into the jobs directory, which it makes when it is missing. The file is
+// checked before it is there, as it will be read beside the other jobs. Nothing is overwritten.
+func Init(a *env.App, r InitRequest) (*NewJobFile, error) {
+	out, text, err := newJobText(a, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := MayWriteJob(a, out, text); err != nil {
+		return nil, err
+	}
+	return out, WriteNewJob(out, text)
+}
+
+// newJobText is the file that a request asks for, before it is written.
+func newJobText(a *env.App, r InitRequest) (*NewJobFile, []byte, error) {
+	j := job.Default(r.URL)
+	j.Schedule = r.Schedule
+	if err := j.Validate(); err != nil {
+		return nil, nil, err
+	}
+	u := j.Seeds()[0]
+	if r.Job == "" {
+		r.Job = job.NameFor(u)
+	}
+	out, err := JobFileFor(a, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	out.First = newFirstRuns(a).of(out.Job, j)
+	return out, job.Template(u.String(), r.Schedule), nil
+}
+
+// JobFileFor is where the file of a new job lies.
+func JobFileFor(a *env.App, r InitRequest) (*NewJobFile, error) {
+	r.Job = strings.TrimSuffix(r.Job, scheduler.Suffix)
+	if !job.ValidName(r.Job) {
+		return nil, env.NotAName(r.Job)
+	}
+	return &NewJobFile{
+		Job:      r.Job,
+		File:     filepath.Join(a.Jobs, r.Job+scheduler.Suffix),
+		Schedule: r.Schedule,
+	}, nil
+}
+
+// ErrJobThere says that a name of a job is taken.
+var ErrJobThere = errors.New("there is a job of that name already")
+
+// NewJob writes a job file with this text into the jobs directory, as Init does.
+func NewJob(a *env.App, name string, text []byte) (*NewJobFile, error) {
+	if !job.ValidName(name) {
+		return nil, env.NotAName(name)
+	}
+	out := &NewJobFile{Job: name, File: filepath.Join(a.Jobs, name+scheduler.Suffix)}
+	if err := MayWriteJob(a, out, text); err != nil {
+		return nil, err
+	}
+	err := WriteNewJob(out, text)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil, fmt.Errorf("%w: the daemon may not write job files into %s", err, a.Jobs)
+	}
+	return out, err
+}
+
+// MayWriteJob makes the jobs directory when it is missing, and returns why a new file cannot be written.
+func MayWriteJob(a *env.App, f *NewJobFile, text []byte) error {
+	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
+		return fmt.Errorf("new job: %w", err)
+	}
+	if _, err := os.Lstat(f.File); err == nil {
+		return JobThere(f.Job, f.File)
+	}
+	return acceptedBeside(a.Jobs, f, text)
+}
+
+// JobThere says that a name of a job is taken.
+func JobThere(name, file string) error {
+	err := fmt.Errorf("there is a job %s already, from %s", name, file)
+	return &env.Error{Field: env.FieldImported, Err: thereError{err}}
+}
+
+// thereError is ErrJobThere with a text of its own.
+type thereError struct{ error }
+
+func (thereError) Is(target error) bool { return target == ErrJobThere }
+
+// acceptedBeside returns why a daemon would refuse a new file beside the others of its directory.
+func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
+	files, err := scheduler.NewDir(dir).Read()
+	if err != nil {
+		return err
+	}
+	j, err := job.Parse(f.Job, f.File, text)
+	if err != nil {
+		return err
+	}
+	last := scheduler.Resolve(files, nil) // whoever is there stays
+	files = append(files, scheduler.File{
+		Name: f.Job,
+		Path: f.File,
+		Text: text,
+		Job:  j,
+	})
+	if e := scheduler.Resolve(files, last)[f.Job]; len(e.Refused) > 0 {
+		return &env.Error{Err: errors.New(strings.Join(slices.Clone(e.Refused), "\n"))}
+	}
+	return nil
+}
+
+// WriteNewJob writes a job file under a name that a daemon does not read, and gives it its own name when it
+// is whole.
+func WriteNewJob(f *NewJobFile, text []byte) error {
+	err := WriteNewFile(f.File, text, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return JobThere(f.Job, f.File)
+	}
+	return err
+}
+
+// WriteNewFile writes beside a file that is not there, and gives it its name in one step.
+func WriteNewFile(path string, text []byte, mode fs.FileMode) error {
+	aside, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.Write(text)
+	err = errors.Join(err, aside.Chmod(mode), aside.Sync(), aside.Close())
+	if err == nil {
+		err = os.Link(aside.Name(), path)
+	}
+	return err
+}

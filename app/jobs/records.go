@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"mirrord/app/env"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/notify"
+	"mirrord/store"
+)
+
+// jobRecords is the door to what is kept of jobs. *store.State is one; so is storetest.Facts, in memory. It
+// is safe for concurrent use.
+type jobRecords interface {
+	// JobRecords returns the records of all jobs, by name.
+	JobRecords() (map[string][]byte, error)
+	// SaveJobRecords writes records, all of them or none; nil removes one.
+	SaveJobRecords(map[string][]byte) error
+	// LastRuns returns the last run of each site, the daemon's and others.
+	LastRuns() (map[string]store.RunRecord, error)
+}
+
+// Records keeps what the scheduler knows of jobs. It is a scheduler.Store.
+type Records struct {
+	Kept     jobRecords
+	Log      *slog.Logger
+	ReadOnly bool // for a look: nothing is saved
+}
+
+func (r Records) LoadRecords() (map[string]scheduler.Record, error) {
+	raw, err := r.Kept.JobRecords()
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.Kept.LastRuns()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]scheduler.Record, len(raw))
+	for name, data := range raw {
+		var rec scheduler.Record
+		if err := json.Unmarshal(data, &rec); err != nil {
+			r.Log.Error("record of a job cannot be read; starting with an empty one", "job", name, "err", err)
+			rec = scheduler.Record{}
+		}
+		out[name] = rec
+	}
+	for name, run := range last {
+		rec := out[name]
+		if rec.Last == nil || run.Ended.After(rec.Last.Ended) { // made without the daemon
+			var sum mirror.Summary
+			if err := json.Unmarshal(run.Summary, &sum); err != nil {
+				continue
+			}
+			rec.Note(env.RunOf(&sum))
+		}
+		out[name] = rec
+	}
+	return out, nil
+}
+
+func (r Records) SaveRecords(recs map[string]*scheduler.Record) error {
+	if r.ReadOnly {
+		return nil
+	}
+	raw := make(map[string][]byte, len(recs))
+	for name, rec := range recs {
+		if rec == nil {
+			raw[name] = nil
+			continue
+		}
+		data, err := json.Marshal(rec)
+		if err != nil {
+			return fmt.Errorf("record of job %s: %w", name, err)
+		}
+		raw[name] = data
+	}
+	return r.Kept.SaveJobRecords(raw)
+}
+
+func ToldOf(list []notify.Delivery) []control.Told {
+	out := make([]control.Told, 0, len(list))
+	for _, x := range list {
+		t := control.Told{To: x.To}
+		if x.Err != nil {
+			t.Error = x.Err.Error()
+		}
+		out = append(out, t)
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"mirrord/app/access"
+	"mirrord/app/env"
+	"mirrord/store"
+)
+
+// UserInfo is a user who logs in with a password.
+type UserInfo struct {
+	Name     string    `json:"name"`
+	Role     string    `json:"role"`
+	Changed  time.Time `json:"changed"`         // when the password was set
+	First    bool      `json:"first,omitempty"` // somebody else made the password: the user chooses another one
+	Password string    `json:"password,omitempty"`
+}
+
+// newPassword makes a password for a user, or takes one that was chosen, and returns what is stored of it.
+func newPassword(a *env.App, name, chosen string) (made string, u store.UserFact, err error) {
+	password := chosen
+	if chosen == "" {
+		made = access.NewPassword()
+		password = made
+	} else if err := access.CheckPassword(name, chosen); err != nil {
+		return "", u, &env.Error{Kind: env.Usage, Err: err}
+	}
+	return made, store.UserFact{
+		Hash:    access.NewHasher(0).Hash(password),
+		Initial: made != "",
+		Changed: a.Clock().UTC().Truncate(time.Second),
+	}, nil
+}
+
+// AddUser makes a user. Without a password one is made, with which the user has to choose another one.
+func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
+	_, err := access.ParseRole(role)
+	if err = errors.Join(access.CheckName(name), err); err != nil {
+		return nil, &env.Error{Kind: env.Usage, Err: err}
+	}
+	made, u, err := newPassword(a, name, password)
+	if err != nil {
+		return nil, err
+	}
+	u.Role = role
+	err = changeUser(a, a.MakeState, "add user", name, func(was *store.UserFact) (*store.UserFact, error) {
+		if was != nil {
+			return nil, env.Usagef("there is a user %s already: mirrord user password makes a new password, "+
+				"mirrord user role changes the role", name)
+		}
+		return &u, nil
+	})
+	return userOf(name, u, made), err
+}
+
+// SetPassword gives a user another password, as AddUser does. All sessions of the user end.
+func SetPassword(a *env.App, name, password string) (*UserInfo, error) {
+	made, u, err := newPassword(a, name, password)
+	if err != nil {
+		return nil, err
+	}
+	what := "set password of user"
+	err = changeUser(a, a.MustWriteState, what, name, func(was *store.UserFact) (*store.UserFact, error) {
+		if was == nil {
+			return nil, noUser(name)
+		}
+		u.Role = was.Role
+		return &u, nil
+	})
+	return userOf(name, u, made), err
+}
+
+// SetRole gives a user another role.
+func SetRole(a *env.App, name, role string) error {
+	if _, err := access.ParseRole(role); err != nil {
+		return &env.Error{Kind: env.Usage, Err: err}
+	}
+	what := "set role " + role + " of user"
+	return changeUser(a, a.MustWriteState, what, name, func(was *store.UserFact) (*store.UserFact, error) {
+		if was == nil {
+			return nil, noUser(name)
+		}
+		was.Role = role
+		return was, nil
+	})
+}
+
+// RemoveUser removes a user. All sessions of the user end.
+func RemoveUser(a *env.App, name string) error {
+	return changeUser(a, a.MustWriteState, "remove user", name,
+		func(was *store.UserFact) (*store.UserFact, error) {
+			if was == nil {
+				return nil, noUser(name)
+			}
+			return nil, nil
+		})
+}
+
+func noUser(name string) error {
+	return env.Usagef("there is no user %s: mirrord user list shows all", name)
+}
+
+// changeUser changes a user, and notes it in the audit log.
+func changeUser(
+	a *env.App, open func() (*store.State, error), what, name string,
+	change func(*store.UserFact) (*store.UserFact, error),
+) error {
+	return changeAccess(a, open, what, name, func(facts store.ConsoleFacts) error {
+		return facts.ChangeUser(name, change)
+	})
+}
+
+func userOf(name string, u store.UserFact, made string) *UserInfo {
+	return &UserInfo{
+		Name:     name,
+		Role:     u.Role,
+		Changed:  u.Changed,
+		First:    u.Initial,
+		Password: made,
+	}
+}
+
+// Users lists all users by name.
+func Users(a *env.App) ([]UserInfo, error) {
+	st, ok, err := a.OpenState()
+	if err != nil || !ok {
+		return nil, err
+	}
+	all, err := store.NewConsoleFacts(st).Users()
+	if err = errors.Join(err, st.Close()); err != nil {
+		return nil, err
+	}
+	var out []UserInfo
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, *userOf(name, all[name], ""))
+	}
+	return out, nil
+}

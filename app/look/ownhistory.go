@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/internal/regular"
+	"mirrord/job"
+	"mirrord/relocate"
+	"mirrord/replay"
+	"mirrord/scheduler"
+	"mirrord/store"
+)
+
+// History reads a recorded history: a file's, or that of a job's own runs.
+func History(ctx context.Context, a *env.App, arg string) (*replay.History, error) {
+	name := strings.TrimSuffix(arg, scheduler.Suffix)
+	if job.ValidName(name) && !env.IsFile(a, arg) {
+		return OwnHistory(a, name)
+	}
+	file, err := regular.Open(arg)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if st, err := file.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("history %s: a directory: want a file, or the name of a job", arg)
+	}
+	text := regular.UntilReader(ctx, file)
+	defer text.Close()
+	h, err := replay.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("history %s: %w", arg, err)
+	}
+	if h.Site == "" {
+		h.Site = arg
+	}
+	return h, nil
+}
+
+// OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet
+// ones too. What a run did not observe is taken as unchanged until one did; a partial run counts with the
+// next complete one.
+func OwnHistory(a *env.App, name string) (h *replay.History, err error) {
+	if !job.ValidName(name) {
+		return nil, env.Usagef("%q is no file and cannot name a job", name)
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, fmt.Errorf("%s is no file, and for a mirror: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	err = env.View(st, name, func(s *store.Site) error {
+		h, err = ownHistory(a, name, s)
+		return err
+	})
+	return h, err
+}
+
+// ownHistory makes a history of what a view has.
+func ownHistory(a *env.App, name string, s *store.Site) (*replay.History, error) {
+	o := newObserved()
+	if err := s.Records.Resources(o.resource); err != nil {
+		return nil, err
+	}
+	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was
+	// said of it.
+	if err := s.Records.Observations(func(x *store.Observation) error {
+		o.mentions(x)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	o.begin()
+	if err := s.Records.Observations(o.run); err != nil {
+		return nil, fmt.Errorf("history of %s: %w", name, err)
+	}
+	h := o.b.History()
+	h.Site = name
+	if len(h.Versions) == 0 {
+		return nil, fmt.Errorf("history of %s: no run was complete yet", name)
+	}
+	if o.pairs > 0 && o.seen < o.pairs {
+		a.Warning(fmt.Sprintf(
+			"%s: its runs observed %.1f%% of what was there; the rest is taken as unchanged", name,
+			100*float64(o.seen)/float64(o.pairs)))
+	}
+	return h, nil
+}
+
+// observed gathers what runs have said of a site's URLs.
+type observed struct {
+	b        replay.Builder
+	files    map[uint32]observedFile
+	taken    map[string]bool // names
+	last     int64           // Unix seconds of the last version
+	versions int
+
+	pending map[uint32]byte   // since the last version
+	named   map[string]uint32 // by name: the URL that was the first to name it
+
+	here  int // files of the site
+	seen  int // of them, in all complete runs, how many were observed
+	pairs int
+}
+
+func newObserved() *observed {
+	return &observed{
+		last:  -1,
+		files: map[uint32]observedFile{},
+		taken: map[string]bool{},
+		named: map[string]uint32{},
+	}
+}
+
+type observedFile struct {
+	name      string
+	size      int64
+	in        bool // now, in the pass over the runs
+	mentioned bool
+	old       bool // there before anything was observed
+}
+
+// resource takes in the record of a URL.
+func (o *observed) resource(r *store.Resource) error {
+	if !r.InSet && r.Path == "" {
+		return nil // never was part of the mirror
+	}
+	f := observedFile{
+		name: o.free(cmp.Or(r.Path, "@"+strconv.Itoa(int(r.ID)))),
+		size: r.Size,
+		old:  r.InSet,
+	}
+	o.files[r.ID] = f
+	if r.ComesWhole() {
+		o.b.Whole(f.name)
+	}
+	if r.Referrer > 0 {
+		o.named[f.name] = r.Referrer - 1
+	}
+	if r.Referrer == 0 || relocate.Format(r.Format) == relocate.Sitemap {
+		o.b.First(f.name)
+	}
+	return nil
+}
+
+// link says which URL named which: a job's runs find URLs by links, and request the listing of a directory
+// only where the site has one, as any other page.
+func (o *observed) link() {
+	by := make(map[string]string, len(o.named))
+	for name, id := range o.named {
+		if f, ok := o.files[id]; ok {
+			by[name] = f.name
+		}
+	}
+	o.b.Linked(by)
+}
+
+// free makes a name of one's own out of one that somebody else may have.
+func (o *observed) free(name string) string {
+	for o.taken[name] {
+		name += "~"
+	}
+	o.taken[name] = true
+	return name
+}
+
+func (o *observed) file(id uint32) observedFile {
+	f, ok := o.files[id]
+	if !ok { // its record is gone
+		f = observedFile{name: o.free("@" + strconv.Itoa(int(id))), size: -1}
+	}
+	return f
+}
+
+// mentions takes in, before the pass over the runs, what a run says of URLs for the first time.
+func (o *observed) mentions(x *store.Observation) {
+	for id := range x.Entered.All() {
+		o.mention(id, false)
+	}
+	for _, set := range []store.IDs{x.Changed, x.Left} {
+		for id := range set.All() {
+			o.mention(id, true)
+		}
+	}
+}
+
+func (o *observed) mention(id uint32, old bool) {
+	f := o.file(id)
+	if !f.mentioned {
+		f.mentioned, f.old = true, old
+	}
+	o.files[id] = f
+}
+
+func (o *observed) begin() {
+	o.link()
+	o.pending = map[uint32]byte{}
+	for id, f := range o.files {
+		if f.old {
+			o.pending[id] = 'A'
+		}
+	}
+}
+
+// run takes in what one run has observed.
+func (o *observed) run(x *store.Observation) error {
+	for id := range x.Changed.All() {
+		if o.pending[id] == 0 {
+			o.pending[id] = 'M'
+		}
+	}
+	for id := range x.Entered.All() {
+		o.pending[id] = 'A'
+	}
+	for id := range x.Left.All() {
+		o.pending[id] = 'D'
+	}
+	if !x.Complete {
+		return nil
+	}
+	var records []replay.Record
+	for id, what := range o.pending {
+		f := o.file(id)
+		switch {
+		case what != 'D':
+			if !f.in {
+				o.here++
+			}
+			f.in = true
+			records = append(records, replay.Record{
+				Path: f.name,
+				Blob: fmt.Sprintf("%d in run %d", id, x.Run),
+				Size: f.size,
+			})
+		case f.in:
+			f.in = false
+			o.here--
+			records = append(records, replay.Record{Path: f.name})
+		}
+		o.files[id] = f
+	}
+	clear(o.pending)
+	slices.SortFunc(records, func(a, b replay.Record) int { return strings.Compare(a.Path, b.Path) })
+	o.last = max(o.last, x.Time)
+	if o.versions++; o.versions > 1 {
+		o.pairs += o.here
+		o.seen += o.observedBy(x)
+	}
+	return o.b.Add(time.Unix(o.last, 0).UTC(), "run "+strconv.Itoa(x.Run), records)
+}
+
+// observedBy counts the files of the site that a run requested or skipped by evidence.
+func (o *observed) observedBy(x *store.Observation) (n int) {
+	for _, set := range []store.IDs{x.Asked, x.Spared} {
+		for id := range set.All() {
+			if o.files[id].in {
+				n++
+			}
+		}
+	}
+	return n
+}

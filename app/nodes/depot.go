@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/cluster/depot"
+)
+
+// askDepot brings what the depot has of the pages of mirrors that are not this node's: of the jobs in force,
+// whoever has them. What it has of the others stays as it was when the depot does not answer.
+func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
+	if c.Depot == nil {
+		e.Depot = nil
+		return
+	}
+	was := e.Depot
+	if was == nil {
+		was = new(replicas.SaidMirrors)
+		e.Depot = was
+	}
+	marks, err := c.Depot.Marks(ctx)
+	if err != nil {
+		was.Away = err.Error()
+		return
+	}
+	kept := map[string]env.PublishedAs{} // whoever it came from
+	for _, n := range e.All() {
+		for name, s := range n.Sites {
+			if s.Kept.Version > 0 {
+				kept[name] = s.Kept
+			}
+		}
+	}
+	now := &replicas.SaidMirrors{AsOf: c.State.Now().UTC(), Sites: map[string]replicas.SaidMirror{}}
+	came := map[string]bool{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	room := make(chan struct{}, env.MovesAtOnce)
+	for name, entry := range c.Wanted() {
+		if marks[name] == "" || entry.Job == nil || c.hasMirror(name) {
+			continue
+		}
+		s := was.Sites[name]
+		s.Kept = kept[name]
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			s, brought := pagesInDepot(ctx, c, name, marks[name], s)
+			mu.Lock()
+			defer mu.Unlock()
+			now.Sites[name], came[name] = s, brought
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	e.Depot = now
+	for _, n := range e.Nodes {
+		for name, s := range n.Sites {
+			if came[name] { // the file is another one now
+				s.Kept = env.PublishedAs{}
+				n.Sites[name] = s
+			}
+		}
+	}
+}
+
+// pagesInDepot brings what the pages of one mirror say, unless that is known. was is what is known of it.
+func pagesInDepot(
+	ctx context.Context, c *Everywhere, name, mark string, was replicas.SaidMirror,
+) (now replicas.SaidMirror, brought bool) {
+	here, ok := env.PublishedHere(c.State, name)
+	known := func(has env.PublishedAs) bool { return was.Kept.Equal(has) || (ok && here.Equal(has)) }
+	now = replicas.SaidMirror{Kept: was.Kept, Mark: mark, Settled: was.Mark == mark}
+	if now.Settled && was.Settled && was.Why == "" && (was.Has.Version == 0 || known(was.Has)) {
+		return was, false
+	}
+	folder := filepath.Join(c.State.Dir, env.ElsewhereFolder)
+	l, err := depot.ReadPages(ctx, c.Depot, name, folder, func(l *depot.PageList) bool {
+		return known(env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved})
+	}, func(list, digests *os.File) (err error) {
+		f, err := renameio.NewPendingFile(filepath.Join(folder, name), renameio.WithPermissions(0o644))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Cleanup()) }()
+		if err := replicas.SayPages(f, list, digests); err != nil {
+			return err
+		}
+		brought = true
+		return f.CloseAtomicallyReplace()
+	})
+	switch {
+	case errors.Is(err, depot.ErrNoPages), errors.Is(err, depot.ErrUnknown):
+	case err != nil:
+		now.Has, now.Settled, now.Why = was.Has, false, err.Error()
+		if ctx.Err() == nil && was.Why != now.Why {
+			c.Log.Warn("what the pages of a mirror say does not come from the depot", "job", name, "err", err)
+		}
+	default:
+		if now.Has = (env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved}); brought {
+			now.Kept = now.Has
+		}
+	}
+	return now, brought && err == nil
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+
+	"mirrord/app/daemon"
+	"mirrord/app/shares"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// pause pauses or resumes a job, whichever node has it now or gets it next.
+func (c *Everywhere) pause(
+	name string, paused bool, here func(string) error, there nodeOrder,
+) error {
+	if c.users == nil || c.Wanted()[name] == nil {
+		return c.order(name, here, there)
+	}
+	c.users.Exchange(c.ctx) // what was wanted elsewhere a moment ago is the older one
+	changed, err := shares.NotePause(c.State, name, paused, c.App.Clock())
+	if err != nil {
+		return err
+	}
+	handed := c.users.Exchange(c.ctx)
+	err = c.order(name, here, there)
+	switch {
+	case err == nil || !changed:
+		return err
+	case errors.Is(err, control.ErrConflict) && !errors.Is(err, errMoving):
+		return nil // the node that has the job had heard of it
+	case handed:
+		return fmt.Errorf("it is noted, and holds on the node that has the job next; now: %w", err)
+	}
+	return err
+}
+
+// HeedPauses lets what is known of pauses count for the jobs that a daemon has, and writes down those of
+// which nothing is known yet: from before the machine was part of a cluster.
+func HeedPauses(d *daemon.Daemon) {
+	all, err := store.Pauses(store.SharedOf(d.State))
+	if err != nil {
+		d.Log.Error("which jobs are paused cannot be read", "err", err)
+		return
+	}
+	for _, j := range d.Scheduler.Status().Jobs {
+		f, known := all[j.Name]
+		what, do := "paused", d.Scheduler.Pause
+		switch {
+		case known && !f.Paused:
+			what, do = "resumed", d.Scheduler.Resume
+		case !known && j.Activity != status.Paused:
+			continue
+		case !known:
+			_, err := shares.NotePause(d.State, j.Name, true, d.App.Clock())
+			if err != nil {
+				d.Log.Error("a pause cannot be written down", "job", j.Name, "err", err)
+			}
+			continue
+		}
+		if do(j.Name) == nil { // else it is so, or the job is gone
+			d.Log.Info("as somebody wanted on another node", "job", j.Name, "now", what)
+		}
+	}
+}

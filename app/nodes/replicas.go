@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/app/daemon"
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/scheduler/control"
+	"mirrord/store"
+)
+
+// replicasPath is where nodes ask one another what the pages of their mirrors say: the list of mirrors, and
+// below it, by its name, the digests of one.
+const replicasPath = "/replicas"
+
+// listsWithin is how long a node may take for a list of its mirrors.
+const listsWithin = 10 * time.Second
+
+// ownsMirror reports whether a daemon speaks of a mirror: of its jobs, and of those that are nobody's.
+func ownsMirror(d *daemon.Daemon, name string) bool {
+	if e := d.Scheduler.Config()[name]; e != nil && e.Job != nil {
+		return true
+	}
+	return d.Wanted()[name] == nil
+}
+
+// hasMirror reports whether what is published here of a site counts, whatever others have.
+func (c *Everywhere) hasMirror(name string) bool {
+	_, ok := env.PublishedHere(c.State, name)
+	return ok && ownsMirror(c.Daemon, name)
+}
+
+// sayReplicas answers other nodes.
+func sayReplicas(d *daemon.Daemon, mux *http.ServeMux) {
+	mux.HandleFunc("GET "+replicasPath, func(w http.ResponseWriter, _ *http.Request) {
+		names, err := d.State.Sites()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		out := map[string]env.PublishedAs{}
+		for name, e := range d.Scheduler.Config() {
+			if e.Job != nil {
+				out[name] = env.PublishedAs{} // this node has it, if nothing is published
+			}
+		}
+		for _, name := range names {
+			if p, ok := env.PublishedHere(d.State, name); ok && ownsMirror(d, name) {
+				out[name] = p
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(out) // an error: the other node is gone
+	})
+	mux.HandleFunc("GET "+replicasPath+"/{name}", func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("name")
+		if !store.ValidName(name) || !ownsMirror(d, name) {
+			http.NotFound(w, r)
+			return
+		}
+		// what is cut off is seen to be so by its reader
+		if err := replicas.WriteSiteDigests(r.Context(), w, d.State, name); err != nil && r.Context().Err() == nil {
+			d.Log.Warn("another node does not get what the pages of a mirror say", "job", name, "err", err)
+		}
+	})
+}
+
+// Gather brings what the pages of the mirrors of other nodes say: of those that have a new version since it
+// was last called. What the depot has comes from there, all else from nodes. Of a node that does not answer
+// what it last said stays.
+func (c *Everywhere) Gather(ctx context.Context) error {
+	select {
+	case c.gathers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.gathers }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	dir := c.State.Dir
+	e, err := replicas.LoadElsewhere(dir)
+	if err != nil { // it is made again
+		c.Log.Warn("what was known of the mirrors of other nodes is lost", "err", err)
+		e = &replicas.OthersSaid{Nodes: map[string]*replicas.SaidMirrors{}}
+	}
+	c.lists(ctx, e)
+	if askDepot(ctx, c, e); ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.settle(e)
+	c.fetchDigests(ctx, e)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.Save(dir)
+}
+
+// lists asks the other nodes for their mirrors.
+func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
+	members := c.nodes.Members()
+	ctx, cancel := context.WithTimeout(ctx, listsWithin)
+	defer cancel()
+	var mu sync.Mutex
+	eachNode(c.others(members), func(node string) {
+		var has map[string]env.PublishedAs
+		err := askNode(ctx, c, node, replicasPath, &has)
+		mu.Lock()
+		defer mu.Unlock()
+		n := e.Nodes[node]
+		if n == nil {
+			n = new(replicas.SaidMirrors)
+			e.Nodes[node] = n
+		}
+		if n.Away = ""; err != nil {
+			n.Away = err.Error()
+			return
+		}
+		n.AsOf = c.State.Now().UTC()
+		was := n.Sites
+		n.Sites = map[string]replicas.SaidMirror{}
+		for name, p := range has {
+			if store.ValidName(name) {
+				n.Sites[name] = replicas.SaidMirror{Has: p, Kept: was[name].Kept}
+			}
+		}
+	})
+	delete(e.Nodes, c.nodes.Me())
+	for node, n := range e.Nodes {
+		if !slices.Contains(members, node) {
+			n.Away = errNoMember.Error()
+		}
+	}
+}
+
+// settle leaves each mirror with one node: this one, the depot, one that answers, or the last that spoke of
+// it. What is kept of it goes along.
+func (c *Everywhere) settle(e *replicas.OthersSaid) {
+	best := map[string]*replicas.SaidMirrors{}
+	kept := map[string]env.PublishedAs{}
+	for _, n := range e.All() {
+		for name, s := range n.Sites {
+			if s.Kept.Version > 0 {
+				kept[name] = s.Kept
+			}
+			if n == e.Depot && s.Has.Version == 0 {
+				continue // it does not speak of it
+			}
+			if b := best[name]; b == nil || e.Better(n, b, name) {
+				best[name] = n
+			}
+		}
+	}
+	wanted := c.Wanted()
+	for node, n := range e.All() {
+		for name, s := range n.Sites {
+			s.Kept = kept[name]
+			switch silent := n == e.Depot && (s.Has.Version == 0 || s.Why != ""); {
+			case best[name] == n && !c.hasMirror(name):
+				if s.Has.Version == 0 {
+					s.Kept = env.PublishedAs{}
+				}
+				n.Sites[name] = s
+			case silent && !c.hasMirror(name): // that it has nothing of use, and why, is known
+				s.Has, s.Kept = env.PublishedAs{}, env.PublishedAs{}
+				n.Sites[name] = s
+			default:
+				delete(n.Sites, name)
+			}
+		}
+		if n.Away != "" && len(n.Sites) == 0 && n != e.Depot && !slices.Contains(c.nodes.Members(), node) {
+			delete(e.Nodes, node)
+		}
+	}
+	e.Unheard = nil
+	for name, entry := range wanted {
+		if _, spoken := best[name]; !spoken && entry.Job != nil && !ownsMirror(c.Daemon, name) {
+			e.Unheard = append(e.Unheard, name)
+		}
+	}
+	slices.Sort(e.Unheard)
+}
+
+// fetchDigests brings the digests of mirrors that have another version. Nodes are asked at the same time.
+func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
+	var wg sync.WaitGroup
+	room := make(chan struct{}, env.MovesAtOnce)
+	for node, n := range e.Nodes {
+		if n.Away != "" {
+			continue
+		}
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
+				s := n.Sites[name]
+				here, ok := env.PublishedHere(c.State, name)
+				known := s.Kept.Equal(s.Has) || (ok && here.Equal(s.Has))
+				if s.Has.Version == 0 || known {
+					continue
+				}
+				err := c.fetchOne(ctx, node, name)
+				if err == nil {
+					s.Kept = s.Has
+					n.Sites[name] = s
+				} else if ctx.Err() == nil {
+					c.Log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
+						node, "err", err)
+				}
+				if silent := (silentError{}); errors.As(err, &silent) {
+					n.Away = silent.Error()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// fetchOne brings the digests of one mirror, whole or not at all.
+func (c *Everywhere) fetchOne(ctx context.Context, node, name string) (err error) {
+	file := filepath.Join(c.State.Dir, env.ElsewhereFolder, name)
+	f, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Cleanup()) }()
+	err = readNode(ctx, c, node, replicasPath+"/"+name, func(body io.Reader) error {
+		_, err := replicas.ReadSiteDigests(io.TeeReader(body, f), func(*replicas.PageSaid) error { return nil })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// Registry is the registry of all nodes, by the jobs in force.
+func (c *Everywhere) Registry() (any, error) {
+	own, err := nodeFace{c.Daemon}.registry()
+	if err != nil {
+		return nil, err
+	}
+	for i := range own.Mirrors {
+		own.Mirrors[i].Node = c.nodes.Me()
+	}
+	all := c.registries.ask(c, c.State.Now().UTC(), func(node string) (*replicas.Registry, error) {
+		ctx, cancel := context.WithTimeout(c.ctx, listsWithin)
+		defer cancel()
+		reg := new(replicas.Registry)
+		err := control.NewClientOver(c.nodes.To(node)).Registry(ctx, reg)
+		for i := range reg.Mirrors {
+			reg.Mirrors[i].Node = node
+		}
+		return reg, err
+	})
+	var others []*replicas.Registry
+	for _, n := range all {
+		own.Nodes = append(own.Nodes, replicas.RegistryNode{Node: n.Name, AsOf: n.AsOf, Away: n.Away})
+		if n.value != nil {
+			others = append(others, n.value)
+		}
+	}
+	slices.SortFunc(own.Nodes, func(a, b replicas.RegistryNode) int { return strings.Compare(a.Node, b.Node) })
+	own.Merge(others)
+	return own, nil
+}
+
+// Registry is what other nodes are told: of this daemon's mirrors only.
+func (f nodeFace) Registry() (any, error) { return f.registry() }
+
+func (f nodeFace) registry() (*replicas.Registry, error) {
+	reg, err := daemon.RegistryOf(f.Daemon)
+	if err != nil {
+		return nil, err
+	}
+	reg.Mirrors = slices.DeleteFunc(reg.Mirrors, func(m replicas.RegistryMirror) bool {
+		return !ownsMirror(f.Daemon, m.Job)
+	})
+	reg.Problems = slices.DeleteFunc(reg.Problems, func(p replicas.RegistryProblem) bool {
+		return !ownsMirror(f.Daemon, p.Job)
+	})
+	return reg, nil
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mirrord/internal/regular"
+	"mirrord/phm"
+	"mirrord/replica/collections"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// replicaPage is a page on its way to be compared.
+type replicaPage struct {
+	at     collections.Address
+	file   replicaFile
+	digest store.PageDigest
+	entry  uint32 // of the digests that are kept, plus one; 0: it is not kept
+	known  bool   // the digest was kept
+	keep   bool   // the digest is to be kept
+}
+
+// replicaBatch is how many pages are looked up at a time. Where there is no room for a view that is a copy,
+// the site is open only as long as that takes, so that no run waits for it.
+const replicaBatch = 4096
+
+// digests gives every page with its digest to f; a page that cannot be read is said and left out. Of a site,
+// pages are read only when their digests are not kept, and then these are kept.
+func (r *replicaPages) digests(
+	ctx context.Context, f func(*replicaPage) error,
+) error {
+	sketcher := text.NewSketcher(text.SketchOptions{})
+	for _, t := range r.trees {
+		if err := r.treeDigests(ctx, t, sketcher, f); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+func (r *replicaPages) treeDigests(
+	ctx context.Context, t replicaTree, sketcher *text.Sketcher, f func(*replicaPage) error,
+) (err error) {
+	kept, err := openKept(r.state, t)
+	if err != nil {
+		r.warn(fmt.Sprintf("%s: %v", t.name, err)) // it is read again
+	}
+	defer func() { err = errors.Join(err, kept.close()) }()
+	batch := make([]replicaPage, 0, replicaBatch)
+	flush := func() error {
+		kept.look(batch)
+		for i := range batch {
+			p := &batch[i]
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !p.known && !r.makeDigest(sketcher, p) {
+				p.keep = false
+				continue
+			}
+			if p.known {
+				r.known++
+			}
+			if r.pages++; r.pages%1000 == 0 {
+				r.note(fmt.Sprintf("%d pages read", r.pages))
+			}
+			if err := f(p); err != nil {
+				return err
+			}
+		}
+		kept.keep(batch)
+		batch = batch[:0]
+		return nil
+	}
+	r.take = func(a collections.Address, file replicaFile) error {
+		if batch = append(batch, replicaPage{at: a, file: file}); len(batch) == cap(batch) {
+			return flush()
+		}
+		return nil
+	}
+	if err := r.readTree(ctx, t); err != nil {
+		return err
+	}
+	return flush()
+}
+
+// makeDigest reads a page. It counts what is none.
+func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool {
+	if p.file.said != nil {
+		p.digest.Digest, p.known = *p.file.said, true
+		return true
+	}
+	body, err := p.file.read()
+	if err != nil {
+		r.bad++
+		r.warn(err.Error())
+		return false
+	}
+	if !p.file.isPage(body) {
+		r.skipped++
+		return false
+	}
+	if p.file.html {
+		p.digest.Digest = sketcher.HTML(body)
+	} else {
+		p.digest.Digest = sketcher.Plain(body)
+	}
+	return true
+}
+
+// keptDigests are those of a site. The nil one has none.
+type keptDigests struct {
+	state *store.State
+	name  string
+	tree  regular.Root
+	view  *store.Site // while it is open: a copy, which keeps nobody from writing
+	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
+	live   int
+	file   *store.Digests
+	latest []uint32 // by the number of a URL: that of its newest digest, plus one
+}
+
+// openKept reads which digests a tree has; none when it is no site's.
+func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
+	if t.site == "" {
+		return nil, nil
+	}
+	k := &keptDigests{state: st, name: t.site, tree: t.root.Root}
+	err := k.with(func(s *store.Site) (err error) {
+		k.file, err = s.Digests()
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, k.close())
+	}
+	k.number()
+	return k, nil
+}
+
+// number finds the newest digest of each URL.
+func (k *keptDigests) number() {
+	for n, p := range k.file.All() {
+		if int(p.ID) >= len(k.latest) {
+			k.latest = append(k.latest, make([]uint32, int(p.ID)+1-len(k.latest))...)
+		}
+		k.latest[p.ID] = n + 1
+	}
+}
+
+// with calls f with the view that is open, or with one that is open for the time of f.
+func (k *keptDigests) with(f func(*store.Site) error) error {
+	s := k.view
+	if s == nil {
+		var err error
+		if s, err = k.state.ViewSite(k.name); err != nil {
+			return err
+		}
+	}
+	if s.Copied() {
+		k.view = s
+		return f(s)
+	}
+	return errors.Join(f(s), s.Close())
+}
+
+// look finds the digests of pages. What cannot be looked up has none.
+func (k *keptDigests) look(batch []replicaPage) {
+	if k == nil || len(batch) == 0 {
+		return
+	}
+	k.live = 0
+	err := k.with(func(s *store.Site) error {
+		live, err := liveVersion(s)
+		if err != nil || live == 0 {
+			return err
+		}
+		if meta, err := phm.OpenMeta(k.tree.FS()); err != nil || meta.Version != live {
+			return err // a run has published since the tree was opened: its files are not those bodies
+		}
+		k.live = live
+		return k.lookIn(s, batch, live)
+	})
+	if err != nil { // the pages are read
+		for i := range batch {
+			batch[i].known, batch[i].keep = false, false
+		}
+	}
+}
+
+// lookIn finds the digests of pages in a view.
+func (k *keptDigests) lookIn(s *store.Site, batch []replicaPage, live int) error {
+	urls := make([]site.URL, 0, len(batch))
+	at := make([]int, 0, len(batch))
+	for i := range batch {
+		if u, _, err := site.Parse(batch[i].file.url); err == nil {
+			urls, at = append(urls, u), append(at, i)
+		}
+	}
+	return s.Records.Some(urls, func(n int, rec *store.Resource) error {
+		return k.lookOne(rec, &batch[at[n]], live)
+	})
+}
+
+func (k *keptDigests) lookOne(rec *store.Resource, p *replicaPage, live int) error {
+	if rec.Body == store.NoBody || rec.Changed > live {
+		return nil // a run that is not published has found another body
+	}
+	if int(rec.ID) < len(k.latest) && k.latest[rec.ID] > 0 {
+		had, ok, err := k.file.At(k.latest[rec.ID] - 1)
+		if err != nil {
+			return err
+		}
+		if ok && had.ID == rec.ID && had.Body == rec.TextSum() {
+			p.digest, p.entry, p.known = had, k.latest[rec.ID], true
+			return nil
+		}
+	}
+	p.digest = store.PageDigest{ID: rec.ID, Body: rec.TextSum()}
+	p.keep = true
+	return nil
+}
+
+// liveVersion is the number of the published version, 0 for none.
+func liveVersion(s *store.Site) (int, error) {
+	vs, err := s.Versions.List()
+	if err != nil || len(vs) == 0 {
+		return 0, err
+	}
+	return vs[len(vs)-1].Number, nil
+}
+
+// keep keeps the digests that had to be made, unless a run may write them too, or has published since the
+// pages were looked up: nobody knows which file was read then. What cannot be kept is made again next time.
+func (k *keptDigests) keep(batch []replicaPage) {
+	some := false
+	for i := range batch {
+		some = some || batch[i].keep
+	}
+	if k == nil || !some {
+		return
+	}
+	_ = k.with(func(s *store.Site) error { // see above
+		if live, err := liveVersion(s); err != nil || live != k.live || s.Busy() || s.Stale() {
+			return err
+		}
+		d, err := s.Digests()
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			if err == nil && batch[i].keep {
+				_, err = d.Append(&batch[i].digest)
+			}
+		}
+		return errors.Join(err, d.Close())
+	})
+}
+
+func (k *keptDigests) close() error {
+	if k == nil {
+		return nil
+	}
+	var err error
+	if k.file != nil {
+		err = k.file.Close()
+	}
+	if k.view != nil {
+		err = errors.Join(err, k.view.Close())
+	}
+	return err
+}

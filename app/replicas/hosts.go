@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"mirrord/app/env"
+	"mirrord/internal/regular"
+	"mirrord/replica/hosts"
+)
+
+// ReplicaOptions are the choices of FindReplicas, VerifyReplicas and CandidateHosts.
+type ReplicaOptions struct {
+	Paper   bool  // pairs of hosts by the rule of Bharat and Broder (1999) to the letter
+	MinURLs int   // addresses that a host must have to be compared; 0 is the default
+	Limit   int   // most lines of each table; 0 is no limit
+	Memory  int64 // bytes that the comparison of pages holds before it uses files; only FindReplicas heeds it
+}
+
+// minOfPages is MinURLs where the addresses are those of pages that were mirrored.
+const minOfPages = 10
+
+// ofPages is stage I for addresses of pages that were mirrored.
+func (o ReplicaOptions) ofPages() hosts.StageOne {
+	return hosts.StageOne{Paper: o.Paper, MinURLs: cmp.Or(o.MinURLs, minOfPages)}
+}
+
+// Candidates are pairs of hosts whose addresses look like those of replicas. They have not been compared.
+type Candidates struct {
+	URLs int `json:"urls"`
+	Bad  int `json:"bad_lines"`
+	// of logs of proxies: requests that brought no page
+	Skipped int              `json:"skipped_lines"`
+	Hosts   int              `json:"hosts"`
+	Found   int              `json:"candidates"` // of which Pairs has the best
+	Pairs   []hosts.HostPair `json:"pairs"`
+}
+
+// CandidateHosts finds candidate pairs of hosts from lists of addresses: files, and stdin for "-".
+func CandidateHosts(
+	ctx context.Context, a *env.App, lists []string, stdin io.Reader, o ReplicaOptions,
+) (*Candidates, error) {
+	v := hosts.NewInventory(hosts.StageOne{Paper: o.Paper, MinURLs: o.MinURLs})
+	var out Candidates
+	for _, name := range lists {
+		count, err := readURLList(ctx, a, name, stdin, v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out.Bad, out.URLs = out.Bad+count.Bad, out.URLs+count.URLs
+		out.Skipped += count.Skipped
+	}
+	pairs := v.Pairs()
+	out.Hosts, out.Found, out.Pairs = v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.Limit)]
+	return &out, nil
+}
+
+// shown is how many of n lines are shown.
+func shown(n, limit int) int {
+	if limit == 0 {
+		return n
+	}
+	return min(n, limit)
+}
+
+// maxBadShown bounds the lines that are said to be bad.
+const maxBadShown = 10
+
+func readURLList(
+	ctx context.Context, a *env.App, name string, in io.Reader, v *hosts.Inventory,
+) (hosts.ListCount, error) {
+	if name != "-" {
+		f, err := regular.Open(name)
+		if err != nil {
+			return hosts.ListCount{}, err
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := regular.UntilReader(ctx, in)
+	defer lines.Close()
+	n, bad := 0, 0
+	return hosts.ReadURLs(lines, func(url []byte) error {
+		if n++; n%100_000 == 0 {
+			a.Progress(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
+		}
+		return v.AddURL(url)
+	}, func(line int, text string, err error) error {
+		if bad++; bad <= maxBadShown {
+			a.Warning(fmt.Sprintf("%s:%d: %v: %.80q", name, line, err, text))
+		} else if bad == maxBadShown+1 {
+			a.Warning(name + ": more bad lines are only counted")
+		}
+		return nil
+	})
+}

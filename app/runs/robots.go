@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/store"
+)
+
+// HostFacts is where a run looks for robots.txt before it asks a host.
+func HostFacts(a *env.App, st *store.State) env.KeptRobots {
+	if a.Robots == nil {
+		return st
+	}
+	return sharedRobots{
+		own: st,
+		all: a.Robots,
+		now: st.Now,
+		log: a.Log,
+	}
+}
+
+// sharedRobots are robots.txt of this machine and of all: what one has fetched the others do not ask for.
+// Without the others, as long as they cannot be reached, each asks for itself.
+type sharedRobots struct {
+	own env.KeptRobots
+	all env.SharedRobots
+	now func() time.Time
+	log *slog.Logger
+}
+
+// robotsFresh is how long robots.txt may be used (RFC 9309, 2.4). What is younger here is not looked for
+// elsewhere.
+const robotsFresh = 24 * time.Hour
+
+// LoadHost implements KeptRobots.
+func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
+	f, ok, err := r.own.LoadHost(origin)
+	if err == nil && ok && r.now().Sub(f.Fetched) < robotsFresh {
+		return f, true, nil
+	}
+	g, found, failed := r.all.LoadHost(origin)
+	if failed != nil {
+		r.log.Debug("robots.txt of other machines is not known", "host", origin, "err", failed)
+	}
+	if failed != nil || !found || (ok && !g.Fetched.After(f.Fetched)) {
+		return f, ok, err
+	}
+	return g, true, r.own.SaveHost(origin, g)
+}
+
+// SaveHost implements KeptRobots.
+func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
+	if err := r.all.SaveHost(origin, f); err != nil {
+		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)
+	}
+	return r.own.SaveHost(origin, f)
+}
+
+// ClaimHost is that of all machines.
+func (r sharedRobots) ClaimHost(ctx context.Context, origin string) (done func()) {
+	return r.all.ClaimHost(ctx, origin)
+}

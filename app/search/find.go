@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"mirrord/app/env"
+	"mirrord/app/replicas"
+	"mirrord/job"
+	"mirrord/scheduler"
+	"mirrord/serve"
+	"mirrord/serve/find"
+	"mirrord/store"
+)
+
+// FindRequest says what to look for in the texts of mirrors.
+type FindRequest struct {
+	Words string
+	Job   string   // only in this mirror; "": in all
+	Only  []string // only in these mirrors; nil: in all
+	At    string   // a version of Job, or a day or time: as it was then; "": now, and then what has gone
+	Under string   // only in this copy of a collection: the beginning of URLs, without a scheme
+	Each  bool     // each page has a line, also those of collections that lie in several places
+	Skip  int
+	Limit int // results; 0: 10
+}
+
+// FoundTexts is what was found.
+type FoundTexts struct {
+	find.SearchResults
+	Index  find.IndexSizes `json:"index"`
+	Behind []string        `json:"behind,omitempty"` // mirrors whose published version is not in the index yet
+}
+
+// Find brings the index of texts up to date, as far as the caller may, and looks for pages in it. It makes
+// the index if it is missing; from then on the daemon keeps it up to date. What keeps it from being brought
+// up to date, such as a full disk, does not stop a search of the index.
+func Find(ctx context.Context, a *env.App, r FindRequest) (*FoundTexts, error) {
+	if _, err := r.search(nil); err != nil {
+		return nil, err
+	}
+	if err := find.CheckWords(r.Words); err != nil {
+		return nil, FindError(err)
+	}
+	stopped := updateFind(ctx, a)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	st, err := a.MustState()
+	if err != nil && r.Job != "" {
+		err = cmp.Or(env.KnownJob(a, r.Job), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	out, err := SearchTexts(ctx, st, r)
+	if errors.Is(err, find.ErrDamaged) {
+		a.Warning("the index of texts is damaged; it is made again")
+		if err := find.Remove(st.Dir); err != nil {
+			return nil, a.NotYours(err)
+		}
+		if err := updateFind(ctx, a); err != nil {
+			return nil, err
+		}
+		out, err = SearchTexts(ctx, st, r)
+	}
+	switch {
+	case errors.Is(err, store.ErrNoSite):
+		return nil, cmp.Or(env.KnownJob(a, r.Job), err)
+	case err != nil && stopped != nil:
+		return nil, stopped
+	case stopped != nil && len(out.Behind) > 0:
+		a.Warning(fmt.Sprintf("the index of texts was not brought up to date: %v", stopped))
+	}
+	return out, FindError(err)
+}
+
+// DropFind deletes the index of texts: the daemon keeps none until somebody looks for something again.
+func DropFind(a *env.App) error {
+	st, err := a.MustWriteState()
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.NotYours(find.Forget(st.Dir)), st.Close())
+}
+
+// FindError gives an error of a search its kind.
+func FindError(err error) error {
+	switch {
+	case find.IsQuery(err):
+		return &env.Error{Kind: env.Usage, Err: fmt.Errorf("find: %w", err)}
+	case errors.Is(err, find.ErrNoIndex):
+		return fmt.Errorf("%w: mirrord find WORDS makes it", err)
+	case errors.Is(err, find.ErrDamaged):
+		return fmt.Errorf("%w: mirrord find WORDS makes it again, and so does the daemon", err)
+	}
+	return err
+}
+
+// search is the request as the index takes it.
+func (r *FindRequest) search(families *find.Families) (s find.TextSearch, err error) {
+	s = find.TextSearch{
+		Words:    r.Words,
+		Job:      strings.TrimSuffix(r.Job, scheduler.Suffix),
+		Only:     r.Only,
+		Under:    r.Under,
+		Skip:     max(r.Skip, 0),
+		Limit:    min(max(r.Limit, 0), mostFound),
+		Families: families,
+	}
+	if r.Under != "" || r.Each {
+		s.Families = nil
+	}
+	if s.Job != "" && !job.ValidName(s.Job) {
+		return s, env.NotAName(r.Job)
+	}
+	if r.At == "" {
+		return s, nil
+	}
+	if n, err := strconv.Atoi(r.At); err == nil {
+		if s.At = n; n < 1 || s.Job == "" {
+			return s, env.Usagef(
+				"at %s: a version is a number from 1 on, of the mirror of one job: name the job", r.At)
+		}
+		return s, nil
+	}
+	if day, err := time.Parse(time.DateOnly, r.At); err == nil {
+		s.AtTime = day.Add(24*time.Hour - time.Second)
+		return s, nil
+	}
+	if s.AtTime, err = time.Parse(time.RFC3339, r.At); err != nil {
+		return s, env.Usagef("at %s: want the number of a version, a day as 2026-03-31, or a time as "+
+			"2026-03-31T12:00:00Z", r.At)
+	}
+	return s, nil
+}
+
+// mostFound is how many results one answer has.
+const mostFound = 100
+
+// SearchTexts looks for pages in the index of a state.
+func SearchTexts(ctx context.Context, st *store.State, r FindRequest) (*FoundTexts, error) {
+	search, err := r.search(findFamilies(st))
+	if err != nil {
+		return nil, err
+	}
+	x, err := find.OpenToRead(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	f := findUpdate{st: st, x: x}
+	behind, _, err := f.behind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if search.Job != "" {
+		if err := env.IsMirror(st, search.Job); err != nil {
+			return nil, err
+		}
+		behind = slices.DeleteFunc(behind, func(name string) bool { return name != search.Job })
+	}
+	found, err := x.Search(ctx, search)
+	if err != nil {
+		return nil, err
+	}
+	out := &FoundTexts{SearchResults: *found, Behind: behind}
+	out.Index, err = x.Sizes(ctx)
+	return out, err
+}
+
+// findFamilies are the collections that the last mirrord replicas found.
+func findFamilies(st *store.State) *find.Families {
+	r, err := replicas.LoadReplicas(st.Dir)
+	if err != nil {
+		return nil // it is made again; without it no line is rolled up
+	}
+	return find.NewFamilies(r.Families)
+}
+
+// updateFind brings the index up to date. Who may not write the state, or comes while somebody else does it,
+// finds what is there.
+func updateFind(ctx context.Context, a *env.App) error {
+	st, err := a.MustWriteState()
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	err = IndexTexts(ctx, a, st, true)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// IndexTexts brings the index of a state up to date, unless somebody else does. An index that is damaged is
+// made again.
+func IndexTexts(ctx context.Context, a *env.App, st *store.State, begin bool) error {
+	dir := filepath.Join(st.Dir, find.Folder)
+	if begin {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if !find.Wanted(st.Dir) {
+		return nil
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil
+	}
+	err = indexOnce(ctx, a, st)
+	if errors.Is(err, find.ErrDamaged) {
+		a.Warning("the index of texts is damaged, or of another version of mirrord; it is made again")
+		if err = find.Remove(st.Dir); err == nil {
+			err = indexOnce(ctx, a, st)
+		}
+	}
+	return err
+}
+
+func indexOnce(ctx context.Context, a *env.App, st *store.State) (err error) {
+	x, err := find.Open(st.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	f := findUpdate{
+		app:  a,
+		st:   st,
+		x:    x,
+		said: a.Progress,
+	}
+	err = f.all(ctx)
+	if f.texts > 0 && !errors.Is(err, find.ErrDamaged) && ctx.Err() == nil {
+		err = errors.Join(err, x.Weigh(ctx, findFamilies(st)))
+	}
+	return err
+}
+
+// TextsOf looks for pages in the index of a state as it is, for serve.
+func TextsOf(st *store.State) *serve.TextLookup {
+	return &serve.TextLookup{
+		Made: func() bool { return find.Wanted(st.Dir) },
+		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
+			out, err := SearchTexts(ctx, st, FindRequest{
+				Words: q.Words,
+				Only:  q.Only,
+				Under: q.Under,
+				Skip:  q.Skip,
+				Limit: q.Limit,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return &out.SearchResults, nil
+		},
+	}
+}
