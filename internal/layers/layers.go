@@ -4,8 +4,7 @@
 //
 // An import goes to a lower row, never along a row or upward. Rows 0 to 3 are pure, and so is replay: no
 // network, no disk, no clock, no goroutine, no log. They may use packages of others that are pure in the same
-// sense. What is true of the table is checked on the source, without building it; tests are free to import
-// what they need.
+// sense. The table is checked on the source, without building it; tests are free to import what they need.
 package layers
 
 import "strings"
@@ -43,23 +42,22 @@ func rows() map[string]Row {
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
 		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
-		"mirror/closing": 9, "mirror/retrieve": 9,
+		"mirror/finish": 9, "mirror/crawl": 9,
 
-		"mirror/exchange": 8, "mirror/session": 8, "mirror/takedown": 8, "mirror/mend": 9,
+		"mirror/process": 8, "mirror/run": 8, "mirror/takedown": 8,
 
 		// Row 7 is for the rooms that one run goes through, and for reports.
-		"mirror/crawl":   7,
-		"mirror/intake":  7,
-		"mirror/judge":   7,
-		"mirror/keep":    7,
-		"mirror/publish": 7,
-		"mirror/repair":  7,
-		"mirror/report":  7,
-		"mirror/source":  7,
+		"mirror/frontier":  7,
+		"mirror/parse":     7,
+		"mirror/verdict":   7,
+		"mirror/publish":   7,
+		"mirror/deadlinks": 7,
+		"mirror/report":    7,
+		"mirror/source":    7,
 
-		"mirror/render": 6, "mirror/spare": 6,
+		"mirror/render": 6, "mirror/revisit": 6,
 
-		"mirror/ledger": 5, "mirror/admit": 5,
+		"mirror/urls": 5, "mirror/scope": 5,
 
 		"fetch": 4, "store": 4, "replay": 4, "scheduler/notify": 4, "serve/find": 4, "phm/space": 4,
 
@@ -110,7 +108,7 @@ func rows() map[string]Row {
 // openRooms lists the rooms of mirror that those of app import too: they read a site, and need no run.
 func openRooms() []string { return []string{"mirror/render", "mirror/report"} }
 
-// rowOf returns the row of a package. What is below testing is where scenarios are made, suites for
+// rowOf returns the row of a package. Packages below testing have scenarios, suites for
 // implementations of an interface, and experiments: it imports what it likes, and only tests import it.
 func rowOf(pkg string) (row Row, ok bool) {
 	if strings.HasPrefix(pkg, "testing/") {
@@ -130,12 +128,12 @@ const (
 // pure is the highest row that is pure.
 const pure Row = 3
 
-// isPure says whether a package keeps to what pure rows may do. A replay is made of what is pure only, and
-// stands above it.
+// isPure says whether a package keeps to what pure rows may do. Package replay uses pure packages only,
+// and is above them.
 func isPure(pkg string, row Row) bool { return row >= 0 && (row <= pure || pkg == "replay") }
 
-// impure lists the standard packages that pure rows may not import, each with the reason. What is below one
-// of them counts too.
+// impure lists the standard packages that pure rows may not import, each with the reason. Packages below
+// one of them count too.
 func impure() map[string]string {
 	return map[string]string{
 		"os": "the disk and the environment", "os/exec": "processes", "os/signal": "signals",
@@ -143,7 +141,7 @@ func impure() map[string]string {
 		"net":           "the network", "net/http": "the network", "crypto/tls": "the network",
 		"syscall":   "the system",
 		"io/ioutil": "the disk", "embed": "data belongs to the caller",
-		"log": "logs belong to whoever acts", "log/slog": "logs belong to whoever acts",
+		"log": "logs belong to the acting layer", "log/slog": "logs belong to the acting layer",
 		"context": "nothing here waits", "sync": "nothing here is shared", "sync/atomic": "nothing here is shared",
 		"math/rand": "the same input gives the same result", "math/rand/v2": "the same input gives the same result",
 		"crypto/rand": "the same input gives the same result",
@@ -160,7 +158,7 @@ func impureCalls() map[string][]string {
 		"NewTimer", "NewTicker", "LoadLocation"}}
 }
 
-// allowed lists, package by package, the exceptions and why each is none of the kind the rule is there for.
+// allowed lists, package by package, the exceptions and why the rule does not apply to each.
 func allowed() map[string]map[string]string {
 	return map[string]map[string]string{
 		"job": {"time.LoadLocation": "whether a time zone exists is a fact, wherever the table of zones lies"},
