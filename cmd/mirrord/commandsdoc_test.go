@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 const commandsPage = "../../docs/commands.md"
 
 // commandsReference renders the list of commands as Markdown, by the groups of the help.
 func commandsReference() string {
-	root := rootCommand(new(cli))
+	root := rootCommand(new(cli.CLI))
 	var b strings.Builder
 	b.WriteString(`# Commands
 
