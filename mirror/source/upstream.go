@@ -21,9 +21,9 @@ import (
 )
 
 // A job may mirror a mirror that another mirrord serves. Such a server says so in a Link field of its
-// answers (docs/mirror-protocol.md). Then the job follows that mirror by versions: one request asks for
+// responses (docs/mirror-protocol.md). Then the job follows that mirror by versions: one request asks for
 // another version than the one that it knows, and one more fetches the difference. All URLs of the run have
-// their answers from there; other URLs are requested as usual (Kovács, Micsik and Schermann, section V: a
+// their responses from there; other URLs are requested as usual (Kovács, Micsik and Schermann, section V: a
 // protocol extension for mirroring).
 
 // UpstreamOptions are what an UpstreamSource works with.
