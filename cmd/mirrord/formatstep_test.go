@@ -15,12 +15,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
 // check announces that a run converts a mirror of an older format, what room that needs, and where the copy
 // for going back is; the run does so; then check says nothing of it. With the copy in the place of the
-// database, as docs/operations.md says, the mirror is as before, and is converted again.
+// database, as docs/backup.md says, the mirror is as before, and is converted again.
 func TestFormatStep(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.Handler(demosite.New()))
@@ -29,7 +30,7 @@ func TestFormatStep(t *testing.T) {
 	do := func(args ...string) string {
 		t.Helper()
 		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%v: %d: %s%s", args, code, out, errs)
 		}
 		return out + errs

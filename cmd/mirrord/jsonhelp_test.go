@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"mirrord/app/search"
 	"mirrord/app/spaces"
 	"mirrord/cluster/depot"
+	"mirrord/cmd/mirrord/cluster"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
@@ -53,7 +53,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"client.go runInDaemon":                 {"run-now without waiting", nil},
 		"client.go said":                        {"status", status.Job{}},
 		"client.go reloadCommand":               {"reload", control.Reloaded{}},
-		"cluster.go printCluster":               {"cluster status", clusterState{}},
+		"cluster.go printCluster":               {"cluster status", cluster.ClusterState{}},
 		"clusterjobs.go printJobsLook":          {"cluster jobs", nodes.JobsLook{}},
 		"demo.go run":                           {"run-now", mirror.Summary{}},
 		"console.go openCommand":                {"open", control.OpenLink{}},

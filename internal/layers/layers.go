@@ -16,7 +16,14 @@ type Row int
 // rows is the table of docs/design.md. Paths are below the module.
 func rows() map[string]Row {
 	return map[string]Row{
-		"cmd/mirrord": 26,
+		"cmd/mirrord": 29,
+
+		// The commands, by what they act on; cli is what they share.
+		"cmd/mirrord/daemon": 28,
+
+		"cmd/mirrord/archives": 27, "cmd/mirrord/cluster": 27, "cmd/mirrord/jobs": 27, "cmd/mirrord/mirror": 27,
+
+		"cmd/mirrord/cli": 26,
 
 		"console": 25, "console/api": 25,
 
