@@ -3,8 +3,8 @@
 // Package notify tells people about jobs that did not end well: by a command, a webhook and mail, as the job
 // says.
 //
-// What is to be told is decided elsewhere (status.Told); this package delivers it. Delivering takes time and
-// may fail or hang: each delivery has a timeout, webhooks and mail are tried again, and nobody who calls Tell
+// Package status decides about messages (status.Told); this package delivers them. Delivering takes time and
+// may fail or hang: each delivery has a timeout, webhooks and mail are tried again, and no caller of Tell
 // waits. Messages to one receiver are bounded per hour, so that a network that is down does not send one mail
 // for each of a thousand jobs: those above are held back, and the next one that goes says how many there
 // were.
@@ -117,7 +117,7 @@ func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 // last is how long what waits may take when the daemon ends.
 const last = 5 * time.Second
 
-// Run delivers messages until ctx ends, and what is under way or waits then for a moment longer.
+// Run delivers messages until ctx ends, and those under way or waiting then for a moment longer.
 func (n *Notifier) Run(ctx context.Context) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -164,7 +164,7 @@ func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Deliver
 	return out
 }
 
-// deliver brings a message to all receivers.
+// deliver sends a message to all receivers.
 func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 	for _, r := range n.receivers(j) {
 		dropped, ok := n.take(r.key)
