@@ -170,7 +170,7 @@ func TestFullDisk(t *testing.T) {
 		if got := strings.Join(tell.told, ", "); got != "failed first0, recovered first0" {
 			t.Errorf("told %s", got)
 		}
-		for _, line := range []string{"jobs wait for room", "no job waits for room"} {
+		for _, line := range []string{"jobs wait for room", "no job waits for free space"} {
 			if n := strings.Count(strings.Join(r.log.others, "\n"), line); n != 1 {
 				t.Errorf("%q is logged %d times", line, n)
 			}
