@@ -22,7 +22,7 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 	p := &parser{
 		job:  j,
 		file: filename,
-		keys: Keys(),
+		keys: everyKey(),
 		bad:  map[string]bool{},
 	}
 	if !ValidName(name) {
@@ -81,7 +81,7 @@ func (j *Job) Validate() error {
 	p := &parser{
 		job:  j,
 		file: j.File,
-		keys: Keys(),
+		keys: everyKey(),
 		bad:  map[string]bool{},
 	}
 	p.validate()
@@ -114,7 +114,7 @@ func (p *parser) fail(key, path string, err error) {
 
 // table decodes the keys of one table; prefix is its dotted name.
 func (p *parser) table(prefix string, t map[string]any) {
-	for _, name := range sortedKeys(t) {
+	for _, name := range p.inOrder(prefix, t) {
 		v, full := t[name], join(prefix, name)
 		if full == "scope" {
 			p.scope(v)
@@ -128,7 +128,7 @@ func (p *parser) table(prefix string, t map[string]any) {
 			continue
 		}
 		if k, ok := p.key(full); ok {
-			if err := decode(k, p.job, v); err != nil {
+			if err := p.assign(k, v); err != nil {
 				p.fail(full, full, err)
 			}
 			continue
@@ -153,10 +153,38 @@ func (p *parser) table(prefix string, t map[string]any) {
 	}
 }
 
+// inOrder returns the keys of a table, the old ones last: they win over the key that stands for several.
+func (p *parser) inOrder(prefix string, t map[string]any) []string {
+	names := sortedKeys(t)
+	old := func(name string) int {
+		if k, ok := p.key(join(prefix, name)); ok && k.instead != "" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return old(a) - old(b) })
+	return names
+}
+
+// assign stores the value of a key, and what follows from it.
+func (p *parser) assign(k Key, v any) error {
+	before := encode(k.field(p.job))
+	if err := decode(k, p.job, v); err != nil {
+		return err
+	}
+	if k.apply != nil {
+		k.apply(p.job)
+	}
+	if k.instead != "" {
+		p.warnOld(k, encode(k.field(p.job)) != before)
+	}
+	return nil
+}
+
 // warn records what is accepted and will not do what it seems to.
 func (p *parser) warn(key, msg, hint string) {
 	at := p.places.of(key)
-	p.job.Warnings = append(p.job.Warnings, Error{
+	p.job.Warnings = append(slices.Clip(p.job.Warnings), Error{ // a job that Set changes is a copy
 		File: p.file,
 		Line: at.line,
 		Col:  at.col,
@@ -164,6 +192,26 @@ func (p *parser) warn(key, msg, hint string) {
 		Msg:  msg,
 		Hint: hint,
 	})
+}
+
+// OldKeys returns the warnings about keys that the reference no longer has.
+func (j *Job) OldKeys() (out []Error) {
+	for _, w := range j.Warnings {
+		old := slices.ContainsFunc(oldKeys(), func(k Key) bool { return k.Name == w.Key })
+		if old || removedKey(w.Key) != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// warnOld reports that an old key was set. A value that changes nothing needs no other key.
+func (p *parser) warnOld(k Key, changed bool) {
+	if changed {
+		p.warn(k.Name, k.Name+" is an old key; it stays in force", k.instead)
+		return
+	}
+	p.warn(k.Name, k.Name+" is an old key at its default", notNeeded)
 }
 
 // removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was
@@ -246,8 +294,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 	case "urls", "site", "start":
 		return "write url, for a list of URLs too"
 	case "password", "passwd", "pass", "secret", "token":
-		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … " +
-			"} in [auth]"
+		return "secrets do not belong in a job file: use password_file, password = \"${NAME}\" or headers in [auth]"
 	case "priorities":
 		return "did you mean [[priority]]?"
 	case "name":
@@ -261,7 +308,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 			strings.Join(Tables()[1:], ", ")
 	}
 	var here, tops []string
-	for _, k := range p.keys {
+	for _, k := range Keys() {
 		t, leaf := k.Table()
 		if t == prefix {
 			here = append(here, leaf)
@@ -282,7 +329,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 		}
 		return fmt.Sprintf("did you mean %q?", n)
 	}
-	for _, k := range p.keys {
+	for _, k := range Keys() {
 		t, leaf := k.Table()
 		if nearest(name, []string{leaf}) == "" {
 			continue

@@ -119,12 +119,13 @@ func reachQuestions(
 			})
 		}
 	}
+	proxy, _, _ := j.ProxyServer()
 	guard := func(p reach.Policy) *fetch.Guard {
 		return fetch.NewGuard(fetch.Options{
 			Reach:          p,
 			Names:          names,
 			Network:        a.Network,
-			Proxy:          j.Proxy,
+			Proxy:          proxy,
 			ConnectTimeout: checkTime,
 		})
 	}

@@ -203,6 +203,9 @@ func printStatus(a *cli, s status.Job) error {
 	if s.Fix != "" {
 		a.printf("  what to do: %s\n", a.typed(s.Fix))
 	}
+	for _, w := range s.Warnings {
+		a.printf("  warning: %s\n", w)
+	}
 	if s.Version > 0 {
 		a.printf("  version %d", s.Version)
 		if s.Published != nil {
