@@ -9,20 +9,20 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/mirror/closing"
-	"mirrord/mirror/crawl"
-	"mirrord/mirror/mend"
+	"mirrord/mirror/finish"
+	"mirrord/mirror/frontier"
+
 	"mirrord/mirror/result"
-	"mirrord/mirror/session"
+	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/store"
 )
 
-// What a run works with, as package session has it.
+// What a run works with, as package run has it.
 type (
-	Options = session.Options
-	Facts   = session.Facts
+	Options = run.Options
+	Facts   = run.Facts
 )
 
 // What a run comes to, as package result has it.
@@ -43,16 +43,16 @@ const (
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
 
-// Mend is mend.Site.
-func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (mend.Mended, error) {
-	return mend.Site(ctx, st, s, drop)
+// Mend is finish.Site.
+func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (finish.Mended, error) {
+	return finish.Site(ctx, st, s, drop)
 }
 
 // Hosts is the politeness of hosts, shared over all runs of the process.
-type Hosts = crawl.Hosts
+type Hosts = frontier.Hosts
 
 // SharedTurn is the turn of a run among the other runs of the process, as package crawl has it.
-type SharedTurn = crawl.SharedTurn
+type SharedTurn = frontier.SharedTurn
 
 // What a run gets its answers by, as package source has it.
 type (
@@ -88,13 +88,13 @@ func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.Kee
 
 // VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
 // zero when nothing is in it.
-func VerifiedSince(s *store.Site) (time.Time, error) { return closing.VerifiedSince(s) }
+func VerifiedSince(s *store.Site) (time.Time, error) { return finish.VerifiedSince(s) }
 
 // Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With
 // dry they stay. What they alone held is still on the disk: store.Site.Compact and store.State.CollectBlobs
 // give it back. No run may be under way.
 func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
-	return closing.Thin(j, s, now, dry)
+	return finish.Thin(j, s, now, dry)
 }
 
 // TrimTrees removes trees of older versions of a site that are more than its job wants, once their grace is
@@ -103,8 +103,8 @@ func TrimTrees(j *job.Job, s *store.Site, dry bool) error {
 	if dry {
 		return nil
 	}
-	return closing.TrimTrees(j, s)
+	return finish.TrimTrees(j, s)
 }
 
 // SizesOf returns what a mirror took on the disk when it was measured last, by a run; nil when it never was.
-func SizesOf(st *store.State, name string) (*store.Sizes, error) { return closing.SizesOf(st, name) }
+func SizesOf(st *store.State, name string) (*store.Sizes, error) { return finish.SizesOf(st, name) }

@@ -50,7 +50,7 @@ func TestCrashOneOff(t *testing.T) {
 		}
 		sameTree(t, publishedTree(t, dir), want)
 		// some 10 for each kill on an idle machine; on a busy one results wait for a core to be noted, and up to 64
-		// in line behind them (ledger.Committer)
+		// in line behind them (urls.Committer)
 		if most := once + 100*here; total > most {
 			t.Errorf("%d requests with %d kills, want at most %d", total, here, most)
 		}

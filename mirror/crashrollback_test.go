@@ -16,7 +16,7 @@ import (
 	"mirrord/fetch"
 	jobs "mirrord/job"
 	"mirrord/mirror"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
 	"mirrord/store"
 	"mirrord/testing/oracle"
 )
@@ -135,7 +135,7 @@ func progressOf(t *testing.T, dir string) (begun, published bool) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	v, err := s.Notes.Fact(spare.FullFact)
+	v, err := s.Notes.Fact(revisit.FullFact)
 	if err != nil {
 		t.Fatal(err)
 	}

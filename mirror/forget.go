@@ -6,28 +6,28 @@ import (
 	"context"
 	"log/slog"
 
-	"mirrord/mirror/admit"
+	"mirrord/mirror/scope"
 	"mirrord/mirror/takedown"
 	"mirrord/store"
 )
 
-// What was taken out of a mirror for good, as packages admit and takedown have it.
+// What was taken out of a mirror for good, as packages scope and takedown have it.
 type (
-	TakeDown  = admit.TakeDown
-	TakeDowns = admit.TakeDowns
+	TakeDown  = scope.TakeDown
+	TakeDowns = scope.TakeDowns
 	Sought    = takedown.Sought
 	// TakeDownWork is what is left to do of take-downs.
-	TakeDownWork = admit.TakeDownWork
+	TakeDownWork = scope.TakeDownWork
 )
 
 // What is left to do of take-downs.
 const (
-	EraseLeft  = admit.EraseLeft
-	SharedLeft = admit.SharedLeft
+	EraseLeft  = scope.EraseLeft
+	SharedLeft = scope.SharedLeft
 )
 
 // Forgotten returns what was taken out of a mirror, from the facts of its site.
-func Forgotten(facts admit.KeptFacts) (*TakeDowns, error) { return admit.TakeDownsOf(facts) }
+func Forgotten(facts scope.KeptFacts) (*TakeDowns, error) { return scope.TakeDownsOf(facts) }
 
 // FindToForget looks for what is to be taken out of a mirror.
 func FindToForget(s *store.Site, d TakeDown) (*Sought, error) { return takedown.Find(s, d) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/testing/mirrortest"
 )
@@ -132,7 +132,7 @@ func TestGapOfContentNetwork(t *testing.T) {
 		for i := range 40 {
 			w.Set(fmt.Sprintf("http://cdn.example.net/%d.png", i), mirrortest.Page{Body: fmt.Sprint("png ", i)})
 		}
-		for range ledger.WrittenOffRuns { // one of them requests it
+		for range urls.WrittenOffRuns { // one of them requests it
 			s = night(t, w, fake, m, mirror.Complete)
 		}
 		if (s.Gaps.Count != 0) || strings.Contains(mirrortest.Text(s), "gap") {

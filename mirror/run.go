@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 
-	"mirrord/mirror/closing"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/render"
-	"mirrord/mirror/retrieve"
-	"mirrord/mirror/session"
+	"mirrord/mirror/run"
 	"mirrord/store"
 )
 
@@ -33,7 +33,7 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	if expired && (err == nil) {
 		sum, _, err = runOnce(ctx, o, repairs)
 	}
-	session.Release() // of the run
+	run.Release() // of the run
 	return sum, err
 }
 
@@ -41,16 +41,16 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 func runOnce(
 	ctx context.Context, o Options, repairs map[string]render.Cure,
 ) (sum *Summary, expired bool, err error) {
-	s, err := session.New(o)
+	s, err := run.New(o)
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	first, err := retrieve.New(s)
+	first, err := crawl.New(s)
 	if err != nil {
 		return nil, false, err
 	}
-	sum, err = conduct(ctx, s, first, closing.New(s, repairs))
+	sum, err = conduct(ctx, s, first, finish.New(s, repairs))
 	if sum != nil && o.State != nil && !o.Imports {
 		if data, jerr := json.Marshal(sum); jerr == nil {
 			rec := store.RunRecord{
@@ -77,7 +77,7 @@ func runOnce(
 // next run asks the site as if it had never seen what came later. It makes no request. An unfinished run is
 // given up.
 func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
-	repairs, err := closing.Restore(ctx, o.State, o.Site, number)
+	repairs, err := finish.Restore(ctx, o.State, o.Site, number)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 
 // conduct carries a run through its phases.
 func conduct(
-	ctx context.Context, s *session.Session, first *retrieve.Retrieval, second *closing.Closing,
+	ctx context.Context, s *run.Session, first *crawl.Retrieval, second *finish.Closing,
 ) (*Summary, error) {
 	if err := s.FindLive(); err != nil {
 		return nil, err
 	}
-	if err := closing.FinishRestore(ctx, s.Site); err != nil {
+	if err := finish.FinishRestore(ctx, s.Site); err != nil {
 		return nil, err
 	}
 	if err := second.MendTree(ctx); err != nil {
@@ -112,7 +112,7 @@ func conduct(
 			return nil, err
 		}
 	}
-	if err := closing.Yield(ctx, s); err != nil {
+	if err := finish.Yield(ctx, s); err != nil {
 		return nil, err
 	}
 	defer s.Attend(first.Progress)()
@@ -134,12 +134,12 @@ func conduct(
 	}
 	if (err == nil) && v.Verdict.Finished() && !s.Expired {
 		second.DropParts()
-		closing.TrimAfterRun(s)
+		finish.TrimAfterRun(s)
 		first.Renew(ctx)
 	}
 	sum := second.Summary(v)
 	if err == nil {
-		closing.Measure(s, sum.Published)
+		finish.Measure(s, sum.Published)
 	}
 	first.Report(sum)
 	if err == nil {
@@ -150,19 +150,19 @@ func conduct(
 
 // stillHeld reports whether the run before was held back, and a look at a few pages found nothing else.
 func stillHeld(
-	ctx context.Context, s *session.Session, first *retrieve.Retrieval,
-) (h session.Held, asked int, ok bool, err error) {
+	ctx context.Context, s *run.Session, first *crawl.Retrieval,
+) (h run.Held, asked int, ok bool, err error) {
 	if h, ok, err = s.Held(); (err != nil) || !ok {
 		return h, 0, false, err
 	}
-	ok, asked, err = retrieve.StillHeld(ctx, first, &h)
+	ok, asked, err = crawl.StillHeld(ctx, first, &h)
 	return h, asked, ok, err
 }
 
 // retrieved is phase one, unless what it found is stored already.
 func retrieved(
-	ctx context.Context, s *session.Session, first *retrieve.Retrieval,
-) (session.Retrieved, error) {
+	ctx context.Context, s *run.Session, first *crawl.Retrieval,
+) (run.Retrieved, error) {
 	if s.Run.Retrieved || s.Options.NoFetch || s.Expired {
 		return first.Load()
 	}

@@ -27,7 +27,7 @@ import (
 //     It goes on later, from where it was. A run that somebody asked for by hand is left alone.
 //
 // A job for which a turn is all that is missing therefore waits for at most
-// (jobs before it / MaxRuns + 1) * (slice + what a run takes to give way), see crawl.Shift.
+// (jobs before it / MaxRuns + 1) * (slice + what a run takes to give way), see frontier.RunSlot.
 const (
 	slice     = 5 * time.Minute
 	shortTurn = 10 * time.Second

@@ -15,7 +15,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/mirror/crawl"
+	"mirrord/mirror/frontier"
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 )
@@ -45,17 +45,17 @@ func (r *siteRunner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions
 		s.host = j.Name
 	}
 	s.polite.By = j.Name
-	gate, err := crawl.NewGate(&r.hosts, j, s.polite, time.Now)
+	gate, err := frontier.NewGate(&r.hosts, j, s.polite, time.Now)
 	if err != nil {
 		return status.Run{Verdict: status.VerdictError, Error: err.Error()}
 	}
-	front := crawl.NewFrontier(gate, crawl.Ordering{})
+	front := frontier.NewFrontier(gate, frontier.Ordering{})
 	for id := range s.urls {
-		front.Add("http://"+s.host, uint32(id), crawl.PrioNew)
+		front.Add("http://"+s.host, uint32(id), frontier.PrioNew)
 	}
 	var received, done atomic.Int64
-	shift := crawl.NewShift(o.Turn, front, time.Now, received.Load, done.Load)
-	workers := crawl.Workers{
+	shift := frontier.NewShift(o.Turn, front, time.Now, received.Load, done.Load)
+	workers := frontier.Workers{
 		Front:       front,
 		Connections: s.polite.Connections,
 		Now:         time.Now,

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/replicatest"
@@ -219,7 +219,7 @@ func foundReuse(t *testing.T, state, name string) string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	found, err := ledger.LastFoundReuse(s.Notes)
+	found, err := urls.LastFoundReuse(s.Notes)
 	if err != nil {
 		t.Fatal(err)
 	}

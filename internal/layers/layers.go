@@ -43,23 +43,22 @@ func rows() map[string]Row {
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
 		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
-		"mirror/closing": 9, "mirror/retrieve": 9,
+		"mirror/finish": 9, "mirror/crawl": 9,
 
-		"mirror/exchange": 8, "mirror/session": 8, "mirror/takedown": 8, "mirror/mend": 9,
+		"mirror/process": 8, "mirror/run": 8, "mirror/takedown": 8,
 
 		// Row 7 is for the rooms that one run goes through, and for reports.
-		"mirror/crawl":   7,
-		"mirror/intake":  7,
-		"mirror/judge":   7,
-		"mirror/keep":    7,
-		"mirror/publish": 7,
-		"mirror/repair":  7,
-		"mirror/report":  7,
-		"mirror/source":  7,
+		"mirror/frontier":  7,
+		"mirror/parse":     7,
+		"mirror/verdict":   7,
+		"mirror/publish":   7,
+		"mirror/deadlinks": 7,
+		"mirror/report":    7,
+		"mirror/source":    7,
 
-		"mirror/render": 6, "mirror/spare": 6,
+		"mirror/render": 6, "mirror/revisit": 6,
 
-		"mirror/ledger": 5, "mirror/admit": 5,
+		"mirror/urls": 5, "mirror/scope": 5,
 
 		"fetch": 4, "store": 4, "replay": 4, "scheduler/notify": 4, "serve/find": 4, "phm/space": 4,
 

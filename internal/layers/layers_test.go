@@ -259,13 +259,13 @@ func TestRefuse(t *testing.T) {
 		{"near", "mirrord/testing/lab", false}, {"testing/zoo", "mirrord/testing/mirrortest", true},
 		{"store", "mirrord/internal/regular", true}, {"archive", "mirrord/internal/regular", false},
 		{"internal/regular", "mirrord/site", false},
-		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false},
-		{"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
-		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
-		{"app/look", "mirrord/mirror/render", true}, {"app/look", "mirrord/mirror/ledger", false},
+		{"mirror", "mirrord/mirror/urls", true}, {"cmd/mirrord", "mirrord/mirror/urls", false},
+		{"scheduler", "mirrord/mirror/urls", false}, {"mirror/urls", "mirrord/mirror", false},
+		{"mirror/urls", "mirrord/store", true}, {"store", "mirrord/mirror/urls", false},
+		{"app/look", "mirrord/mirror/render", true}, {"app/look", "mirrord/mirror/urls", false},
 		{"app/runs", "mirrord/app/archives", false}, {"console", "mirrord/mirror/render", false},
 		{"serve", "mirrord/mirror/render", false},
-		{"mirror/ledger", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/ledger", true},
+		{"mirror/urls", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/urls", true},
 	} {
 		row, _ := rowOf(tc.pkg)
 		if why := refuse(tc.pkg, row, tc.imp); (why == "") != tc.want {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawl is the motor of a run: which admitted URL is requested next, when its host may be requested,
-// and what the run knows of the hosts while it goes on.
+// Package crawl is phase one of a run: everything that is requested of the site and its replicas.
 //
-//   - Motor holds the parts of one run, and takes in what robots.txt says.
-//   - Frontier holds the URLs that wait, and feeds the workers.
-//   - Gate gives out the turns of hosts inside the job's window.
-//   - Troubles knows which origins and hosts are left for the next run, and why; Origins knows robots rules.
-//   - Entrance lets URLs enter the frontier; Postponed holds those that wait for the sources of evidence.
-//   - Workers work on URLs, and pass unused turns on.
-//   - Shift gives the turn of a run back while the run only waits.
-//   - ProgressOf says where a run stands.
+//	load       load.go: the URLs that the site knows, and what earlier runs found of them
+//	plan       advice.go, stages.go: package revisit decides what needs no request; what is to be requested
+//	           first enters the frontier in stages
+//	retrieve   retrieve.go: package frontier hands out URLs, package process finds out what each comes to, and
+//	           apply.go writes what was found. It is committed in batches, so that a run can be killed at any
+//	           moment and resumed.
+//	end        circles.go, soft404.go: what is requested when nothing else is left
 //
-// All types are safe for concurrent use unless their comment says otherwise. The package does not request
-// anything and does not know what a URL is for: packages retrieve and exchange carry URLs and
-// answers to it.
+// sources.go and tools.go make the rooms below from the session.
 package crawl

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -84,11 +84,11 @@ func (e *edition) put(id int, name, body string, version int) {
 // open starts a draft of a version.
 func (e *edition) open(version int) *Draft {
 	e.t.Helper()
-	table := ledger.New().Settled()
+	table := urls.New().Settled()
 	table.Reserve(uint32(len(e.recs)))
 	list := recordList{}
 	for i := range e.recs {
-		table.Load(&e.recs[i], ledger.Run{Number: version, Version: version})
+		table.Load(&e.recs[i], urls.Run{Number: version, Version: version})
 		list[e.recs[i].URL.String()] = e.recs[i]
 	}
 	b := Basis{
@@ -113,7 +113,7 @@ func (e *edition) open(version int) *Draft {
 		Trees:    e.site.Trees,
 		Records:  list,
 		Renderer: &render.Renderer{Table: table, Frames: e.site.Frames},
-		Counts:   new(ledger.Counts),
+		Counts:   new(urls.Counts),
 		Now:      time.Now,
 		Log:      slog.New(slog.DiscardHandler),
 	})

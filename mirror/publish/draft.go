@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -47,7 +47,7 @@ type Means struct {
 	Rules    store.TreeRules
 	Records  ManyRecords
 	Renderer *render.Renderer
-	Counts   *ledger.Counts
+	Counts   *urls.Counts
 	Rests    *store.Rests // nil: documents stay as they are stored
 	Through  *Through     // has made files already; nil: none were made
 	// the stored lists of targets of documents, for Through

@@ -9,15 +9,15 @@ import (
 	"slices"
 	"sync"
 
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/store"
 )
 
 // Naming is what mirror paths are given by.
 type Naming struct {
-	Table   ledger.Settled
+	Table   urls.Settled
 	Layout  phm.Layout
 	Records Records
 	Log     *slog.Logger
@@ -42,7 +42,7 @@ func AssignNames(n Naming) (Names, error) {
 	fresh := n.reserve(namer)
 	var sorted []uint32
 	var wg sync.WaitGroup
-	wg.Go(func() { sorted = ledger.Sorted(slices.Clone(fresh), t.URL, phm.Compare) })
+	wg.Go(func() { sorted = urls.Sorted(slices.Clone(fresh), t.URL, phm.Compare) })
 	w, err := n.findTwins(fresh)
 	offered, errNames := n.offered(fresh)
 	wg.Wait()
@@ -118,7 +118,7 @@ func (n *Naming) reserve(namer *phm.Namer) (fresh []uint32) {
 }
 
 // moved returns what lies at the root of the tree and is not of the origin whose files lie there.
-func (n *Naming) moved() (ids ledger.IDSet) {
+func (n *Naming) moved() (ids urls.IDSet) {
 	var u []byte
 	root := []byte(n.Layout.Primary + "/")
 	for id, s := range n.Table.All() {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -35,10 +35,10 @@ func (l recordList) Get(u site.URL) (store.Resource, bool, error) {
 }
 
 // assign gives mirror paths to a mirror of which recs are the records, and returns the table.
-func assign(t *testing.T, recs ...store.Resource) (ledger.Settled, Names) {
+func assign(t *testing.T, recs ...store.Resource) (urls.Settled, Names) {
 	t.Helper()
 	n := Naming{
-		Table:   ledger.New().Settled(),
+		Table:   urls.New().Settled(),
 		Layout:  phm.Layout{Primary: "http://h.example"},
 		Journal: func(func(uint32) bool, func(*store.Resource)) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),
@@ -47,7 +47,7 @@ func assign(t *testing.T, recs ...store.Resource) (ledger.Settled, Names) {
 	n.Table.Reserve(uint32(len(recs)))
 	for i := range recs {
 		recs[i].ID = uint32(i)
-		n.Table.Load(&recs[i], ledger.Run{Number: 9, Version: 3})
+		n.Table.Load(&recs[i], urls.Run{Number: 9, Version: 3})
 		list[recs[i].URL.String()] = recs[i]
 	}
 	n.Records = list
@@ -69,7 +69,7 @@ func page(name string, body byte) store.Resource {
 	}
 }
 
-func pathsOf(t ledger.Settled) map[string]string {
+func pathsOf(t urls.Settled) map[string]string {
 	out := map[string]string{}
 	for id := range t.All() {
 		out[t.URL(id).String()[len(origin):]] = t.Path(id)

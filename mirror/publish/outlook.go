@@ -12,8 +12,8 @@ import (
 	"mirrord/internal/hashset"
 	"mirrord/internal/numbered"
 	"mirrord/internal/texts"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -29,7 +29,7 @@ const mostForeseen = 1 << 17
 // version, in which no URL has a mirror path yet. It takes a byte of memory for each number, and four of most
 // that it retracts. One goroutine uses it at a time.
 type outlook struct {
-	table *ledger.Table
+	table *urls.Table
 	seeds []site.URL
 
 	layout    phm.Layout // once the first entry point is answered
@@ -78,7 +78,7 @@ func (f foreseen) in() bool { return f.path != noPath }
 // identity is as in render.Names.
 func (f foreseen) identity() bool { return f.path == pathOfURL }
 
-func newOutlook(table *ledger.Table, seeds []site.URL) outlook {
+func newOutlook(table *urls.Table, seeds []site.URL) outlook {
 	return outlook{
 		table:     table,
 		seeds:     seeds,
@@ -333,7 +333,7 @@ const mostTypes = 256
 // compare holds what was said against what has come about, now that all is known and paths are given. some
 // says that something was wrong; links are the hashes of URLs without a number of which that is true. No
 // worker may run.
-func (o *outlook) compare(t ledger.Settled) (some bool, links map[uint64]bool) {
+func (o *outlook) compare(t urls.Settled) (some bool, links map[uint64]bool) {
 	links = map[uint64]bool{}
 	some = o.clock > 1
 	for id := range o.sayings.All() {
@@ -374,7 +374,7 @@ func (o *outlook) compare(t ledger.Settled) (some bool, links map[uint64]bool) {
 func hashOf(u []byte) uint64 { return max(1, xxh3.Hash(u)) }
 
 // holds reports whether what was said of a number has come about.
-func (o *outlook) holds(id uint32, f foreseen, t ledger.Settled) bool {
+func (o *outlook) holds(id uint32, f foreseen, t urls.Settled) bool {
 	final, in := t.Final(id)
 	if !f.in() || !in {
 		return f.in() == in

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -14,7 +14,7 @@ import (
 
 // Basis is what a version is planned from.
 type Basis struct {
-	Table  ledger.Settled
+	Table  urls.Settled
 	Links  func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
 	Covers func(u site.URL) bool                               // the scope of the job
 	Live   *store.Version                                      // the published version; nil when there is none
@@ -29,7 +29,7 @@ type Basis struct {
 
 // Plan says what the next version of a mirror has.
 type Plan struct {
-	Table ledger.Settled
+	Table urls.Settled
 	Live  *store.Version
 	Files []uint32 // what has a file in the version, by mirror path
 	Entry string   // mirror path of the page to open; "" when there is none, and nothing may be published
@@ -93,14 +93,14 @@ func (p *Plan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.aga
 func (p *Plan) Damaged() bool { return len(p.wrong) > 0 }
 
 // inOrder returns what has a file, by mirror path.
-func inOrder(t ledger.Settled) []uint32 {
+func inOrder(t urls.Settled) []uint32 {
 	var ids []uint32
 	for id, s := range t.All() {
 		if s.InSet() && !s.Shares() {
 			ids = append(ids, id)
 		}
 	}
-	return ledger.Sorted(ids, t.Path, strings.Compare)
+	return urls.Sorted(ids, t.Path, strings.Compare)
 }
 
 // affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over
@@ -142,8 +142,8 @@ func (p *Plan) affected(b *Basis) error {
 }
 
 // leadsToMoved reports whether a URL, or one to which it redirects, entered, left or moved.
-func leadsToMoved(t ledger.Settled, id uint32) bool {
-	for range ledger.MaxHops {
+func leadsToMoved(t urls.Settled, id uint32) bool {
+	for range urls.MaxHops {
 		if id >= t.Len() {
 			return false
 		}

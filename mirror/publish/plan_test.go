@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -16,7 +16,7 @@ import (
 // planned is a ledger for version 3, in which version 2 is published.
 type planned struct {
 	t     *testing.T
-	table ledger.Settled
+	table urls.Settled
 	links map[uint32][]uint32
 	basis Basis
 }
@@ -28,7 +28,7 @@ func url(name string) site.URL { return site.Canonical(origin + name) }
 // newPlanned returns a mirror of an index, three pages and a page that redirects to c.html: index links to
 // a and b, a to c through the redirect.
 func newPlanned(t *testing.T) *planned {
-	p := &planned{t: t, table: ledger.New().Settled(), links: map[uint32][]uint32{0: {1, 2}, 1: {4}}}
+	p := &planned{t: t, table: urls.New().Settled(), links: map[uint32][]uint32{0: {1, 2}, 1: {4}}}
 	p.table.Reserve(5)
 	for id, name := range []string{"index.html", "b.html", "a.html", "c.html"} {
 		p.load(store.Resource{
@@ -56,7 +56,7 @@ func newPlanned(t *testing.T) *planned {
 	return p
 }
 
-func (p *planned) load(rec store.Resource) { p.table.Load(&rec, ledger.Run{Number: 9, Version: 3}) }
+func (p *planned) load(rec store.Resource) { p.table.Load(&rec, urls.Run{Number: 9, Version: 3}) }
 
 func (p *planned) eachLinks(f func(id uint32, targets []byte) error) error {
 	for id, to := range p.links {

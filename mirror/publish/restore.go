@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/store"
 )
 
@@ -63,7 +63,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 		}
 		slices.Sort(d.Targets)
 		d.Targets = slices.Compact(d.Targets)
-		if batch = append(batch, d); len(batch) == ledger.BatchItems {
+		if batch = append(batch, d); len(batch) == urls.BatchItems {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"mirrord/internal/numbered"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -20,7 +20,7 @@ import (
 // take gives a Draft the tree with the files that are right. links calls its argument for each document, as
 // Basis.Links does. ok is false when there is no tree, or none that can be used.
 func (t *Through) take(
-	now ledger.Settled, records ManyRecords, links func(f func(id uint32, targets []byte) error) error,
+	now urls.Settled, records ManyRecords, links func(f func(id uint32, targets []byte) error) error,
 ) (tree *store.Tree, ok bool, err error) {
 	if t == nil || t.tree == nil {
 		return nil, false, nil
@@ -72,7 +72,7 @@ const documentsRead = 256
 // naming returns those documents that link to some URLs without numbers, by their hashes. Who reads one next
 // that cannot be read says what is wrong.
 func (t *Through) naming(
-	ids []uint32, now ledger.Settled, records ManyRecords, named map[uint64]bool,
+	ids []uint32, now urls.Settled, records ManyRecords, named map[uint64]bool,
 ) (naming []uint32, err error) {
 	r := (&render.Renderer{Frames: t.o.Frames}).Splicer()
 	var urls []site.URL

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"mirrord/internal/numbered"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -19,7 +19,7 @@ import (
 
 // ThroughOptions are what a Through works with. All fields but Rests are needed.
 type ThroughOptions struct {
-	Table  *ledger.Table
+	Table  *urls.Table
 	Seeds  []site.URL
 	Frames render.FrameSource
 	Trees  Trees

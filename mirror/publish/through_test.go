@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -32,7 +32,7 @@ type came struct {
 	t       *testing.T
 	read    atomic.Int64 // documents that were read
 	site    *store.Site
-	table   *ledger.Table
+	table   *urls.Table
 	through *Through
 	writer  *ThroughWriter
 	done    []*store.Done
@@ -42,7 +42,7 @@ type came struct {
 	named   int // documents that are read all the same: they may link to a URL that got its number later
 }
 
-var firstRun = ledger.Run{Number: 1, Version: 1}
+var firstRun = urls.Run{Number: 1, Version: 1}
 
 // ReadFrame implements render.FrameSource.
 func (c *came) ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error) {
@@ -70,7 +70,7 @@ func newCame(t *testing.T, oneOff bool) *came {
 	c := &came{
 		t:       t,
 		site:    s,
-		table:   ledger.New(),
+		table:   urls.New(),
 		records: recordList{},
 		targets: map[uint32][]byte{},
 	}
@@ -89,7 +89,7 @@ func newCame(t *testing.T, oneOff bool) *came {
 
 // admit gives a URL a number, and lets it wait for its answer.
 func (c *came) admit(name string) uint32 {
-	id, _ := c.table.Enter([]byte(url(name).String()), ledger.Named)
+	id, _ := c.table.Enter([]byte(url(name).String()), urls.Named)
 	return id
 }
 
@@ -171,7 +171,7 @@ func (c *came) build(through *Through) map[string]string {
 			Shared: render.SharedURLs(t),
 			Cures:  c.cures,
 		},
-		Counts:  new(ledger.Counts),
+		Counts:  new(urls.Counts),
 		Rests:   c.site.Rests(),
 		Through: through,
 		Links: func(f func(uint32, []byte) error) error {

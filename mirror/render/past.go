@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -32,7 +32,7 @@ type PastFS struct {
 	files   []phm.File // by path
 	bodies  []pastBody // of files
 	table   []byte     // phm.files
-	names   ledger.Settled
+	names   urls.Settled
 
 	gone func(u site.URL) bool // what is not in the version any more; nil: nothing
 }
@@ -90,7 +90,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 }
 
 func newPast(m Material, v store.Version) *PastFS {
-	t := ledger.New().Settled()
+	t := urls.New().Settled()
 	return &PastFS{
 		Version: v,
 		from:    m,

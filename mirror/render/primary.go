@@ -3,7 +3,7 @@
 package render
 
 import (
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -13,7 +13,7 @@ import (
 // is kept for ever; before there is one, the origin to which the first entry point leads, so that a site
 // that is named without https or www has its pages at the root. live is nil when nothing is published. No
 // worker may run.
-func Primary(tree LiveTree, live *store.Version, t ledger.Settled, seeds []site.URL) string {
+func Primary(tree LiveTree, live *store.Version, t urls.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {
 		if id, ok := t.Find([]byte(seeds[0].String())); ok {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/store"
@@ -24,7 +24,7 @@ type FrameSource interface {
 	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
 }
 
-// Names is what links are relocated by; ledger.Settled is one.
+// Names is what links are relocated by; urls.Settled is one.
 type Names interface {
 	// Find returns the number of a URL.
 	Find(u []byte) (id uint32, ok bool)
@@ -52,8 +52,8 @@ type Renderer struct {
 	// that its file names no source.
 	Own func(rec *store.Resource) bool
 
-	Notes  *ledger.Notes
-	Counts *ledger.Counts
+	Notes  *urls.Notes
+	Counts *urls.Counts
 
 	mu    sync.Mutex // held while a large document is in memory
 	large *store.FrameReader

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -49,7 +49,7 @@ func (o *oneFile) Stream(path string, _ time.Time, write func(io.Writer) error) 
 // another one, which a redirect leads to.
 func renderer(t *testing.T, body string) (*Renderer, *store.Resource) {
 	t.Helper()
-	table := ledger.New().Settled()
+	table := urls.New().Settled()
 	table.Reserve(3)
 	rec := &store.Resource{
 		URL:    site.Canonical("http://h.example/dir/page?x"),
@@ -65,7 +65,7 @@ func renderer(t *testing.T, body string) (*Renderer, *store.Resource) {
 		{ID: 1, URL: site.Canonical("http://h.example/other.html"), InSet: true, Path: "other.html"},
 		{ID: 2, URL: site.Canonical("http://h.example/old"), Outcome: site.Redirected, Target: 1 + 1},
 	} {
-		table.Load(r, ledger.Run{Number: 2, Version: 2})
+		table.Load(r, urls.Run{Number: 2, Version: 2})
 	}
 	var doc relocate.Doc
 	if err := doc.Scan([]byte(body), relocate.Input{URL: rec.URL, Format: relocate.HTML}); err != nil {

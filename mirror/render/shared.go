@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -22,7 +22,7 @@ type Shared map[uint32][]string
 
 // SharedURLs finds the URLs that share the file of another one: resources of the mirror that have no path
 // of their own. Links to them lead to that file from then on.
-func SharedURLs(t ledger.Settled) Shared {
+func SharedURLs(t urls.Settled) Shared {
 	shared := Shared{}
 	for id, s := range t.All() {
 		if !s.InSet() || s.HasPath() {
@@ -40,7 +40,7 @@ func SharedURLs(t ledger.Settled) Shared {
 func (s Shared) Fits(f *phm.File, id uint32) bool { return slices.Equal(f.Also(), s[id]) }
 
 // TwinOf returns the number of the other one of two URLs that want the mirror path of a directory's index.
-func TwinOf(t ledger.Settled, id uint32) (uint32, bool) {
+func TwinOf(t urls.Settled, id uint32) (uint32, bool) {
 	twin := IndexTwin(t.URL(id), t.MIME(id))
 	if twin == "" {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -45,11 +45,11 @@ func NewWithout(
 		reader:  store.NewFrameReader(),
 	}
 	from := map[uint32][]uint32{} // numbers that redirect to one, in some version
-	urls := map[uint32]string{}
+	list := map[uint32]string{}
 	err := every(func(rec *store.Resource) error {
 		if rec.Target > 0 {
 			from[rec.Target-1] = append(from[rec.Target-1], rec.ID)
-			urls[rec.ID] = rec.URL.String()
+			list[rec.ID] = rec.URL.String()
 		}
 		if gone(rec.URL) {
 			w.leads[rec.ID] = true
@@ -58,12 +58,12 @@ func NewWithout(
 		return nil
 	})
 	next := slices.Collect(maps.Keys(w.leads))
-	for range ledger.MaxHops {
+	for range urls.MaxHops {
 		var further []uint32
 		for _, id := range next {
 			for _, f := range from[id] {
 				if !w.leads[f] {
-					w.leads[f], w.literal[urls[f]] = true, true
+					w.leads[f], w.literal[list[f]] = true, true
 					further = append(further, f)
 				}
 			}

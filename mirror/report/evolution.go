@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mirrord/evolution"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
 	"mirrord/near"
 )
 
@@ -186,7 +186,7 @@ type Association struct {
 }
 
 // shownHistory is the history of the directories as they are shown.
-func (v *View) shownHistory() (*spare.DirHistory, error) {
+func (v *View) shownHistory() (*revisit.DirHistory, error) {
 	k := v.knownSite()
 	return k.History(k.ShownDirs(nil))
 }
@@ -226,7 +226,9 @@ func (v *View) Together() (*Associations, error) {
 }
 
 // estimates are those of the history; nil where it is too large.
-func (v *View) estimates(h *spare.DirHistory, minDoC float64, structural bool) (*evolution.Estimates, error) {
+func (v *View) estimates(
+	h *revisit.DirHistory, minDoC float64, structural bool,
+) (*evolution.Estimates, error) {
 	looks, err := v.knownSite().Looks(h)
 	if err != nil || looks == nil {
 		return nil, err
@@ -237,7 +239,7 @@ func (v *View) estimates(h *spare.DirHistory, minDoC float64, structural bool) (
 // Rules mines the rules of the site with the thresholds of its job. estimate says whether their figures are
 // estimated too. The site must have been retrieved.
 func (v *View) Rules(estimate bool) (*SiteRules, error) {
-	m, err := v.knownSite().Rules(spare.NewDirTable(v.primary), v.Job.Near)
+	m, err := v.knownSite().Rules(revisit.NewDirTable(v.primary), v.Job.Near)
 	if err != nil {
 		return nil, err
 	}

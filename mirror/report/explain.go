@@ -14,8 +14,8 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/fetch/robots"
 	"mirrord/internal/count"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -223,7 +223,7 @@ func (e *explainer) foundReuse() {
 	if e.v.Site == nil || e.v.Job.Reuse.Job != "" {
 		return
 	}
-	found, err := ledger.LastFoundReuse(e.v.Site.Notes)
+	found, err := urls.LastFoundReuse(e.v.Site.Notes)
 	if rest, below := strings.CutPrefix(e.u.String(), found.At); err == nil && found.Job != "" && below {
 		e.say("reuse: job %s mirrors it as %s%s: %s", found.Job, found.From, rest, found.Says(false))
 	}

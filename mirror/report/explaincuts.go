@@ -3,8 +3,8 @@
 package report
 
 import (
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/urls"
 	"mirrord/store"
 )
 
@@ -17,11 +17,11 @@ func (e *explainer) cuts(rec *store.Resource, known bool) error {
 	if e.v.Site == nil {
 		return nil
 	}
-	v, err := e.v.Site.Notes.Fact(ledger.CutsFact)
+	v, err := e.v.Site.Notes.Fact(urls.CutsFact)
 	if err != nil {
 		return err
 	}
-	cuts, err := ledger.DecodeCuts(v)
+	cuts, err := urls.DecodeCuts(v)
 	if (err != nil) || (len(cuts) == 0) {
 		return err
 	}
@@ -45,7 +45,7 @@ func (e *explainer) cuts(rec *store.Resource, known bool) error {
 }
 
 // linkedBefore says of a mirrored URL that its first link was in a document that is cut short now.
-func (e *explainer) linkedBefore(rec *store.Resource, cuts ledger.Cuts) error {
+func (e *explainer) linkedBefore(rec *store.Resource, cuts urls.Cuts) error {
 	if rec.Referrer == 0 {
 		return nil
 	}
@@ -62,4 +62,4 @@ func (e *explainer) linkedBefore(rec *store.Resource, cuts ledger.Cuts) error {
 }
 
 // limit says what a limit did to a document.
-func (e *explainer) limit(by result.Cut) string { return ledger.LimitOf(by, &e.v.Job.Limits).Why() }
+func (e *explainer) limit(by result.Cut) string { return urls.LimitOf(by, &e.v.Job.Limits).Why() }

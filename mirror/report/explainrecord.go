@@ -10,7 +10,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/internal/volatile"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -62,7 +62,7 @@ func (v *View) reused() (name, from, at string) {
 	if v.Site == nil {
 		return "", "", ""
 	}
-	found, err := ledger.LastFoundReuse(v.Site.Notes)
+	found, err := urls.LastFoundReuse(v.Site.Notes)
 	if err != nil {
 		return "", "", "" // the run says so
 	}
@@ -72,7 +72,7 @@ func (v *View) reused() (name, from, at string) {
 // isReused reports whether the body of a resource was taken from the mirror of another job.
 func (v *View) isReused(rec *store.Resource) bool {
 	_, from, at := v.reused()
-	return (from != "") && rec.InSet && ledger.TakenFrom(rec, from, at)
+	return (from != "") && rec.InSet && urls.TakenFrom(rec, from, at)
 }
 
 // base is the URL that each replica of the job stands for. A site that is named without https or www has

@@ -3,7 +3,7 @@
 package report
 
 import (
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -13,11 +13,11 @@ func (e *explainer) session() error {
 	if (e.v.Site == nil) || !e.v.Job.Scope.LearnSessions {
 		return nil
 	}
-	v, err := e.v.Site.Notes.Fact(ledger.SessionsFact)
+	v, err := e.v.Site.Notes.Fact(urls.SessionsFact)
 	if err != nil {
 		return err
 	}
-	learned := ledger.DecodeSessionIDs(v)
+	learned := urls.DecodeSessionIDs(v)
 	for _, t := range site.Tokens(e.u) {
 		l := learned[t.Kind]
 		if l == nil {
@@ -26,7 +26,7 @@ func (e *explainer) session() error {
 		const why = "session id: %s has another value in each answer: %d were seen, %d pages said the same under " +
 			"two of them, and %s, requested twice, had two; learned by run %d (scope.learn_sessions)"
 		e.say(why, t.Kind, l.Tokens, l.Pairs, l.Twice, l.Run)
-		main := ledger.WithoutToken(e.u, t.Kind)
+		main := urls.WithoutToken(e.u, t.Kind)
 		if !l.Bare {
 			if main, err = e.sameForm(t); err != nil {
 				return err

@@ -7,8 +7,8 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror/admit"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -25,11 +25,11 @@ type Leaving struct {
 // LeavingOnAccept returns the numbers of the resources that accept takes out of a mirror because nothing
 // links to them any more. Their records are as they were.
 func LeavingOnAccept(s *store.Site) (store.IDs, error) {
-	v, err := s.Notes.Fact(ledger.LeavingFact)
+	v, err := s.Notes.Fact(urls.LeavingFact)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.DecodeLeaving(v)
+	return urls.DecodeLeaving(v)
 }
 
 // LeavingOf compares what is stored of a site with the rules of its job. It is empty when the rules are those
@@ -38,18 +38,18 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	switch stored, err := s.Notes.Fingerprint(); {
 	case err != nil:
 		return l, err
-	case (stored == "") || (stored == admit.Fingerprint(j)):
+	case (stored == "") || (stored == scope.Fingerprint(j)):
 		return l, nil
 	}
-	rules, err := admit.Compile(j)
+	rules, err := scope.Compile(j)
 	if err != nil {
 		return l, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	t := ledger.New().Settled()
+	t := urls.New().Settled()
 	var roots []uint32
 	sitemaps, pages := map[uint32]bool{}, map[uint32]bool{}
-	_, err = t.Fill(ledger.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *store.Resource, _ bool) {
-		if ledger.IsSitemap(rec) {
+	_, err = t.Fill(urls.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *store.Resource, _ bool) {
+		if urls.IsSitemap(rec) {
 			sitemaps[rec.ID] = true
 			roots = append(roots, rec.ID)
 		}
@@ -61,10 +61,10 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 		return l, err
 	}
 	leads := t.Leads(rules.Seeds)
-	allows := func(id uint32, s ledger.State) bool {
-		purpose := admit.Page
+	allows := func(id uint32, s urls.State) bool {
+		purpose := scope.Page
 		if s.Requisite() {
-			purpose = admit.Requisite
+			purpose = scope.Requisite
 		}
 		if ok, _ := rules.Allow(t.URL(id), purpose); !ok || leads[id] || pages[id] {
 			return ok
@@ -77,10 +77,10 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 			roots = append(roots, id)
 		}
 	}
-	reached, err := ledger.Reach(t, ledger.Links{
+	reached, err := urls.Reach(t, urls.Links{
 		Of:    s.Records.TargetsOf,
-		Count: func(id uint32, s ledger.State) bool { return sitemaps[id] || (s.InSet() && allows(id, s)) },
-		May:   func(ledger.State) bool { return false },
+		Count: func(id uint32, s urls.State) bool { return sitemaps[id] || (s.InSet() && allows(id, s)) },
+		May:   func(urls.State) bool { return false },
 	}, roots)
 	if err != nil {
 		return l, err

@@ -3,8 +3,8 @@
 package report
 
 import (
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -108,7 +108,7 @@ func (v *View) target(rec *store.Resource) (store.Resource, error) {
 
 // final follows redirects to the resource that holds the content, which need not be in the mirror.
 func (v *View) final(rec store.Resource) (store.Resource, error) {
-	for range ledger.MaxHops {
+	for range urls.MaxHops {
 		to, err := v.target(&rec)
 		if err != nil || to.URL.IsZero() {
 			return rec, err
@@ -136,7 +136,7 @@ func (v *View) isKept(rec *store.Resource) (bool, error) {
 	}
 	for _, u := range v.rules.Seeds {
 		lead, _, err := v.record(u)
-		for hops := 0; err == nil && !lead.URL.IsZero() && hops <= ledger.MaxHops; hops++ {
+		for hops := 0; err == nil && !lead.URL.IsZero() && hops <= urls.MaxHops; hops++ {
 			if lead.URL == rec.URL {
 				return true, nil
 			}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"mirrord/job"
-	"mirrord/mirror/admit"
+	"mirrord/mirror/scope"
 	"mirrord/site"
 )
 
@@ -21,7 +21,7 @@ func (e *NotMirroredError) Error() string { return fmt.Sprintf("%s is not mirror
 // Named returns the URLs of a job that references mean in its first entry point. The error is a
 // *NotMirroredError for what is no URL, or none that the job admits as a page.
 func Named(j *job.Job, refs []string) ([]site.URL, error) {
-	rules, err := admit.Compile(j)
+	rules, err := scope.Compile(j)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -31,7 +31,7 @@ func Named(j *job.Job, refs []string) ([]site.URL, error) {
 		if err != nil {
 			return nil, &NotMirroredError{Ref: ref, Why: err.Error()}
 		}
-		if ok, why := rules.Allow(u, admit.Page); !ok {
+		if ok, why := rules.Allow(u, scope.Page); !ok {
 			return nil, &NotMirroredError{Ref: ref, Why: why}
 		}
 		out = append(out, u)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"mirrord/evolution/policy"
-	"mirrord/mirror/admit"
-	"mirrord/mirror/ledger"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -83,10 +83,10 @@ func (v *View) Plan() (*PlanReport, error) {
 		f:   v.foresee(p),
 		by:  map[policy.Dir]*dirCount{},
 	}
-	dirs := spare.NewDirTable(v.primary)
+	dirs := revisit.NewDirTable(v.primary)
 	guesses := false
 	for id, is := range v.table.All() {
-		guesses = guesses || (is.Guessed() && !admit.IsFavicon(v.table.URL(id)))
+		guesses = guesses || (is.Guessed() && !scope.IsFavicon(v.table.URL(id)))
 		if is.Given() && (is.Governed() || c.f.Asked.Has(id)) {
 			c.add(id, c.dir(dirs, id))
 		}
@@ -97,7 +97,7 @@ func (v *View) Plan() (*PlanReport, error) {
 }
 
 // planner plans the next run; without a plan, why says so.
-func (v *View) planner() (p *spare.Planner, why string, err error) {
+func (v *View) planner() (p *revisit.Planner, why string, err error) {
 	if err := v.load(); err != nil {
 		return nil, "", err
 	}
@@ -105,9 +105,9 @@ func (v *View) planner() (p *spare.Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	v.newRules = scanned != admit.Fingerprint(v.Job)
+	v.newRules = scanned != scope.Fingerprint(v.Job)
 	v.advice.Plan = nil // the one before is used up
-	why, err = v.advice.MakePlan(spare.PlanTerms{
+	why, err = v.advice.MakePlan(revisit.PlanTerms{
 		Published: v.live != nil,
 		NewRules:  v.newRules,
 	}, v.knownSite)
@@ -115,8 +115,8 @@ func (v *View) planner() (p *spare.Planner, why string, err error) {
 }
 
 // foresee says what the next run requests if nothing has changed. p is nil when everything is requested.
-func (v *View) foresee(p *spare.Planner) spare.Forecast {
-	o := spare.ForeseeOptions{
+func (v *View) foresee(p *revisit.Planner) revisit.Forecast {
+	o := revisit.ForeseeOptions{
 		Plan:    p,
 		Sources: v.advice.Sources,
 		Table:   v.table,
@@ -128,7 +128,7 @@ func (v *View) foresee(p *spare.Planner) spare.Forecast {
 	if v.live != nil && !v.newRules {
 		o.Evidence = v.advice.Evidence
 	}
-	return spare.Foresee(o)
+	return revisit.Foresee(o)
 }
 
 // names returns what reports whether a document, as it is stored, names a URL or leads to it. It is quick for
@@ -155,13 +155,13 @@ func (v *View) names() func(doc, id uint32) bool {
 }
 
 // refused reports whether the rules of the job leave a URL out of the next run.
-func (v *View) refused(id uint32, s ledger.State) bool {
+func (v *View) refused(id uint32, s urls.State) bool {
 	if v.maps[id] {
 		return false
 	}
-	u, purpose := v.table.URL(id), admit.Page
+	u, purpose := v.table.URL(id), scope.Page
 	if s.Requisite() {
-		purpose = admit.Requisite
+		purpose = scope.Requisite
 	}
 	if ok, _ := v.rules.Allow(u, purpose); !ok {
 		return true
@@ -182,8 +182,8 @@ func (v *View) retried(id uint32) bool {
 type planCount struct {
 	v   *View
 	rep *PlanReport
-	p   *spare.Planner // nil: everything is asked
-	f   spare.Forecast
+	p   *revisit.Planner // nil: everything is asked
+	f   revisit.Forecast
 	by  map[policy.Dir]*dirCount
 }
 
@@ -194,7 +194,7 @@ type dirCount struct {
 }
 
 // dir returns the count of the directory that a URL lies in.
-func (c *planCount) dir(dirs *spare.DirTable, id uint32) *dirCount {
+func (c *planCount) dir(dirs *revisit.DirTable, id uint32) *dirCount {
 	d := dirs.Of(c.v.table.URL(id))
 	s := c.by[d]
 	if s == nil {
@@ -343,7 +343,7 @@ func (e *explainer) plan(rec *store.Resource) error {
 
 // evidentRule says which rule counts as evidence for a URL under a policy that does not follow rules.
 func (v *View) evidentRule(u site.URL, say func(format string, args ...any)) error {
-	m, err := v.knownSite().Rules(spare.NewDirTable(v.primary), v.Job.Near)
+	m, err := v.knownSite().Rules(revisit.NewDirTable(v.primary), v.Job.Near)
 	if err != nil {
 		return err
 	}

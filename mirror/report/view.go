@@ -10,10 +10,10 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/job"
-	"mirrord/mirror/admit"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -28,15 +28,15 @@ type View struct {
 	Policies policy.Registry
 	PlanUpTo uint32 // so many URLs: Explain makes no plan of the next run of a site with more
 
-	rules   *admit.URLRules
-	down    *admit.TakeDowns // nil: the site was never retrieved
+	rules   *scope.URLRules
+	down    *scope.TakeDowns // nil: the site was never retrieved
 	live    *store.Version   // the published one; nil: there is none
 	run     store.Run        // the unfinished run, or the one that would come next
 	begun   bool             // run is unfinished
 	loaded  bool             // table and what follows are filled
-	table   ledger.Settled
+	table   urls.Settled
 	primary string // the origin whose directories begin at the root
-	advice  *spare.Advice
+	advice  *revisit.SkipPlan
 	broken  map[uint32]bool
 	maps    map[uint32]bool // sitemaps
 	kept    map[uint32]bool // belongs to the mirror whatever its type
@@ -72,23 +72,23 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	}
 	var err error
 	if s != nil {
-		if v.down, err = admit.TakeDownsOf(s.Notes); err != nil {
+		if v.down, err = scope.TakeDownsOf(s.Notes); err != nil {
 			return nil, fmt.Errorf("site %s: %w", s.Name, err)
 		}
 	}
-	if v.rules, err = admit.CompileWithout(j, v.down); err != nil {
+	if v.rules, err = scope.CompileWithout(j, v.down); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	table := ledger.New()
+	table := urls.New()
 	v.table, v.primary = table.Settled(), v.rules.Seeds[0].Origin()
 	if s == nil {
-		v.advice = spare.NewAdvice(spare.AdviceOptions{Job: j, Table: table})
+		v.advice = revisit.NewAdvice(revisit.SkipPlanOptions{Job: j, Table: table})
 		return v, nil
 	}
 	if err := v.findRun(); err != nil {
 		return nil, err
 	}
-	v.advice = spare.NewAdvice(spare.AdviceOptions{
+	v.advice = revisit.NewAdvice(revisit.SkipPlanOptions{
 		Job:      j,
 		Policies: v.Policies,
 		Run:      v.run.Number,
@@ -130,9 +130,9 @@ func (v *View) load() error {
 		return nil
 	}
 	v.loaded = true
-	_, err := v.table.Fill(ledger.Loading{
+	_, err := v.table.Fill(urls.Loading{
 		From:  v.Site.Records,
-		Run:   ledger.Run{Number: v.run.Number},
+		Run:   urls.Run{Number: v.run.Number},
 		Bad:   v.Site.BadValue,
 		Visit: v.visit,
 	})
@@ -144,10 +144,10 @@ func (v *View) load() error {
 // visit takes what a record says beside the table.
 func (v *View) visit(rec *store.Resource, _ bool) {
 	v.advice.Load(rec)
-	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
+	if rec.Outcome == site.Failed && rec.Failures >= urls.LastingFailures {
 		v.broken[rec.ID] = true
 	}
-	if ledger.IsSitemap(rec) {
+	if urls.IsSitemap(rec) {
 		v.maps[rec.ID] = true
 	}
 	if isUntypedPage(rec) {
@@ -161,8 +161,8 @@ func isUntypedPage(rec *store.Resource) bool {
 }
 
 // knownSite is what models, histories and rules are made from.
-func (v *View) knownSite() spare.KnownSite {
-	return spare.KnownSite{
+func (v *View) knownSite() revisit.KnownSite {
+	return revisit.KnownSite{
 		Name:     v.Site.Name,
 		Primary:  v.primary,
 		Table:    v.table,

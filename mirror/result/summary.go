@@ -18,7 +18,7 @@ type Summary struct {
 	Closed    bool      `json:"closed,omitempty"` // it was too old to go on, made no request and ended
 	Verdict   Verdict   `json:"verdict"`
 	Reasons   []string  `json:"reasons,omitempty"`
-	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see session.Held
+	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see run.Held
 	Published bool      `json:"published"`            // a new version
 	// the older version that a rollback published again; 0 for all other runs
 	RolledBackTo int `json:"rolled_back_to,omitempty"`

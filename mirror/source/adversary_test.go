@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -339,6 +339,6 @@ func (p *place) build(c *town) {
 		rec := p.record(c.path(i), c.page(i, c.own[i]))
 		rec.ID, rec.Outcome = uint32(i), site.Fetched
 		p.records[rec.URL.String()] = *rec
-		s.Load(rec, ledger.Run{Number: 1, Version: 1})
+		s.Load(rec, urls.Run{Number: 1, Version: 1})
 	}
 }

@@ -280,7 +280,7 @@ func (k *Asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 	return u, nil
 }
 
-// Exchange makes one request in a turn of its own. After fetch.ErrLongWait no request was made.
+// Processor makes one request in a turn of its own. After fetch.ErrLongWait no request was made.
 func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	origin := req.URL.Origin()
 	if err := k.o.Turns.Turn(ctx, origin); err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -45,7 +45,7 @@ func (t troubles) Failed(u site.URL, _ string, how source.FailureKind) {
 type place struct {
 	fake     mirrortest.Fake
 	held     map[string]string
-	table    *ledger.Table
+	table    *urls.Table
 	records  map[string]store.Resource // what the mirror holds, by URL
 	troubles troubles
 	pairs    *store.State
@@ -93,7 +93,7 @@ func newUntested(t *testing.T, replace bool) *place {
 	})
 	p := &place{
 		held:     map[string]string{},
-		table:    ledger.New(),
+		table:    urls.New(),
 		records:  map[string]store.Resource{},
 		troubles: troubles{},
 		pairs:    st,
@@ -116,7 +116,7 @@ func newUntested(t *testing.T, replace bool) *place {
 			MaxWait: time.Minute,
 		})
 	}
-	provenance := new(ledger.Provenance)
+	provenance := new(urls.Provenance)
 	p.chain = source.Chain{
 		Reuse:  source.NewReuseSource(source.ReuseSourceOptions{Provenance: provenance}),
 		Origin: &source.Origin{Fetcher: &p.fake, Bodies: bodies, Now: time.Now},

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"mirrord/fetch"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/replica/hosts"
 	"mirrord/store"
@@ -31,7 +31,7 @@ type neighbours struct {
 }
 
 // of returns the numbers of pages around one, nearest first. base is the directory of the site.
-func (n *neighbours) of(rec *store.Resource, t *ledger.Table, base string) (out []uint32) {
+func (n *neighbours) of(rec *store.Resource, t *urls.Table, base string) (out []uint32) {
 	n.once.Do(func() { n.list(t, base) })
 	had := map[uint32]bool{rec.ID: true}
 	eachDir(rec.URL.String(), base, func(dir string) bool {
@@ -49,7 +49,7 @@ func (n *neighbours) of(rec *store.Resource, t *ledger.Table, base string) (out 
 }
 
 // list reads the table while other workers go on.
-func (n *neighbours) list(t *ledger.Table, base string) {
+func (n *neighbours) list(t *urls.Table, base string) {
 	n.in, n.below = map[string][]uint32{}, map[string][]uint32{}
 	for id := range t.Len() {
 		u, s := t.Get(id)

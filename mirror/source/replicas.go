@@ -15,7 +15,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -68,8 +68,8 @@ type ReplicaSourceOptions struct {
 	Bodies     *BodyPool
 	Pairs      PairFacts
 	Troubles   OriginTroubles
-	Table      *ledger.Table
-	Provenance *ledger.Provenance
+	Table      *urls.Table
+	Provenance *urls.Provenance
 	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
 	Body       func(*store.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
 	Now        func() time.Time
@@ -270,7 +270,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 	case rec.Target != 0: // the mirror knows where it leads
 		return Answer{}
 	}
-	if !ledger.IsGone(rec) {
+	if !urls.IsGone(rec) {
 		got.Status = res.Status
 	}
 	got.Checked = x.o.Now().Unix()

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"mirrord/fetch"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -265,7 +265,7 @@ const testNeighbours = 3
 // on meanwhile.
 func (x *ReplicaSource) testPaths(n int) []string {
 	t := x.o.Table
-	documents := ledger.DocumentTypes(t.MIMEs())
+	documents := urls.DocumentTypes(t.MIMEs())
 	return leastPaths(x.base, func(yield func(string) bool) {
 		for id := range t.Len() {
 			u, s := t.Get(id)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -44,7 +44,7 @@ type SiteFacts interface {
 
 // ReuseSourceOptions are what a ReuseSource works with.
 type ReuseSourceOptions struct {
-	Provenance *ledger.Provenance // says which job's mirror is reused for what
+	Provenance *urls.Provenance // says which job's mirror is reused for what
 	Mirrors    OtherMirrors
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
 	OpenBody   func(digest [32]byte, from, n int64) (io.ReadCloser, error)
@@ -171,7 +171,7 @@ func (x *ReuseSource) kept(rec *store.Resource) Answer {
 // statusOfHeld is the status in the record of a body that the mirror holds, when another than the origin says
 // that it is as it was: that the origin says that it is gone is not forgotten.
 func statusOfHeld(rec *store.Resource) int {
-	if ledger.IsGone(rec) {
+	if urls.IsGone(rec) {
 		return rec.Status
 	}
 	return 0

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -46,8 +46,8 @@ type ReuseFinder struct {
 }
 
 // Renew looks again when it is time, or when the job that was found is no more, and returns what is known.
-func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
-	last, err := ledger.LastFoundReuse(f.Site.Notes)
+func (f *ReuseFinder) Renew(ctx context.Context) (urls.FoundReuse, error) {
+	last, err := urls.LastFoundReuse(f.Site.Notes)
 	if err != nil {
 		return last, err
 	}
@@ -61,14 +61,14 @@ func (f *ReuseFinder) Renew(ctx context.Context) (ledger.FoundReuse, error) {
 	}
 	found, err := f.find(ctx, names)
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	found.Searched = f.Now().UTC()
 	v, err := json.Marshal(found)
 	if err != nil {
 		return found, err
 	}
-	return found, f.Site.Notes.SetFact(ledger.FoundReuseFact, v)
+	return found, f.Site.Notes.SetFact(urls.FoundReuseFact, v)
 }
 
 // reusePlace is a directory of this site, and one of another that has the same files.
@@ -95,19 +95,19 @@ func (f *ReuseFinder) Show() error {
 }
 
 // find looks in the mirrors of these names.
-func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReuse, error) {
+func (f *ReuseFinder) find(ctx context.Context, names []string) (urls.FoundReuse, error) {
 	own, err := f.own()
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
-	var best ledger.FoundReuse
+	var best urls.FoundReuse
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return ledger.FoundReuse{}, context.Cause(ctx)
+			return urls.FoundReuse{}, context.Cause(ctx)
 		}
 		b, err := f.Fingerprints(name)
 		if err != nil {
-			return ledger.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
+			return urls.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
 		theirs, ok := readFingerprints(b) // its next run writes them
 		if !ok || !own.prints.mayShare(&theirs) {
@@ -115,7 +115,7 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (ledger.FoundReu
 		}
 		found, err := f.of(name, own)
 		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
-			return ledger.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
+			return urls.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
 		if found.Same > best.Same {
 			best = found
@@ -175,14 +175,14 @@ func isOwnFile(rec *store.Resource) bool {
 }
 
 // of looks in the mirror of one job.
-func (f *ReuseFinder) of(name string, own ownFiles) (found ledger.FoundReuse, err error) {
+func (f *ReuseFinder) of(name string, own ownFiles) (found urls.FoundReuse, err error) {
 	runs, err := f.Runs(name, 1)
 	if err != nil || len(runs) == 0 || f.Now().Sub(runs[0].Ended) > reuseKept {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	s, err := f.Others.ViewSite(name)
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	votes := map[reusePlace]int{}
@@ -197,14 +197,14 @@ func (f *ReuseFinder) of(name string, own ownFiles) (found ledger.FoundReuse, er
 		return nil
 	})
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	for _, p := range bestPlaces(votes, own.below) {
 		if found, err = f.count(s, name, p); err != nil || found.Job != "" {
 			return found, err
 		}
 	}
-	return ledger.FoundReuse{}, nil
+	return urls.FoundReuse{}, nil
 }
 
 // eachDirectory calls f with the directories above a URL, the host's root first.
@@ -246,15 +246,15 @@ func bestPlaces(votes map[reusePlace]int, below map[string]int) []reusePlace {
 }
 
 // count compares all files of two directories.
-func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (ledger.FoundReuse, error) {
-	found := ledger.FoundReuse{Job: name, From: p.from, At: p.at}
+func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (urls.FoundReuse, error) {
+	found := urls.FoundReuse{Job: name, From: p.from, At: p.at}
 	from, _, err := site.Parse(p.from)
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	at, _, err := site.Parse(p.at)
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	others := 0
 	err = s.Records.ResourcesUnder(from, func(rec *store.Resource) error {
@@ -276,7 +276,7 @@ func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (ledger.Fo
 		return nil
 	})
 	if err != nil {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	err = f.Site.Records.ResourcesUnder(at, func(rec *store.Resource) error {
 		if isReusable(rec) {
@@ -286,7 +286,7 @@ func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (ledger.Fo
 	})
 	enough := found.Same >= findLeast && float64(found.Same) >= findShare*float64(found.Files)
 	if err != nil || !enough || float64(others) > findOther*float64(found.Same) {
-		return ledger.FoundReuse{}, err
+		return urls.FoundReuse{}, err
 	}
 	return found, nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mirrord/internal/count"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -172,14 +172,14 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 // copy of what could not be had is none.
 func isReusable(rec *store.Resource) bool {
 	return rec.InSet && rec.Outcome != site.Failed && rec.Body != store.NoBody && !rec.NoFollow &&
-		!ledger.IsSitemap(rec)
+		!urls.IsSitemap(rec)
 }
 
 // owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its
 // verification says so; what a replica sent is not.
 func (v *reuseRecord) owns(rec *store.Resource) bool {
 	verified := v.Job != "" && v.Differs == ""
-	return rec.Source == "" || (verified && ledger.TakenFrom(rec, v.From, v.At))
+	return rec.Source == "" || (verified && urls.TakenFrom(rec, v.From, v.At))
 }
 
 // keepReuse writes down the last verification.
@@ -188,5 +188,5 @@ func keepReuse(f SiteFacts, last reuseRecord) error {
 	if err != nil {
 		return err
 	}
-	return f.SetFact(ledger.ReuseFact, v)
+	return f.SetFact(urls.ReuseFact, v)
 }

@@ -12,7 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 )
 
@@ -50,7 +50,7 @@ func (v *reuseRecord) used() time.Time {
 
 // lastReuse reads the last verification of a site; none is the zero value.
 func lastReuse(f SiteFacts) (last reuseRecord, err error) {
-	v, err := f.Fact(ledger.ReuseFact)
+	v, err := f.Fact(urls.ReuseFact)
 	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
 		return reuseRecord{}, err
 	}

@@ -18,7 +18,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/fetch/reach"
 	"mirrord/job"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -203,7 +203,7 @@ func (x *SpaceSource) from(ctx context.Context, n *neighbour, ask *Ask) (Answer,
 		return x.not(n, held.URL, err)
 	}
 	h := fieldsOf(head)
-	if head.Code() != http.StatusOK || n.varies(h, x.manner) || !spare.Stands(h, checked, now) {
+	if head.Code() != http.StatusOK || n.varies(h, x.manner) || !revisit.Stands(h, checked, now) {
 		return Answer{}, nil
 	}
 	a := Answer{

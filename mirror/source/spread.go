@@ -15,7 +15,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
 	"mirrord/internal/count"
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -360,9 +360,9 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 // said so in an earlier run, or nothing is known of it.
 func MayGive(rec *store.Resource) bool {
 	if !rec.InSet {
-		return rec.Run == 0 && !ledger.IsGone(rec)
+		return rec.Run == 0 && !urls.IsGone(rec)
 	}
 	own := rec.Source == "" && rec.Reason == "" && rec.Body != store.NoBody // it was the origin's last time
 	well := rec.Outcome == site.Fetched || rec.Outcome == site.Unchanged
-	return own && well && rec.Failures == 0 && rec.Gone == 0 && !rec.Listing && !ledger.IsSitemap(rec)
+	return own && well && rec.Failures == 0 && rec.Gone == 0 && !rec.Listing && !urls.IsSitemap(rec)
 }

@@ -14,7 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/fetch/heads"
-	"mirrord/mirror/admit"
+	"mirrord/mirror/scope"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -88,7 +88,7 @@ func (x *UpstreamSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	noFile := v.same && !rec.InSet && !rec.LastHead.IsZero() // and was none when the mirror had this version
 	rest, ok := strings.CutPrefix(rec.URL.String(), v.base)
 	if !ok {
-		if noFile && admit.IsFavicon(rec.URL) && strings.HasPrefix(v.base, rec.URL.Origin()+"/") {
+		if noFile && scope.IsFavicon(rec.URL) && strings.HasPrefix(v.base, rec.URL.Origin()+"/") {
 			return x.again(ctx, ask) // of the server of all mirrors, which no page of this one names
 		}
 		return Answer{}, nil

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"mirrord/mirror/admit"
 	"mirrord/mirror/render"
+	"mirrord/mirror/scope"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -17,7 +17,7 @@ import (
 // Sought is what a mirror has of something that is to be taken down.
 type Sought struct {
 	URLs     []string            // that the mirror knows, or knew in a version that is kept
-	Twins    []admit.TakeDown    // URLs of the same files, which go too
+	Twins    []scope.TakeDown    // URLs of the same files, which go too
 	Versions int                 // that have files of them
 	Entry    string              // the entry page of the mirror, when it is one of them
 	Shared   []string            // URLs that stay, and have a body in common with them
@@ -25,8 +25,8 @@ type Sought struct {
 }
 
 // Find looks for what is to be taken down. It changes nothing.
-func Find(s *store.Site, d admit.TakeDown) (*Sought, error) {
-	down, err := new(admit.TakeDowns).With(d)
+func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
+	down, err := new(scope.TakeDowns).With(d)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Find(s *store.Site, d admit.TakeDown) (*Sought, error) {
 }
 
 // twins returns the URLs that share files with those of a take-down and are none of it.
-func twins(s *store.Site, down *admit.TakeDowns) (out []admit.TakeDown, err error) {
+func twins(s *store.Site, down *scope.TakeDowns) (out []scope.TakeDown, err error) {
 	seen := map[string]bool{}
 	err = s.Versions.Every(func(rec *store.Resource) error {
 		if !rec.InSet || rec.Path != "" {
@@ -127,7 +127,7 @@ func versionsWith(s *store.Site, urls map[site.URL]bool) (n int, err error) {
 }
 
 // entryOf returns the URL of the entry page of the published version when it is part of a take-down.
-func entryOf(s *store.Site, down *admit.TakeDowns) (string, error) {
+func entryOf(s *store.Site, down *scope.TakeDowns) (string, error) {
 	tree, err := s.Trees.Current()
 	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
 		return "", nil // nothing is published, or the next run makes it again

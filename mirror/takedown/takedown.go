@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package takedown takes URLs out of a mirror for good: out of the published tree, of all kept versions and
-// of what is stored. What was taken down is a fact of the site (admit.TakeDowns), which keeps it from being
+// of what is stored. What was taken down is a fact of the site (scope.TakeDowns), which keeps it from being
 // requested again and says what is left to do. The fact comes first; work that was cut off goes on by it.
 //
 // The published version and the ones before it keep their numbers. A page that links to what is gone gets an
@@ -16,26 +16,26 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/mirror/admit"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
-	"mirrord/mirror/spare"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 )
 
 // Begin keeps what is to be taken down. Finish does it.
-func Begin(s *store.Site, more []admit.TakeDown) error {
-	down, err := admit.TakeDownsOf(s.Notes)
+func Begin(s *store.Site, more []scope.TakeDown) error {
+	down, err := scope.TakeDownsOf(s.Notes)
 	if err != nil {
 		return err
 	}
 	if down, err = down.With(more...); err != nil {
 		return err
 	}
-	down.Left = admit.EraseLeft
-	return s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
+	down.Left = scope.EraseLeft
+	return s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
 // Finish does what is left of the take-downs of a site, but for the bodies that sites share: SharedDone
@@ -44,8 +44,8 @@ func Begin(s *store.Site, more []admit.TakeDown) error {
 func Finish(
 	ctx context.Context, st *store.State, s *store.Site, log *slog.Logger,
 ) (left []string, err error) {
-	down, err := admit.TakeDownsOf(s.Notes)
-	if err != nil || down.Left != admit.EraseLeft {
+	down, err := scope.TakeDownsOf(s.Notes)
+	if err != nil || down.Left != scope.EraseLeft {
 		return nil, err
 	}
 	if log == nil {
@@ -88,24 +88,24 @@ func Finish(
 	if len(c.Damaged) > 0 {
 		return c.Damaged, nil // the next call tries again
 	}
-	down.Left = admit.SharedLeft
-	return nil, s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
+	down.Left = scope.SharedLeft
+	return nil, s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
 // SharedDone notes that the bodies that sites share were collected since everything else was done.
 func SharedDone(s *store.Site) error {
-	down, err := admit.TakeDownsOf(s.Notes)
-	if err != nil || down.Left != admit.SharedLeft {
+	down, err := scope.TakeDownsOf(s.Notes)
+	if err != nil || down.Left != scope.SharedLeft {
 		return err
 	}
-	down.Left = admit.NothingLeft
-	return s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
+	down.Left = scope.NothingLeft
+	return s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
 // Allow lets something be mirrored again that was taken down; was is false when it was not. The next run
 // looks at all documents, and scans them again for links to it.
 func Allow(s *store.Site, what string) (was bool, err error) {
-	down, err := admit.TakeDownsOf(s.Notes)
+	down, err := scope.TakeDownsOf(s.Notes)
 	if err != nil {
 		return false, err
 	}
@@ -113,13 +113,13 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 	if err != nil || !was {
 		return false, err
 	}
-	if err := s.Notes.SetFact(spare.FullFact, []byte(spare.FullAlways)); err != nil {
+	if err := s.Notes.SetFact(revisit.FullFact, []byte(revisit.FullAlways)); err != nil {
 		return true, err
 	}
-	if err := s.Notes.SetFingerprint(admit.MixedRules); err != nil {
+	if err := s.Notes.SetFingerprint(scope.MixedRules); err != nil {
 		return true, err
 	}
-	return true, s.Notes.SetLastingFact(admit.TakeDownsFact, down.Value())
+	return true, s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
 // fold moves the journal of an unfinished run into the records: what is erased must not be in both.
@@ -157,7 +157,7 @@ func rejournal(s *store.Site) error {
 		}
 		return nil
 	})
-	for part := range slices.Chunk(done, ledger.BatchItems) {
+	for part := range slices.Chunk(done, urls.BatchItems) {
 		if err == nil {
 			err = s.Records.Commit(known, nil, part)
 		}
@@ -169,7 +169,7 @@ func rejournal(s *store.Site) error {
 type eraser struct {
 	st   *store.State
 	s    *store.Site
-	down *admit.TakeDowns
+	down *scope.TakeDowns
 
 	urls, versions int // that were erased, and made again
 }

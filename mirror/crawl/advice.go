@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"bytes"
+
+	"mirrord/mirror/render"
+	"mirrord/mirror/revisit"
+)
+
+// startAdvice begins what decides which requests are not needed, before the records are loaded.
+func (r *Retrieval) startAdvice() {
+	r.advice = revisit.NewAdvice(revisit.SkipPlanOptions{
+		Job:      r.Job,
+		Policies: r.Options.Policies,
+		Run:      r.Run.Number,
+		Started:  r.Started,
+		Now:      r.Now,
+		Table:    r.Table,
+		Records:  r.Site.Records,
+		Facts:    r.Site.Notes,
+	})
+}
+
+// endAdvice takes what earlier runs found unreliable, when the records are loaded.
+func (r *Retrieval) endAdvice() error {
+	damaged, err := r.advice.Recall()
+	if damaged != nil {
+		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
+	}
+	return err
+}
+
+// keepPlaces stores at which places answers differ, for the next run.
+func keepPlaces(r *Retrieval) error {
+	v, err := r.advice.Places.Fact()
+	if err != nil {
+		return err
+	}
+	before, err := r.Site.Notes.Fact(revisit.PlacesFact)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return r.Site.Notes.SetFact(revisit.PlacesFact, v)
+}
+
+// makePlan plans the run.
+func (r *Retrieval) makePlan() error {
+	terms := revisit.PlanTerms{
+		Published: r.Live != nil,
+		NewRules:  r.Rescan,
+		Followed:  r.chain.Upstream.Follows(),
+	}
+	_, err := r.advice.MakePlan(terms, r.knownSite)
+	if err != nil || r.advice.Plan == nil {
+		return err
+	}
+	for id, s := range r.Table.Settled().All() {
+		if s.Answered() { // before the run was interrupted
+			r.advice.Plan.Tell(id, s.Seen())
+		}
+	}
+	r.Run.Planned = true
+	return nil
+}
+
+// knownSite is what models, histories and rules of the site are made from.
+func (r *Retrieval) knownSite() revisit.KnownSite {
+	r.Layout.Primary = render.Primary(r.Site.Trees, r.Live, r.Table.Settled(), r.Rules.Seeds)
+	return revisit.KnownSite{
+		Name:     r.Site.Name,
+		Primary:  r.Layout.Primary,
+		Table:    r.Table.Settled(),
+		Observed: r.Site.Records,
+	}
+}

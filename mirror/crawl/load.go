@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"strings"
+
+	"mirrord/mirror/result"
+	"mirrord/mirror/urls"
+	"mirrord/mirror/verdict"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// load fills the table from what is stored.
+func (r *Retrieval) load() error {
+	r.startAdvice()
+	room, err := r.Table.Settled().Fill(urls.Loading{
+		From:  r.Site.Records,
+		Run:   r.Recording(),
+		Bad:   r.Site.BadValue,
+		Visit: r.loaded,
+	})
+	r.Counts.Hold(room)
+	if err != nil {
+		return err
+	}
+	r.recall()
+	return r.endAdvice()
+}
+
+// loaded takes what a stored record says beside the table.
+func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
+	r.advice.Load(rec)
+	r.Provenance.Note(rec)
+	r.ran = r.ran || ((r.Live != nil) && rec.InSet && (rec.Changed > 0) && rec.Changed <= r.Live.Number)
+	if answered && r.Resumed {
+		r.lent.recall(rec, r.Run.Number, r.chain.Spread)
+	}
+	if rec.Outcome == site.Failed && rec.Failures >= urls.LastingFailures {
+		r.Traits.NoteBroken(rec.ID)
+	}
+	if urls.IsSitemap(rec) {
+		r.Traits.NoteSitemap(rec.ID)
+	}
+	r.Traits.NoteCut(rec.ID, cutOf(rec))
+	if answered {
+		r.shapes.Note(rec, r.Recording())
+	}
+}
+
+// cutOf returns what keeps a run from knowing all that a document links to.
+func cutOf(rec *store.Resource) result.Cut {
+	cut := result.Cut(rec.Cut)
+	if rec.InSet && rec.NoFollow {
+		cut |= result.CutNoFollow
+	}
+	return cut
+}
+
+// recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on
+// with every run, and which of the URLs that an interrupted run has yet to request are sitemaps.
+func (r *Retrieval) recall() {
+	t := r.Table.Settled()
+	seeds := map[site.URL]bool{}
+	for _, u := range r.Rules.Seeds {
+		seeds[u] = true
+	}
+	for id, s := range t.All() {
+		if !s.Given() {
+			continue
+		}
+		u := t.URL(id)
+		r.variants.Add(u)
+		unnamed := s.Referrer() == 0 && !seeds[u]
+		if r.Resumed && s.Outcome() == site.Pending && unnamed {
+			r.Traits.NoteSitemap(id)
+		}
+	}
+}
+
+// settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site
+// that is named without https or www has its pages, and its troubles, there. It is called while no worker
+// runs.
+func (r *Retrieval) settleBase() {
+	t := r.Table.Settled()
+	for i, seed := range r.Rules.Seeds {
+		id, ok := t.Find([]byte(seed.String()))
+		if !ok {
+			continue
+		}
+		final, in := t.Final(id)
+		u := t.URL(final)
+		if !in || u.Origin() == seed.Origin() || !r.Rules.Scope.Covers(u) {
+			continue
+		}
+		r.motor.Troubles.AddEntry(u)
+		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
+			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
+		}
+	}
+}
+
+// missing is what earlier runs could not get, or did not get to; nil when that is not known.
+func (r *Retrieval) missing() (*verdict.Missing, error) {
+	v, err := r.Site.Notes.Fact(verdict.GapsFact)
+	if err != nil {
+		return nil, err
+	}
+	m, err := verdict.DecodeMissing(v, r.Table.Len())
+	if err != nil {
+		return nil, nil // the verdict says so, and makes it again
+	}
+	return m, nil
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/process"
+	"mirrord/mirror/result"
+	"mirrord/mirror/run"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// retrieve is phase one. The error says why it ended before nothing was left to request.
+func (r *Retrieval) retrieve(parent context.Context) error {
+	if err := r.prepare(); err != nil {
+		r.lost = err
+		return err
+	}
+	var err error
+	if r.chains, err = r.newChains(); err != nil {
+		return err
+	}
+	if r.sessions, err = newSessions(r); err != nil {
+		return err
+	}
+	r.admission = r.newAdmission()
+	r.keeper = r.newKeeper()
+	defer r.keeper.Close()
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	if most := r.Job.Limits.MaxTime; most > 0 {
+		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
+		defer r.limitTime(most, func() { stop(over) })()
+	}
+	r.commits = r.newCommitter(stop)
+	r.commits.Start()
+	r.Through = newThrough(r)
+	defer r.Through.Stop()
+	r.needed = &needed{Session: r.Session, commits: r.commits, front: r.motor.Front}
+	check := func(err error) {
+		if err != nil {
+			stop(err)
+		}
+	}
+	check(r.Full)
+	defer r.motor.WatchTail(r.Now)()
+	defer r.chain.Reuse.Close()
+	defer r.chain.Upstream.Close()
+	defer r.chain.Space.Close()
+	check(insist(ctx, r))
+	greet(ctx, r)
+	check(r.prepareSources(ctx))
+	s := r.newStages()
+	workers := &frontier.Workers{
+		Front:       r.motor.Front,
+		Connections: int(r.Job.Polite.Connections),
+		Now:         r.Now,
+		Shift:       r.shift,
+		Release:     r.motor.Gate.Release,
+		Ask:         r.ask,
+		After:       s.refill,
+		Stop:        stop,
+	}
+	s.workers = func() { workers.Stage(ctx) }
+	check(r.makePlan())
+	check(r.held.begin(r))
+	check(openImported(r))
+	defer func() { r.chain.Imported.Files.Close() }()
+	r.exchange = r.newExchange()
+	check(r.lent.spread(ctx, r, workers))
+	s.hear = r.exchange.HearStored
+	r.requestAll(ctx, s, check)
+	err = r.commits.Close()
+	r.lost = err
+	if err == nil {
+		err = errors.Join(r.keepChains(), keepSessions(r), keepPlaces(r))
+	}
+	if err == nil && !r.stopped() {
+		r.probeSections(ctx)
+	}
+	if err == nil {
+		err = r.lasting.save(r.Session, r.motor.Troubles, context.Cause(ctx) == nil)
+	}
+	r.Through.Stop()
+	r.betweenPhases()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// limitTime calls over when the run has gone on for a time, without waits for its turn and for its window,
+// unless the function that it returns is called before.
+func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
+	start := r.Now()
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Hour, func() {
+		now := r.Now()
+		waited := r.shift.Queued(now) + r.motor.Gate.ClosedFor(start, now)
+		if left := most - (now.Sub(start) - waited); left > 0 {
+			timer.Reset(left)
+			return
+		}
+		over()
+	})
+	timer.Reset(most) // only now: the function must find the timer in its place
+	return func() { timer.Stop() }
+}
+
+// prepare loads what is known of the site, before any request.
+func (r *Retrieval) prepare() error {
+	if err := r.load(); err != nil {
+		return err
+	}
+	if err := r.lasting.load(r.Site.Notes, r.Log); err != nil {
+		return err
+	}
+	for host, at := range r.lasting.hosts {
+		r.motor.Gate.Defer(host, time.Unix(at, 0))
+	}
+	r.settleBase()
+	noteLeads(r.Session)
+	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
+}
+
+// prepareSources finds out whether the mirrors of other jobs can be used, and what has changed in the site if
+// that is a mirror which says so.
+func (r *Retrieval) prepareSources(ctx context.Context) error {
+	note, err := r.chain.Reuse.Prepare(ctx)
+	if note != "" {
+		r.Notes.Cap(note)
+	}
+	if err == nil && !r.Options.Imports {
+		if note, err = r.chain.Space.Prepare(); note != "" {
+			r.Notes.Cap(note)
+		}
+	}
+	if err != nil || r.Full != nil || r.Rescan {
+		return err
+	}
+	if note, err = r.chain.Upstream.Prepare(ctx); note != "" {
+		r.Notes.Cap(note)
+	}
+	return err
+}
+
+// requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
+// stages that follow do nothing then.
+func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)) {
+	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
+	if !r.Rescan && r.Live != nil && !named {
+		check(s.skipKnown())
+	}
+	r.motor.Entrance.EndWait()
+	enterNamed(r, named && r.Options.Again)
+	if r.advice.Plan == nil {
+		missing, err := r.missing()
+		check(err)
+		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
+	} else {
+		if !r.Options.Again {
+			owed := r.lasting.owed(r.Session)
+			r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
+				return owed(id) || r.advice.Plan.Due(id)
+			})
+		}
+		r.advice.Plan.Await(s.underWay())
+		r.advice.Plan.Open()
+	}
+	if r.Resumed {
+		check(r.exchange.ResumeLinks())
+	}
+	s.refill()
+	s.stage()
+	requestAlso(r, s)
+	check(s.moreListings())
+	var err error
+	r.skips, err = s.skipRest(ctx)
+	check(err)
+	check(r.openCircles(s.stage))
+	check(foldSessions(ctx, r, s.stage))
+	compareLast(ctx, r)
+	if !r.stopped() {
+		check(r.held.drop(r))
+	}
+}
+
+// enterNamed lets the entry points enter, and what the run is for. A second look at URLs of the mirror is at
+// these alone.
+func enterNamed(r *Retrieval, second bool) {
+	if second {
+		for _, u := range r.Job.Only {
+			if id, ok := r.Table.Settled().Find([]byte(u.String())); ok {
+				r.motor.Entrance.Known(id, frontier.PrioKnown)
+			}
+		}
+		return
+	}
+	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
+		if r.Rules.TakenDown(u) {
+			_, why := r.Rules.Allow(u, scope.Page)
+			r.Notes.Add("not requested: "+why, u)
+			continue
+		}
+		r.motor.Entrance.New(r.Rules.Main(u), urls.Named, frontier.PrioSeed)
+	}
+}
+
+// requestAlso requests what is to be had beside what the entry points lead to. It comes later than that, so
+// that what a page leads to is known to come from it: a style sheet has its encoding from there.
+func requestAlso(r *Retrieval, s *stages) {
+	if len(r.Options.Also) == 0 {
+		return
+	}
+	for _, u := range r.Options.Also {
+		if u = r.Rules.Main(u); r.isWanted(u) {
+			r.motor.Entrance.New(u, urls.Named, frontier.PrioNew)
+		}
+	}
+	s.stage()
+}
+
+// isWanted reports whether a URL that no document names is one of the site.
+func (r *Retrieval) isWanted(u site.URL) bool {
+	ok, _ := r.Rules.Allow(u, scope.Page)
+	return ok
+}
+
+// dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
+// whether it is one.
+func (r *Retrieval) dropRefused(id uint32, u site.URL, s urls.State) (refused bool, err error) {
+	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
+		return false, nil
+	}
+	if ok, _ := r.Rules.Allow(u, frontier.PurposeOf(s)); ok && r.Rules.Types == nil {
+		return false, nil
+	}
+	rec, err := r.exchange.Record(id, u)
+	if err != nil {
+		return false, err
+	}
+	reason := refusedNow(r.Session, &rec, s)
+	if reason == "" {
+		return false, nil
+	}
+	rule := r.Rules.Types
+	// else a page that shows it brings it back
+	if _, everywhere := rule.Refuses(rec.MIME, u, true); everywhere && rule.IsPicture(rec.MIME, u) {
+		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
+	}
+	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
+	as := urls.Account{Room: urls.Leave(&rec, r.Version)}
+	r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
+	return true, nil
+}
+
+// ask does the work of one URL and reports whether the turn of its host was used.
+func (r *Retrieval) ask(
+	ctx context.Context, id uint32, release func(fetch.Observation),
+) (used bool, err error) {
+	rec, err := r.exchange.Record(id, r.Table.URL(id))
+	if err != nil {
+		return false, err
+	}
+	if f, ok := folded(r, &rec); ok { // it was queued before the session id was known
+		r.conclude(id, rec.URL, f)
+		return false, nil
+	}
+	named := !rec.InSet && (rec.Referrer > 0)
+	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
+		rec.Outcome, rec.Reason = site.Trapped, frontier.ChainReason
+		as := urls.Account{Tally: urls.AsTrapped}
+		r.conclude(id, rec.URL, process.Found{Finding: &urls.Finding{Done: store.Done{Resource: rec}, As: as}})
+		return false, nil
+	}
+	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == store.NoBody)
+	f, used, err := r.exchange.Look(ctx, &rec, release)
+	if (err == nil) && unknown {
+		f, err = process.KeepImported(r.exchange, f)
+	}
+	switch {
+	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
+		return used, nil
+	case err != nil:
+		return used, err
+	}
+	r.conclude(id, rec.URL, f)
+	return used, nil
+}
+
+// betweenPhases gives the memory of retrieval back.
+func (r *Retrieval) betweenPhases() {
+	r.exchange, r.admission, r.keeper = nil, nil, nil
+	r.variants.Drop()
+	r.motor.Front.Drop()
+	r.advice.Plan.Drop()
+	run.Release()
+}
+
+// conclude carries out what one turn of a URL came to.
+func (r *Retrieval) conclude(id uint32, u site.URL, f process.Found) {
+	if (f.Finding != nil) && r.Traits.Spent(id, urls.AfterGone) { // this was the second look
+		r.Notes.Withdraw(urls.FirstGone, u)
+		r.Counts.ForgetFirstGone()
+	}
+	r.Traits.Spend(id, f.Spent|f.Turn.Why)
+	if f.Finding != nil {
+		r.apply(f.Finding)
+	}
+	switch {
+	case f.Turn.Optional:
+		r.motor.Entrance.Later(id, u.Origin(), f.Turn.At)
+	case f.Turn.Why != 0:
+		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
+	}
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"encoding/json"
+	"errors"
+
+	"mirrord/job"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/process"
+
+	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/mirror/run"
+	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
+	"mirrord/store"
+)
+
+// newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
+func (r *Retrieval) newStages() *stages {
+	return &stages{
+		advice:  r.advice,
+		seeds:   r.Rules.Seeds,
+		table:   r.Table,
+		records: r.Site.Records,
+		facts:   r.Site.Notes,
+		notes:   &r.Notes,
+		now:     r.Now,
+		log:     r.Log,
+		motor:   r.motor,
+		follow:  r.admission.Stored,
+		apply:   r.apply,
+	}
+}
+
+// trapsFact keeps the patterns of the endless chains that runs under the same rules found.
+const trapsFact = "traps"
+
+type storedTraps struct {
+	Rules    string            `json:"rules"` // their fingerprint
+	Patterns map[string][]byte `json:"patterns"`
+}
+
+// newChains returns what finds endless chains, with what earlier runs found.
+func (r *Retrieval) newChains() (*frontier.Chains, error) {
+	v, err := r.Site.Notes.Fact(trapsFact)
+	if err != nil {
+		return nil, err
+	}
+	var known storedTraps
+	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
+		known.Patterns = nil
+	}
+	limit := r.Job.Limits.MaxStale
+	if r.Options.Imports {
+		limit = 0 // an archive ends, and has what somebody wanted to keep
+	}
+	c := frontier.NewChains(limit, known.Patterns)
+	c.Load(r.Table.Settled())
+	return c, nil
+}
+
+// keepChains stores which endless chains there are, for the next run.
+func (r *Retrieval) keepChains() error {
+	patterns := r.chains.Known()
+	if len(patterns) == 0 {
+		if v, err := r.Site.Notes.Fact(trapsFact); (err != nil) || (len(v) == 0) {
+			return err
+		}
+		return r.Site.Notes.SetFact(trapsFact, nil)
+	}
+	v, err := json.Marshal(storedTraps{Rules: r.Fingerprint, Patterns: patterns})
+	if err != nil {
+		return err
+	}
+	return r.Site.Notes.SetFact(trapsFact, v)
+}
+
+// newAdmission returns what decides which URLs enter the frontier.
+func (r *Retrieval) newAdmission() *frontier.Admission {
+	return frontier.NewAdmission(frontier.AdmissionOptions{
+		Rules:    r.Rules,
+		Table:    r.Table,
+		Traits:   &r.Traits,
+		Variants: r.variants,
+		Chains:   r.chains,
+		Sessions: r.sessions,
+		Origins:  r.motor.Origins,
+		Entrance: r.motor.Entrance,
+		Front:    r.motor.Front,
+		Counts:   &r.Counts,
+		Notes:    &r.Notes,
+		MaxDepth: r.Job.Limits.MaxDepth,
+		Run:      r.Run.Number,
+		Rescan:   r.Rescan,
+		First:    func() bool { return r.advice.Evidence.First() },
+		Planned:  func() bool { return r.advice.Plan != nil },
+		Leaves: func(id uint32, s urls.State) bool {
+			return r.advice.Plan.Leaves(id, s, r.Traits.Broken(id))
+		},
+	})
+}
+
+// newExchange returns what finds out what a URL comes to. The plan is made.
+func (r *Retrieval) newExchange() *process.Processor {
+	return process.New(process.Options{
+		Job:        r.Job,
+		Rules:      r.Rules,
+		Layout:     r.Layout,
+		Run:        r.Recording(),
+		Rescan:     r.Rescan,
+		Log:        r.Log,
+		Now:        r.Now,
+		Confirm:    r.Options.Confirm,
+		Robots:     r.Options.Robots,
+		Chain:      &r.chain,
+		Records:    r.Site.Records,
+		Frames:     r.Site.Frames,
+		Bodies:     r.Options.State.Bodies,
+		Keeper:     r.keeper,
+		Through:    r.Through,
+		Table:      r.Table,
+		Traits:     &r.Traits,
+		Provenance: &r.Provenance,
+		Waits:      &r.lasting.waits,
+		Origins:    &r.lasting.origins,
+		Counts:     &r.Counts,
+		Notes:      &r.Notes,
+		Admission:  r.admission,
+		Motor:      r.motor,
+		Advice:     r.advice,
+		Shapes:     &r.shapes,
+	})
+}
+
+// openImported opens what is published when no run made it: a mirror that was imported without what the site
+// sent, or whose database was rebuilt.
+func openImported(r *Retrieval) error {
+	if (r.Live == nil) || r.ran {
+		return nil
+	}
+	tree, err := r.Site.Trees.Current()
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
+		return nil // the run makes it again
+	}
+	if err == nil {
+		r.chain.Imported = source.ImportedBefore{
+			Files: render.NewImportedFiles(tree),
+			Blobs: r.Options.State.Spool,
+		}
+	}
+	return err
+}
+
+// newKeeper returns what stores the bodies of the run. A one-off mirror knows no digests.
+func (r *Retrieval) newKeeper() *process.Saver {
+	o := process.SaverOptions{
+		Frames: r.Site.Frames,
+		Bodies: r.Options.State.Bodies,
+		Get:    r.Site.Records.Get,
+		URL:    r.Table.URL,
+		InSet:  r.Table.InSet,
+		Run:    r.Run.Number,
+		Log:    r.Log,
+		Failed: func(err error) {
+			const what = "pages that say the same are not looked for any more"
+			r.Log.Warn(what, "err", err)
+			r.Notes.Add(what+": "+err.Error(), r.Rules.Seeds[0])
+		},
+	}
+	if !r.Site.Volatile() {
+		o.Digests = r.Site.Digests
+	}
+	return process.NewSaver(o)
+}
+
+// newThrough returns what writes documents through; nil where nothing does: after the first run there is
+// little to write. What an earlier process of the run retrieved would be missing.
+func newThrough(r *Retrieval) *publish.Through {
+	if r.Live != nil || r.Resumed || r.Run.Number > 1 {
+		return nil
+	}
+	return publish.NewThrough(publish.ThroughOptions{
+		Table:  r.Table,
+		Seeds:  r.Rules.Seeds,
+		Frames: r.Site.Frames,
+		Trees:  r.Site.Trees,
+		Rests:  r.Site.Rests(),
+		Log:    r.Log,
+	})
+}
+
+// newCommitter returns what writes findings to the disk. stop ends the run.
+func (r *Retrieval) newCommitter(stop func(error)) *urls.Committer {
+	return urls.NewCommitter(urls.CommitOptions{
+		Table:   r.Table,
+		Journal: r.Site.Records,
+		Large:   source.PartBytes,
+		Packed:  !r.Site.Volatile(),
+		Room:    r.room,
+		Stop:    stop,
+	})
+}
+
+// room says why nothing more may be stored.
+func (r *Retrieval) room() error {
+	if most, limit := r.MostState(); most > 0 && r.Taken+r.Site.Frames.Grown()+r.bodies.Load() > most {
+		return run.StateFull(limit)
+	}
+	return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree)
+}
+
+// diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.
+func diskRoom(dir string, least job.Size) error {
+	if least <= 0 {
+		return nil
+	}
+	free, err := store.FreeBytes(dir)
+	if err != nil || free >= int64(least) {
+		return nil
+	}
+	return result.LimitError{What: "less than limits.min_free = " + least.String() +
+		" is left on the disk of the state directory; free some space and run again to go on"}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/run"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// lasting are the troubles of URLs and origins that outlive a run. Without what earlier runs knew more is
+// requested, and nothing is lost.
+type lasting struct {
+	waits   urls.Waits
+	origins urls.SilentOrigins
+	hosts   hostWaits
+}
+
+// hostWaits are the hosts that asked to be left alone for longer than a run waits, each with the time until
+// which they are, in Unix seconds. Only the runs of one process share their politeness.
+type hostWaits map[string]int64
+
+// hostsFact is where a site keeps them.
+const hostsFact = "waiting hosts"
+
+func (w *hostWaits) decode(b []byte) error {
+	*w = nil
+	if len(b) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(b, w); err != nil {
+		*w = nil
+		return fmt.Errorf("list of hosts that wait: %w", err)
+	}
+	return nil
+}
+
+// note takes in what a run came to know, and reports whether anything changed. What is over is forgotten.
+func (w *hostWaits) note(waits map[string]time.Time, now time.Time) (changed bool) {
+	next := hostWaits{}
+	for host, at := range *w {
+		if at > now.Unix() {
+			next[host] = at
+		}
+	}
+	for host, until := range waits {
+		next[host] = until.Unix()
+	}
+	changed = !maps.Equal(*w, next)
+	*w = next
+	return changed
+}
+
+func (w hostWaits) encode() ([]byte, error) {
+	if len(w) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(w)
+}
+
+// load reads what earlier runs knew.
+func (l *lasting) load(notes *store.SiteNotes, log *slog.Logger) error {
+	for _, f := range []struct {
+		name   string
+		decode func([]byte) error
+	}{
+		{urls.WaitsFact, l.waits.Decode},
+		{urls.OriginsFact, l.origins.Decode},
+		{hostsFact, l.hosts.decode},
+	} {
+		v, err := notes.Fact(f.name)
+		if err != nil {
+			return err
+		}
+		if err := f.decode(v); err != nil {
+			log.Warn("starting without what earlier runs knew of troubles", "err", err)
+		}
+	}
+	return nil
+}
+
+// owed returns what reports whether a known URL is requested whatever the plan says.
+func (l *lasting) owed(s *run.Session) func(id uint32) bool {
+	now, probes := s.Now(), l.origins.AnyProbed(s.Run.Number)
+	return func(id uint32) bool {
+		if s.Provenance.Owed(id) || l.waits.Due(id, now) {
+			return true
+		}
+		if !probes {
+			return false
+		}
+		turn, _ := l.origins.Turn(s.Table.URL(id).Origin(), s.Run.Number)
+		return turn == urls.OriginProbed
+	}
+}
+
+// save keeps the troubles for the next run. whole says that the run was not cut short; when an entry point
+// does not answer either, the network may be down, and no origin is to blame.
+func (l *lasting) save(s *run.Session, t *frontier.HostErrors, whole bool) error {
+	if whole && len(t.DownEntries()) == 0 {
+		l.origins.EndRun(s.Run.Number, s.Now().Unix(), t.MuteOrigins(), t.HasAnswered)
+	}
+	const what = "servers without an answer in %d runs or more: only every %dth run requests them"
+	for _, origin := range l.origins.WrittenOff() {
+		if u, _, err := site.Parse(origin + "/"); err == nil {
+			s.Notes.Add(fmt.Sprintf(what, urls.WrittenOffAfter, urls.WrittenOffRuns), u)
+		}
+	}
+	origins, err := l.origins.Encode()
+	if err != nil {
+		return err
+	}
+	known, err := s.Site.Notes.Fact(urls.OriginsFact)
+	if (err == nil) && !bytes.Equal(origins, known) {
+		err = s.Site.Notes.SetFact(urls.OriginsFact, origins)
+	}
+	if waits, changed := l.waits.Encode(); changed {
+		err = errors.Join(err, s.Site.Notes.SetFact(urls.WaitsFact, waits))
+	}
+	if l.hosts.note(t.HostWaits(), s.Now()) {
+		hosts, herr := l.hosts.encode()
+		err = errors.Join(err, herr, s.Site.Notes.SetFact(hostsFact, hosts))
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deadlinks
+
+import (
+	"errors"
+	"strings"
+
+	"mirrord/replica/hosts"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// wasLike reports whether the broken page, when its mirror n last had it, was what mirror m has of the copy
+// (its): the same bytes, or nearly the same text. Whoever copies a site must not decide what is
+// found at the paths that it loses.
+func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour, its *store.Resource) bool {
+	if its.Body == store.NoBody {
+		return false
+	}
+	if (broken.Body != store.NoBody) && (broken.Digest == its.Digest) {
+		return true
+	}
+	if k.compared >= mostCompared {
+		return false
+	}
+	k.compared++
+	had, ok := n.lastHad(broken)
+	if !ok || (had.Digest == its.Digest) {
+		return ok
+	}
+	if !isComparable(had) || !isComparable(its) {
+		return false
+	}
+	one, ok := k.page(n, had)
+	if !ok {
+		return false
+	}
+	two, ok := k.page(m, its)
+	if !ok {
+		return false
+	}
+	how, _ := one.Compare(two)
+	if how != hosts.HighSimilar {
+		return (how == hosts.FullMatch) || (how == hosts.FullSimilar)
+	}
+	kin := one.Kin(two, hosts.Template(k.around(m, its)), likeness)
+	return (kin == hosts.Alike) || (kin == hosts.Grown)
+}
+
+const (
+	likeness   = 0.5 // least resemblance of what the broken page and the copy say themselves
+	aroundCopy = 8   // pages around the copy that tell its template
+)
+
+// errEnough ends the reading of records.
+var errEnough = errors.New("enough was read")
+
+// around returns pages of a mirror that lie around one, in its directory or the one above.
+func (k *neighbours) around(m *neighbour, rec *store.Resource) (out []hosts.PageBody) {
+	dir := rec.URL.String()
+	had := map[uint32]bool{rec.ID: true}
+	for range 2 {
+		up := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/') + 1
+		if dir = dir[:up]; strings.HasSuffix(dir, "://") || len(out) == aroundCopy {
+			break
+		}
+		u, _, err := site.Parse(dir)
+		if err != nil {
+			break
+		}
+		// what cannot be read tells nothing, and verify reports it
+		_ = m.Records.ResourcesUnder(u, func(r *store.Resource) error {
+			if len(out) == aroundCopy {
+				return errEnough
+			}
+			if had[r.ID] || !r.InSet || !isComparable(r) || !strings.HasPrefix(r.MIME, "text/") {
+				return nil
+			}
+			had[r.ID] = true
+			if p, ok := k.page(m, r); ok {
+				out = append(out, p)
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// isComparable reports whether the text of a resource can be compared.
+func isComparable(rec *store.Resource) bool {
+	return (rec.Body == store.PackBody) && (rec.Size <= hosts.MaxCompared)
+}
+
+// lastHad returns the record of what the mirror last had of a page. After garbage collection only the kept
+// versions have it.
+func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
+	if rec.Body != store.NoBody {
+		return rec, true
+	}
+	versions, err := n.Versions.History(rec.URL)
+	if err != nil {
+		return nil, false
+	}
+	for i := len(versions) - 1; i >= 0; i-- {
+		v := &versions[i]
+		if hasBody := v.Record.InSet && (v.Record.Body != store.NoBody); v.Known && hasBody {
+			return &v.Record, true
+		}
+	}
+	return nil, false
+}
+
+// page reads what a mirror has stored of a document; ok is false when it is not there any more.
+func (k *neighbours) page(n *neighbour, rec *store.Resource) (p hosts.PageBody, ok bool) {
+	if k.frames == nil {
+		k.frames = store.NewFrameReader()
+	}
+	fr, err := n.Frames.ReadFrame(k.frames, rec.At)
+	if (err != nil) || !store.IsDigestOf(rec.Digest, fr.Body) {
+		return p, false
+	}
+	return hosts.AnswerBody(rec.MIME, rec.URL, fr.Body), true
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"fmt"
+	"iter"
+
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// AdmissionOptions are what an Admission works with. All are needed but MaxDepth.
+type AdmissionOptions struct {
+	Rules    *scope.URLRules
+	Table    *urls.Table
+	Traits   *urls.Traits
+	Variants *urls.Variants
+	Chains   *Chains     // nil: chains are not traps
+	Sessions *SessionIDs // nil: session ids are not learned
+	Origins  *Origins
+	Entrance *HostAdmission
+	Front    *Frontier
+	Counts   *urls.Counts
+	Notes    *urls.Notes
+	MaxDepth int64 // limits.max_depth; 0 for none
+	Run      int
+	Rescan   bool // the rules changed
+	// First reports whether the sources of evidence are requested first, and all else waits.
+	First func() bool
+	// Planned reports whether a plan says when known URLs are requested.
+	Planned func() bool
+	// Leaves reports whether the plan does not request a known URL because a document names it that named it
+	// before. It is called while the table waits.
+	Leaves func(id uint32, s urls.State) bool
+}
+
+// Admission decides which URLs enter the frontier, and lets them in. It is safe for concurrent use.
+type Admission struct {
+	o       AdmissionOptions
+	refused refusals
+}
+
+// NewAdmission returns an Admission.
+func NewAdmission(o AdmissionOptions) *Admission { return &Admission{o: o} }
+
+// Document is what names candidates.
+type Document struct {
+	ID    uint32
+	Depth int // links from an entry point
+	// Before are the URLs that it named when it was last stored, by number; nil: none, or it does not matter.
+	Before map[uint32]bool
+}
+
+// Admitted is what becomes of the URLs that a document names.
+type Admitted struct {
+	Add       []Queued         // they enter the frontier, which is for HostAdmission.Add
+	Forbidden []store.Resource // records of new ones that robots.txt forbids
+	Needed    []uint32         // see urls.Account, like Reopened
+	Reopened  []uint32
+}
+
+// seenAs says what a candidate is known as.
+func seenAs(c *scope.Candidate) urls.Seen {
+	if c.Guess {
+		return urls.Guess
+	}
+	return urls.Named
+}
+
+// tooDeep reports whether a page is linked from too far away.
+func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
+	deep := a.o.MaxDepth > 0 && int64(depth) > a.o.MaxDepth
+	if c.Purpose != scope.Page || !deep {
+		return false
+	}
+	const what = "limits.max_depth = %d left out what is linked from further away"
+	a.o.Notes.Cap(fmt.Sprintf(what, a.o.MaxDepth))
+	return true
+}
+
+// allowNew asks the rules about a URL that was never seen.
+func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
+	ok, reason := a.o.Rules.Allow(u, c.Purpose)
+	if ok {
+		return true
+	}
+	_, trapped := a.o.Rules.Traps.Check(u)
+	switch {
+	case trapped && a.o.Rules.Scope.Covers(u):
+		a.trapped(u, reason) // each time, for the count
+	case u.String() == string(c.URL):
+		a.refused.add(c)
+	}
+	return false
+}
+
+func (a *Admission) trapped(u site.URL, reason string) {
+	a.o.Counts.Trapped.Add(1)
+	a.o.Notes.Trap(u, reason)
+}
+
+// ChainReason is why a URL is left out that belongs to a trap, see Chains.
+const ChainReason = "a chain of pages without new text or links"
+
+// Learn takes a page that is new in the mirror, see Chains.
+func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
+
+// Reread takes a page of the mirror that was read again, see Chains.
+func (a *Admission) Reread(p *ChainPage) { a.o.Chains.Reread(p) }
+
+// Vouch takes what a document names, by numbers, see Chains.
+func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
+	if !a.o.Chains.Doubts() {
+		return
+	}
+	for id := range ids {
+		if !a.o.Table.State(id).InSet() {
+			a.o.Chains.Vouch(id, a.o.Table.URL(id), doc.ID, doc.URL)
+		}
+	}
+}
+
+// Recall takes a page that is in the mirror already, see Chains.
+func (a *Admission) Recall(rec *store.Resource) {
+	if rec.Referrer > 0 {
+		a.o.Chains.Recall(rec.ID, rec.URL, a.o.Table.URL(rec.Referrer-1))
+	}
+}
+
+// Stored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
+func (a *Admission) Stored(targets []byte) {
+	guess := false // the one whose turn it is
+	ids := func(yield func(uint32) bool) {
+		store.Targets(targets, func(id uint32) bool {
+			if guess = id < store.Mention && id&store.Guess != 0; guess {
+				id &^= store.Guess
+			}
+			return yield(id)
+		})
+	}
+	var add []Queued
+	first, types := a.o.First(), a.types()
+	a.o.Table.Mark(ids, func(id uint32, s urls.State, u site.URL) urls.Mark {
+		m := urls.Mark{Seen: urls.Named}
+		if guess {
+			m.Seen = urls.Guess
+			if a.Rests(id, s) {
+				return m
+			}
+		}
+		switch {
+		case s.Queued(), !s.Given(), first && s.Governed():
+			return m
+		case a.refuses(u, s), a.o.Leaves(id, s):
+			return m
+		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
+			return m
+		case first && !a.o.Entrance.First(id):
+			return m
+		}
+		m.Queue = !first
+		add = append(add, Queued{ID: id, Origin: u.Origin(), Prio: PrioKnown})
+		return m
+	})
+	a.o.Entrance.Add(add...)
+}
+
+// refuses reports whether a known URL belongs to a trap, whose pages were the first to name it.
+func (a *Admission) refuses(u site.URL, s urls.State) bool {
+	return !s.InSet() && (s.Referrer() > 0) && a.o.Chains.Refuses(u, s.Referrer()-1)
+}
+
+// PurposeOf says what a known URL was first wanted for.
+func PurposeOf(s urls.State) scope.Purpose {
+	if s.Requisite() {
+		return scope.Requisite
+	}
+	return scope.Page
+}
+
+// Allows asks the rules about a URL that is known.
+func (a *Admission) Allows(u site.URL, s urls.State) bool {
+	ok, _ := a.o.Rules.Allow(u, PurposeOf(s))
+	return ok
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/site"
+)
+
+const sameSession = "URLs that differ only in a session id that is new in each answer, taken for one"
+
+// SameSession is why a URL leads to the one that stands for it, which follows.
+const SameSession = "the same but for a session id: "
+
+// withoutSession returns what stands for a URL that a document names, see SessionIDs.
+func (a *Admission) withoutSession(u []byte) []byte {
+	if !a.o.Sessions.Some() {
+		return u
+	}
+	named := site.Canonical(string(u))
+	main := a.o.Sessions.Main(named)
+	if main == named {
+		return u
+	}
+	a.o.Notes.Add(sameSession, named)
+	return []byte(main.String())
+}
+
+// ReadSession takes a page of the mirror, see SessionIDs.
+func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relocate.Link) {
+	a.o.Sessions.Read(id, u, body, links)
+}
+
+// SessionQuestion returns a document of an origin that is to be requested once more, see SessionIDs.
+func (a *Admission) SessionQuestion(origin string) (SecondRequest, bool) {
+	return a.o.Sessions.Question(origin)
+}
+
+// SessionAnswered takes what it said then.
+func (a *Admission) SessionAnswered(q SecondRequest, again *Second) (kind string, learned *urls.SessionID) {
+	return q.kind, a.o.Sessions.Answered(q, again)
+}
+
+// RecallSessions takes the URLs that are known.
+func (s *SessionIDs) RecallSessions(t urls.Settled) {
+	if !s.Some() {
+		return
+	}
+	in := InSetOf(t)
+	for id, x := range t.All() {
+		if x.Given() {
+			s.Recall(t.URL(id), x.InSet(), in)
+		}
+	}
+}
+
+// InSetOf returns what reports whether a URL is in the mirror.
+func InSetOf(t urls.Settled) func(site.URL) bool {
+	return func(u site.URL) bool {
+		id, ok := t.Find([]byte(u.String()))
+		return ok && t.State(id).InSet()
+	}
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import "time"
+
+// Priority is a front queue: a lower one is served first within its host.
+type Priority uint8
+
+// The priorities, in the order in which they are served.
+const (
+	PrioSeed      Priority = iota // entry points and sitemaps
+	PrioFirst                     // pages that have priority by the job; see firstsInRow
+	PrioRequisite                 // what a page that was just retrieved needs
+	PrioNew                       // pages that were never retrieved
+	PrioKnown                     // pages of an earlier run
+	PrioGuess                     // what only strings in scripts name
+	PrioLast                      // a second turn: a page that seemed to be gone, a fetch that failed
+	priorities
+)
+
+// backQueue is the queue of one origin, or of one URL that waits for a time of its own.
+type backQueue struct {
+	origin string
+	host   string    // whose turns it needs
+	next   time.Time // when the host is due
+	index  int       // in the heap; -1: not in it
+	n      int
+	free   bool // see Frontier.Free
+	// see Frontier.AddOptional
+	optional bool
+	front    [priorities]fifo
+	firsts   int  // of PrioFirst in a row
+	kept     fifo // what no helper may have, see Frontier.Lend; served after PrioSeed
+}
+
+// Ordering is the order in which the pages of a host are requested. The zero value is breadth first. Less and
+// Known are called with the lock of the frontier held.
+type Ordering struct {
+	LIFO bool                   // depth first: the page found last is the next one
+	Less func(a, b uint32) bool // else by this, when it is given
+	// Known takes the place of Less for known pages. Without either they come as they were added: whoever adds
+	// them orders them.
+	Known func(a, b uint32) bool
+	// Credits, when they are given, order new pages in the place of all else; Origin is that of a URL then
+	Credits *Credits
+	Origin  func(id uint32) string
+}
+
+// put adds a URL to a front queue.
+func (q *backQueue) put(p Priority, id uint32, o *Ordering) {
+	switch less := o.of(p); {
+	case o.credited(p):
+		o.Credits.push(&q.front[p], id)
+	case less != nil:
+		q.front[p].insert(id, less)
+	default:
+		q.front[p].push(id)
+	}
+}
+
+// credited reports whether a front queue is in the order of Credits.
+func (o *Ordering) credited(p Priority) bool { return p == PrioNew && o.Credits != nil }
+
+// of returns the order of a front queue, nil for the order of additions.
+func (o *Ordering) of(p Priority) func(a, b uint32) bool {
+	switch {
+	case !p.ordered():
+		return nil
+	case p == PrioKnown && o.Known != nil:
+		return o.Known
+	}
+	return o.Less
+}
+
+// pop takes the next URL of one front queue.
+func (q *backQueue) pop(p Priority, o *Ordering) (uint32, bool) {
+	less := o.of(p)
+	switch {
+	case o.credited(p):
+		return o.Credits.pop(&q.front[p])
+	case less != nil:
+		return q.front[p].least(less)
+	case p.ordered() && o.LIFO:
+		return q.front[p].pop(true)
+	}
+	return q.front[p].pop(false)
+}
+
+// firstsInRow is how many pages that have priority by the job come before one of the others does, of those
+// that wait with them: Mercator's biased choice among front queues. Without it a run that is cut short has
+// little but them, not even what they need to be shown (TestOrdersBiased).
+const firstsInRow = 7
+
+// take takes the next URL of all front queues.
+func (q *backQueue) take(o *Ordering) (id uint32, ok bool) {
+	from := PrioSeed
+	if q.front[PrioSeed].len() == 0 && q.front[PrioFirst].len() > 0 {
+		if q.firsts++; q.firsts > firstsInRow {
+			q.firsts, from = 0, PrioRequisite
+		}
+	}
+	for p := from; p < priorities; p++ {
+		if p > PrioSeed {
+			id, ok = q.kept.pop(false)
+		}
+		if !ok {
+			id, ok = q.pop(p, o)
+		}
+		if ok {
+			return id, true
+		}
+	}
+	return q.pop(PrioFirst, o)
+}
+
+// ordered reports whether the job's order holds within a front queue; seeds and
+// requisites always come as they were found.
+func (p Priority) ordered() bool { return p == PrioNew || p == PrioKnown }
+
+// fifo is a queue of numbers that gives memory back.
+type fifo struct {
+	head int
+	q    []uint32
+}
+
+// len is how many numbers wait.
+func (q *fifo) len() int { return len(q.q) - q.head }
+
+func (q *fifo) push(id uint32) { q.q = append(q.q, id) }
+
+func (q *fifo) pop(last bool) (uint32, bool) {
+	if q.head == len(q.q) {
+		return 0, false
+	}
+	var id uint32
+	if last {
+		id = q.q[len(q.q)-1]
+		q.q = q.q[:len(q.q)-1]
+	} else {
+		id = q.q[q.head]
+		q.head++
+	}
+	switch {
+	case q.head == len(q.q):
+		q.head, q.q = 0, q.q[:0]
+	case q.head >= 1024 && q.head*2 > len(q.q):
+		q.q = q.q[:copy(q.q, q.q[q.head:])]
+		q.head = 0
+	}
+	return id, true
+}
+
+// insert and least make the queue a binary heap; it is then used in no other way.
+func (q *fifo) insert(id uint32, less func(a, b uint32) bool) {
+	q.q = append(q.q, id)
+	for i := len(q.q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !less(q.q[i], q.q[up]) {
+			break
+		}
+		q.q[i], q.q[up] = q.q[up], q.q[i]
+		i = up
+	}
+}
+
+func (q *fifo) least(less func(a, b uint32) bool) (uint32, bool) {
+	n := len(q.q) - 1
+	if n < 0 {
+		return 0, false
+	}
+	id := q.q[0]
+	q.q[0], q.q = q.q[n], q.q[:n]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c+1 < n && less(q.q[c+1], q.q[c]) {
+			c++
+		}
+		if c >= n || !less(q.q[c], q.q[i]) {
+			return id, true
+		}
+		q.q[i], q.q[c] = q.q[c], q.q[i]
+		i = c
+	}
+}
+
+// hostHeap orders back queues by the time at which their host may be asked.
+type hostHeap []*backQueue
+
+func (h hostHeap) Len() int           { return len(h) }
+func (h hostHeap) Less(i, j int) bool { return h[i].next.Before(h[j].next) }
+func (h hostHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *hostHeap) Push(x any) {
+	q := x.(*backQueue)
+	q.index = len(*h)
+	*h = append(*h, q)
+}
+func (h *hostHeap) Pop() any {
+	old := *h
+	q := old[len(old)-1]
+	*h = old[:len(old)-1]
+	q.index = -1
+	return q
+}

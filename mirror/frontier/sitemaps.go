@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
+// when it is not. full reports that the run reads no more sitemaps.
+func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
+	u = a.o.Rules.Main(u)
+	if !a.o.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
+		return -1, false
+	}
+	n, known := a.o.Table.Find([]byte(u.String()))
+	known = known && a.o.Traits.Sitemap(n)
+	if !known && a.o.Traits.CountSitemaps() >= urls.MaxSitemaps {
+		return -1, true
+	}
+	n, first := a.o.Table.Enter([]byte(u.String()), 0)
+	a.o.Traits.NoteSitemap(n) // before a worker may take it
+	if first {
+		a.o.Front.Add(u.Origin(), n, PrioSeed)
+	}
+	return int64(n), false
+}
+
+// Sitemaps lets the sitemaps that the robots.txt of an origin names enter the frontier. full reports that
+// they are more than a run reads.
+func (a *Admission) Sitemaps(origin site.URL, maps []string) (full bool) {
+	for _, m := range maps {
+		if u, _, err := origin.Resolve(m); err == nil {
+			_, rest := a.Sitemap(u)
+			full = full || rest
+		}
+	}
+	return full
+}

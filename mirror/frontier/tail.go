@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// When nothing is left but bodies on their way, those that come more slowly than tailRate, in bytes per
+// second over tailWindow, are given up: they hold the whole run, which ends at most a minute later.
+const (
+	tailRate   = 1000
+	tailWindow = 45 * time.Second
+	tailLook   = 5 * time.Second
+)
+
+// tailMost is for how long a body of unknown length may hold a run which is finished otherwise: it may be a
+// stream without end.
+const tailMost = 30 * time.Minute
+
+// ErrEndless is the cause with which the context of such a body ends.
+var ErrEndless = errors.New("nothing else is left to request, and it goes on after 30m without a length")
+
+// ErrTrickles is the cause with which the context of a body ends that holds a run which is finished
+// otherwise.
+var ErrTrickles = errors.New("nothing else is left to request, and it brings less than 1 kB/s")
+
+// Tail ends the bodies that hold a run which is finished otherwise. Safe for concurrent use; the zero value
+// is ready.
+type Tail struct {
+	mu     sync.Mutex
+	bodies map[*Body]bool
+	idle   []*exchangeContext // most exchanges leave theirs as it was, for the next one
+}
+
+// exchangeContext is a context that Tail can end.
+type exchangeContext struct {
+	context.Context
+	parent context.Context
+	end    context.CancelCauseFunc
+}
+
+// Body is one body on its way.
+type Body struct {
+	bytes atomic.Int64
+	sized atomic.Bool
+	*exchangeContext
+	began int64     // bytes when it was first judged
+	since time.Time // when that was; zero: not yet
+	alone time.Time // since when nothing else is left; zero: something is
+}
+
+// Sized notes that the length of the body is known.
+func (b *Body) Sized() { b.sized.Store(true) }
+
+// Count adds bytes that came.
+func (b *Body) Count(n int) { b.bytes.Add(int64(n)) }
+
+// Begin notes a body on its way; the context is for its exchange. The caller calls end afterwards.
+func (t *Tail) Begin(ctx context.Context) (_ context.Context, b *Body, end func()) {
+	b = new(Body)
+	return t.begin(ctx, b), b, func() { t.end(b) }
+}
+
+// begin is Begin for a body that the caller has, who calls Tail.end afterwards.
+func (t *Tail) begin(ctx context.Context, b *Body) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.exchangeContext = t.contextIn(ctx)
+	if t.bodies == nil {
+		t.bodies = map[*Body]bool{}
+	}
+	t.bodies[b] = true
+	return b.Context
+}
+
+// end says that a body has come, or does not.
+func (t *Tail) end(b *Body) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.bodies, b)
+	if b.Err() == nil {
+		t.idle = append(t.idle, b.exchangeContext)
+	} else {
+		b.exchangeContext.end(nil)
+	}
+}
+
+// contextIn returns a context that is not ended. It is called under the lock.
+func (t *Tail) contextIn(parent context.Context) *exchangeContext {
+	for n := len(t.idle); n > 0; n = len(t.idle) {
+		c := t.idle[n-1]
+		t.idle[n-1] = nil
+		if t.idle = t.idle[:n-1]; c.parent == parent && c.Err() == nil {
+			return c
+		}
+		c.end(nil)
+	}
+	ctx, end := context.WithCancelCause(parent)
+	return &exchangeContext{Context: ctx, parent: parent, end: end}
+}
+
+// drop ends the contexts that are not in use.
+func (t *Tail) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.idle {
+		c.end(nil)
+	}
+	t.idle = nil
+}
+
+// look ends what is too slow. alone says that nothing is left but what is in work.
+func (t *Tail) look(alone bool, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for b := range t.bodies {
+		n := b.bytes.Load()
+		switch {
+		case !alone, n == 0: // for a header there is polite.timeout
+			b.since, b.alone = time.Time{}, time.Time{}
+		case b.alone.IsZero():
+			b.since, b.began, b.alone = now, n, now
+		case !b.sized.Load() && (now.Sub(b.alone) >= tailMost):
+			b.end(ErrEndless)
+		case b.since.IsZero():
+			b.since, b.began = now, n
+		case now.Sub(b.since) < tailWindow:
+		case float64(n-b.began) < tailRate*now.Sub(b.since).Seconds():
+			b.end(ErrTrickles)
+		default:
+			b.since, b.began = now, n
+		}
+	}
+}
+
+// WatchTail looks at the bodies on their way until the function that it returns is called.
+func (m *Dispatcher) WatchTail(now func() time.Time) (end func()) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(tailLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				at := now()
+				m.Tail.look(m.Front.State(at).Queued == 0, at)
+			case <-stop:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		wg.Wait()
+		m.Tail.drop()
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"runtime"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/fetch/robots"
+	"mirrord/mirror/parse"
+	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// body reads a body that came whole.
+func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (*urls.Finding, error) {
+	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
+	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.rules.Product, r.now())
+	mime, why := r.leftOutBody(rec, a.Content)
+	if why != "" {
+		return r.outOfScope(rec, mime, why, as), nil
+	}
+	f := new(urls.Finding)
+	now := &f.Resource
+	r.recordOf(now, rec, a)
+	now.MIME = mime
+	rec.Answer = head.Whole // a replica's in place of the origin's
+	if a.From == source.FromOrigin && r.job.ObeyRobots && tags.NoArchive {
+		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
+	}
+	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
+	body := sink.Bytes()
+	if sink.File() != nil {
+		var free func()
+		if body, free = r.largeDocument(now, sink); free == nil {
+			return r.blobBody(f, rec, sink, as)
+		}
+		defer free()
+	}
+	now.Size, now.Digest = int64(len(body)), digestOf(body, now, rec, sink, r.frames.OneOff())
+	as.Bytes += now.Size
+	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
+	// it is scanned again.
+	same := r.sameKind(now, rec)
+	only, kept := false, false
+	switch {
+	case same && rec.Digest == now.Digest:
+		rec.Volatile, kept = rec.Volatile.Same(), true
+	case same && now.Source == "" && rec.Source == "":
+		if only, kept = r.onlyVolatile(now, rec, body); kept {
+			rec.Answer = nil // it is the head of another body than the one that stays
+		}
+	}
+	if kept {
+		r.sameBody(rec, now)
+		return r.unchanged(rec, as)
+	}
+	observe(now, rec, only || isUnpacked(r, rec), &as)
+	p := <-r.procs
+	defer p.giveTo(r.procs)
+	b := r.toRead(p, now, body)
+	b.Links, b.Refresh = head.Links(), head.Refresh()
+	f, err := r.document(f, rec, b, p, as)
+	if sink.File() != nil || p.read.Links() > manyLinks {
+		// Its memory refers to a body that goes, or was for this one document.
+		p.forget()
+	}
+	return f, err
+}
+
+// digestOf returns the digest of a body in memory, by which it is compared with that of the record. Of a page
+// of a one-off mirror that is a quick one.
+func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneOff bool) [32]byte {
+	quick := store.IsQuick(old.Digest)
+	if old.Digest == [32]byte{} {
+		quick = oneOff && now.MIME == "text/html" && len(body) <= render.SmallDocument
+	}
+	if quick {
+		return store.QuickDigest(body)
+	}
+	return sink.Digest()
+}
+
+// recordOf begins the record now of a body that came in the place of what is known.
+func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
+	c := a.Content
+	*now = store.Resource{
+		ID:       rec.ID,
+		URL:      rec.URL,
+		Outcome:  site.Fetched,
+		Status:   a.Status,
+		Checked:  a.Checked,
+		InSet:    true,
+		Fetched:  a.Checked,
+		MIME:     c.MIME,
+		Charset:  c.Charset,
+		Modified: c.Modified,
+		Referrer: rec.Referrer,
+		Depth:    rec.Depth,
+		Requis:   rec.Requis,
+		Changed:  rec.Changed,
+		Moved:    rec.Moved,
+		Path:     rec.Path,
+		NoETag:   rec.NoETag,
+		NoDate:   rec.NoDate,
+		Recent:   rec.Recent,
+		Observed: rec.Observed,
+		Volatile: rec.Volatile,
+		Evidence: rec.Evidence,
+	}
+	if c.Head != nil {
+		now.Answer = c.Head.Whole
+	}
+	now.Name = offeredName(c.Head, rec.URL)
+	if h := c.Head; a.From == source.FromOrigin {
+		now.ETag, now.LastModified = h.ETag, revisit.Plausible(h.Header, h.LastModified, r.now())
+		now.Expires, now.Reason = revisit.Expires(r.job.Evidence, h.Header, time.Unix(a.Checked, 0)), a.Reason
+		if at := a.Result.At; !at.IsZero() {
+			now.Fetched = at.Unix()
+		}
+		return
+	}
+	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
+}
+
+// offeredName returns the name under which an answer offers its body, "" for that of the URL.
+func offeredName(h *fetch.Head, u site.URL) string {
+	if h == nil {
+		return ""
+	}
+	name := phm.SafeName(h.OfferedName())
+	if last, err := url.PathUnescape(path.Base(u.Path())); err == nil && phm.SafeName(last) == name {
+		return ""
+	}
+	return name
+}
+
+// sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
+func (r *reading) sameKind(now, old *store.Resource) bool {
+	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
+	sameType := old.MIME == now.MIME && old.Charset == now.Charset
+	return !r.rescan && stored && sameType && old.NoFollow == now.NoFollow
+}
+
+// onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
+// is replaced. The dates of a page that are known to tell of others are no such thing.
+func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
+	if !parse.MayBeVolatile(old, body) || r.advice.Plan.Heeds(old.ID) {
+		return false, false
+	}
+	p := <-r.procs
+	defer p.giveTo(r.procs)
+	fr, err := r.frames.ReadFrame(p.r, old.At)
+	if err != nil {
+		return false, false
+	}
+	if only, kept = parse.Compare(now, old, body, fr.Body, r.advice.Places.Known()); !only {
+		r.advice.Places.Changed(old, body)
+	}
+	return only, kept
+}
+
+// isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
+// its URL names a packed file.
+func isUnpacked(r *reading, rec *store.Resource) bool {
+	if rec.Body != store.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
+		return false
+	}
+	h, err := r.records.ReadHead(rec.URL, rec.Head)
+	if err != nil {
+		return false
+	}
+	f, err := r.bodies.Open(rec.Digest, 0, 8)
+	if err != nil {
+		return false // verify reports it
+	}
+	defer f.Close()
+	first, err := io.ReadAll(f)
+	return err == nil && fetch.IsUnpacked(rec.MIME, rec.URL.Path(), h.Values("Content-Encoding"), first)
+}
+
+// emptied reports whether a page of the mirror came without a byte: so do programs fail that hide their
+// errors. It is believed when it stays.
+func emptied(rec *store.Resource, came *source.Received) bool {
+	page := rec.InSet && (rec.Body == store.PackBody) && (rec.Format == uint8(relocate.HTML))
+	return page && (rec.Size > 0) && (came.Body.File() == nil) && (len(came.Body.Bytes()) == 0)
+}
+
+// manyLinks is how many links a document has at most whose memory is kept for the next one.
+const manyLinks = 10_000
+
+// inMemory is held while a large document is in memory.
+type inMemory struct{ mu sync.Mutex }
+
+// largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
+// Without free the body stays a file.
+func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
+	size := sink.File().Size()
+	if size > int64(r.job.Limits.MaxDocument) {
+		return nil, nil
+	}
+	head := sink.File().Head(1024)
+	linked := relocate.Detect(now.MIME, now.URL, head) != relocate.Unknown
+	if !linked && !r.traits.Sitemap(now.ID) && !parse.MayName(now, head) {
+		return nil, nil
+	}
+	r.large.mu.Lock()
+	body, unload, err := sink.File().Load()
+	if err != nil {
+		r.large.mu.Unlock()
+		return nil, nil
+	}
+	return body, func() {
+		unload()
+		if size > hugeDocument {
+			runtime.GC()
+		}
+		r.large.mu.Unlock()
+	}
+}
+
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
+// collection of its own.
+const hugeDocument = 4 << 20
+
+// blobBody reads a body that went to a file because of its size.
+func (r *reading) blobBody(
+	f *urls.Finding, old *store.Resource, sink *source.BodySink, as urls.Account,
+) (*urls.Finding, error) {
+	now := &f.Resource
+	head := sink.File().Head(1024)
+	if is := relocate.Detect(now.MIME, now.URL, head); is != relocate.Unknown && is != relocate.Script {
+		const what = "documents larger than limits.max_document = %v, stored as they came"
+		as.Notes = append(as.Notes, fmt.Sprintf(what, r.job.Limits.MaxDocument))
+		now.Cut = uint16(result.CutDocument)
+	}
+	d, size, err := sink.Commit(render.ModTime(now))
+	if err != nil {
+		return nil, err
+	}
+	as.Bytes += size
+	now.Body, now.Digest, now.Size = store.BlobBody, d, size
+	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
+		r.sameBody(old, now)
+		return r.unchanged(old, as)
+	}
+	observe(now, old, isUnpacked(r, old), &as)
+	if full := r.reserve(now, old, &as); full != nil {
+		return full, nil
+	}
+	return r.keep(f, old, nil, as)
+}
+
+// sameBody takes over what an answer says of a body that the mirror holds already. From another source than
+// the origin that is hearsay: the origin's validators stay, and so does the time at which it last answered.
+// The first name under which a body was offered stays with it: some programs write the time into names.
+func (r *reading) sameBody(rec, now *store.Resource) {
+	if rec.Name == "" && now.Name != "" && rec.Body == store.BlobBody {
+		rec.Name, rec.Changed = now.Name, r.run.Version
+	}
+	if now.Source == "" {
+		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
+		return
+	}
+	if !urls.IsGone(rec) {
+		rec.Status = 0
+	}
+	r.provenance.SetHearsay(rec.ID)
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"crypto/sha256"
+	"iter"
+	"slices"
+
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/parse"
+
+	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// admit gives numbers to what a document names. It returns what enters the frontier.
+func (r *reading) admit(
+	id uint32, depth int, x *parse.Extract, by *frontier.Admitter, as *urls.Account,
+) []frontier.Queued {
+	in := by.Admit(x.IDs, frontier.Document{
+		ID:     id,
+		Depth:  depth,
+		Before: r.deadBefore(id),
+	}, x.Candidates)
+	as.Disallowed = append(as.Disallowed, in.Forbidden...)
+	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
+	return in.Add
+}
+
+// deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
+// they do not matter, and neither does what cannot be read: then they are requested.
+func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
+	if r.advice.Plan == nil {
+		return nil
+	}
+	targets, err := r.records.TargetsOf(id)
+	if err != nil {
+		return nil
+	}
+	store.Targets(targets, func(to uint32) bool {
+		if to < store.Mention {
+			to &^= store.Guess
+			if s := r.table.State(to); s.Known() && !s.Governed() {
+				if out == nil {
+					out = map[uint32]bool{}
+				}
+				out[to] = true
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// numbers returns the numbers of URLs on their way into the frontier.
+func numbers(qs []frontier.Queued) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range qs {
+			if !yield(qs[i].ID) {
+				return
+			}
+		}
+	}
+}
+
+// admitted returns the numbers of the candidates of a document that have one.
+func admitted(ids []int64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for _, id := range ids {
+			if (id >= 0) && !yield(uint32(id)) {
+				return
+			}
+		}
+	}
+}
+
+// led returns the numbers of the URLs to which a stored document leads.
+func led(targets []byte) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		store.Targets(targets, func(id uint32) bool { return (id >= store.Guess) || yield(id) })
+	}
+}
+
+// page prepares a body for the store.
+func (p *documentReader) page(now, old *store.Resource, body []byte, format relocate.Format) *Page {
+	out := &Page{Now: now, Old: old, Body: body}
+	if words := parse.WordsOf(format, now.MIME, body); words != parse.NoWords {
+		out.Digest = func() text.ContentDigest { return p.read.Digest(body, now.Charset, words) }
+	}
+	return out
+}
+
+// toRead prepares a body for the Reader of a processor.
+func (r *reading) toRead(p *documentReader, rec *store.Resource, body []byte) *parse.Body {
+	p.in = parse.Body{
+		URL:      rec.URL,
+		MIME:     rec.MIME,
+		Charset:  rec.Charset,
+		Around:   func() string { return r.codings.around(rec) },
+		Data:     body,
+		Sitemap:  r.traits.Sitemap(rec.ID),
+		NoFollow: rec.NoFollow,
+		Now:      r.now(),
+	}
+	return &p.in
+}
+
+// document reads a body that is in memory, stores it and follows its links. The finding has the record of it.
+func (r *reading) document(
+	f *urls.Finding, old *store.Resource, b *parse.Body, p *documentReader, as urls.Account,
+) (*urls.Finding, error) {
+	now, x := &f.Resource, p.read.Read(b)
+	as.Notes = append(as.Notes, x.Notes...)
+	now.Format, now.Cut = uint8(x.Format), uint16(x.Cut)
+	r.codings.note(now.ID, x)
+	if x.Format != relocate.Unknown {
+		return r.linkedDocument(f, old, b.Data, x, p, as)
+	}
+	var targets []uint32
+	var err error
+	switch {
+	case x.Sitemap != nil:
+		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
+		targets, err = r.sitemap(now, x, p, &as)
+	case len(x.Candidates) > 0: // of a script, or a listing in JSON
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
+		targets = x.Targets(r.rules)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if full := r.reserve(now, old, &as); full != nil {
+		return full, nil
+	}
+	if store.IsQuick(now.Digest) {
+		now.Digest = sha256.Sum256(b.Data)
+	}
+	like, err := r.keeper.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
+	if err != nil {
+		return nil, err
+	}
+	as.Tally |= like
+	return r.keep(f, old, targets, as)
+}
+
+// linkedDocument stores a document whose links are relocated, and follows them.
+func (r *reading) linkedDocument(
+	f *urls.Finding, old *store.Resource, body []byte, x *parse.Extract, p *documentReader, as urls.Account,
+) (*urls.Finding, error) {
+	now := &f.Resource
+	if x.NoArchive {
+		if now.Source != "" && !r.provenance.Reused(now) {
+			return r.notGiven(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
+		}
+		return r.forbidden(old, "its meta robots says noarchive", as), nil
+	}
+	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
+	if old.InSet {
+		r.admission.Recall(old)
+	}
+	add := r.admit(now.ID, now.Depth, x, p.admitter, &as)
+	r.learn(now, old, x, add, body)
+	r.admission.Vouch(now, admitted(x.IDs))
+	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
+		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
+			return nil, err
+		}
+		if !result.Cut(now.Cut).IsCut() { // else it may name the rest behind the cut
+			if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.advice.Plan.Named(now.ID, numbers(add))
+	r.advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
+	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
+		return full, nil
+	}
+	r.motor.Entrance.Add(add...)
+	of := x.Spread()
+	x.DropSessions(r.rules)
+	p.links = p.through.AppendLinks(p.links[:0], x.Doc, len(body), of)
+	if at, ok, err := p.through.Write(now, p.links, body); err != nil {
+		return nil, err
+	} else if ok {
+		now.Body, now.At = store.PackBody, at
+		return r.keep(f, old, x.Targets(r.rules), as)
+	}
+	page := p.page(now, old, body, x.Format)
+	page.Links = p.links
+	like, err := r.keeper.Document(p.w, page)
+	if err != nil {
+		return nil, err
+	}
+	as.Tally |= like
+	return r.keep(f, old, x.Targets(r.rules), as)
+}
+
+// learn takes a page into the count of chains. It leads to what add says.
+func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []frontier.Queued, body []byte) {
+	p := r.chainPage(now)
+	p.Links = x.Doc.Links
+	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
+	if frontier.PatternOf(now.URL) != "" {
+		for id := range numbers(add) {
+			p.Entered = append(p.Entered, r.table.URL(id))
+		}
+	}
+	r.admission.ReadSession(now.ID, now.URL, body[:min(len(body), mostChainText)], x.Doc.Links)
+	if old.InSet {
+		r.admission.Reread(p)
+	} else {
+		r.admission.Learn(p)
+	}
+}
+
+// learnAgain takes a page that left the mirror as part of a trap, and is as it was.
+func (r *reading) learnAgain(rec *store.Resource) { r.admission.Learn(r.chainPage(rec)) }
+
+func (r *reading) chainPage(rec *store.Resource) *frontier.ChainPage {
+	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
+	if rec.Referrer > 0 {
+		p.From = r.table.URL(rec.Referrer - 1)
+		above := r.table.State(rec.Referrer - 1).Referrer()
+		if above > 0 && frontier.PatternOf(p.From) != "" { // else it does not matter
+			p.Above = r.table.URL(above - 1)
+		}
+	}
+	return p
+}
+
+// mostChainText is how much of a page is read to see whether it brings new text, in bytes.
+const mostChainText = 256 << 10
+
+// notKept is a kind of note.
+const notKept = "robots noarchive: such pages are not in the mirror, nor what only they link to"
+
+// forbidden makes an outcome of a resource that the site does not want to be kept.
+func (r *reading) forbidden(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
+	rec.Outcome, rec.Reason = site.Disallowed, reason
+	as.Room = as.Room.Add(urls.Leave(rec, r.run.Version))
+	rec.Body = store.NoBody
+	as.Tally |= urls.AsDisallowed
+	as.Notes = append(as.Notes, notKept)
+	return &urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
+}
+
+// sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
+func (r *reading) sitemap(
+	now *store.Resource, x *parse.Extract, p *documentReader, as *urls.Account,
+) (targets []uint32, err error) {
+	if x.Sitemap.Index {
+		for u := range parse.Locations(now.URL, *x.Sitemap) {
+			id, full := r.admission.Sitemap(u)
+			if id >= 0 {
+				targets = append(targets, uint32(id))
+			}
+			if full {
+				now.Cut |= uint16(result.CutSitemaps)
+			}
+		}
+		slices.Sort(targets)
+		return slices.Compact(targets), nil
+	}
+	add := r.admit(now.ID, 0, x, p.admitter, as)
+	// Before anybody asks for what it names.
+	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
+		return nil, err
+	}
+	r.motor.Entrance.Add(add...)
+	return x.Targets(r.rules), nil
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"fmt"
+	"slices"
+
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/parse"
+	"mirrord/mirror/result"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// reserve counts a body in the place of what the mirror had, before its links are followed; apply does not
+// count it a second time. When a cap is reached meanwhile, because others were faster, the URL is not part of
+// the mirror, and full says so. An entry point always fits: without it there is no mirror.
+func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *urls.Finding) {
+	room := as.Room
+	if old.InSet {
+		room = room.Add(urls.RoomOf(old).Neg())
+	}
+	if now.InSet {
+		room = room.Add(urls.RoomOf(now))
+	}
+	r.counts.Hold(room)
+	if now.InSet {
+		reason := r.capped(1)
+		isNew := !old.InSet && now.Referrer != 0
+		if isNew && reason != "" {
+			r.counts.Hold(room.Neg())
+			old.Outcome, old.Reason = site.Trapped, reason
+			as.Tally |= urls.AsTrapped
+			return &urls.Finding{Done: store.Done{Resource: *old}, As: *as}
+		}
+	}
+	as.Room, as.Reserved = room, true
+	return nil
+}
+
+// keep makes the finding of a stored body, whose record it has, and says in which version it changed. Of a
+// document that was cut short, and of an entry point whose links are not followed, those that it had before
+// stay.
+func (r *reading) keep(
+	f *urls.Finding, old *store.Resource, targets []uint32, as urls.Account,
+) (*urls.Finding, error) {
+	now := &f.Resource
+	entry := (now.Referrer == 0) || r.traits.IsLead(now.ID)
+	if result.Cut(now.Cut).IsCut() || (entry && now.NoFollow) {
+		before, err := r.records.TargetsOf(old.ID)
+		if err != nil {
+			return nil, err
+		}
+		targets = withBefore(targets, before)
+	}
+	sameType := old.MIME == now.MIME && old.Charset == now.Charset
+	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.rescan {
+		now.Changed = r.run.Version
+	}
+	if old.InSet != now.InSet {
+		now.Moved = r.run.Version
+	}
+	newType := now.Path != "" && old.MIME != now.MIME
+	if newType && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
+		now.Path, now.Moved = "", r.run.Version // its name must say the new type
+	}
+	now.ShapeNew = r.shapes.IsNew(now, old, r.run)
+	const stored = urls.AsUnchanged | urls.AsRefused | urls.AsFailed | urls.AsFirstGone
+	if as.Tally&stored == 0 { // it came now
+		as.Tally |= urls.AsFetched
+	}
+	f.Targets, f.Linked, f.As = targets, true, as
+	return f, nil
+}
+
+// withBefore returns the links of a document, sorted, with those that it had before. What it only mentions
+// now, because it was cut, and linked to before, is a link.
+func withBefore(targets []uint32, before []byte) []uint32 {
+	links := map[uint32]bool{}
+	for _, id := range targets {
+		if id < store.Mention {
+			links[id&^store.Guess] = true
+		}
+	}
+	var had []uint32
+	store.Targets(before, func(id uint32) bool {
+		if n := id &^ store.Guess; (id < store.Mention) && !links[n] {
+			links[n] = true
+			had = append(had, id)
+		}
+		return true
+	})
+	targets = slices.DeleteFunc(targets, func(id uint32) bool {
+		return (id >= store.Mention) && (id != store.Unnumbered) && links[id&^store.Mention]
+	})
+	targets = append(targets, had...)
+	slices.Sort(targets)
+	return targets
+}
+
+// capped says which limit of the job is reached, "" for none. own is how many files are counted already that
+// the question is about.
+func (r *reading) capped(own int64) string {
+	l := &r.job.Limits
+	if n := r.counts.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
+		r.notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
+		return "limits.max_files"
+	}
+	if n := r.counts.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+		r.notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
+		return "limits.max_size"
+	}
+	return ""
+}
+
+// unchanged makes an outcome of a body of an earlier run that is still right. Its links come from the store.
+// rec says from now on that it is in the mirror; whether it was before is known to the table.
+func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding, error) {
+	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
+	rec.Observe(false)
+	revisit.Forgive(rec)
+	if rec.InSet {
+		r.admission.Recall(rec)
+	} else {
+		if rec.Reason == frontier.ChainReason {
+			r.learnAgain(rec)
+		}
+		as.Room = as.Room.Add(urls.RoomOf(rec))
+		rec.InSet, rec.Moved = true, r.run.Version
+	}
+	as.Tally |= urls.AsUnchanged
+	switch {
+	case r.rescan && rec.Body == store.PackBody:
+		return r.rescanStored(rec, as)
+	case r.rescan && parse.IsScript(rec):
+		return r.rescanScript(rec, as), nil
+	}
+	targets, err := r.records.TargetsOf(rec.ID)
+	if err == nil && r.advice.Evidence.First() && !r.provenance.Hearsay(rec.ID) {
+		err = r.hearStored(rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.admission.Vouch(rec, led(targets))
+	r.admission.Stored(targets)
+	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+}
+
+// notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL is not
+// taken for broken because of this.
+func (r *reading) notGiven(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
+	rec.Outcome, rec.Reason = site.Failed, reason
+	if r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+		as.Tally |= urls.AsFailed
+	} else {
+		as.Tally |= urls.AsRefused
+	}
+	as.Failed = reason
+	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
+}
+
+// observe notes in the record of a body whether it is another one than before, and judges the validators of
+// the old one. only says that the body differs in nothing but what may change by itself, which now knows
+// then, or in a content coding that is kept.
+func observe(now, old *store.Resource, only bool, as *urls.Account) {
+	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
+		return
+	}
+	changed := old.Digest != now.Digest
+	now.Observe(changed)
+	if !changed || only {
+		return
+	}
+	now.Volatile = old.Volatile.Broken()
+	if as.Stale = revisit.StaleValidators(now, old); as.Stale {
+		const what = "validators that stayed the same when the content changed are not sent any more"
+		as.Notes = append(as.Notes, what)
+	}
+}

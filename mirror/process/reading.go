@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"runtime"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/parse"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/verdict"
+
+	"mirrord/mirror/publish"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/urls"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// reading turns what an answer brought into a finding: it has the body read, lets what it leads to enter the
+// frontier, and has it stored. It is safe for concurrent use, for one URL at a time.
+type reading struct {
+	job    *job.Job
+	rules  *scope.URLRules
+	layout phm.Layout
+	run    urls.Run
+	rescan bool // the rules changed: what is stored is read again
+	now    func() time.Time
+
+	records *store.Records
+	frames  *store.Frames
+	bodies  store.Bodies
+	keeper  *Saver
+	procs   chan *documentReader
+	codings *encodings
+	large   inMemory
+
+	table      *urls.Table
+	traits     *urls.Traits
+	provenance *urls.Provenance
+	counts     *urls.Counts
+	notes      *urls.Notes
+	admission  *frontier.Admission
+	motor      *frontier.Dispatcher
+	advice     *revisit.SkipPlan
+	shapes     *verdict.Shapes
+}
+
+func newReading(o *Options) *reading {
+	return &reading{
+		job:        o.Job,
+		rules:      o.Rules,
+		layout:     o.Layout,
+		run:        o.Run,
+		rescan:     o.Rescan,
+		now:        o.Now,
+		records:    o.Records,
+		frames:     o.Frames,
+		bodies:     o.Bodies,
+		keeper:     o.Keeper,
+		procs:      newProcessors(o),
+		codings:    &encodings{records: o.Records, frames: o.Frames, table: o.Table},
+		table:      o.Table,
+		traits:     o.Traits,
+		provenance: o.Provenance,
+		counts:     o.Counts,
+		notes:      o.Notes,
+		admission:  o.Admission,
+		motor:      o.Motor,
+		advice:     o.Advice,
+		shapes:     o.Shapes,
+	}
+}
+
+// processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
+// has buffers.
+type documentReader struct {
+	read     *parse.Reader
+	in       parse.Body // what it reads
+	w        *store.FrameWriter
+	r        *store.FrameReader
+	admitter *frontier.Admitter
+	links    []byte
+
+	through *publish.ThroughWriter // nil: documents are stored as they come
+}
+
+// newProcessors returns as many processors as there are CPUs.
+func newProcessors(o *Options) chan *documentReader {
+	how := parse.Options{
+		Rules:        o.Rules,
+		MaxLinks:     int(o.Job.Limits.MaxLinks),
+		Scripts:      o.Job.Scripts,
+		ObeyRobots:   o.Job.ObeyRobots,
+		ObeyNofollow: o.Job.ObeyNofollow,
+		Tired:        o.Admission.Tired,
+	}
+	n := runtime.GOMAXPROCS(0)
+	procs := make(chan *documentReader, n)
+	for range n {
+		procs <- &documentReader{
+			read:     parse.NewReader(how),
+			w:        o.Frames.NewFrameWriter(),
+			r:        store.NewFrameReader(),
+			admitter: o.Admission.Admitter(urls.NewLookups()),
+
+			through: o.Through.Writer(),
+		}
+	}
+	return procs
+}
+
+// giveTo gives a processor back, which does not refer to the body that it read.
+func (p *documentReader) giveTo(procs chan<- *documentReader) {
+	p.in = parse.Body{}
+	procs <- p
+}
+
+// forget gives up the memory of the last document.
+func (p *documentReader) forget() {
+	p.read.Forget()
+	p.links = nil
+}
+
+// record returns what is stored of a URL, or a new record.
+func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
+	s := r.table.State(id)
+	if s.Known() && !r.traits.IsReopened(id) {
+		rec, ok, err := r.records.Get(u)
+		if err != nil {
+			return rec, err
+		}
+		if ok {
+			rec.Requis = rec.Requis || s.Requisite()
+			return rec, nil
+		}
+	}
+	return store.Resource{
+		ID:       id,
+		URL:      u,
+		Referrer: s.Referrer(),
+		Depth:    s.Depth(),
+		Requis:   s.Requisite(),
+	}, nil
+}
+
+// isGuess reports whether only strings in scripts name a URL.
+func (r *reading) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
+
+// misled reports whether a guess of an image or the like was answered with a page: many a site has one for
+// every path.
+func (r *reading) misled(rec *store.Resource, mime string) bool {
+	return !rec.InSet && parse.Misleads(rec.URL, mime) && r.isGuess(rec.ID)
+}

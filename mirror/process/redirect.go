@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"mirrord/fetch"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// redirect reads an answer that leads to another URL of the site, which is a URL of its own.
+func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+	if main := x.rules.Main(to); main != to {
+		if main == rec.URL {
+			const what = "status %d to %s, which scope.aliases takes for the same: " +
+				"the host that url names must be the one to which the site leads"
+			return outcome(x.brokenRedirect(rec, fmt.Sprintf(what, res.Status, to)))
+		}
+		to = main
+	}
+	hops := x.traits.Hops(rec.ID) + 1
+	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
+	switch {
+	case res.LocationErr != nil && !away:
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)))
+	case to.IsZero() && !away:
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
+	case hops > int(x.job.Limits.MaxRedirects):
+		why := fmt.Sprintf("more than %d redirects in a row", x.job.Limits.MaxRedirects)
+		return outcome(x.brokenRedirect(rec, why))
+	}
+	if res.SetsCookie {
+		x.traits.NoteCookie(rec.ID)
+	}
+	if to == rec.URL {
+		if res.SetsCookie && !x.traits.Spent(rec.ID, urls.WithCookie) {
+			return Found{Turn: urls.Turn{Why: urls.WithCookie}}, nil
+		}
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
+	}
+	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
+	rec.Requis = x.read.needed(rec)
+	old, part := rec.Target, rec.Fragment
+	rec.Target, rec.Fragment = 0, ""
+	f := &urls.Finding{
+		Done: store.Done{Resource: *rec, Linked: true},
+		As:   urls.Account{Tally: urls.AsRedirected},
+	}
+	d := &f.Done
+	if away {
+		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
+	} else if id, ok := x.redirectTarget(rec, to, hops, &f.As); ok {
+		d.Reason = "to " + to.String()
+		d.Target = id + 1
+		if len(res.Fragment) <= urls.MaxFragment {
+			d.Fragment = res.Fragment
+		}
+		d.Targets = []uint32{id}
+	} else {
+		d.Reason = "to " + to.String() + ", which is not mirrored"
+	}
+	if rec.InSet {
+		f.As.Room = urls.RoomOf(rec).Neg()
+	}
+	if d.InSet || d.Target != old || d.Fragment != part {
+		d.InSet, d.Moved = false, x.read.run.Version
+	}
+	return outcome(f, nil)
+}
+
+// redirectTarget admits what a URL redirects to, after so many hops.
+func (x *Processor) redirectTarget(
+	rec *store.Resource, to site.URL, hops int, as *urls.Account,
+) (id uint32, ok bool) {
+	purpose := scope.Page
+	if rec.Requis {
+		purpose = scope.Requisite
+	}
+	ids := []int64{-1}
+	from := frontier.Document{ID: rec.ID, Depth: rec.Depth - 1}
+	in := x.admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{{
+		URL:     []byte(to.String()),
+		Purpose: purpose,
+		Follow:  true,
+	}})
+	as.Disallowed = append(as.Disallowed, in.Forbidden...)
+	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
+	if ids[0] < 0 {
+		return 0, false
+	}
+	id = uint32(ids[0])
+	lead := x.traits.Redirect(rec.ID, id, hops, slices.Contains(x.rules.Seeds, rec.URL))
+	if lead && x.rules.Scope.Covers(to) {
+		x.motor.Troubles.AddEntry(to)
+	}
+	x.motor.Entrance.Add(in.Add...)
+	return id, true
+}
+
+// brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
+func (x *Processor) brokenRedirect(rec *store.Resource, reason string) (*urls.Finding, error) {
+	return x.failed(rec, reason, false)
+}
+
+// Unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives
+// it another turn. again says that there may be something to request now: the URL itself, or what its copy
+// links to under new rules.
+func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, again bool, err error) {
+	rec, err := x.read.record(id, x.table.URL(id)) // as before this run: what it found is not folded yet
+	if err != nil {
+		return f, false, err
+	}
+	known, err := x.read.records.TargetsOf(id)
+	if err != nil {
+		return f, false, err
+	}
+	var targets []uint32
+	store.Targets(known, func(to uint32) bool {
+		targets = append(targets, to)
+		return true
+	})
+	as := urls.Account{}
+	rec.Checked, rec.Run, rec.Status = x.now().Unix(), x.read.run.Number, 0 // no single answer failed
+	x.table.Unsee(id, urls.Left)
+	if again = cookie && !x.traits.Spent(id, urls.WithCookie); again {
+		rec.Outcome, rec.Reason = site.Failed, reason
+		f.Turn = urls.Turn{Why: urls.WithCookie}
+	} else {
+		as = x.countFailure(&rec, reason, false)
+	}
+	as.Tally |= urls.AsNotRedirect
+	if rec.InSet {
+		as.Room = urls.RoomOf(&rec)
+	}
+	if !again && x.read.rescan && rec.InSet && rec.Body == store.PackBody {
+		f.Finding, err = x.read.rescanStored(&rec, as)
+		return f, true, err
+	}
+	f.Finding = &urls.Finding{Done: store.Done{Resource: rec, Targets: targets, Linked: true}, As: as}
+	return f, again, nil
+}

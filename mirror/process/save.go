@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"mirrord/mirror/urls"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Frames stores documents. *store.Frames is one. It is safe for concurrent use, each writer by one caller at
+// a time.
+type Frames interface {
+	NewFrameWriter() *store.FrameWriter
+	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
+	AppendFrameOver(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		old store.Place,
+	) (store.Place, error)
+	AppendDelta(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		old store.Place,
+	) (store.Place, bool, error)
+	AppendFrameLike(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		like store.Place,
+	) (store.Place, error)
+}
+
+// Bodies stores bodies that are no documents. It is safe for concurrent use.
+type Bodies interface {
+	Put(digest [32]byte, body []byte, modified time.Time) error
+}
+
+// Options are what a Saver works with. All but Digests are needed; the functions are safe for concurrent
+// use.
+type SaverOptions struct {
+	Frames  Frames
+	Bodies  Bodies
+	Digests func() (*store.Digests, error) // nil: pages that say the same are not looked for
+	Get     func(site.URL) (store.Resource, bool, error)
+	URL     func(id uint32) site.URL
+	InSet   func(id uint32) bool // whether a page is in the mirror as far as is known
+	Run     int
+	Log     *slog.Logger
+	Failed  func(error) // pages that say the same are no longer looked for
+}
+
+// Saver stores bodies. It is safe for concurrent use.
+type Saver struct {
+	o    SaverOptions
+	seen contentSeen
+
+	mu   sync.Mutex
+	like *store.FrameWriter // writes the documents that say what others say; nil until there is one
+}
+
+// New returns a Saver.
+func NewSaver(o SaverOptions) *Saver {
+	k := &Saver{o: o}
+	k.seen.o = &k.o
+	return k
+}
+
+// Close ends the work. Digests are written again when most of them are of what no page says any more.
+func (k *Saver) Close() { k.seen.end() }
+
+// Page is a body on its way into the store.
+type Page struct {
+	Now, Old *store.Resource // its record, and the one that it takes the place of
+	Body     []byte
+	Links    []byte                    // of a document, encoded
+	Digest   func() text.ContentDigest // of its words; nil when it has none
+}
+
+// Document stores a document, and notes in its record where it lies and which page says the same. The tally
+// counts that.
+func (k *Saver) Document(w *store.FrameWriter, p *Page) (urls.Tally, error) {
+	said := k.seen.look(p)
+	at, err := k.append(w, p, said.over)
+	if err != nil {
+		return 0, err
+	}
+	p.Now.Body, p.Now.At = store.PackBody, at
+	k.seen.stored(&said, at)
+	return said.tally, nil
+}
+
+// Blob stores a body that is no document. modified is the time of the stored file.
+func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
+	said := k.seen.look(p)
+	if err := k.o.Bodies.Put(p.Now.Digest, p.Body, modified); err != nil {
+		return 0, err
+	}
+	p.Now.Body = store.BlobBody
+	k.seen.storedBlob(&said)
+	return said.tally, nil
+}
+
+// append stores a document: as what differs from the one that it takes the place of, where that is little or
+// nothing else is known; else from one that says the same, at over; else in full.
+func (k *Saver) append(w *store.FrameWriter, p *Page, over store.Place) (at store.Place, err error) {
+	m := store.FrameMetaOf(p.Now)
+	replaces := p.Old.Body == store.PackBody
+	switch {
+	case over.Len == 0 && replaces:
+		return k.o.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
+	case over.Len == 0:
+		return k.o.Frames.GatherFrame(w, m, p.Links, p.Body)
+	case replaces:
+		at, ok, err := k.o.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
+		if ok || err != nil {
+			return at, err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.like == nil {
+		k.like = k.o.Frames.NewFrameWriter()
+	}
+	return k.o.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"mirrord/mirror/urls"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// frames notes how documents are stored.
+type frames struct {
+	how   []string
+	delta bool // a document is stored as what differs from the one before
+}
+
+func (f *frames) add(how string) (store.Place, error) {
+	f.how = append(f.how, how)
+	return store.Place{Pack: 1, Off: int64(len(f.how)), Len: 1}, nil
+}
+
+func (f *frames) NewFrameWriter() *store.FrameWriter { return nil }
+
+func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (store.Place, error) {
+	return f.add("full")
+}
+
+func (f *frames) AppendFrameOver(
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
+) (store.Place, error) {
+	return f.add("over")
+}
+
+func (f *frames) AppendDelta(
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
+) (at store.Place, ok bool, err error) {
+	if f.delta {
+		at, err = f.add("delta")
+	}
+	return at, f.delta, err
+}
+
+func (f *frames) AppendFrameLike(
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
+) (store.Place, error) {
+	return f.add("like")
+}
+
+type bodies struct{ n int }
+
+func (b *bodies) Put([32]byte, []byte, time.Time) error {
+	b.n++
+	return nil
+}
+
+// A document goes over the one that it replaces; the record says where it lies.
+func TestKeeper(t *testing.T) {
+	f, b := new(frames), new(bodies)
+	k := NewSaver(SaverOptions{Frames: f, Bodies: b, Log: slog.New(slog.DiscardHandler)})
+	defer k.Close()
+	now, old := store.Resource{ID: 3, InSet: true}, store.Resource{ID: 3}
+	words := func() text.ContentDigest {
+		t.Error("a digest is made although none is kept")
+		return text.ContentDigest{}
+	}
+	if _, err := k.Document(nil, &Page{Now: &now, Old: &old, Digest: words}); err != nil {
+		t.Fatal(err)
+	}
+	if now.Body != store.PackBody || now.At.Off != 1 {
+		t.Errorf("it lies at %v, %v", now.Body, now.At)
+	}
+	next := store.Resource{ID: 3, InSet: true}
+	if _, err := k.Document(nil, &Page{Now: &next, Old: &now}); err != nil {
+		t.Fatal(err)
+	}
+	blob := store.Resource{ID: 4, InSet: true}
+	if _, err := k.Blob(&Page{
+		Now: &blob,
+		Old: &old,
+	}, time.Time{}); err != nil || blob.Body != store.BlobBody || b.n != 1 {
+		t.Errorf("%v, %v, %d bodies", err, blob.Body, b.n)
+	}
+	if len(f.how) != 2 || f.how[0] != "full" || f.how[1] != "over" {
+		t.Errorf("stored %q", f.how)
+	}
+}
+
+// What goes wrong with digests is said once, and does not end the run.
+func TestKeeperWithoutDigests(t *testing.T) {
+	bad := errors.New("the disk is gone")
+	failed := 0
+	k := NewSaver(SaverOptions{
+		Frames:  new(frames),
+		Bodies:  new(bodies),
+		Log:     slog.New(slog.DiscardHandler),
+		Digests: func() (*store.Digests, error) { return nil, bad },
+		Get:     func(site.URL) (store.Resource, bool, error) { return store.Resource{}, false, nil },
+		URL:     func(uint32) site.URL { return site.URL{} },
+		InSet:   func(uint32) bool { return true },
+		Failed: func(err error) {
+			if failed++; !errors.Is(err, bad) {
+				t.Error(err)
+			}
+		},
+	})
+	defer k.Close()
+	for id := range uint32(3) {
+		now := store.Resource{ID: id, InSet: true, Digest: [32]byte{byte(id)}}
+		as, err := k.Document(nil, &Page{
+			Now:    &now,
+			Old:    new(store.Resource),
+			Digest: func() text.ContentDigest { return text.ContentDigest{} },
+		})
+		if as != urls.Tally(0) || err != nil {
+			t.Errorf("page %d: %v, %v", id, as, err)
+		}
+	}
+	if failed != 1 {
+		t.Errorf("it was said %d times", failed)
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"slices"
+
+	"mirrord/mirror/parse"
+	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// leftOut says why the body of a URL does not belong to the mirror, by the job's rule about types; "" when it
+// does. Entry points, where they lead, and sitemaps always do.
+func (r *reading) leftOut(rec *store.Resource, mime string) string {
+	if r.rules.Types == nil || slices.Contains(r.rules.Seeds, rec.URL) {
+		return ""
+	}
+	why, refused := r.rules.Types.Refuses(mime, rec.URL, r.needed(rec))
+	if !refused || r.traits.IsLead(rec.ID) || r.traits.Sitemap(rec.ID) {
+		return ""
+	}
+	return why
+}
+
+// needed reports whether a document needs a URL to be shown, as far as that is known.
+func (r *reading) needed(rec *store.Resource) bool {
+	return rec.Requis || r.table.State(rec.ID).Requisite()
+}
+
+// refuse returns what says of the type in the head of an answer why its body is not read; nil when all are
+// read. Without a type the body decides.
+func (r *reading) refuse(rec *store.Resource) func(mime string) string {
+	if r.rules.Types == nil {
+		return nil
+	}
+	return func(mime string) string {
+		if parse.IsUnknownType(mime) {
+			return ""
+		}
+		return r.leftOut(rec, mime)
+	}
+}
+
+// leftOutBody says why a body that came does not belong to the mirror, like leftOut, and what its type is:
+// that of its answer or, where that says nothing, text/html for what browsers take for a page. A copy shows a
+// page only under a name that says so.
+func (r *reading) leftOutBody(rec *store.Resource, c *source.Received) (mime, why string) {
+	if mime = c.MIME; parse.IsUnknownType(mime) {
+		head := c.Body.Bytes()
+		if f := c.Body.File(); f != nil {
+			head = f.Head(1024)
+		}
+		mime = parse.TypeOf(mime, relocate.Detect(mime, rec.URL, head))
+	}
+	return mime, r.leftOut(rec, mime)
+}
+
+// outOfScope makes the outcome of a URL whose type does not belong to the mirror. The record keeps the type.
+func (r *reading) outOfScope(
+	rec *store.Resource, mime, why string, as urls.Account,
+) *urls.Finding {
+	rec.Outcome, rec.Reason, rec.MIME = site.OutOfScope, why, mime
+	rec.Failures, rec.Gone = 0, 0
+	as.Room = as.Room.Add(urls.Leave(rec, r.run.Version))
+	rec.Body = store.NoBody
+	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
+	return &urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/job"
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/site/listing"
+	"mirrord/store"
+)
+
+// RecordReader reads what is stored of URLs. *store.Site does. It is safe for concurrent use.
+type RecordReader interface {
+	// Get returns the record of a URL.
+	Get(u site.URL) (rec store.Resource, ok bool, err error)
+	// TargetsOf returns the numbers of what a document links to, as store.Targets reads them.
+	TargetsOf(id uint32) ([]byte, error)
+}
+
+// EvidenceOptions are what evidence is read with. All fields but Plan are needed.
+type EvidenceOptions struct {
+	Job     job.Evidence
+	Run     int // number of the run
+	Table   *urls.Table
+	Records RecordReader
+	Sources *Sources
+	Plan    *Planner         // nil: everything is requested
+	Now     func() time.Time // the clock
+}
+
+// Evidence is what the sources of a run say. A directory listing shows name, time and size of a whole
+// directory; a sitemap says when its pages changed. What they say of a resource is kept with it, as a hash,
+// whenever the resource is found to be as it is after they were read. As long as they say the same, the
+// resource is unchanged and need not be requested.
+//
+// A run with such sources requests them first (of the listings, under a policy that decides on them, those
+// that pay), then audits a few of the resources that need not be requested, and skips the rest. When an audit
+// finds a change that the source did not show, the source is not believed for some runs.
+//
+// Feeds cover nothing, because they name only the latest of a site, but they are requested with the sources:
+// what they name and the mirror does not have then comes before anything that is known.
+//
+// Safe for concurrent use, except where a method says that no worker may run.
+type Evidence struct {
+	o     EvidenceOptions
+	first bool // the sources are being requested
+
+	mu        sync.Mutex
+	say       [urls.SpokenKinds]map[uint32]uint64 // by URL
+	unchanged [urls.EvidenceKinds][]uint32
+	trust     trusts
+	learned   bool                    // trust is to be stored
+	tried     [urls.EvidenceKinds]int // audits of this run
+}
+
+// NewEvidence returns the evidence of a run that has read no source. trust is what is stored as TrustFact.
+// With an error, what was stored of trust cannot be read, and every kind is believed.
+func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
+	e := &Evidence{o: o}
+	for k := range e.say {
+		e.say[k] = map[uint32]uint64{}
+	}
+	return e, e.trust.read(trust)
+}
+
+// Believes reports whether a kind of evidence is believed in this run.
+func (e *Evidence) Believes(k urls.EvidenceKind) bool { return e.trust[k].Until <= e.o.Run }
+
+// Follow gives the evidence a plan, which it hints at changes. No worker may run.
+func (e *Evidence) Follow(p *Planner) { e.o.Plan = p }
+
+// Begin begins a stage of sources: what they say then decides what is requested. No worker may run.
+func (e *Evidence) Begin() { e.first = true }
+
+// End ends it. No worker may run.
+func (e *Evidence) End() {
+	e.first = false
+	e.unchanged = [urls.EvidenceKinds][]uint32{}
+}
+
+// First reports whether the sources are being requested. All else then waits.
+func (e *Evidence) First() bool { return e != nil && e.first }
+
+// note takes note of what a kind of evidence says of a URL.
+func (e *Evidence) note(k urls.EvidenceKind, id uint32, hash uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.say[k][id] = hash
+}
+
+// For returns what is recorded as evidence with a resource: what the sources said when it was found to be as
+// the record says. aside says that its body is not the origin's.
+func (e *Evidence) For(rec *store.Resource, aside bool) [urls.SpokenKinds]uint64 {
+	none := [urls.SpokenKinds]uint64{}
+	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {
+		return rec.Evidence
+	}
+	if rec.Source != "" || aside {
+		return none // what listings say is said of the origin's body
+	}
+	say := none
+	e.mu.Lock()
+	for k := range say {
+		say[k] = e.say[k][rec.ID]
+	}
+	was, now := rec.Evidence[urls.BySitemap], say[urls.BySitemap]
+	if rec.Outcome == site.Fetched && was != 0 && now != 0 {
+		e.trust[urls.BySitemap].found(was != now)
+		e.learned = true
+	}
+	e.mu.Unlock()
+	switch {
+	case rec.Listing && say == none: // what was said of its directory may be old
+	case rec.Status != 0, say != none:
+		return say
+	}
+	return rec.Evidence
+}
+
+// AddFresh lets the lifetimes that sites gave count as evidence. No worker may run.
+func (e *Evidence) AddFresh() {
+	if e.Believes(urls.ByExpiry) {
+		e.unchanged[urls.ByExpiry] = e.o.Table.NotQueued(e.o.Sources.fresh)
+	}
+}
+
+// Unchanged returns the URLs that need not be requested by what was said so far. No worker may run.
+func (e *Evidence) Unchanged() []uint32 { return slices.Concat(e.unchanged[:]...) }
+
+// Audits are URLs that are requested although evidence says that they need not be, by its kind.
+type Audits [urls.EvidenceKinds][]uint32
+
+// Audits of a run: of the resources that a kind of evidence covers.
+const (
+	leastAudits = 3
+	auditShare  = 500 // one of so many
+	mostAudits  = 25
+)
+
+// doubts returns what share of the changes a kind of evidence hides, when there is a plan that weighs what it
+// does not show; 0 when it is to be believed, or not at all.
+func (e *Evidence) doubts(k urls.EvidenceKind) float64 {
+	if k != urls.BySitemap || !e.Believes(k) || !e.o.Plan.Weighs() {
+		return 0
+	}
+	return e.trust[k].hides()
+}
+
+// TrustToKeep is to be stored as TrustFact at the end of the run; nil when nothing was learned. No worker may
+// run.
+func (e *Evidence) TrustToKeep() ([]byte, error) {
+	if !e.learned {
+		return nil, nil
+	}
+	return json.Marshal(e.trust)
+}
+
+// PickAudits picks the audits of a kind of evidence in a stage. They must enter the frontier before those of
+// the next kind are picked. No worker may run.
+func (e *Evidence) PickAudits(k urls.EvidenceKind) []uint32 {
+	slices.Sort(e.unchanged[k])
+	// a sitemap may name a page a thousand times
+	e.unchanged[k] = e.o.Table.NotQueued(slices.Compact(e.unchanged[k]))
+	if e.doubts(k) > 0 { // what the plan requests is audit enough
+		return nil
+	}
+	return e.audits(k, e.unchanged[k])
+}
+
+// audits picks some of ids: others in every run.
+func (e *Evidence) audits(k urls.EvidenceKind, ids []uint32) []uint32 {
+	tried := &e.tried[k]
+	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
+	*tried += n
+	type pick struct {
+		hash uint64
+		id   uint32
+	}
+	byHash := func(a, b pick) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id)) }
+	var best []pick
+	for _, id := range ids {
+		var b [8]byte
+		binary.LittleEndian.PutUint32(b[:], uint32(e.o.Run))
+		binary.LittleEndian.PutUint32(b[4:], e.o.Plan.Key(id))
+		x := pick{xxh3.Hash(b[:]), id}
+		if at, _ := slices.BinarySearchFunc(best, x, byHash); at < n {
+			best = slices.Insert(best, at, x)[:min(len(best)+1, n)]
+		}
+	}
+	out := make([]uint32, len(best))
+	for i, x := range best {
+		out[i] = x.id
+	}
+	return out
+}
+
+// Covered is a URL that need not be requested.
+type Covered struct {
+	ID   uint32
+	Kind urls.EvidenceKind // that says so
+}
+
+// Decide judges the kinds of evidence by their audits, and returns what need not be requested. Of a kind that
+// hid a change that is nothing, and it is not believed for some runs; a sitemap beside a plan that weighs is
+// believed as far as it showed changes so far. trust is to be stored as TrustFact
+// then; else it is nil. No worker may run.
+func (e *Evidence) Decide(picked Audits) (covered []Covered, caught []Caught, trust []byte, err error) {
+	for k := range urls.EvidenceKinds {
+		u, changed := e.changed(picked[k])
+		if hidden := e.doubts(k); hidden > 0 {
+			if changed {
+				caught = append(caught, Caught{Kind: k, URL: u, Note: doubtedNote})
+			}
+			e.o.Plan.Doubt(e.unchanged[k], hidden)
+			continue
+		}
+		if changed {
+			caught = append(caught, Caught{Kind: k, URL: u, Note: e.trust.distrust(k, e.o.Run)})
+			continue
+		}
+		for _, id := range e.unchanged[k] {
+			covered = append(covered, Covered{ID: id, Kind: k})
+		}
+	}
+	if len(caught) > 0 {
+		trust, err = json.Marshal(e.trust)
+	}
+	return covered, caught, trust, err
+}
+
+// changed returns an audited resource that has changed.
+func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
+	for _, id := range ids {
+		if u, s := e.o.Table.Get(id); s.Outcome() == site.Fetched && s.Answered() {
+			return u, true
+		}
+	}
+	return site.URL{}, false
+}
+
+// UnchangedBy makes the outcome of a URL that evidence covers: unchanged, without a request.
+func UnchangedBy(rec store.Resource, k urls.EvidenceKind, now time.Time) *urls.Finding {
+	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), now.Unix()
+	rec.Observe(false)
+	return &urls.Finding{
+		Done: store.Done{Resource: rec},
+		As:   urls.Account{Tally: urls.AsSpared << k},
+	}
+}
+
+// reasonOf is what explain says of a request that was not made.
+func reasonOf(k urls.EvidenceKind) string {
+	return [...]string{
+		"skipped: its directory listing shows the same time and size",
+		"skipped: the sitemap shows the same lastmod",
+		"skipped: its lifetime has not ended",
+	}[k]
+}
+
+// statement is what a source says of a URL.
+type statement struct {
+	kind    urls.EvidenceKind
+	id      uint32
+	text    string
+	settled bool                       // a change that comes now would show
+	agrees  func(*store.Resource) bool // with the record; nil: it always does
+}
+
+// hear takes a statement. In a stage of sources it decides whether the URL need not be requested. What is not
+// settled covers nothing and is not remembered. When the source says something else than before, a plan gets
+// a hint.
+func (e *Evidence) hear(s statement) error {
+	hash := max(xxh3.HashString(s.kind.String()+s.text), 1)
+	if s.settled {
+		e.note(s.kind, s.id, hash)
+	}
+	trusted := s.settled && e.Believes(s.kind)
+	if !e.first || (!trusted && e.o.Plan == nil) {
+		return nil
+	}
+	u, is := e.o.Table.Get(s.id)
+	if !is.InSet() || is.Queued() || is.Outcome() == site.Failed {
+		return nil
+	}
+	rec, ok, err := e.o.Records.Get(u)
+	if err != nil || !ok {
+		return err
+	}
+	same := rec.Evidence[s.kind] == hash && (s.agrees == nil || s.agrees(&rec))
+	switch {
+	case same && trusted:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.unchanged[s.kind] = append(e.unchanged[s.kind], s.id)
+	case !same && e.o.Plan != nil && rec.Evidence[s.kind] != 0:
+		e.o.Plan.Hint(s.id, s.kind)
+	}
+	return nil
+}
+
+// HearListing takes a directory listing as evidence.
+func (e *Evidence) HearListing(l *listing.Listing, dir site.URL) error {
+	if !e.o.Job.Listings {
+		return nil
+	}
+	asked := e.o.Now()
+	for _, x := range l.Entries {
+		if err := e.hearEntry(x, asked); err != nil {
+			return fmt.Errorf("listing %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+func (e *Evidence) hearEntry(x listing.Entry, asked time.Time) error {
+	if x.Dir {
+		return e.hearDirectory(x, asked)
+	}
+	text := x.Evidence()
+	if text == "" {
+		return nil
+	}
+	id, ok := e.o.Table.Find([]byte(x.URL.String()))
+	if !ok {
+		return nil
+	}
+	return e.hear(statement{
+		kind:    urls.ByListing,
+		id:      id,
+		text:    text,
+		settled: x.Settled(asked),
+		agrees: func(rec *store.Resource) bool {
+			var m time.Time
+			if rec.Modified > 0 {
+				m = time.Unix(rec.Modified, 0).UTC()
+			}
+			return x.Agrees(m, rec.Size)
+		},
+	})
+}
+
+// hearDirectory takes what a listing says of a directory: its time, which moves when entries come and go.
+// That it did not move says nothing. That it did is a reason to request the directory's own listing.
+func (e *Evidence) hearDirectory(x listing.Entry, asked time.Time) error {
+	if x.Precision == listing.TimeUnknown {
+		return nil
+	}
+	id, ok := e.o.Table.Find([]byte(x.URL.String()))
+	if !ok {
+		return nil
+	}
+	hash := max(xxh3.HashString("directory "+x.Modified.UTC().Format(time.RFC3339)), 1)
+	if x.Settled(asked) {
+		e.note(urls.ByListing, id, hash)
+	}
+	if !e.decides() || e.o.Table.State(id).Queued() || !e.o.Sources.Listings.Has(id) {
+		return nil
+	}
+	rec, ok, err := e.o.Records.Get(x.URL)
+	if was := rec.Evidence[urls.ByListing]; err == nil && ok && was != 0 && was != hash {
+		e.o.Plan.Want(id)
+	}
+	return err
+}
+
+// decides reports whether the sources are being requested, and a plan decides which listings are.
+func (e *Evidence) decides() bool { return e.first && e.o.Plan.DecidesListings() }
+
+// HearMissing takes note of what a listing named before and does not any more: it is requested, so that what
+// is gone is found. named are the numbers of what it names now, or negative.
+func (e *Evidence) HearMissing(id uint32, named []int64) error {
+	if !e.decides() {
+		return nil
+	}
+	targets, err := e.o.Records.TargetsOf(id)
+	if err != nil {
+		return err
+	}
+	now := make(map[uint32]bool, len(named))
+	for _, n := range named {
+		if n >= 0 {
+			now[uint32(n)] = true
+		}
+	}
+	before := func(yield func(uint32) bool) { store.Targets(targets, yield) }
+	var gone []uint32
+	e.o.Table.Each(iter.Seq[uint32](before), func(to uint32, s urls.State, _ site.URL) {
+		if !now[to] && s.Governed() && !s.Queued() {
+			gone = append(gone, to)
+		}
+	})
+	for _, to := range gone {
+		if e.o.Sources.Listings.Has(to) {
+			e.o.Plan.Want(to)
+		} else {
+			e.o.Plan.Hint(to, urls.ByListing)
+		}
+	}
+	return nil
+}
+
+// HearSitemap takes a sitemap as evidence.
+func (e *Evidence) HearSitemap(list relocate.SitemapList, base site.URL) error {
+	if !e.o.Job.Sitemaps {
+		return nil
+	}
+	now := e.o.Now()
+	for _, x := range list.Entries {
+		at, ok := x.Time()
+		if !ok {
+			continue
+		}
+		// A change after now must show: not on the day that a mere date names, nor in the same minute.
+		settles := time.Minute
+		if len(x.LastMod) <= len("2006-01-02") {
+			settles = 48 * time.Hour
+		}
+		u, _, err := base.Resolve(x.Loc)
+		if err != nil {
+			continue
+		}
+		id, ok := e.o.Table.Find([]byte(u.String()))
+		if !ok {
+			continue
+		}
+		err = e.hear(statement{
+			kind:    urls.BySitemap,
+			id:      id,
+			text:    x.LastMod,
+			settled: now.Sub(at) >= settles,
+		})
+		if err != nil {
+			return fmt.Errorf("sitemap %s: %w", base, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"mirrord/evolution/policy"
+	"mirrord/job"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/store"
+)
+
+// FactReader reads what a site remembers from run to run. *store.SiteNotes is one.
+type FactReader interface {
+	// Fact returns the value of a key, nil when there is none.
+	Fact(key string) ([]byte, error)
+}
+
+// SkipPlanOptions are what advice is made from. All fields are needed.
+type SkipPlanOptions struct {
+	Job      *job.Job
+	Policies policy.Registry
+	Run      int              // number of the run
+	Started  time.Time        // its beginning
+	Now      func() time.Time // the clock
+	Table    *urls.Table
+	Records  RecordReader
+	Facts    FactReader
+}
+
+// SkipPlan is all that decides which requests a run need not make. It is filled in three steps: Load takes
+// the
+// records while the table is loaded, Recall what earlier runs found unreliable, MakePlan plans. No worker may
+// run meanwhile.
+type SkipPlan struct {
+	Sources    *Sources
+	Validators *Validators
+	Places     *Places
+	Evidence   *Evidence
+	Plan       *Planner // nil: everything is requested
+
+	o       SkipPlanOptions
+	weights weights // of a job that has a price of bytes
+}
+
+// NewAdvice returns the advice of a run of which nothing is loaded.
+func NewAdvice(o SkipPlanOptions) *SkipPlan {
+	a := &SkipPlan{
+		Sources:    new(Sources),
+		Validators: NewValidators(o.Run),
+		Places:     NewPlaces(o.Run),
+		o:          o,
+	}
+	a.Evidence, _ = NewEvidence(EvidenceOptions{
+		Job:     o.Job.Evidence,
+		Run:     o.Run,
+		Table:   o.Table,
+		Records: o.Records,
+		Sources: a.Sources,
+		Now:     o.Now,
+	}, nil) // without a fact there is no error
+	return a
+}
+
+// Load takes a record.
+func (a *SkipPlan) Load(rec *store.Resource) {
+	a.Sources.Load(rec, a.o.Job.Evidence, a.o.Run, a.o.Started)
+	a.Validators.Load(rec)
+	if a.o.Job.Adaptive.PriceMB > 0 {
+		a.weights.load(rec)
+	}
+}
+
+// Recall reads what earlier runs found unreliable, after the last record. damaged says what could not be
+// decoded: that begins again.
+func (a *SkipPlan) Recall() (damaged, err error) {
+	trust, err := a.o.Facts.Fact(TrustFact)
+	if err != nil {
+		return nil, err
+	}
+	without, err := a.o.Facts.Fact(ValidatorsFact)
+	if err != nil {
+		return nil, err
+	}
+	places, err := a.o.Facts.Fact(PlacesFact)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Evidence.trust.read(trust); err != nil {
+		damaged = fmt.Errorf("kinds of evidence: %w", err)
+	}
+	if err := a.Validators.Read(without); err != nil {
+		damaged = errors.Join(damaged, fmt.Errorf("directories with unreliable validators: %w", err))
+	}
+	if err := a.Places.Read(places); err != nil {
+		damaged = errors.Join(damaged, fmt.Errorf("places at which answers differ: %w", err))
+	}
+	return damaged, nil
+}
+
+// PlanTerms say whether a run may follow a plan.
+type PlanTerms struct {
+	Published bool // the site has a published version
+	NewRules  bool // the job's rules about URLs changed since the last complete run
+	Followed  bool // the site is a mirror that says what it has: answers cost no request
+}
+
+// MakePlan plans the run. Without a plan everything is requested, and why says the reason. known is called
+// when it is needed.
+func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, err error) {
+	full, err := a.o.Facts.Fact(FullFact)
+	if err != nil {
+		return "", err
+	}
+	o := PlanOptions{
+		Job:       a.o.Job,
+		Policies:  a.o.Policies,
+		Run:       a.o.Run,
+		Now:       a.o.Started,
+		Listings:  a.Sources.Listings,
+		Covered:   a.Sources.Covered,
+		Trusted:   a.Evidence.Believes(urls.ByListing),
+		Weights:   a.weights,
+		PlanTerms: t,
+		Full:      len(full) > 0,
+	}
+	if why := o.WhyFull(); why != "" {
+		return why, nil
+	}
+	if o.First, err = scope.CompilePriorities(a.o.Job); err != nil {
+		return "", err
+	}
+	if o.Hints, err = a.o.Facts.Fact(HintsFact); err != nil {
+		return "", err
+	}
+	if o.Told, err = a.o.Facts.Fact(ToldFact); err != nil {
+		return "", err
+	}
+	o.Site = known()
+	a.Plan, why, err = NewPlanner(o)
+	a.Evidence.Follow(a.Plan)
+	return why, err
+}

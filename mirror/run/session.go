@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package run is what the phases of one run share: what the run works with, the version that it works
+// for, and what it knows of URLs. It makes no request and publishes nothing. Of the site it writes which run
+// is under way, and by which rules.
+package run
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"mirrord/internal/texts"
+	"mirrord/job"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/publish"
+	"mirrord/mirror/result"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/phm"
+	"mirrord/scheduler/status"
+	"mirrord/store"
+)
+
+// Session is one run as its phases see it. The table, traits, provenance, counts and notes are safe for
+// concurrent use; all else changes while no worker runs.
+type Session struct {
+	Options Options // with defaults
+	Job     *job.Job
+	Site    *store.Site
+	Log     *slog.Logger
+	Now     func() time.Time
+	Started time.Time
+	Rules   *scope.URLRules
+
+	Version     int            // that this run works for
+	Live        *store.Version // that is published; nil before the first one
+	Layout      phm.Layout
+	Run         *store.Run // as it is stored
+	Resumed     bool       // Run is of an earlier process
+	Expired     bool       // Resumed, and too old to go on: it makes no more requests
+	Fingerprint string     // of the rules
+	Rescan      bool       // the rules changed: what is stored is scanned again
+
+	Taken int64 // bytes that the site took when the run began; 0: not measured
+	Full  error // why nothing more may be stored from the start; nil: something may
+
+	Table      *urls.Table
+	Traits     urls.Traits
+	Provenance urls.Provenance
+	Counts     urls.Counts
+	Notes      urls.Notes
+
+	Through *publish.Through // writes documents through while the run retrieves; nil: nobody does
+}
+
+// textsInMemory is how many bytes of URLs and paths of a run lie in memory, at most: of 200,000 URLs that are
+// new, or 500,000 that are known. Below that, what is read of a file takes as much as it saves.
+const textsInMemory = 4 << 20
+
+// New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
+func New(o Options) (*Session, error) {
+	o = o.withDefaults()
+	down, err := scope.TakeDownsOf(o.Site.Notes)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", o.Site.Name, err)
+	}
+	rules, err := scope.CompileWithout(o.Job, down)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	if o.Job, err = urls.WithFoundReuse(o.Job, o.Site, o.State); err != nil {
+		return nil, err
+	}
+	table := urls.New()
+	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
+	s := &Session{
+		Options: o,
+		Job:     o.Job,
+		Site:    o.Site,
+		Log:     o.Log.With("job", o.Site.Name),
+		Now:     o.Now,
+		Started: o.Now(),
+		Rules:   rules,
+		Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
+		Run:     new(store.Run),
+		Table:   table,
+	}
+	if err := s.lookAgain(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends the session.
+func (s *Session) Close() error { return s.Table.Close() }
+
+// MostState returns how many bytes the site may take, and which limit says so; 0 without a limit.
+func (s *Session) MostState() (bytes int64, limit string) {
+	bytes = int64(s.Job.Limits.MaxState)
+	limit = "limits.max_state = " + s.Job.Limits.MaxState.String()
+	if most := s.Options.MostState; most > 0 && (bytes == 0 || most < bytes) {
+		return most, s.Options.MostStateOf
+	}
+	return bytes, limit
+}
+
+// Recording says which run the table is kept for.
+func (s *Session) Recording() urls.Run {
+	return urls.Run{Number: s.Run.Number, Version: s.Version}
+}
+
+// FindLive finds out which version is published, and which one the run works for.
+func (s *Session) FindLive() error {
+	vs, err := s.Site.Versions.List()
+	if err != nil {
+		return err
+	}
+	s.Version = 1
+	if len(vs) > 0 {
+		s.Live = &vs[len(vs)-1]
+		s.Version = s.Live.Number + 1
+	}
+	return nil
+}
+
+// Begin finds out whether an unfinished run is resumed, or is too old for that, and makes a new one
+// otherwise.
+func (s *Session) Begin() error {
+	unfinished, err := s.Site.Notes.Run()
+	if err != nil {
+		return err
+	}
+	s.Fingerprint = scope.Fingerprint(s.Job)
+	stored, err := s.Site.Notes.Fingerprint()
+	if err != nil {
+		return err
+	}
+	if stored != s.Fingerprint && stored != scope.MixedRules {
+		now := s.Fingerprint
+		if stored != "" {
+			now = scope.MixedRules
+		}
+		if err := s.Site.Notes.SetFingerprint(now); err != nil {
+			return err
+		}
+		stored = now
+	}
+	s.Rescan = stored == scope.MixedRules
+	if unfinished != nil && unfinished.Fingerprint == s.Fingerprint {
+		s.Run, s.Resumed = unfinished, true
+		age := s.Started.Sub(time.Unix(s.Run.Started, 0))
+		s.Expired = (age > job.ResumeFor(s.Job)) && !s.Options.NoFetch
+		s.Log.Info("resume", "run", s.Run.Number, "started", time.Unix(s.Run.Started, 0), "expired", s.Expired)
+		return nil
+	}
+	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
+	if s.Options.Restores != 0 {
+		return s.Site.Notes.CountRun(s.Run)
+	}
+	return s.Site.Notes.BeginRun(s.Run)
+}
+
+// Attend reports where the run stands until end is called, which also lets go of the tree of what was
+// written through.
+func (s *Session) Attend(progress func() status.Progress) (end func()) {
+	told := frontier.Report(s.Options.Progress, progress)
+	return func() {
+		told()
+		if err := s.Through.Discard(); err != nil {
+			s.Log.Warn("documents that were written through are not let go of", "err", err)
+		}
+	}
+}
+
+// StateFull says that the site takes as much as a limit allows. Status knows the cause by the text.
+func StateFull(limit string) error {
+	return result.LimitError{What: "the mirror takes more than " + limit + ": nothing more is stored"}
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import (
+	"net/http"
+	"time"
+
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// A batch is committed when it is this old, its bodies have so many bytes, or it has so many results: what a
+// loss of power can cost, and the memory that results take.
+const (
+	BatchItems = 2048
+	batchBytes = 8 << 20
+	batchAge   = 250 * time.Millisecond
+)
+
+// Between commits, results are noted when they are this old: a kill costs little more than what is under way.
+// Where documents are packed a note waits for a frame of them: small frames take twice the room.
+const (
+	noteAge   = 4 * time.Millisecond
+	noteFrame = 256 << 10
+)
+
+// waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk
+// does not stop the workers at once.
+const waiting = 64
+
+// Journal takes the results of a run. *store.Records is one. Its methods are called by one goroutine at a
+// time.
+type Journal interface {
+	// Known is how many numbers the journal has given to URLs.
+	Known() (uint32, error)
+	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer to.
+	Commit(first uint32, news []store.NewURL, done []*store.Done) error
+	// Note keeps results that come before a Commit in case that the process is killed.
+	Note(first uint32, news []store.NewURL, done []*store.Done) error
+}
+
+// CommitOptions say what a Committer works with. All fields but Large are needed.
+type CommitOptions struct {
+	Table   *Table
+	Journal Journal
+	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
+	Large  int64
+	Packed bool         // documents come in frames of many
+	Room   func() error // says why nothing more may be stored, four times a second and after each batch
+	Stop   func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+}
+
+// Committer gathers results and makes them permanent in batches, in the order in which they come. After an
+// error of the disk it ends the run, and only drains. Add is safe for concurrent use.
+type Committer struct {
+	o     CommitOptions
+	done  chan *store.Done
+	ended chan error
+
+	known uint32 // numbers that the journal has; this and what follows is of the goroutine
+	batch []*store.Done
+	bytes int64 // of the bodies that came with it
+	news  []store.NewURL
+	due   *time.Timer // when the batch is as old as one may become
+	err   error
+
+	named  uint32        // numbers that are noted
+	fresh  []*store.Done // results of the batch that are not noted, of those that are worth it
+	packed int64         // bytes of their documents
+	note   *time.Timer   // when they are noted
+}
+
+// NewCommitter returns a committer that has yet to start.
+func NewCommitter(o CommitOptions) *Committer {
+	return &Committer{o: o, done: make(chan *store.Done, waiting), ended: make(chan error, 1)}
+}
+
+// Start lets the committer work until Close.
+func (c *Committer) Start() {
+	c.known = c.o.Table.Len()
+	if known, err := c.o.Journal.Known(); err == nil {
+		c.known = min(c.known, known)
+	}
+	go func() { c.ended <- c.work() }()
+}
+
+// Add hands a result on. It waits while the disk is slow.
+func (c *Committer) Add(d *store.Done) { c.done <- d }
+
+// Close waits until everything that was added is committed. The error says why something could not be. Add
+// must not be called any more.
+func (c *Committer) Close() error {
+	close(c.done)
+	return <-c.ended
+}
+
+func (c *Committer) work() error {
+	c.named = c.known
+	c.due, c.note = time.NewTimer(0), time.NewTimer(0) // of an empty batch
+	defer c.due.Stop()
+	defer c.note.Stop()
+	look := time.NewTicker(batchAge) // one large body may fill the disk
+	defer look.Stop()
+	for {
+		select {
+		case d, ok := <-c.done:
+			if !ok {
+				c.flush()
+				return c.err
+			}
+			c.take(d)
+		case <-c.due.C:
+			c.flush()
+		case <-c.note.C:
+			c.keep()
+		case <-look.C:
+			c.look()
+		}
+	}
+}
+
+// take adds a result to the batch.
+func (c *Committer) take(d *store.Done) {
+	if c.batch = append(c.batch, d); len(c.batch) == 1 {
+		c.due.Reset(batchAge)
+	}
+	if d.Outcome == site.Fetched {
+		c.bytes += d.Size
+	}
+	large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
+	if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
+		c.flush()
+		return
+	}
+	if d.Outcome == site.Unchanged && d.Status != http.StatusOK { // it comes again without a body
+		return
+	}
+	waits := c.waits()
+	c.fresh = append(c.fresh, d)
+	if d.Outcome == site.Fetched && d.Body == store.PackBody {
+		c.packed += d.Size
+	}
+	if waits && !c.waits() {
+		c.note.Reset(noteAge)
+	}
+}
+
+// waits reports whether there is too little to note.
+func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.o.Packed && c.packed < noteFrame) }
+
+// keep notes what is fresh.
+func (c *Committer) keep() {
+	if c.err != nil || c.waits() {
+		return
+	}
+	if !c.write(c.named, c.fresh, c.o.Journal.Note) {
+		return
+	}
+	c.named += uint32(len(c.news))
+	c.settled()
+}
+
+// write hands results to a function of the journal, with the URLs from a number on, unless what the table has
+// said does not count. After an error it ends the run.
+func (c *Committer) write(
+	first uint32, done []*store.Done, to func(uint32, []store.NewURL, []*store.Done) error,
+) (ok bool) {
+	c.news = c.o.Table.News(first, c.news[:0])
+	if c.err = c.o.Table.Err(); c.err == nil {
+		c.err = to(first, c.news, done)
+	}
+	if c.err != nil {
+		c.o.Stop(c.err)
+	}
+	return c.err == nil
+}
+
+// settled forgets what was noted.
+func (c *Committer) settled() {
+	clear(c.fresh)
+	c.fresh, c.packed = c.fresh[:0], 0
+}
+
+// flush commits the batch.
+func (c *Committer) flush() {
+	c.bytes = 0
+	c.settled()
+	if c.err != nil || len(c.batch) == 0 {
+		c.batch = c.batch[:0]
+		return
+	}
+	if !c.write(c.known, c.batch, c.o.Journal.Commit) {
+		return
+	}
+	c.known += uint32(len(c.news))
+	c.named = c.known
+	clear(c.batch)
+	c.batch = c.batch[:0]
+	c.look()
+}
+
+// look ends the run when nothing more may be stored.
+func (c *Committer) look() {
+	if err := c.o.Room(); err != nil {
+		c.o.Stop(err)
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import (
+	"encoding/json"
+	"strings"
+
+	"mirrord/site"
+)
+
+// SessionsFact is where a site keeps the session ids that were learned: SessionID by the Kind of
+// site.RandomPart.
+const SessionsFact = "sessions"
+
+// SessionID is a kind of session id, with what proved it.
+type SessionID struct {
+	Tokens int    `json:"tokens"` // that were seen, each new in the answer that had it
+	Pairs  int    `json:"pairs"`  // pages that said the same under two of them
+	Twice  string `json:"twice"`  // URL of the document that was requested twice
+	Bare   bool   `json:"bare"`   // URLs without the parameter say the same: they stand for the others
+	Run    int    `json:"run"`
+}
+
+// DecodeSessionIDs reads the value of SessionsFact; what cannot be read is learned again.
+func DecodeSessionIDs(v []byte) (out map[string]*SessionID) {
+	if (len(v) == 0) || (json.Unmarshal(v, &out) != nil) {
+		return nil
+	}
+	return out
+}
+
+// EncodeSessionIDs returns the value of SessionsFact, nil for none.
+func EncodeSessionIDs(ids map[string]*SessionID) ([]byte, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(ids)
+}
+
+// WithoutToken returns a URL without the parameter that a kind of tokens is the value of; the zero URL when
+// the kind is no parameter.
+func WithoutToken(u site.URL, kind string) site.URL {
+	i := strings.LastIndexAny(kind, "?;")
+	if !strings.HasSuffix(kind, "=") || (i < 0) {
+		return site.URL{}
+	}
+	bare, _ := site.StripParams(u, []string{kind[i+1 : len(kind)-1]})
+	return bare
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import (
+	"iter"
+	"slices"
+	"sync"
+
+	"mirrord/internal/texts"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its
+// methods call hold up all other users, and must not use the table themselves.
+type Table struct {
+	mu   sync.Mutex
+	urls urls
+}
+
+// New returns an empty table.
+func New() *Table { return &Table{urls: newURLs()} }
+
+// UseFile lets an empty table have its URLs and mirror paths in a file once they take more than so many
+// bytes. open makes it, and Close closes it.
+func (t *Table) UseFile(above int, open func() (texts.File, error)) {
+	t.urls.texts.UseFile(above, open)
+}
+
+// Close lets go of the file. The table must not be used any more.
+func (t *Table) Close() error { return t.urls.texts.Close() }
+
+// Err says why URLs or paths could not be read from the file. What the table has said since may be wrong, and
+// nothing may be kept of it.
+func (t *Table) Err() error {
+	if err := t.urls.texts.Err(); err != nil {
+		return &store.DiskError{Op: "read URLs from a scratch file", Err: err}
+	}
+	return nil
+}
+
+// Run is the run that the table is kept for.
+type Run struct {
+	Number  int
+	Version int // that it works for
+}
+
+// Referral says how a URL came to be known.
+type Referral struct {
+	From      uint32 // the document's number plus one; 0: no document names it
+	Depth     int    // links from an entry point
+	Requisite bool
+}
+
+// Mark is what is decided about a URL.
+type Mark struct {
+	Seen  Seen // is added to what was seen of it
+	Queue bool // it enters the frontier: its State says so from now on
+	// Requisite: a page needs it, which was not known when it was first seen.
+	Requisite bool
+	// Reopen takes its outcome back: it is requested once more.
+	Reopen bool
+	// Settled: who names the URL again in this run changes nothing. Lookups do not ask again then.
+	Settled bool
+}
+
+// Len is how many numbers there are.
+func (t *Table) Len() uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.n
+}
+
+// URL returns the URL of a number.
+func (t *Table) URL(id uint32) site.URL {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.urlOf(id)
+}
+
+// AppendURL appends the URL of a number.
+func (t *Table) AppendURL(dst []byte, id uint32) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.texts.Append(dst, t.urls.at(id).url)
+}
+
+// State returns what is known of a number.
+func (t *Table) State(id uint32) State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return State{*t.urls.at(id)}
+}
+
+// Get returns the URL of a number and what is known of it.
+func (t *Table) Get(id uint32) (site.URL, State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.urlOf(id), State{*t.urls.at(id)}
+}
+
+// waits reports whether a number waits for its answer. The caller holds the lock.
+func (t *Table) waits(id uint32) bool { return t.urls.at(id).flags&(fQueued|fAnswered) == fQueued }
+
+// Leads follows redirects from a number as far as they are known: to what holds the content, or to what waits
+// for its answer, of which known is false.
+func (t *Table) Leads(id uint32) (final uint32, s State, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range MaxHops {
+		s = State{*t.urls.at(id)}
+		if to := s.Target(); t.waits(id) || to == 0 {
+			return id, s, !t.waits(id)
+		}
+		id = s.Target() - 1
+	}
+	return id, State{}, true
+}
+
+// Fragment returns the fragment with which the redirects from a number lead on, as far as they are known; ""
+// for none.
+func (t *Table) Fragment(id uint32) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.fragment(id)
+}
+
+// Waiting returns the largest number that waits for its answer among the targets of a document, which are
+// sorted.
+func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, to := range slices.Backward(targets) {
+		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.waits(id) {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// InSet reports whether a number is given, and what it names is part of the mirror as far as is known.
+func (t *Table) InSet(id uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return id < t.urls.n && t.urls.at(id).flags&fInSet != 0
+}
+
+// Find returns the number of a URL.
+func (t *Table) Find(u []byte) (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.find(u)
+}
+
+// MIME returns the MIME type of a number, "" when none is known.
+func (t *Table) MIME(id uint32) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.urls.mimes[t.urls.at(id).mime]
+}
+
+// MIMEs lists the MIME types that are known so far, by State.Type. The list is not to be changed.
+func (t *Table) MIMEs() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clip(t.urls.mimes)
+}
+
+// Each calls look for each of ids that is a number, in order.
+func (t *Table) Each(ids iter.Seq[uint32], look func(id uint32, s State, u site.URL)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range ids {
+		if id < t.urls.n {
+			look(id, State{*t.urls.at(id)}, t.urls.urlOf(id))
+		}
+	}
+}
+
+// NotQueued returns those of ids that did not enter the frontier, ascending.
+func (t *Table) NotQueued(ids []uint32) (out []uint32) {
+	t.mu.Lock()
+	for _, id := range ids {
+		if t.urls.at(id).flags&fQueued == 0 {
+			out = append(out, id)
+		}
+	}
+	t.mu.Unlock()
+	slices.Sort(out)
+	return out
+}
+
+// News appends the URLs from a number on, as the journal of the site has them.
+func (t *Table) News(from uint32, news []store.NewURL) []store.NewURL {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := from; id < t.urls.n; id++ {
+		e := t.urls.at(id)
+		news = append(news, store.NewURL{
+			URL:      t.urls.urlOf(id).String(),
+			Referrer: e.ref,
+			Depth:    int(e.depth),
+			Requis:   e.flags&fRequis != 0,
+		})
+	}
+	return news
+}
+
+// LessPath orders two numbers by directory and name, and the files of a directory before those below it.
+func (t *Table) LessPath(a, b uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u, v := t.urls.urlOf(a), t.urls.urlOf(b)
+	if du, dv := u.Dir(), v.Dir(); du != dv {
+		return du < dv
+	}
+	return u.String() < v.String()
+}
+
+// LessRate orders two numbers by how often they change, and those that change as often as LessPath does.
+func (t *Table) LessRate(a, b uint32) bool {
+	t.mu.Lock()
+	x, y := t.urls.at(a).rate, t.urls.at(b).rate
+	t.mu.Unlock()
+	if x != y {
+		return x > y
+	}
+	return t.LessPath(a, b)
+}
+
+// Mark asks decide about each of ids that is a number, in order, and does what it says before it goes on to
+// the next. All of it is one step. decide gets the URL itself if it has not entered the frontier: of the
+// others, most of what a page names, there is less to decide.
+func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u site.URL) Mark) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range ids {
+		if id < t.urls.n {
+			e := t.urls.at(id)
+			e.mark(decide(id, State{*e}, t.unqueued(id, e)))
+		}
+	}
+}
+
+// unqueued is the URL of a number if it has not entered the frontier, else nothing: to make it takes longer
+// than to decide. The caller holds the lock.
+func (t *Table) unqueued(id uint32, e *entry) site.URL {
+	if e.flags&fQueued != 0 {
+		return site.URL{}
+	}
+	return t.urls.urlOf(id)
+}
+
+// MarkNamed is Mark for n URLs of which the numbers are not known. last is that of the worker.
+func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
+	if !last.look(n, by) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range last.named {
+		l := &last.named[i]
+		if l.settled {
+			continue
+		}
+		u := by.URL(i)
+		if !l.known {
+			id, ok := t.urls.findHash(l.hash, u)
+			if !ok {
+				by.Unknown(i)
+				continue
+			}
+			l.id = id
+		}
+		e := t.urls.at(l.id)
+		m := by.Decide(i, l.id, State{*e}, t.unqueued(l.id, e))
+		e.mark(m)
+		if !l.known || m.Settled {
+			last.remember(l, u, m.Settled)
+		}
+	}
+}
+
+// Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide
+// says of it. It returns the number, and what is known of it now.
+func (t *Table) Admit(
+	u []byte, how Referral, decide func(id uint32, s State, added bool) Mark,
+) (uint32, State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id, ok := t.urls.find(u)
+	if !ok {
+		id = t.urls.add(u)
+		t.urls.at(id).refer(how)
+	}
+	e := t.urls.at(id)
+	e.mark(decide(id, State{*e}, !ok))
+	return id, State{*e}
+}
+
+// Enter lets a URL that no document names enter the frontier, and gives it a number when it has none. first
+// is false when it has entered before.
+func (t *Table) Enter(u []byte, s Seen) (id uint32, first bool) {
+	id, _ = t.Admit(u, Referral{}, func(_ uint32, was State, _ bool) Mark {
+		first = !was.Queued()
+		return Mark{Seen: s, Queue: true}
+	})
+	return id, first
+}
+
+// Reopen takes the outcome of a URL back, unless another worker was faster.
+func (t *Table) Reopen(id uint32) (done bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.urls.at(id)
+	done = e.flags&fAnswered != 0
+	e.mark(Mark{Reopen: true})
+	return done
+}
+
+// Queue lets a number enter the frontier. first is false when it has entered before, or has no URL.
+func (t *Table) Queue(id uint32) (u site.URL, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.urls.at(id)
+	first = e.flags&fQueued == 0 && e.url > 0
+	e.flags |= fQueued
+	return t.urls.urlOf(id), first
+}
+
+// See adds to what this run has found out about a number.
+func (t *Table) See(id uint32, s Seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.urls.at(id).seen |= s
+}
+
+// Unsee takes back what this run took for found out about a number.
+func (t *Table) Unsee(id uint32, s Seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.urls.at(id).seen &^= s
+}
+
+// BringBack makes a URL one that was in the mirror before this run, whatever the records say of runs that
+// were not published.
+func (t *Table) BringBack(id uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.urls.at(id).flags |= fInSet
+}
+
+// Record writes what became of a URL in a run. It returns what was known of it before, and what is now.
+func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.urls.at(rec.ID)
+	was = State{*e}
+	e.outcome = rec.Outcome
+	t.urls.setTarget(rec.ID, rec.Target)
+	t.urls.setFragment(rec)
+	e.seen |= SeenOf(rec, was.InSet())
+	e.mime = t.urls.mime(rec.MIME)
+	e.flags |= fAnswered
+	e.set(fInSet, rec.InSet)
+	e.set(fDirty, rec.Changed >= run.Version)
+	e.set(fMoved, rec.Moved >= run.Version)
+	if rec.Path == "" && was.HasPath() {
+		t.urls.dropPath(rec.ID)
+	}
+	return was, State{*e}
+}
+
+// Settled is the table without its lock. It may be called, and what it returns used, while no worker runs.
+func (t *Table) Settled() Settled { return Settled{&t.urls} }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import (
+	"fmt"
+	"testing"
+
+	"mirrord/site"
+)
+
+// Each trait is its own, and notes of one URL say nothing of another.
+func TestTraits(t *testing.T) {
+	var x Traits
+	say := func(id uint32) string {
+		return fmt.Sprint(x.Sitemap(id), x.Broken(id), x.SetCookie(id), x.Spent(id, AfterGone), x.Hops(id))
+	}
+	const none = "false false false false 0"
+	if got := say(1); got != none {
+		t.Error(got)
+	}
+	x.NoteSitemap(7)
+	x.NoteSitemap(1)
+	x.NoteSitemap(1)
+	x.Spend(1, AfterGone)
+	x.Spend(2, 0)
+	if got := say(1); got != "true false false true 0" || x.Spent(1, AfterFailure) {
+		t.Error(got)
+	}
+	if got := say(2); got != none {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(x.Sitemaps(), x.CountSitemaps()); got != "[1 7] 2" {
+		t.Error(got)
+	}
+	x.NoteBroken(3)
+	x.NoteCookie(3)
+	if got := say(3); got != "false true true false 0" {
+		t.Error(got)
+	}
+}
+
+// An entry point leads to what its target redirects to, and the longest way counts.
+func TestTraitsRedirect(t *testing.T) {
+	var x Traits
+	if x.Redirect(1, 2, 1, false) || !x.Redirect(0, 1, 1, true) || !x.Redirect(1, 2, 2, false) ||
+		x.Redirect(9, 2, 1, false) {
+		t.Error("who is led to by an entry point")
+	}
+	if x.Hops(2) != 2 || x.Hops(0) != 0 {
+		t.Error(x.Hops(2), x.Hops(0))
+	}
+}
+
+func TestVariants(t *testing.T) {
+	v := NewVariants(site.Traps{MaxTemplate: 2})
+	trapped := false
+	for i := range 5 {
+		_, trapped = v.Add(site.Canonical(fmt.Sprint("http://h/a?x=", i)))
+	}
+	if !trapped {
+		t.Error("five variants where two are allowed")
+	}
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import "time"
+
+// Again says why a URL is requested again in the same run. A URL gets one more turn for each reason.
+type Again uint8
+
+// The reasons.
+const (
+	AfterFailure Again = 1 << iota // a failure that may pass
+	AfterGone                      // a 404 or 410 of something that the mirror has
+	WithCookie                     // a redirect in a circle of which an answer set a cookie
+	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
+)
+
+// Turn is one more request of a URL in the same run, at its end. The zero value is none.
+type Turn struct {
+	Why Again
+	At  time.Time // not before; the zero time: as soon as nothing else is left
+	// Optional says that the run does not go on for this turn: the URL has its outcome, and the next run makes
+	// the request if this one does not.
+	Optional bool
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// leaving counts published files that leave the mirror, by the reason.
+type leaving struct {
+	lost    int // none of the others; limits.max_delete counts these
+	refused int // the job's rules refuse them, or refuse all documents that led to them
+	renamed int // another resource has their place: of another type, extension or edition, or on a list
+}
+
+// leaving finds out why the resources with these numbers leave. Some of the numbers may be of URLs that left
+// before, in a run that was not published.
+func (c *Case) leaving(ids []uint32) (l leaving, err error) {
+	if len(ids) == 0 {
+		return l, nil
+	}
+	rest := ids
+	if c.Refuses != nil {
+		if rest, err = c.notRefused(ids); err != nil {
+			return l, err
+		}
+		l.refused = len(ids) - len(rest)
+	}
+	if len(rest) > 0 {
+		if l.renamed, err = c.renamed(rest); err != nil {
+			return l, err
+		}
+	}
+	l.lost = len(rest) - l.renamed
+	return l, nil
+}
+
+// notRefused returns those of the numbers that the rules of the job do not explain. A resource is explained
+// when the rules refuse its URL, or when a document that they refuse led to it. The site's own 404 is not.
+func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
+	var roots []uint32
+	for id, s := range c.Ledger.All() {
+		if s.InSet() || !s.Given() || !s.Known() {
+			continue
+		}
+		switch refused, err := c.newlyRefuses(id, s); {
+		case err != nil:
+			return nil, err
+		case refused:
+			roots = append(roots, id)
+		}
+	}
+	if len(roots) == 0 {
+		return ids, nil
+	}
+	var leave urls.IDSet
+	for _, id := range ids {
+		leave.Put(id, true)
+	}
+	links := c.links()
+	// documents that left, and those that would leave now
+	links.Count = func(id uint32, s urls.State) bool { return !s.InSet() || leave.Has(id) }
+	reached, err := urls.Reach(c.Ledger, links, roots)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if (c.Ledger.State(id).Outcome() == site.Gone) || !reached.Has(id) {
+			rest = append(rest, id)
+		}
+	}
+	return rest, nil
+}
+
+func (c *Case) newlyRefuses(id uint32, s urls.State) (bool, error) {
+	if s.Outcome() != site.OutOfScope {
+		return false, nil
+	}
+	rec, ok, err := c.Records.Get(c.Ledger.URL(id))
+	return ok && c.Refuses(&rec), err
+}
+
+// renamed counts the resources that have become one of another type or extension: they redirect to a
+// resource with their name, or a new one with their name is there in their place. Each resource is the new
+// form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
+// that wants a login may redirect each page to a login page of its own. Many sites name files after their
+// build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some
+// have in each run. News pages link to others in each run.
+func (c *Case) renamed(ids []uint32) (n int, err error) {
+	f, err := c.comers(ids)
+	if err != nil {
+		return 0, err
+	}
+	// Who has waited least has the fewest that came since.
+	ids = slices.Clone(ids)
+	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(f.since[b], f.since[a]) })
+	taken := map[uint32]bool{}
+	for _, id := range ids {
+		k := stem(c.Ledger.URL(id))
+		if to, in := c.Ledger.Final(id); in && (to != id) {
+			if !taken[to] && (stem(c.Ledger.URL(to)) == k) {
+				taken[to] = true
+				n++
+			}
+			continue
+		}
+		if to, ok := c.successor(id, &f, taken); ok {
+			taken[to] = true
+			n++
+		}
+	}
+	return n, nil
+}
+
+// comers are resources that came since others were no longer linked.
+type comers struct {
+	leave, sitemaps map[uint32]bool
+
+	since map[uint32]int      // version for which each of those that leave was no longer linked
+	came  map[uint32]int      // version for which a resource came
+	at    map[string][]uint32 // resources by their places, the last ones to come first
+}
+
+func setOf(ids []uint32) map[uint32]bool {
+	set := make(map[uint32]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+// comers finds what may be in the place of resources that leave. One that waited as an orphan may have left
+// its place in an earlier run, and others of the same place may have come and leave as well.
+func (c *Case) comers(ids []uint32) (f comers, err error) {
+	f = comers{
+		leave:    setOf(ids),
+		sitemaps: setOf(c.Sitemaps),
+		since:    map[uint32]int{},
+		came:     map[uint32]int{},
+		at:       map[string][]uint32{},
+	}
+	first := c.Run.Number
+	for _, id := range ids {
+		if run, waits := c.Orphans[id]; waits {
+			first = min(first, run)
+		}
+	}
+	versions := map[int]int{} // of the earlier runs
+	if first < c.Run.Number {
+		err = c.Records.Observations(func(o *store.Observation) error {
+			if o.Run < first || o.Run >= c.Run.Number {
+				return nil
+			}
+			versions[o.Run] = o.Version
+			for id := range o.Entered.All() {
+				if id < c.Ledger.Len() && (f.leave[id] || c.Ledger.State(id).InSet()) {
+					f.came[id] = o.Version
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return f, err
+		}
+	}
+	for _, id := range ids {
+		f.since[id] = c.Run.Version
+		if run, waits := c.Orphans[id]; waits && versions[run] > 0 {
+			f.since[id] = versions[run]
+		}
+	}
+	for id, s := range c.Ledger.All() {
+		if s.InSet() && s.Moved() {
+			f.came[id] = c.Run.Version
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.came)) {
+		for _, k := range c.places(id, &f) {
+			f.at[k] = append(f.at[k], id)
+		}
+	}
+	for _, list := range f.at {
+		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(f.came[b], f.came[a]) })
+	}
+	return f, nil
+}
+
+// successor returns a resource that came to the place of one that leaves, and has that of no other yet.
+func (c *Case) successor(id uint32, f *comers, taken map[uint32]bool) (to uint32, ok bool) {
+	for _, k := range c.places(id, f) {
+		left := f.at[k]
+		for len(left) > 0 && taken[left[0]] { // once for each: there may be very many on a shelf
+			left = left[1:]
+		}
+		f.at[k] = left
+		for _, to := range left {
+			if f.came[to] < f.since[id] {
+				break
+			}
+			if (to != id) && !taken[to] && f.came[to] > f.came[id] {
+				return to, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// places are the places that a resource has: its stem, what its editions have in common, the shelf of a
+// requisite, and its place on a list.
+func (c *Case) places(id uint32, f *comers) []string {
+	u := c.Ledger.URL(id)
+	requisite := c.Ledger.State(id).Requisite()
+	out := append([]string{stem(u)}, editions(u, requisite)...)
+	if requisite {
+		out = append(out, shelf(u))
+	}
+	if at := f.list(c.Ledger, id); at != "" {
+		out = append(out, at)
+	}
+	return out
+}
+
+// shelf is where a requisite lies: its host, its directories without those that have numbers, and the
+// extension of its name.
+func shelf(u site.URL) string {
+	dir, name := path.Split(u.Path())
+	parts := strings.Split(dir, "/")
+	for i, p := range parts {
+		if strings.ContainsAny(p, "0123456789") {
+			parts[i] = "#"
+		}
+	}
+	return "shelf " + u.Host() + strings.Join(parts, "/") + path.Ext(name)
+}
+
+// stem is a URL without its scheme and without what names the type of the resource: the extension, or that
+// it is the index of a directory.
+func stem(u site.URL) string {
+	s := u.Host() + u.Path()
+	s = strings.TrimSuffix(s, "/")
+	from := strings.LastIndexByte(s, '/') + 1
+	if dot := strings.LastIndexByte(s, '.'); (dot > from) && (from > 0) {
+		s = s[:dot]
+	}
+	s = strings.TrimSuffix(s, "/index")
+	if q, ok := u.Query(); ok {
+		s += "?" + q
+	}
+	return s
+}

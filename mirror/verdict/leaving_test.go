@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mirrord/internal/count"
+	"mirrord/mirror/result"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+func TestStem(t *testing.T) {
+	for _, same := range [][]string{
+		{"http://h/a/foo.html", "https://h/a/foo.pdf", "http://h/a/foo", "http://h/a/foo/"},
+		{"http://h/a/foo/", "http://h/a/foo/index.php"},
+		{"http://h/", "http://h/index.html"},
+		{"http://h/a.php?x=1", "http://h/a?x=1"},
+		{"http://h/v1.2/", "http://h/v1.3/"}, // the last part may be an extension
+	} {
+		for _, u := range same[1:] {
+			if a, b := stem(parse(t, same[0])), stem(parse(t, u)); a != b {
+				t.Errorf("%s has stem %q, %s has %q", same[0], a, u, b)
+			}
+		}
+	}
+	for _, other := range [][2]string{
+		{"http://h/a/foo.html", "http://h/b/foo.html"},
+		{"http://h/a.html", "http://g/a.html"},
+		{"http://h/a.html", "http://h/a.html?x"},
+	} {
+		if stem(parse(t, other[0])) == stem(parse(t, other[1])) {
+			t.Errorf("%s and %s have one stem", other[0], other[1])
+		}
+	}
+}
+
+// left makes a page one that left in this run.
+func left(rec store.Resource, outcome site.Outcome, target uint32) store.Resource {
+	rec.InSet, rec.Outcome, rec.Target, rec.Moved = false, outcome, target, 3
+	return rec
+}
+
+// needed is a page that others need, as style sheets and images are.
+func needed(t *testing.T, u string) store.Resource {
+	rec := page(t, u)
+	rec.Requis = true
+	return rec
+}
+
+// entered makes a page one that is new in this run.
+func entered(rec store.Resource) store.Resource {
+	rec.Outcome, rec.Moved, rec.Changed = site.Fetched, 3, 3
+	return rec
+}
+
+func TestLeaving(t *testing.T) {
+	home := page(t, "http://h/")
+	for _, c := range []struct {
+		name    string
+		records []store.Resource // after the entry page; the numbers begin with 1
+		links   map[uint32][]uint32
+		ids     []uint32
+		want    leaving
+	}{
+		{"gone", []store.Resource{left(page(t, "http://h/a.html"), site.Gone, 0)}, nil, []uint32{1},
+			leaving{lost: 1}},
+		{"redirect to a new type", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/a.pdf")),
+		}, nil, []uint32{1}, leaving{renamed: 1}},
+		{"redirect to a login page of its own", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/login?next=/a.html")),
+		}, nil, []uint32{1}, leaving{lost: 1}},
+		{"redirect to what was there under the same name", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/a.pdf"),
+		}, nil, []uint32{1}, leaving{renamed: 1}},
+		{"redirect to what was there", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/b.pdf"),
+		}, nil, []uint32{1}, leaving{lost: 1}},
+		{"all redirect to one page", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 4), left(page(t, "http://h/b.html"), site.Redirected, 4),
+			entered(page(t, "http://h/consent")),
+		}, nil, []uint32{1, 2}, leaving{lost: 2}},
+		{"another extension", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Gone, 0), entered(page(t, "http://h/a.php")),
+			left(page(t, "http://h/b.html"), site.Gone, 0),
+		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
+		{"requisites that are named after their edition", []store.Resource{
+			left(needed(t, "http://h/a/s.css?v=1"), site.Unchanged, 0), entered(needed(t, "http://h/a/s.css?v=2")),
+			left(needed(t, "http://h/v1/x.0f1e.js"), site.Gone, 0), entered(needed(t, "http://h/v2/x.77ab.js")),
+			left(needed(t, "http://h/a/t.css?v=1"), site.Unchanged, 0),
+		}, nil, []uint32{1, 3, 5}, leaving{lost: 1, renamed: 2}},
+		{"pages that are named after their edition", []store.Resource{
+			left(page(t, "http://h/a.html?v=1"), site.Unchanged, 0), entered(page(t, "http://h/a.html?v=2")),
+			left(needed(t, "http://h/b.html?v=1"), site.Unchanged, 0),
+		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
+		{"no requisites, with hashes, in other folders", []store.Resource{
+			left(page(t, "http://h/js/app.4f3a2b.js"), site.Gone, 0),
+			left(page(t, "http://h/static/1.4.2/guide.pdf"), site.Unchanged, 0),
+			left(page(t, "http://h/s/Zk3fQ9dLx0aB7cTq/m.json"), site.Gone, 0),
+			left(page(t, "http://h/js/other.77aa12.js"), site.Gone, 0),
+			entered(page(t, "http://h/build/js/app.77ab01.js")), entered(page(t, "http://h/static/1.5.0/guide.pdf")),
+			entered(page(t, "http://h/s/a0Kd82LmPq7Rt1Xy/m.json")),
+		}, nil, []uint32{1, 2, 3, 4}, leaving{lost: 1, renamed: 3}},
+		{"many, and one successor", []store.Resource{
+			left(page(t, "http://h/app.4f3a2b.js"), site.Gone, 0),
+			left(page(t, "http://h/app.4f3a2c.js"), site.Gone, 0),
+			left(page(t, "http://h/app.4f3a2d.js"), site.Gone, 0), entered(page(t, "http://h/app.4f3a2e.js")),
+		}, nil, []uint32{1, 2, 3}, leaving{lost: 2, renamed: 1}},
+		{"pages that are nothing but a hash", []store.Resource{
+			left(page(t, "http://h/item/4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/item/77ab01de")),
+			left(page(t, "http://h/watch?v=4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/watch?v=77ab01de")),
+			left(page(t, "http://h/a/17.html"), site.Gone, 0), entered(page(t, "http://h/a/18.html")),
+			left(page(t, "http://h/GettingStarted"), site.Gone, 0), entered(page(t, "http://h/GettingFurther")),
+		}, nil, []uint32{1, 3, 5, 7}, leaving{lost: 4}},
+		{"refused, and what only refused pages led to", []store.Resource{
+			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
+			left(page(t, "http://h/b.html"), site.Unchanged, 0),
+		}, map[uint32][]uint32{1: {2}}, []uint32{1, 2, 3}, leaving{lost: 1, refused: 2}},
+		{"refused by the server, not by the rules", []store.Resource{
+			left(page(t, "http://h/a/"), site.OutOfScope, 0),
+		}, nil, []uint32{1}, leaving{lost: 1}},
+	} {
+		k := known(t, append([]store.Resource{home}, c.records...)...)
+		k.Refuses = func(rec *store.Resource) bool { return strings.HasPrefix(rec.URL.Path(), "/no/") }
+		if c.links != nil {
+			k.Records.(*memory).links = c.links
+		}
+		if got, err := k.leaving(c.ids); err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// A site of nine files may lose one, by whatever rule; what a new rule of the job refuses is no loss.
+func TestDropped(t *testing.T) {
+	records := []store.Resource{page(t, "http://h/")}
+	for i := range 8 {
+		records = append(records, left(page(t, fmt.Sprintf("http://h/no/%d", i)), site.OutOfScope, 0))
+	}
+	for n, want := range map[int]result.Verdict{1: result.Complete, 3: result.Complete, 4: result.Suspicious} {
+		c := known(t, records...)
+		c.Live.Files = 9
+		for id := range n {
+			c.Lost.IDs = append(c.Lost.IDs, uint32(id+1))
+		}
+		r, err := dropped(c)
+		if err != nil || r.Verdict != want {
+			t.Errorf("%d of 9 files: %+v, %v", n, r, err)
+		}
+		c.Refuses = func(*store.Resource) bool { return true }
+		r, err = dropped(c)
+		if err != nil || (r.Verdict != result.Complete) || len(r.Notes) != 1 ||
+			!strings.HasPrefix(r.Notes[0].What, count.Of(n, "file")+" left because the job changed") {
+			t.Errorf("%d of 9 files by new rules: %+v, %v", n, r, err)
+		}
+		c.Lost.Unknown = 4
+		if r, err = dropped(c); err != nil || (r.Verdict != result.Suspicious) {
+			t.Errorf("and 4 more without a number: %+v, %v", r, err)
+		}
+	}
+}

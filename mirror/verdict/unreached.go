@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"slices"
+
+	"mirrord/internal/count"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+)
+
+// Unreached is the rule about resources that no document of the mirror links to any more: they leave, unless
+// they are more than limits.max_delete. Only a complete run gets here: what failed or was not requested keeps
+// its links, so that its children stay; and what skipped documents may have come to link to waits as an
+// orphan.
+func (rules) Unreached() rule { return rule{at: Settled, place: 10, judge: unreached} }
+
+const (
+	fromReplicas = " of the mirror came from replicas: " +
+		"what no document leads to stays until the origin has answered"
+	tooManyLoose = "%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v"
+)
+
+func unreached(c *Case) (r Ruling, _ error) {
+	if c.Live == nil {
+		return r, nil
+	}
+	if c.Parts.Gaps { // a page that could not be had may link to what nothing else does
+		return r, nil
+	}
+	if n := c.Foreign; n > 0 { // links that only a replica lacks are no evidence
+		r.note(count.Of(n, "resource")+fromReplicas, site.URL{})
+		return r, nil
+	}
+	reached, err := urls.Reach(c.Ledger, c.links(), c.roots())
+	if err != nil {
+		return r, err
+	}
+	var loose []uint32
+	live := 0
+	for id, s := range c.Ledger.All() {
+		if s.Governed() && !reached.Has(id) {
+			loose = append(loose, id)
+		}
+		if isPublished(s) {
+			live++
+		}
+	}
+	lost, err := c.watch(&r, loose, reached.Docs)
+	if err != nil {
+		return r, err
+	}
+	if lost = c.shown(lost); len(lost) == 0 {
+		return r, nil
+	}
+	var dropped []uint32
+	for _, id := range lost {
+		if isPublished(c.Ledger.State(id)) {
+			dropped = append(dropped, id)
+		}
+	}
+	l, err := c.leaving(dropped)
+	if err != nil {
+		return r, err
+	}
+	if !c.Accept && c.dropsTooMany(l.lost) {
+		r.suspicious(tooManyLoose, l.lost, live, c.Limits.MaxDelete)
+		r.Dropped, r.Stay = dropped, dropped
+		return r, nil
+	}
+	r.Leave = lost
+	return r, nil
+}
+
+// shown returns those of the resources that leave now. Accept drops of the published ones what was shown to
+// whoever accepts, and leaves others to the judgement of the next run.
+func (c *Case) shown(lost []uint32) []uint32 {
+	if !c.NoFetch {
+		return lost
+	}
+	return slices.DeleteFunc(lost, func(id uint32) bool {
+		return isPublished(c.Ledger.State(id)) && !c.Lost.Noted.Has(id)
+	})
+}
+
+// isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no
+// loss.
+func isPublished(s urls.State) bool { return s.InSet() && !s.Moved() }
+
+// roots are where reading begins: the entry points, and of the sitemaps those that were read or skipped; all
+// that are known when the run makes no requests.
+func (c *Case) roots() (ids []uint32) {
+	for _, u := range c.Seeds {
+		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range c.Sitemaps {
+		s := c.Ledger.State(id)
+		if c.NoFetch || s.Answered() || (c.Planned && s.Governed()) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// links are those of what is in the mirror, and of sitemaps.
+func (c *Case) links() urls.Links {
+	documents := urls.DocumentTypes(c.Ledger.MIMEs())
+	sitemaps := map[uint32]bool{}
+	for _, id := range c.Sitemaps {
+		sitemaps[id] = true
+	}
+	return urls.Links{
+		Of:    c.Records.TargetsOf,
+		Count: func(id uint32, s urls.State) bool { return s.InSet() || sitemaps[id] },
+		May:   func(s urls.State) bool { return documents[s.Type()] },
+	}
+}
