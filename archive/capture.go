@@ -23,12 +23,12 @@ import (
 type Capture struct {
 	URL    string
 	Date   time.Time // when it came
-	Head   []byte    // status line and fields, with the empty line; nil: no answer brought the body
-	MIME   string    // of a body that no answer brought
+	Head   []byte    // status line and fields, with the empty line; nil: the body came with no response
+	MIME   string    // of a body without a response
 	Fields []warc.HeaderField
 	Size   int64     // bytes of the body
 	Digest [32]byte  // SHA-256 of the body
-	Again  time.Time // for one that brought the same body as an earlier one: when that came; it has no body here
+	Again  time.Time // for one with the same body as an earlier one: when that came; it has no body here
 
 	Listed time.Time // its date in the list of pages; zero for what people do not open by itself
 	Title  string
@@ -44,7 +44,7 @@ type About struct {
 	MainURL  string
 	MainDate time.Time
 
-	// Scratch makes room for what is gathered for the end of the file.
+	// Scratch makes a store for the lines that are gathered for the end of the file.
 	Scratch func() (lines.Scratch, error)
 }
 
@@ -124,7 +124,7 @@ func draftOf(c *Capture, body io.Reader) warc.RecordDraft {
 // no use.
 type CaptureWriter interface {
 	Add(c *PackedCapture) error
-	// Close writes what is left.
+	// Close writes the remaining data.
 	Close() error
 	// Abort ends the writing after an error, in place of Close: readers of what was written see that it was cut
 	// off.
@@ -181,7 +181,7 @@ func holdsRecords(r io.ReaderAt, size int64) bool {
 	return warc.IsWARC(io.NewSectionReader(r, 0, size))
 }
 
-// mustHold refuses to replace what is no file of the form; an empty one may be.
+// mustHold refuses to replace a file of another form, unless it is empty.
 func mustHold(holds func(io.ReaderAt, int64) bool) func(io.ReaderAt, int64) error {
 	return func(r io.ReaderAt, size int64) error {
 		if size > 0 && !holds(r, size) {

@@ -83,7 +83,7 @@ func TestCaptures(t *testing.T) {
 			file := captured(t, f)
 			r, size := bytes.NewReader(file), int64(len(file))
 			if in, err := FormOf(r, size); err != nil || in.Name != f.Name {
-				t.Errorf("it is taken for %s: %v", in.Name, err)
+				t.Errorf("it is recognized as %s: %v", in.Name, err)
 			}
 			got, err := f.Verify(r, size)
 			if err != nil || got.Err() != nil || got.Files != 4 {

@@ -48,8 +48,8 @@ type Form struct {
 	// Captures begins a file of what URLs yielded, in place of a tree. Nil: the form is one of trees.
 	Captures func(w io.Writer, a About) (CaptureWriter, error)
 
-	// Open opens a file of the form as the tree that it was made of. It refuses what is not safe to read, as
-	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
+	// Open opens a file of the form as the tree that it was made of. It refuses unsafe files, as phm.Open
+	// does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
 	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)
 
 	// Seeks says that the files of an opened tree are read in any order, not from the beginning to the end.
@@ -85,15 +85,15 @@ type Packing struct {
 	Name string       // what a folder inside is called
 	Crew inorder.Crew // reads and compresses beside the caller; the tree must be safe for concurrent use then
 
-	// Redirects returns what leads to files of the tree, for forms with Leads, which call it once the table is
-	// read. Nil: there is none.
+	// Redirects returns the redirects to files of the tree, for forms with Leads, which call it once the
+	// table is read. Nil: none.
 	Redirects FindRedirects
 }
 
 // FindRedirects returns redirects, in an order that is always the same.
 type FindRedirects = func() ([]Redirect, error)
 
-// Redirect is an address without a file that leads to one.
+// Redirect is an address without a file that redirects to one.
 type Redirect = kiwix.Redirect
 
 // HeadSize is how much of a file Claims looks at, in bytes.
@@ -166,8 +166,8 @@ func (f Form) Cut(file string) (rest string, ok bool) {
 	return rest, ok
 }
 
-// Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken
-// for the archive form of PHM, whose errors say what is wrong.
+// Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. A file that no form claims
+// is treated as the archive form of PHM, whose errors are returned.
 func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
 	f, err := treeForm(r, size)
 	if err != nil {
@@ -176,8 +176,8 @@ func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, 
 	return f.Unpack(r, size, sink, l)
 }
 
-// Open opens a file in any form as a tree; see phm.Open. What no form claims is taken for the archive form of
-// PHM, whose errors say what is wrong.
+// Open opens a file in any form as a tree; see phm.Open. A file that no form claims is treated as the archive
+// form of PHM, whose errors are returned.
 func Open(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
 	f, err := treeForm(r, size)
 	if err != nil {
@@ -195,7 +195,8 @@ func treeForm(r io.ReaderAt, size int64) (Form, error) {
 	return f, err
 }
 
-// FormOf returns the form that a file is in. What no form claims is taken for the archive form of PHM.
+// FormOf returns the form that a file is in. A file that no form claims is treated as the archive form
+// of PHM.
 func FormOf(r io.ReaderAt, size int64) (Form, error) {
 	head := make([]byte, HeadSize)
 	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)
@@ -230,7 +231,7 @@ func (f Form) Check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error
 	return report, err
 }
 
-// CheckSum adds to a report of a tree what is wrong with the file that it was opened from as a whole. Most
+// CheckSum adds to a report of a tree the errors of the file that it was opened from, as a whole. Most
 // forms have no digest of all of it.
 func CheckSum(tree fs.FS, report *phm.Report) {
 	if s, ok := tree.(interface{ CheckSum() error }); ok {

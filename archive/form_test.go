@@ -98,7 +98,7 @@ func TestForms(t *testing.T) {
 			}
 			b := bytes.NewBuffer(data)
 			if in, err := FormOf(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || in.Name != f.Name {
-				t.Errorf("it is taken for %s: %v", in.Name, err)
+				t.Errorf("it is recognized as %s: %v", in.Name, err)
 			}
 			got := unpacked(t, b.Bytes(), nil)
 			for name, file := range tree {
@@ -170,7 +170,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What is in no known form is refused as the archive form is.
+// A file of no known form is refused like a bad one of the archive form.
 func TestUnpackUnknown(t *testing.T) {
 	text := "neither form"
 	if _, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()},

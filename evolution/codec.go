@@ -35,7 +35,7 @@ func (h *History) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary is AppendBinary to nothing.
 func (h *History) MarshalBinary() ([]byte, error) { return h.AppendBinary(nil) }
 
-// UnmarshalBinary reads what AppendBinary has written, in place of whatever the history had. Every number is
+// UnmarshalBinary reads what AppendBinary has written, and replaces the history. Every number is
 // checked: a history that is cut off, or does not fit together, is ErrDamaged.
 func (h *History) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {

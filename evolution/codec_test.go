@@ -47,12 +47,12 @@ func TestFormat(t *testing.T) {
 	if back.Len() != 4 || back.Time(4) != 1_702_000_000 || back.Files(Root) != h.Files(Root) {
 		t.Errorf("read back: %d steps, %d files", back.Len(), back.Files(Root))
 	}
-	mustRecord(t, &back, 1_703_000_000, "*a/b/c") // and it goes on
+	mustRecord(t, &back, 1_703_000_000, "*a/b/c") // and it continues
 	mustRecord(t, h, 1_703_000_000, "*a/b/c")
 	a, _ := h.MarshalBinary()
 	b, _ := back.MarshalBinary()
 	if !bytes.Equal(a, b) {
-		t.Error("a history that was read goes on otherwise")
+		t.Error("a decoded history continues differently")
 	}
 	for n := range want {
 		if err := new(History).UnmarshalBinary(want[:n]); !errors.Is(err, ErrDamaged) {
@@ -65,8 +65,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshalBinary reads whatever: it must not panic, and what it takes is written back as it was, and can
-// be gone through.
+// FuzzUnmarshalBinary reads any bytes: it must not panic, and what it takes is written back as it was, and
+// can be gone through.
 func FuzzUnmarshalBinary(f *testing.F) {
 	whole, err := sample(f).MarshalBinary()
 	if err != nil {
@@ -80,7 +80,7 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		var h History
 		if err := h.UnmarshalBinary(b); err != nil {
 			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNewerFormat) {
-				t.Fatalf("%v is none of the errors of a history", err)
+				t.Fatalf("%v is not among the errors of a history", err)
 			}
 			return
 		}
@@ -109,7 +109,7 @@ func FuzzUnmarshalBinary(f *testing.F) {
 			t.Fatalf("written and read again: %v", err)
 		}
 		if err := record(&h, math.MaxInt64, "+new"); err != nil {
-			t.Fatalf("it does not go on: %v", err)
+			t.Fatalf("it does not continue: %v", err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ErrScript says that edits do not fit: they delete or update what is not there, or insert what is.
+// ErrScript reports that edits do not fit: they delete or update missing files, or insert present ones.
 var ErrScript = errors.New("the edit script does not fit")
 
 // row is what a step says of one directory: of the files directly in it.
@@ -146,7 +146,7 @@ func (c *counts) apply(dirs *Dirs, rows []row, gaps []gap) {
 	c.miss(dirs, gaps)
 }
 
-// miss takes in what is not looked at from this step on, and what came and went among it.
+// miss takes in the files not looked at from this step on, and what came and went among it.
 func (c *counts) miss(dirs *Dirs, gaps []gap) {
 	if c.missed == nil {
 		if len(gaps) == 0 {
@@ -155,7 +155,7 @@ func (c *counts) miss(dirs *Dirs, gaps []gap) {
 		n := len(c.files)
 		c.missed, c.lost, c.dark, c.black = make([]uint32, n), make([]uint32, n), make([]uint32, n), make([]bool, n)
 	}
-	around := slices.Clone(c.touched) // whatever may turn dark, or back
+	around := slices.Clone(c.touched) // all that may turn dark, or back
 	for _, d := range around {
 		c.stamp[d] = 1
 	}
@@ -177,7 +177,7 @@ func (c *counts) miss(dirs *Dirs, gaps []gap) {
 	for i, d := range around {
 		c.stamp[d] = uint32(i) + 1
 	}
-	more := make([]uint32, len(around)) // what is to be added to dark; less is modulo 2^32
+	more := make([]uint32, len(around)) // to be added to dark; less is modulo 2^32
 	for i := len(around) - 1; i >= 0; i-- {
 		d := around[i]
 		if black := c.nf[d] > 0 && c.lost[d] >= c.nf[d]; black != c.black[d] {

@@ -62,7 +62,7 @@ func (t *DeltaTree) Extend() {
 	t.grow()
 }
 
-// grow makes room for the directories and one more step.
+// grow allocates for the directories and one more step.
 func (t *DeltaTree) grow() {
 	dirs := max(1, t.w.known)
 	if stride := t.n/64 + 1; stride > t.stride {
@@ -142,14 +142,14 @@ func (t *DeltaTree) Words(d Dir) (changed, unknown []uint64) {
 	return t.changed[from:to], unknown
 }
 
-// FoC is the frequency of change of a set of directories: of the steps in which it is known of all of them,
+// FoC is the frequency of change of a set of directories: of the steps in which all of them are known,
 // those in which all changed significantly.
 func (t *DeltaTree) FoC(set ...Dir) Frequency {
 	c := t.Table(set, nil)
 	return Frequency{c.X, c.N}
 }
 
-// Table counts, over the steps in which it is known of all members of X and of Y, those in which all members
+// Table counts, over the steps in which all members of X and of Y are known, those in which all members
 // of X, all of Y, and all of both changed significantly. No directory changes always.
 func (t *DeltaTree) Table(x, y []Dir) (c Table) {
 	for w := range t.stride {

@@ -18,7 +18,7 @@ type Dir uint32
 // Root is the directory that always exists; its path is "".
 const Root Dir = 0
 
-// ErrBadPath says that a path is none: empty, with an empty name, or with the name "." or "..".
+// ErrBadPath reports an invalid path: empty, with an empty name, or with the name "." or "..".
 var ErrBadPath = errors.New("not a path")
 
 // Dirs is a table of directories, numbered in the order in which they came up. It takes about 20 bytes for

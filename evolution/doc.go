@@ -21,9 +21,9 @@
 //     changed significantly; CoC (correlation of change) of two sets is the phi coefficient of their changes.
 //     Both come from integer counts.
 //
-// What was not observed is not unchanged. A step of a [History] says how many files of each directory nobody
-// looked at; a directory for which these could make the difference between a significant change and none is
-// unknown in that step, and no count takes it in.
+// What was not observed is not unchanged. A step of a [History] says how many files of each directory were
+// not looked at; a directory for which these could make the difference between a significant change and none
+// is unknown in that step, and no count takes it in.
 //
 // What a later look finds says more: a file that is as it was at the look before did not change in any step
 // between. From what was seen of single files ([Looks]) come estimates of FoC, CoC and support, each with the
@@ -31,7 +31,7 @@
 //
 // # History
 //
-// A [History] needs no trees of versions; testing/lab/versions has those, and comes to the same numbers. It
+// A [History] needs no trees of versions; testing/lab/versions has those, with the same results. It
 // keeps, for each step (a run of a job), how many files directly in each directory came, went, changed or
 // were not looked at: all that the DoC of the directory and of those above it depends on. A store that
 // knows which pages a run requested and which of them changed feeds it page by page ([Recorder]), in a pass

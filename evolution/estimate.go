@@ -22,7 +22,7 @@ type Estimate struct {
 // which this one did as well (the rate), times the chance that the change shows in no file that was looked
 // at.
 // Each find says that there was a change in at least one of its steps. The rate is the one that agrees with
-// the number of changed steps that it leads to: expectation maximization for interval-censored data (B.
+// the number of changed steps expected from it: expectation maximization for interval-censored data (B.
 // Turnbull, The empirical distribution function with arbitrarily grouped, censored and truncated data, 1976).
 // The interval is that of draws from all histories that agree with the looks, each weighed by its chance.
 const (
@@ -134,7 +134,7 @@ func (e *Estimates) estimate(d Dir) (Estimate, []float64) {
 	return out, m.mean
 }
 
-// stepKind is what is known of a step.
+// stepKind is the knowledge about a step.
 type stepKind uint8
 
 const (
@@ -251,7 +251,7 @@ func (m *censored) forward(rate float64) filter {
 
 // sample draws a history: it calls changed for the steps that changed, the last one first. at is by step
 // where between 0 and 1 the draw lies: histories of two directories that are drawn with the same numbers have
-// their changes as close together as what is known of each admits.
+// their changes as close together as the knowledge of each admits.
 func (f filter) sample(at []float64, changed func(step int)) {
 	last := f.width - 1
 	t := len(f.rows) - 1
@@ -325,8 +325,8 @@ func (m *censored) expect() {
 	}
 }
 
-// draw draws histories, and returns in how many steps each changed. The rate itself is drawn too: what is
-// known of it is a beta distribution.
+// draw draws histories, and returns in how many steps each changed. The rate itself is drawn too, from a
+// beta distribution.
 func (m *censored) draw(seed uint64) (counts []float64) {
 	rng := dice(seed)
 	exposed, sum := 0.0, 0.0

@@ -10,7 +10,7 @@ import (
 // PairEstimate is how the changes of one set of directories go with those of a directory, as far as looks can
 // say. Each truth lies between its Low and its High with a chance of 90 %.
 type PairEstimate struct {
-	Seen               int     // steps of which it is known of all of them whether they changed
+	Seen               int     // steps in which it is known for all of them whether they changed
 	FoC, Low, High     float64 // share of the steps in which all of the set changed: the support of a rule
 	CoC                float64 // correlation; when Defined
 	CoCLow, CoCHigh    float64
@@ -101,8 +101,8 @@ func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
 }
 
 // drawer returns what draws a history of both, and counts. Directories of which none lies below the other
-// either change together or have nothing to do with one another: which it is is drawn first, by the steps of
-// which it is known of both.
+// either change together or have nothing to do with one another: which it is is drawn first, by the steps in
+// which both are known.
 func (e *Estimates) drawer(p chancesOfPair, set []Dir, y Dir, rng *dice) func() Table {
 	low, ok := e.lowest(set)
 	if p.nested || !ok || int(max(low, y)) >= len(e.mean) {

@@ -77,7 +77,7 @@ func (h *History) HeatMap(o HeatOptions) *HeatMap {
 	if o.Most > 0 {
 		first = max(1, h.Len()-o.Most+1)
 	}
-	row := make([]int, h.dirs.Len()) // by directory: place in Rows, one more; 0 is none
+	row := make([]int, h.dirs.Len()) // by directory: place in Rows, one more; 0 for none
 	inner := make([]bool, h.dirs.Len())
 	for d := range Dir(h.dirs.Len()) {
 		if d != Root {

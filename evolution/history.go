@@ -29,11 +29,11 @@ type History struct {
 	log    []byte
 	steps  []mark
 	open   bool // a recorder is
-	// by directory: 1 + where it stands in what the open recorder was told, 0: nothing was said of it
+	// by directory: 1 + its index in the input of the open recorder, 0: not in it
 	place []uint32
 }
 
-// mark is where an entry of the log ends, and what is said of it.
+// mark is where an entry of the log ends, with its attributes.
 type mark struct {
 	time int64
 	end  int
@@ -43,7 +43,7 @@ type mark struct {
 // while that is recorded.
 func (h *History) Dirs() *Dirs { return &h.dirs }
 
-// Len is how many steps the history has; the base is none.
+// Len is how many steps the history has; the base is not counted.
 func (h *History) Len() int { return max(0, len(h.steps)-1) }
 
 // Time is when a step was taken, in Unix seconds. Step 0 is the base, the last one Len.
@@ -68,7 +68,7 @@ func (h *History) Nodes(d Dir) int {
 // Size is how many bytes the log and the names take.
 func (h *History) Size() int { return len(h.log) + len(h.dirs.names) }
 
-// Recorder takes in one entry of a history. What it is told may come in any order. One at a time may be open.
+// Recorder takes in one entry of a history. Its input may come in any order. Only one may be open.
 type Recorder struct {
 	h    *History
 	time int64
@@ -228,8 +228,8 @@ func (r *Recorder) sort() {
 	slices.SortFunc(r.says, func(a, b said) int { return int(a.dir) - int(b.dir) })
 }
 
-// gaps is what is missed otherwise than in the step before: in the log it stays so until it is said
-// otherwise.
+// gaps are the differences of missed files from the step before: in the log it stays so until it is
+// said otherwise.
 func (r *Recorder) gaps() (gaps []gap, err error) {
 	now := &r.h.now
 	next := Dir(0)

@@ -113,7 +113,7 @@ func TestRecorderIsForOneEntry(t *testing.T) {
 }
 
 // What was not looked at is not unchanged: whether a directory changed significantly is unknown in a step
-// when the files that nobody looked at could make the difference.
+// when the files that were not looked at could make the difference.
 func TestUnobservedIsNotUnchanged(t *testing.T) {
 	var h History
 	// The root has 12 nodes: itself, a with 4 files, b with 4 files, one file directly.

@@ -12,7 +12,7 @@ const (
 	Same  Sight = iota // as it was at the look before
 	Other              // with other contents
 	Came               // it was not there before
-	Went               // it is not there any more
+	Went               // it is no longer there
 )
 
 // Looks are what runs saw of single files: when each was looked at, and what was found. A change that a look
@@ -25,7 +25,7 @@ type Looks struct {
 	finds []find
 }
 
-// lookedAt is what is known of one file.
+// lookedAt is the record of one file.
 type lookedAt struct {
 	dir  Dir
 	born int32 // step in which it was found for the first time
@@ -114,7 +114,7 @@ func (g grid) span(d Dir, from, to int32) {
 	}
 }
 
-// up adds what is below each directory.
+// up adds the counts below each directory.
 func (g grid) up(dirs *Dirs) {
 	for d := Dir(len(g.cell)/max(1, g.n)) - 1; d > Root && g.n > 0; d-- {
 		to, from := g.row(dirs.Parent(d)), g.row(d)
@@ -262,7 +262,7 @@ func (r *reading) trace(d Dir, step int32, known []uint64) {
 	}
 }
 
-// gather gives each directory what is known of those below it.
+// gather adds to each directory the counts of those below it.
 func (r *reading) gather() {
 	for d := Dir(r.dirs.Len() - 1); d > Root; d-- {
 		up := r.dirs.Parent(d)
@@ -290,8 +290,8 @@ func (r *reading) hidden(d Dir, step int) float64 {
 		}
 	}
 	usual := float64(open) / float64(max(1, size))
-	// A change that shows in nothing is found later, and in a step in which others are found it is taken for one
-	// of them. So the more steps have changes that show, the less does it say that none escaped.
+	// A change that shows in nothing is found later, and in a step in which others are found it counts as one of
+	// them. So the more steps have changes that show, the less does it say that none escaped.
 	alone := float64(all) * (1 - float64(all-escaped)/float64(r.n))
 	return min(1, (float64(escaped)+hiddenWeight*usual)/(alone+hiddenWeight))
 }

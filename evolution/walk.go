@@ -46,7 +46,7 @@ func (s Step) Files(d Dir) int {
 	return int(s.c.nf[d])
 }
 
-// Unobserved is how many files of the subtree, of those that are there after the step, nobody looked at.
+// Unobserved is how many files of the subtree, of those that are there after the step, were not looked at.
 func (s Step) Unobserved(d Dir) int {
 	if int(d) >= len(s.c.lost) {
 		return 0

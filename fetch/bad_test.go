@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patient are limits that only what is endless can reach, on a machine that is busy with other tests.
+// patient are limits that only endless transfers reach, on a machine that is busy with other tests.
 func patient() Options {
 	return Options{Reach: reach.Policy{All: true}, Retries: -1, MaxBody: 32 << 20}
 }

@@ -13,11 +13,11 @@ import (
 
 const (
 	resumeFrom = 64 << 10 // a body that broke off earlier is not worth a range request
-	drainMost  = 64 << 10 // of a body that nobody wants, so that its connection can be used again
+	drainMost  = 64 << 10 // of an unwanted body, so that its connection can be used again
 	ratioFrom  = 1 << 20  // bytes of output before MaxRatio is judged
 )
 
-// readBody brings the body to the sink, or away.
+// readBody copies the body to the sink, or discards it.
 func (c *Client) readBody(t *transfer, res *Result, resp *http.Response, in *wire, ranged bool) error {
 	switch res.Status {
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
@@ -56,7 +56,7 @@ func (c *Client) drain(in *wire, declared int64) {
 	}
 }
 
-// keep brings a whole body to the sink.
+// keep copies a whole body to the sink.
 func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) error {
 	t.restart()
 	list, err := codings(res.Header["Content-Encoding"])

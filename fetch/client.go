@@ -33,9 +33,9 @@ type Request struct {
 	ETag         string // make the request conditional: If-None-Match
 	LastModified string // If-Modified-Since
 
-	// Part and Offset continue a body of which an earlier exchange brought the first Offset bytes: Sink.Begin is
-	// called with Head.Offset, and the rest follows. If the body has changed, or the server knows no ranges,
-	// Head.Offset is 0 and the whole body follows.
+	// Part and Offset continue a body of which an earlier exchange fetched the first Offset bytes: Sink.Begin
+	// is called with Head.Offset, and the rest follows. If the body has changed, or the server knows no
+	// ranges, Head.Offset is 0 and the whole body follows.
 	Part   *Part
 	Offset int64
 
@@ -71,7 +71,7 @@ type Client struct {
 	secret     http.Header // of those to auth origins
 	auth       map[string]bool
 	conditions conditions
-	sent       []string // secrets among them: no part of what is kept of answers
+	sent       []string // secrets among them: no part of stored responses
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
 	traces     sync.Pool // of *tracer
@@ -80,7 +80,7 @@ type Client struct {
 	codingsAny []string
 }
 
-// idleTime is how long a connection is kept that nobody uses.
+// idleTime is how long an unused connection is kept.
 const idleTime = 90 * time.Second
 
 // Schemes returns the schemes of the URLs that Do takes.
@@ -246,18 +246,17 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 }
 
 // Do asks for one URL and follows no redirect. An answer of any status is a Result; an error (an [*Error])
-// says that there was no usable answer. The Result is never nil: with an error it tells what is known of the
-// last attempt.
+// says that there was no usable answer. The Result is never nil: with an error it describes the last attempt.
 //
-// What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of
+// Transient errors are retried within Options.Retries, with exponential back-off and full jitter on top of
 // Request.Gap; a body that broke off is resumed by If-Range where the server gave a strong validator. A
 // broken answer ([Broken]) is requested once more, on a new connection; it counts as requested twice when
 // net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
 // RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
 // conditional request is no answer about the resource: it is requested again without the condition, once, and
-// so is what is retried after a 500. The first 5xx of an origin to conditional requests are retried so at
-// once, whatever Request.Again says; when that helped twice in a row, the origin gets no conditions any more
-// from this Client. A 304 that contradicts the conditions, or that no condition asked for, is requested again
+// so are retries after a 500. The first 5xx of an origin to conditional requests are retried so immediately,
+// regardless of Request.Again; when that helped twice in a row, this Client sends the origin no more
+// conditions. A 304 that contradicts the conditions, or that no condition asked for, is requested again
 // without conditions, once, on a new connection; when 304 comes again, Result.NotModified is false.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
@@ -345,7 +344,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	}
 }
 
-// leastPortion is how much of the rest of a body, in bytes, an answer must have brought so that the next is
+// leastPortion is how much of the rest of a body, in bytes, a response must have had so that the next is
 // requested as often as it takes.
 const leastPortion = 1 << 20
 

@@ -14,11 +14,11 @@ import (
 // be requested twice, and each page of a server that is just failing as well, what came of it is remembered.
 
 const (
-	guiltyAfter   = 2 // errors in a row that went away without the condition: none is sent any more
-	innocentAfter = 2 // errors that stayed: no request is repeated for this reason any more
+	guiltyAfter   = 2 // errors in a row that went away without the condition: no more are sent
+	innocentAfter = 2 // errors that stayed: no more requests are repeated for this reason
 )
 
-// conditions is what is known of how origins take conditional requests. It is safe for concurrent use.
+// conditions records how origins respond to conditional requests. It is safe for concurrent use.
 type conditions struct {
 	mu sync.Mutex
 	of map[string]*verdicts // by origin; those without such errors are not in it

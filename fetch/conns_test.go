@@ -93,7 +93,7 @@ func TestConnsRepeats(t *testing.T) {
 	}
 }
 
-// What a server does with an idle connection, closing it or sending what nobody asked for, costs no request.
+// What a server does with an idle connection, closing it or sending unrequested bytes, costs no request.
 func TestConnsEndWhileIdle(t *testing.T) {
 	for name, end := range map[string]string{
 		"closed": short,
@@ -252,7 +252,7 @@ func TestConnsLimit(t *testing.T) {
 	}
 }
 
-// Connections that nobody uses are closed.
+// Unused connections are closed.
 func TestConnsIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pipes := badserver.NewPipes()

@@ -44,14 +44,14 @@ func (d *decoders) copyBuffer() *[]byte {
 func (d *decoders) buffered(r io.Reader) *bufio.Reader {
 	b, ok := d.bufs.Get().(*bufio.Reader)
 	if !ok {
-		// given r it might return r itself, which somebody else gives back
+		// given r it might return r itself, which another user releases
 		b = bufio.NewReaderSize(noReader{}, 16<<10)
 	}
 	b.Reset(r)
 	return b
 }
 
-// noReader is what a pooled decoder holds on to while nobody uses it.
+// noReader is what a pooled decoder holds on to while it is unused.
 type noReader struct{}
 
 func (noReader) Read([]byte) (int, error) { return 0, io.EOF }

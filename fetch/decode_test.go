@@ -39,7 +39,7 @@ func zstdEncode(t *testing.T, b []byte, sized bool, o ...zstd.EOption) []byte {
 	return out.Bytes()
 }
 
-// RFC 9659: a window of 8 MB is the most that may be used, whatever the length of the body.
+// RFC 9659: a window of 8 MB is the most that may be used, regardless of the length of the body.
 func TestZstdWindow(t *testing.T) {
 	big := bytes.Repeat(badserver.File(), 20)
 	d := new(decoders)
@@ -102,7 +102,7 @@ func TestPoolsDoNotShare(t *testing.T) {
 	}
 }
 
-// FuzzAnswer sends whatever bytes as an answer, on a fresh connection that then ends.
+// FuzzAnswer sends any bytes as a response, on a fresh connection that then ends.
 func FuzzAnswer(f *testing.F) {
 	s := badserver.Start(f)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
@@ -170,7 +170,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestNoCodings: what stands in a Content-Encoding on plain bodies and is no coding does not cost the body.
+// TestNoCodings: an invalid Content-Encoding of a plain body does not cost the body.
 func TestNoCodings(t *testing.T) {
 	for _, s := range []string{"identity", "aws-chunked", "ISO-8859-1", "utf8", "Windows-1251", "7bit, none"} {
 		if list, err := codings([]string{s}); err != nil || len(list) > 0 {

@@ -14,7 +14,7 @@ import (
 type system struct{ *nameCache }
 
 // System returns the machine's own resolver and network. It remembers the addresses of names as long as the
-// answers hold, so that whoever connects often keeps one.
+// answers hold, so that frequent connections keep one.
 func System() Network { return system{newNameCache(tapped{}.lookup, time.Now)} }
 
 func (s system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
@@ -70,7 +70,7 @@ func race(
 		n    int
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	results := make(chan result, len(addrs)) // all of them: nobody waits to be heard
+	results := make(chan result, len(addrs)) // all of them: no sender blocks
 	begun, ended := 0, 0
 	defer func() { // who comes second is not needed
 		cancel()

@@ -18,7 +18,7 @@ import (
 
 // tapped is the machine's resolver, whose messages are read on their way. Package net knows the rules of the
 // machine: /etc/hosts, nsswitch.conf, search domains, several servers, TCP after a truncated answer. It does
-// not say how long an answer holds: that stands in the messages. Where package net leaves the question to the
+// not say how long an answer holds: that is in the messages. Where package net leaves the question to the
 // system (cgo with mDNS, LDAP and the like), or answers from a file, there are no messages, and no lifetime.
 type tapped struct {
 	// connect connects to a server of the resolver; nil is the network
@@ -119,7 +119,7 @@ func (h *heard) answered(msg []byte, packet bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if id, ok := h.open[questionOf(q)]; !ok || id != head.ID {
-		return // of nobody who was asked
+		return // of a server that was not asked
 	}
 	if head.RCode != dnsmessage.RCodeSuccess && head.RCode != dnsmessage.RCodeNameError {
 		return

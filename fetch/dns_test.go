@@ -139,7 +139,7 @@ func TestNamesThroughGuard(t *testing.T) {
 		}
 	}
 
-	// an answer that holds is judged by what is known now
+	// an answer that holds is judged by the present knowledge
 	d.Name("inside.test", badserver.DNSAnswer{Addrs: "10.0.0.1", TTL: 3600})
 	if err := dial("inside.test"); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 // Package fetch makes one polite HTTP exchange, and keeps the rules that make it polite.
 //
 // A [Client] performs single exchanges for one run of one job: it negotiates and removes content codings,
-// detects bodies that were cut short, resumes large ones, retries what is transient, and refuses addresses
+// detects bodies that were cut short, resumes large ones, retries transient errors, and refuses addresses
 // that a mirror has no business with. Redirects are never followed: the target is a URL of its own, to be
 // admitted by scope, robots and the address guard like any other (robots.txt, which RFC 9309 §2.3.1.2 lets a
 // crawler follow for five hops, is the only exception).
@@ -11,7 +11,7 @@
 // [Hosts] holds the politeness of all jobs of a process: how many connections a host may see and when it may
 // get the next request. [RobotsCache] fetches, keeps and hands out robots.txt rules.
 //
-// What is guaranteed:
+// Guarantees:
 //   - a body is reported as good only when its framing (Content-Length, last chunk, END_STREAM) and its
 //     content coding (gzip and zlib checksums, the last block of deflate, br and zstd) both came to their
 //     proper end. The one framing without an end, a body that lasts until the connection closes, is marked

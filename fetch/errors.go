@@ -112,7 +112,7 @@ func Broken(err error) bool {
 }
 
 // Unconnected reports whether there was no connection for the request: refused, unreachable, no such name, no
-// TLS or certificate that can be trusted, or nobody there in time. That concerns every URL of an origin.
+// TLS or certificate that can be trusted, or no response in time. That concerns every URL of an origin.
 func Unconnected(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

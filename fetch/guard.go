@@ -174,7 +174,7 @@ func (g *Guard) judge(e reach.Endpoint, addrs []netip.Addr) ([]netip.AddrPort, e
 // IPv4, is judged address by address.
 func (g *Guard) choose(e reach.Endpoint, addrs []netip.Addr) (good []netip.AddrPort, public bool, err error) {
 	policy := &g.policy
-	if g.proxied { // this is the way to the proxy, which whoever wrote the job named
+	if g.proxied { // this is the way to the proxy, which the job names
 		policy = &reach.Policy{All: true}
 	}
 	private, was := 0, false

@@ -106,8 +106,8 @@ func TestGuardOnRedirectTarget(t *testing.T) {
 	}
 }
 
-// shifty is a network whose names change their addresses. All connections end at one server, whatever their
-// address is.
+// shifty is a network whose names change their addresses. All connections end at one server, regardless of
+// their address.
 type shifty struct {
 	badserver.Names
 	server string
@@ -243,8 +243,8 @@ func TestGuardWithoutMemory(t *testing.T) {
 	}
 }
 
-// A proxy resolves names itself: what is private by its name is refused here, and the way to the proxy is
-// open wherever that is.
+// A proxy resolves names itself: names that are private are refused here, and connections to the proxy
+// are allowed at any address.
 func TestGuardBehindProxy(t *testing.T) {
 	for _, tt := range []struct {
 		policy reach.Policy

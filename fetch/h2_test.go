@@ -49,7 +49,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// One stream of a connection falls silent while others go on: only it is ended.
+// One stream of a connection falls silent while others continue: only it is ended.
 func TestHTTP2StalledStream(t *testing.T) {
 	s := badserver.StartH2(t)
 	o := patient()

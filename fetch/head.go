@@ -43,7 +43,7 @@ func (h *Head) Refresh() string { return first(h.Header, "Refresh") }
 // Links returns the Link fields (RFC 8288), unparsed.
 func (h *Head) Links() []string { return h.Header["Link"] }
 
-// Challenged reports whether a firewall answered in the place of the site and asks for a browser that solves
+// Challenged reports whether a firewall answered instead of the site and asks for a browser that solves
 // a puzzle: those of Cloudflare and of AWS say so, the latter with the status 202 or 405.
 func (h *Head) Challenged() bool {
 	action := first(h.Header, "X-Amzn-Waf-Action")
@@ -54,8 +54,8 @@ func (h *Head) Challenged() bool {
 // firewall before it.
 func (h *Head) Refuses() bool { return RefusingStatus(h.Status) || h.Challenged() }
 
-// ModifiedAt reads Last-Modified, in Unix seconds; 0 is none. A time in the future is none either: it would
-// hide later changes from whoever compares times.
+// ModifiedAt reads Last-Modified, in Unix seconds; 0 for none. A time in the future counts as none: it
+// would hide later changes from comparisons of times.
 func (h *Head) ModifiedAt(now time.Time) int64 {
 	t, err := http.ParseTime(h.LastModified)
 	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
@@ -129,7 +129,7 @@ func contentType(values []string) (mime, charset string) {
 }
 
 // parseContentType reads a Content-Type as leniently as browsers do (WHATWG MIME sniffing §4.4): a type
-// without subtype is none, the first charset parameter counts, quotes may be missing.
+// without subtype is ignored, the first charset parameter counts, quotes may be missing.
 func parseContentType(s string) (mime, charset string) {
 	mime, params, _ := strings.Cut(s, ";")
 	mime = strings.ToLower(strings.Trim(mime, " \t\r\n"))

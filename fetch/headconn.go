@@ -20,7 +20,7 @@ import (
 // net/http keeps the fields of an answer without their order and spelling. headConn is a connection that
 // speaks HTTP/1.1 and keeps the bytes of each answer's head as they pass, so that these can be had too.
 // Requests are not pipelined, so that what comes after a request was sent is its answer. But the connection
-// may get its next request before whoever waits for an answer without a body was told of it.
+// may get its next request before the waiting caller has received a response without a body.
 type headConn struct {
 	net.Conn
 	most int // bytes of a head; of a longer one nothing is kept
@@ -186,8 +186,8 @@ func (c *Client) wholeHead(seen *seenHead, resp *http.Response) *heads.Head {
 	return h.Without(c.sent)
 }
 
-// secrets lists what the client sends that nobody may read later. Shorter ones would be found in what is no
-// secret.
+// secrets lists the secret strings that the client sends, which must not be stored. Shorter ones would
+// occur in other text.
 func (c *Client) secrets() (out []string) {
 	const least = 6
 	add := func(s string) {

@@ -44,7 +44,7 @@ func TestWholeHeadIsThatOfTheRequest(t *testing.T) {
 	all.Wait()
 }
 
-// Of a read that brings a head and the beginning of its body only the head is kept.
+// Of a read with a head and the beginning of its body only the head is kept.
 func TestOfABodyNothingIsKept(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n"
 	body := strings.Repeat("x", 32<<10)
@@ -61,7 +61,7 @@ func TestOfABodyNothingIsKept(t *testing.T) {
 	}
 }
 
-// Where nobody wants heads none is kept, and the answer is read all the same.
+// Where heads are not wanted none is kept, and the answer is read all the same.
 func TestNoHeads(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"e"`)

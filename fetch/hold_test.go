@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Whoever waits for a host learns why, and because of whom.
+// A job that waits for a host learns the reason, and the job that causes it.
 func TestHeld(t *testing.T) {
 	own := Politeness{By: "own", Delay: 100 * time.Millisecond}
 	wish := Politeness{By: "wish", Delay: 300 * time.Millisecond}
@@ -19,7 +19,7 @@ func TestHeld(t *testing.T) {
 		by  []string
 		gap time.Duration
 	}{
-		"nobody":  {do: func(*Hosts) {}, gap: own.Delay},
+		"no rule": {do: func(*Hosts) {}, gap: own.Delay},
 		"its own": {do: func(h *Hosts) { exchangeAt(t, h, alive, own, later, answered(0)) }, gap: own.Delay},
 		"other port": {
 			do:  func(h *Hosts) { exchangeAt(t, h, dead, own, later, Observation{Err: ErrReset}) },

@@ -25,7 +25,7 @@ type Politeness struct {
 }
 
 // ErrLongWait says that a host asks for a longer wait than the job of its caller accepts: no request was
-// made. Whoever waits for turns of Hosts returns it.
+// made. Callers that wait for turns of Hosts return it.
 var ErrLongWait = errors.New("its host asks for a longer wait than polite.max_wait")
 
 const (
@@ -34,7 +34,7 @@ const (
 	firstPenalty    = time.Second // gap after a first 429, 503 or broken connection
 	leastPenalty    = 50 * time.Millisecond
 	restLife        = 10 * time.Minute // a host that rests for so long has half of its penalty
-	// of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
+	// of a Crawl-delay that is not repeated: a little less than robots.txt is kept
 	crawlLife      = 23 * time.Hour
 	mostRetryAfter = 24 * time.Hour // a host that says more gets a request after a day
 	slowestRatio   = 8.0            // most that slowness alone multiplies the gap
@@ -201,7 +201,7 @@ func (s *host) busy(eff Politeness, mine *rule, o *origin, now time.Time) time.T
 	}
 	if s.inFlight-s.mute(o) >= eff.Connections {
 		again := now.Add(min(max(poll, s.last/4), longestPoll))
-		if len(s.rules) > 1 { // others wait for whoever comes next
+		if len(s.rules) > 1 { // others wait for the next one
 			again = now.Add(poll)
 		}
 		if again.Before(s.next) {
@@ -439,7 +439,7 @@ func (h *Hosts) SetCrawlDelay(name string, d time.Duration) {
 		return
 	}
 	if d > s.crawlDelay && !s.seen.IsZero() {
-		if t := s.seen.Add(d); t.After(s.next) { // binds from the request on that brought the news
+		if t := s.seen.Add(d); t.After(s.next) { // binds from the request on that showed it
 			s.next = t
 		}
 	}

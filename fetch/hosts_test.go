@@ -47,7 +47,7 @@ func TestGap(t *testing.T) {
 		{"a 503 at a server of ours", Politeness{Connections: 16}, Observation{Status: 503}, time.Second},
 		{"truncated body is no distress", Politeness{Delay: time.Second},
 			Observation{Err: &Error{Class: ErrTruncated}}, time.Second},
-		{"404 is none", Politeness{Delay: time.Second}, Observation{Status: 404}, time.Second},
+		{"404 does not count", Politeness{Delay: time.Second}, Observation{Status: 404}, time.Second},
 		{"retry-after", Politeness{Delay: time.Second}, Observation{
 			Status:     503,
 			RetryAfter: time.Minute,

@@ -22,7 +22,7 @@ type HostState struct {
 	Seen       time.Time
 }
 
-// snapshot returns what is known of a host.
+// snapshot returns the state of a host.
 func (s *host) snapshot(name string) HostState {
 	next := s.next
 	if s.notBefore.After(next) {

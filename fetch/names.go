@@ -28,7 +28,7 @@ const (
 	failurePay = 30 * time.Second        // until a resolver that failed is asked again
 
 	lookupTime = 30 * time.Second // of one question, for all who wait for it
-	mostAhead  = 32               // lookups at a time that nobody waits for
+	mostAhead  = 32               // concurrent lookups without a waiting caller
 	mostLater  = 1 << 12          // that wait for those; more are looked up when they are needed
 	mostNames  = 1 << 14          // remembered
 )
@@ -51,11 +51,11 @@ type nameCache struct {
 
 	mu    sync.Mutex
 	names map[string]*cachedName
-	ahead int      // lookups under way that nobody waits for
+	ahead int      // lookups in progress without a waiting caller
 	later []string // to be looked up when one of those has ended
 }
 
-// cachedName is what is known of a name.
+// cachedName is the cache entry of a name.
 type cachedName struct {
 	addrs  []netip.Addr // of the last good answer
 	absent error        // instead of addrs: the name does not exist
@@ -195,7 +195,8 @@ func (c *nameCache) forgetSome() {
 	}
 }
 
-// askAhead asks if nobody does, now or when fewer names are asked ahead. The caller holds c.mu.
+// askAhead looks a name up unless that is in progress, now or when fewer lookups are ahead. The
+// caller holds c.mu.
 func (c *nameCache) askAhead(name string, n *cachedName) {
 	switch {
 	case n.asking != nil, c.now().Before(n.calm):
@@ -207,7 +208,7 @@ func (c *nameCache) askAhead(name string, n *cachedName) {
 	}
 }
 
-// askLater goes on with what waits after a lookup that was ahead. The caller holds c.mu.
+// askLater starts the next waiting lookup after one that was ahead. The caller holds c.mu.
 func (c *nameCache) askLater() {
 	c.ahead--
 	for len(c.later) > 0 && c.ahead < mostAhead {

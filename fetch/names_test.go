@@ -146,7 +146,8 @@ func TestOldNamesWhileTheResolverFails(t *testing.T) {
 	})
 }
 
-// A resolver that is slow holds nobody up who has an old address, and its answer counts when it comes.
+// A slow resolver does not delay requests to a name with an old address, and its answer counts when it
+// arrives.
 func TestOldNamesWhileTheResolverIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &oracle{addr: "192.0.2.1", life: 10 * time.Second}

@@ -57,8 +57,8 @@ type Options struct {
 	// connections of this Client to one host; default unlimited, as Hosts bounds requests anyway
 	MaxConnsPerHost int
 	DisableHTTP2    bool //
-	NoHeads         bool // nobody wants the heads of answers as they came: Head.Whole is nil
-	// bytes of body per second, shared by whoever is given the same limiter; default none
+	NoHeads         bool // do not keep the heads of responses as they came: Head.Whole is nil
+	// bytes of body per second, shared by all clients with the same limiter; default none
 	Bandwidth *rate.Limiter
 
 	// which loopback, private and otherwise special addresses may be connected to; default none

@@ -125,7 +125,7 @@ func TestBadOptions(t *testing.T) {
 		"secret for everybody":         {Header: map[string]string{"authorization": "Bearer hunter2"}},
 		"cookie for everybody":         {Header: map[string]string{"Cookie": "a=b"}},
 		"framing":                      {Header: map[string]string{"Content-Length": "1"}},
-		"secret for nobody":            {BasicUser: "u", BasicPassword: "hunter2"},
+		"secret for no host":           {BasicUser: "u", BasicPassword: "hunter2"},
 		"auth origin":                  {BasicUser: "u", AuthOrigins: []string{"example.org"}},
 		"cookie without domain":        {CookiePreset: []*http.Cookie{{Name: "a", Value: "b"}}},
 		"cookie name": {CookiePreset: []*http.Cookie{{
@@ -211,7 +211,7 @@ func TestProxy(t *testing.T) {
 			down.Close()
 			return
 		}
-		back, err := url.Parse(target.URL) // whatever is requested, here is the answer
+		back, err := url.Parse(target.URL) // every request is answered here
 		if err != nil {
 			return
 		}
@@ -257,7 +257,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A proxy that makes no tunnel says by its status what is to be done.
+// A proxy that makes no tunnel says by its status what to do.
 func TestProxyThatRefuses(t *testing.T) {
 	for _, status := range []int{403, 407, 503} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -340,7 +340,7 @@ func TestConnectTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // nobody accepts: the backlog does
+	defer l.Close() // only the backlog accepts
 	for name, o := range map[string]Options{
 		"tls handshake":  {},
 		"proxy connect":  {Proxy: "http://" + l.Addr().String()},

@@ -76,7 +76,7 @@ func TestGapFallsWhenTheOriginAnswers(t *testing.T) {
 	}
 }
 
-// Requests that nobody answers take no connection from other origins of their host; those of origins that
+// Requests without a response take no connection from other origins of their host; those of origins that
 // answer do.
 func TestSilentOriginTakesNoConnection(t *testing.T) {
 	h, p, at := new(Hosts), Politeness{}, epoch
@@ -104,7 +104,7 @@ func TestSilentOriginTakesNoConnection(t *testing.T) {
 	}
 }
 
-// What concerns whoever asks, and what is a rule for the host, binds all its origins.
+// Limits of the requester, and rules for the host, bind all its origins.
 func TestPolitenessIsOfTheHost(t *testing.T) {
 	for name, do := range map[string]func(h *Hosts, p Politeness){
 		"delay":       func(*Hosts, Politeness) {},

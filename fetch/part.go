@@ -35,7 +35,7 @@ var partFields = [...]string{
 // mostPartHeader is how many bytes of header fields a Part has at most.
 const mostPartHeader = 64 << 10
 
-// Part returns what is to be kept beside the beginning of the body that h announces; ok is false when the
+// Part returns the data to be stored with the beginning of the body that h announces; ok is false when the
 // rest could not be requested: the body is coded, has no strong validator, or the server says that it knows
 // no ranges.
 func (h *Head) Part() (p Part, ok bool) {

@@ -21,8 +21,8 @@ import (
 
 func partOf(validator string) *Part { return &Part{Validator: validator, Length: -1, Status: 200} }
 
-// What is kept beside a cut body is enough to have the whole body as if it had never been cut: the 206 says
-// nothing but what it must.
+// The data stored with a cut body is enough to have the whole body as if it had never been cut: the 206
+// says nothing but what it must.
 func TestPartMakesTheHeadWhole(t *testing.T) {
 	file := badserver.File()
 	sent := time.Now().Add(-time.Hour)
@@ -126,8 +126,8 @@ func TestNoPart(t *testing.T) {
 	}
 }
 
-// A server may send less than was requested (RFC 9110 §14.2). Whoever took that for the end would keep a
-// truncated file as good.
+// A server may send less than was requested (RFC 9110 §14.2). A client that treats that as the end would
+// keep a truncated file as good.
 func TestContinuationThatIsNotTheRest(t *testing.T) {
 	file := badserver.File()
 	for name, rangeField := range map[string]func(from int) (field string, to int){
@@ -181,7 +181,7 @@ func TestContinuationThatIsNotTheRest(t *testing.T) {
 	}
 }
 
-// What stands in a file of the disk may be anything.
+// A stored part may hold anything.
 func TestUnusablePart(t *testing.T) {
 	s := badserver.Start(t)
 	for _, p := range []*Part{

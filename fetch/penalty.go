@@ -54,7 +54,7 @@ func (s *spacing) start(now time.Time, gap time.Duration) {
 	s.after = s.next
 }
 
-// giveBack takes a start back that led to no request, unless another request has had a turn since.
+// giveBack takes a start back that no request used, unless another request has had a turn since.
 func (s *spacing) giveBack() {
 	if s.next.Equal(s.after) {
 		s.next, s.after = s.before, s.before

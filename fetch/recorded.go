@@ -17,10 +17,10 @@ import (
 	"mirrord/fetch/heads"
 )
 
-// PastAnswer is an answer that somebody recorded earlier.
+// PastAnswer is a response that was recorded earlier.
 type PastAnswer struct {
 	Head   *heads.Head // as it came
-	Plain  bool        // the body has no content coding, whatever the head says
+	Plain  bool        // the body has no content coding, regardless of the head
 	Made   bool        // the head is not that of the answer, and is not to be kept
 	Body   io.Reader   // without chunks
 	Length int64       // of Body; -1 when it is not known
@@ -33,8 +33,8 @@ type PastAnswer struct {
 // it says nothing of a server.
 var ErrRecording = errors.New("the recorded answer cannot be used")
 
-// Replay gives a recorded answer in the place of the one that a request would bring: bodies are decoded and
-// bounded as Do does it. It makes no request.
+// Replay returns a recorded response instead of making a request: bodies are decoded and bounded as Do does
+// it. It makes no request.
 func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	res := &Result{Head: Head{Length: -1}, Sent: 2} // as often as anything is requested
@@ -90,7 +90,7 @@ func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink 
 	return res, &Error{URL: req.URL, Class: ErrRecording, Err: errors.New(err.Error())}
 }
 
-// decodedBefore reports whether a body that is labelled as coded was decoded by whoever recorded it: gzip and
+// decodedBefore reports whether a body that is labelled as coded was decoded by its recorder: gzip and
 // zstd show in its first bytes, and of the others that they are no text.
 func decodedBefore(body io.Reader, list []string) (_ io.Reader, plain bool) {
 	magic := ""

@@ -40,7 +40,7 @@ func TestRetries(t *testing.T) {
 		{"broken connection", "/flaky?fail=1&status=0", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
 		{"broken connection, again", "/flaky?fail=2&status=0", Request{}, 0, ErrReset, 2,
 			pauses{500 * time.Millisecond}},
-		{"broken connection, caller mends", "/flaky?fail=2&status=0", Request{NoMend: true}, 0, ErrReset, 1, nil},
+		{"broken connection, caller repairs", "/flaky?fail=2&status=0", Request{NoMend: true}, 0, ErrReset, 1, nil},
 		{"caller retries", "/flaky?fail=9&status=0", Request{NoRetry: true}, 0, ErrReset, 1, nil},
 		{"500", "/flaky?fail=1&status=500", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
 		{"502 with the host's gap", "/flaky?fail=1&status=502", Request{Gap: 5 * time.Second}, 200, nil, 2,
@@ -54,7 +54,7 @@ func TestRetries(t *testing.T) {
 		{"429 without", "/flaky?fail=1&status=429", Request{}, 429, nil, 1, nil},
 		{"404", "/missing", Request{}, 404, nil, 1, nil},
 		{"truncated for ever", "/length-long", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
-		{"truncated for ever, caller mends", "/length-long", Request{NoMend: true}, 200, ErrTruncated, 1, nil},
+		{"truncated for ever, caller repairs", "/length-long", Request{NoMend: true}, 200, ErrTruncated, 1, nil},
 		{"cut in its coding", "/gzip-cut", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
 		{"cut in a chunk", "/chunk-cut-inside", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
 		{"reset in the body", "/reset-body", Request{}, 200, ErrReset, 2, pauses{500 * time.Millisecond}},
@@ -101,7 +101,7 @@ func TestRetries(t *testing.T) {
 }
 
 // TestBrokenOnUsedConnection: when a connection that was used before ends, net/http repeats the request by
-// itself. That counts: no way leads to more than two requests for what is always broken.
+// itself. That counts: there are never more than two requests for a URL that is always broken.
 func TestBrokenOnUsedConnection(t *testing.T) {
 	for _, path := range []string{"/hang-up", "/reset-header", "/header-cut", "/length-long", "/status-junk"} {
 		for _, noMend := range []bool{false, true} {
@@ -121,7 +121,7 @@ func TestBrokenOnUsedConnection(t *testing.T) {
 				res = ask(path, Request{NoMend: true, Fresh: true})
 			}
 			if n := s.Hits(path); n != 2 {
-				t.Errorf("%s, caller mends %t: %d requests, the last result counts %d", path, noMend, n, res.Sent)
+				t.Errorf("%s, caller repairs %t: %d requests, the last result counts %d", path, noMend, n, res.Sent)
 			}
 		}
 	}
@@ -265,8 +265,8 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// What an overlong body leaves on its connection spoils the next answer: that is worth another try, and it is
-// never taken for one.
+// What an overlong body leaves on its connection spoils the next answer: that is worth another try, and it
+// never counts as one.
 func TestJunkBetweenAnswers(t *testing.T) {
 	s := badserver.Start(t)
 	s.Handle("/spoiled", func(c *badserver.Conn, _ *http.Request) bool {
@@ -352,7 +352,7 @@ func TestRefusedCondition(t *testing.T) {
 }
 
 // TestErrorsToConditions: a server that answers an error to conditional requests is asked without, and after
-// two such answers not conditionally any more. One that answers errors to everything is not asked twice for
+// two such responses no longer conditionally. One that answers errors to everything is not asked twice for
 // all.
 func TestErrorsToConditions(t *testing.T) {
 	s := badserver.Start(t)

@@ -26,7 +26,7 @@ type RobotsOptions struct {
 	MaxStale time.Duration // see [RobotsCache]; default 30 days, negative: a copy past its TTL is never used
 	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
 
-	Hosts *Hosts // takes the host's turn for every request; default none: whoever calls Rules has it
+	Hosts *Hosts // takes the host's turn for every request; default none: the caller of Rules has it
 	// passed to Hosts; without Hosts its Delay passes between redirects and retries
 	Politeness Politeness
 }
@@ -35,7 +35,7 @@ const (
 	robotsTTL   = 24 * time.Hour
 	robotsStale = 30 * 24 * time.Hour
 	robotsFail  = 10 * time.Minute
-	// of rules that forbid all of a site to be mirrored: often a mistake that somebody is mending
+	// of rules that forbid all of a site to be mirrored: often a mistake that is soon repaired
 	robotsClosed = time.Hour
 	// Retry-After that is waited for at once, and twice: without rules nothing else can be requested
 	robotsPatience  = 30 * time.Second
@@ -70,8 +70,8 @@ type RobotsRecord struct {
 	took time.Duration // until the header of the answer, when it was requested
 }
 
-// A RobotsStore keeps records between processes. Calls for one origin do not overlap. An error of it is
-// logged and the cache goes on without.
+// A RobotsStore keeps records between processes. Calls for one origin do not overlap. Its errors are
+// logged, and the cache continues without it.
 type RobotsStore interface {
 	LoadRobots(origin string) (r RobotsRecord, found bool, err error)
 	SaveRobots(r RobotsRecord) error
@@ -79,8 +79,8 @@ type RobotsStore interface {
 
 // A RobotsClaimer is a RobotsStore that others read and write too, of whom one at a time asks an origin.
 type RobotsClaimer interface {
-	// ClaimRobots waits while somebody else asks an origin; what that one stored is there then. It never waits
-	// long. Whoever called it may ask, and calls done afterwards.
+	// ClaimRobots waits while another process requests from an origin; its record is stored then. It never
+	// waits long. The caller may make the request then, and calls done afterwards.
 	ClaimRobots(ctx context.Context, origin string) (done func())
 }
 
@@ -103,8 +103,8 @@ type Robots struct {
 //
 // 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be requested
 // (§2.3.1.4) until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open
-// and without which a moment's 502 would end a run: a copy that was good less than MaxStale ago goes on to
-// bind instead. It is never assumed that silence permits anything.
+// and without which a moment's 502 would end a run: a copy that was good less than MaxStale ago stays in
+// force instead. It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client
 	o RobotsOptions
@@ -115,7 +115,7 @@ type RobotsCache struct {
 
 type robotsEntry struct {
 	robots *Robots       // nil while the first fetch is under way
-	busy   chan struct{} // closed when the fetch under way has ended; nil when there is none
+	busy   chan struct{} // closed when the fetch under way has ended; nil for none
 }
 
 // NewRobotsCache returns a cache that fetches with c.

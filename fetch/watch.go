@@ -31,12 +31,12 @@ const (
 	phaseHeader         // the request is on its way or sent
 	phasePaused         // a body, but the network is not waited for
 	phaseRead           // a Read of the body is waiting
-	phaseDrain          // a body that nobody wants is being read
+	phaseDrain          // an unwanted body is being read
 )
 
 const drainTime = 3 * time.Second
 
-// watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of
+// watch is the context of one attempt and its watchdog: one timer that re-arms itself, for any number of
 // reads. It works the same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would
 // not see a single stream starve.
 type watch struct {
@@ -132,9 +132,9 @@ func (w *watch) stop() {
 }
 
 // gotConn is called when net/http has a connection for the request, before it is sent. When net/http repeats
-// a request because a used connection ended, it must not go on with the next used one, which may end
-// likewise, and so on: on a closed one it sends nothing and goes on, until it makes a new one, after which it
-// does not repeat.
+// a request because a used connection ended, it must not continue with the next used one, which may end
+// likewise, and so on: on a closed one it sends nothing and continues, until it makes a new one, after which
+// it does not repeat.
 func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		w.remote = a.AddrPort().Addr().Unmap()
@@ -161,7 +161,7 @@ func (w *watch) enter(phase int32) {
 	w.phase.Store(phase)
 }
 
-// leave ends a read that brought n bytes.
+// leave ends a read of n bytes.
 func (w *watch) leave(n int) {
 	w.phase.Store(phasePaused)
 	w.reading.Add(int64(time.Since(w.start)) - w.since.Load())

@@ -52,7 +52,7 @@ func heap() uint64 {
 }
 
 // BenchmarkLargeSite mines 100 steps of a site of 10 million pages in 500 000 directories and those above
-// them, and finds what is skipped. Memory is stated for each directory: what the history, what the miner
+// them, and finds the skips. Memory is stated for each directory: what the history, what the miner
 // keeps, and what rules and skips add.
 func BenchmarkLargeSite(b *testing.B) {
 	var h *evolution.History

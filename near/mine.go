@@ -236,7 +236,7 @@ func (f *finder) step(state, class int32) int32 {
 		return next
 	}
 	old := f.states[state]
-	if len(old) > f.room { // what is below has the chains of those above
+	if len(old) > f.room { // those below have the chains of those above
 		f.next[[2]int32{state, class}], f.truncated = state, true
 		return state
 	}
@@ -310,7 +310,7 @@ func (f *finder) best(state, class int32) int32 {
 	return k
 }
 
-// expired reports whether nothing was known of a directory for so long that it has no rule any more.
+// expired reports whether a directory was unknown for so long that it no longer has a rule.
 func (f *finder) expired(y vector) bool {
 	if f.o.Expire == 0 || f.o.Expire > f.n {
 		return false

@@ -174,7 +174,7 @@ func TestSkips(t *testing.T) {
 			t.Errorf("%s: skipped in %q, want %q", path, h.Dirs().Path(d), want)
 		}
 	}
-	// The history goes on: a directory that came after mining lies where it lies.
+	// The history continues: a directory that came after mining lies where it lies.
 	rec := h.Record(9)
 	rec.Insert(rec.Dir("old/later"), 1)
 	rec.Insert(rec.Dir("later"), 1)
@@ -194,8 +194,8 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-// A rule that nobody could refute for a while ends: the directory is visited, and then has a rule again if it
-// is as it was.
+// A rule that could not be refuted for a while ends: the directory is visited, and then has a rule again if
+// it is as it was.
 func TestExpire(t *testing.T) {
 	o := Best()
 	o.Expire = 3

@@ -93,7 +93,7 @@ func Third() Options {
 // Best are the thresholds that lose the fewest changes for what they skip.
 func Best() Options { return Options{MinFoC: 0.1, MinConfidence: 0.5, Zero: ZeroNever} }
 
-// Validate says what is wrong with the thresholds.
+// Validate returns an error for invalid thresholds.
 func (o Options) Validate() error {
 	for _, t := range []struct {
 		name  string

@@ -12,7 +12,7 @@ import (
 
 type counts = evolution.Table
 
-// Rule is a NEAR: when the antecedent changed, the consequent seldom did.
+// Rule is a NEAR: when the antecedent changed, the consequent rarely did.
 type Rule struct {
 	Antecedent []evolution.Dir // directories above the consequent, from the top down; at least one
 	Consequent evolution.Dir

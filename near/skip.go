@@ -16,8 +16,8 @@ type Skips struct {
 }
 
 // Skips goes through the directories from the top down. Rules whose consequent, or part of whose antecedent,
-// lies in a skipped directory never come to bear. Keep says of each directory with a rule whether the rule is
-// heeded; nil: all are. What is refused is visited, and the directories below it have their turn.
+// is in a skipped directory are never applied. Keep decides for each directory with a rule whether the rule
+// is applied; nil: all are. Refused directories are visited, and the directories below them are considered.
 func (r *Rules) Skips(keep func(evolution.Dir) bool) *Skips {
 	s := &Skips{r.dirs, make([]evolution.Dir, len(r.of))}
 	for d := evolution.Dir(1); int(d) < len(r.of); d++ {

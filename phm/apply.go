@@ -16,9 +16,9 @@ import (
 	"mirrord/internal/inorder"
 )
 
-// Apply writes the archive that a delta leads to from the archive that it builds on. It fails with ErrBase
-// for another archive, before it writes anything, and when what comes out is not what the delta promises: who
-// calls it then throws away what was written.
+// Apply writes the target archive of a delta from its base archive. It fails with ErrBase for another
+// archive, before it writes anything, and when the result is not what the delta promises: the caller must
+// then discard the output.
 func Apply(w io.Writer, old, delta *Archive) (*Delta, error) {
 	d, err := ReadDelta(delta)
 	if err != nil {
@@ -162,7 +162,7 @@ func (p *rawPacker) add(it item) error {
 	h := it.header()
 	h.Method, h.CRC32 = f.Method, f.CRC32
 	if h.Flags = f.Flags & zipDescriptor; f.UncompressedSize64 <= inMemory || h.Method != zip.Deflate {
-		h.Flags = 0 // as zipPacker writes it, whoever wrote f
+		h.Flags = 0 // as zipPacker writes it, regardless of f's writer
 	}
 	raw, err := f.OpenRaw()
 	if err != nil {
@@ -186,7 +186,7 @@ const zipDescriptor = 0x8
 
 var errLonger = errors.New("more bytes than announced")
 
-// summed sums what is written, and takes at most so many bytes.
+// summed hashes its input, and accepts at most so many bytes.
 type summed struct {
 	w      io.Writer
 	digest hash.Hash

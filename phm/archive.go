@@ -115,7 +115,7 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 func isDir(f *zip.File) bool { return f.Name != "" && f.Name[len(f.Name)-1] == '/' }
 
 // madeOnUnix reports whether names are as the file system has them: Info-ZIP marks none there, and CheckPath
-// refuses what is not UTF-8.
+// refuses names that are not UTF-8.
 func madeOnUnix(f *zip.File) bool {
 	const unix, darwin = 3, 19
 	host := f.CreatorVersion >> 8

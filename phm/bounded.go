@@ -15,7 +15,7 @@ import (
 // twice as much, as a bomb; a site may well have files of nothing but zeros.
 const packRatio = 100
 
-// counter counts what is written.
+// counter counts the bytes written to it.
 type counter struct {
 	w io.Writer
 	n int64
@@ -44,7 +44,7 @@ func newBoundedDeflate(w io.Writer, level int) (*boundedDeflate, error) {
 
 const (
 	storedBlock = 1<<16 - 1 // bytes of a stored block at most, RFC 1951 3.2.4
-	// bytes from which on the ratio counts; before, most of what is written may still be in memory
+	// bytes from which on the ratio counts; before, most of the output may still be in memory
 	boundFrom = 1 << 20
 )
 
@@ -63,8 +63,8 @@ func (b *boundedDeflate) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// stored ends what is being compressed at a byte, writes one stored block, and begins again: what follows
-// refers to nothing before it.
+// stored ends the compressed data at a byte boundary, writes one stored block, and begins again: what
+// follows refers to nothing before it.
 func (b *boundedDeflate) stored(p []byte) error {
 	if err := b.flate.Flush(); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (b *boundedDeflate) stored(p []byte) error {
 func (b *boundedDeflate) Close() error { return b.flate.Close() }
 
 // NewZstd returns a writer that compresses a tar with zstd (RFC 8878), in frames that the crew packs side by
-// side, and keeps to packRatio: what packs better is followed by frames that readers pass over. What is
-// written depends on the bytes alone. Close or Abort must be called, and ends the workers.
+// side, and keeps to packRatio: data that packs better is followed by frames that readers skip. The output
+// depends on the bytes alone. Close or Abort must be called, and ends the workers.
 func NewZstd(w io.Writer, crew inorder.Crew) *ZstdWriter {
 	b := &ZstdWriter{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
 	b.frames = inorder.New(crew, packAhead, b.put)
@@ -168,7 +168,7 @@ func (b *ZstdWriter) put(f *zstdFrame, _ error) error {
 	return nil
 }
 
-// Close writes what is left.
+// Close writes the remaining data.
 func (b *ZstdWriter) Close() error {
 	defer b.frames.Close()
 	if b.next != nil {
@@ -184,7 +184,7 @@ func (b *ZstdWriter) Close() error {
 func (b *ZstdWriter) Abort() {
 	b.frames.Close()
 	if b.out.n > 0 {
-		// the beginning of a frame; the error before it is what people are told
+		// the beginning of a frame; the caller gets the error before it
 		_, _ = b.out.Write([]byte{0x28, 0xb5, 0x2f, 0xfd})
 	}
 }

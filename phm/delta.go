@@ -156,7 +156,7 @@ func newMergedTable(base, delta func() (*File, error, bool), removed [][2]int) (
 	return m, errors.Join(m.stepBase(), m.stepDelta())
 }
 
-// stepBase goes on to the next line of the base that stays.
+// stepBase moves to the next line of the base that stays.
 func (m *mergedTable) stepBase() error {
 	for {
 		f, err, ok := m.base()

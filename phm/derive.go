@@ -74,7 +74,7 @@ func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 	return &d.meta, nil
 }
 
-// note records in phm.json what is done, beside what was done before.
+// note appends a derivation to those in phm.json.
 func (d *derivation) note(o Derivation) {
 	m := &d.meta
 	flat, masked := o.Flatten || strings.Contains(m.Derived, derivedFlat), o.Mask != nil ||

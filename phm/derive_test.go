@@ -83,7 +83,7 @@ func TestFlatten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(f.Path, "/") {
-			t.Errorf("%q lies in a directory", f.Path)
+			t.Errorf("%q is in a directory", f.Path)
 		}
 		from[f.From] = f.Path
 	}

@@ -8,7 +8,7 @@
 // operations work from an fs.FS to a writer or a Sink: Pack, PackTar, OpenArchive, Unpack, Verify, Flatten,
 // Mask.
 //
-// The package is pure: it opens no file, asks no clock and starts no goroutine. Whatever it reads may be
+// The package is pure: it opens no file, asks no clock and starts no goroutine. All input may be
 // hostile: it is checked before a byte is written. The idea is of Kovács, Micsik and Schermann, An
 // Environment for Mirroring Hypermedia Documents (1996).
 package phm

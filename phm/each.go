@@ -16,7 +16,7 @@ type Visitor struct {
 	Begin func(*Meta) error
 
 	// Own receives phm.files and phm.json, and then File each file in the order of the table, to read them with
-	// ReadFile or CopyFile. Of the first two there are only a path and what is needed for that.
+	// ReadFile or CopyFile. The first two have only the fields needed for that.
 	Own  func(*File) error
 	File func(*File) error
 }

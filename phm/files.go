@@ -34,7 +34,7 @@ type File struct {
 	Path     string    `json:"path"`              // mirror path, unique, in bytewise order over the table
 	URL      string    `json:"url"`               // canonical absolute URL that the bytes came from
 	Type     string    `json:"type,omitempty"`    // MIME type without parameters
-	Size     int64     `json:"size"`              // bytes of the file as it lies in the PHM
+	Size     int64     `json:"size"`              // bytes of the file in the PHM
 	SHA256   string    `json:"sha256"`            // of the same, 64 hex digits in lower case
 	Modified time.Time `json:"modified,omitzero"` // Last-Modified of the origin; zero when it sent none
 	Edits    []Edit    `json:"edits,omitempty"`   // what was changed other than links
@@ -67,7 +67,7 @@ const SymbolsField = "mirrord.symbols"
 const NameField = "mirrord.name"
 
 // UnscannedField is the member that mirrord writes, as true, into the line of a document whose links are as
-// the origin sent them, because it is larger than what is scanned.
+// the origin sent them, because it is too large to be scanned.
 const UnscannedField = "mirrord.unscanned"
 
 // Name returns the name under which the server offered the file, "" when that is not known or the name of the
@@ -257,7 +257,7 @@ func isDigest(s string) bool {
 	return true
 }
 
-// A LineError is what is wrong with one line of phm.files.
+// A LineError is an error in one line of phm.files.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -267,7 +267,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", FilesName, 
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Files reads phm.files as a stream. A line that breaks a rule yields a *LineError in its place, and reading
-// goes on with the next; an error of r is yielded as it is and ends the sequence.
+// continues with the next; an error of r is yielded as it is and ends the sequence.
 func Files(r io.Reader) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
@@ -305,7 +305,7 @@ func Files(r io.Reader) iter.Seq2[*File, error] {
 }
 
 // Paths reads the paths of a file table, in order, and checks nothing else of it: a fraction of the cost of
-// Files for whoever wrote the table. The first error ends it.
+// Files for the table's own writer. The first error ends it.
 func Paths(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)

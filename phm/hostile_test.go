@@ -238,7 +238,7 @@ func hostile(t testing.TB) map[string]struct {
 	return out
 }
 
-// hostilePrimaries are values of phm.json's primary for which no program may go on to ask, in a set whose
+// hostilePrimaries are values of phm.json's primary that no program may request, in a set whose
 // files are all of https://h.example.
 func hostilePrimaries() map[string]string {
 	return map[string]string{

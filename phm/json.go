@@ -20,7 +20,7 @@ func marshal(v any) ([]byte, error) {
 }
 
 // appendString appends s as a JSON string, in the one spelling that the format writes: escapes for the quote,
-// the backslash, controls, U+2028 and U+2029; U+FFFD for what is not UTF-8.
+// the backslash, controls, U+2028 and U+2029; U+FFFD for invalid UTF-8.
 func appendString(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {

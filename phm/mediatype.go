@@ -23,7 +23,7 @@ const (
 		"xbl dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
 )
 
-// mediaOf returns what is known of a MIME type's extensions. ok is false for an unknown type and for those
+// mediaOf returns the known extensions of a MIME type. ok is false for an unknown type and for those
 // that say nothing of what the bytes are: no name is changed for them.
 func mediaOf(mime string) (m media, ok bool) {
 	switch essence(mime) {
@@ -178,7 +178,8 @@ func essence(mime string) string {
 //     without a type; a server with another default type needs `default_type text/plain`.
 //   - But text/plain that is named as a page gets .txt: browsers show its source, with no link in it, and a
 //     copy of that name would be shown as a page whose links were not relocated.
-//   - An extension that servers run (.php, .jsp, .shtml and their like) never stays last, whatever the type.
+//   - An extension that servers run (.php, .jsp, .shtml and their like) never stays last, regardless of the
+//     type.
 func forcedExtension(name, mime string) string {
 	ext := ""
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
@@ -235,8 +236,8 @@ func NeedsName(mime string) bool {
 }
 
 // offeredExtension returns the extension, with its dot, that the name under which a server offers a file
-// gives to a file of a type; "" for none. What servers run, and what browsers show as a page or take for a
-// part of one, is none.
+// gives to a file of a type; "" for none. Extensions that servers execute, or that browsers show as a page
+// or treat as part of one, are refused.
 func offeredExtension(offered, mime string) string {
 	_, ext := splitExtension(offered)
 	if ext == "" || !NeedsName(mime) || executed(ext[1:]) ||

@@ -76,8 +76,8 @@ type Failure struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Lacking is a part that the set should have: a URL, or several of an origin. What is in the set of it is of
-// an earlier time.
+// Lacking is a part that the set should have: a URL, or several of an origin. The set may have an older
+// state of it.
 type Lacking struct {
 	URL    string    `json:"url,omitempty"`
 	Origin string    `json:"origin,omitempty"`
@@ -165,8 +165,8 @@ func appendExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error
 	return append(object, '}'), nil
 }
 
-// ReadMeta reads a phm.json. It fails with ErrNewer for a later format version, and with ErrNotPHM for what
-// is none.
+// ReadMeta reads a phm.json. It fails with ErrNewer for a later format version, and with ErrNotPHM for any
+// other input.
 func ReadMeta(r io.Reader) (*Meta, error) {
 	buf, err := io.ReadAll(io.LimitReader(r, maxMeta+1))
 	if err != nil {

@@ -25,7 +25,7 @@ var ErrTaken = errors.New("path is taken")
 // owner keeps its path for ever. Then Assign the new URLs, each once and in the order of Less: the same sets
 // give the same paths.
 //
-// Paths are told apart without case and in one normalization form, and no path is a directory of another one,
+// Paths are compared without case and in one normalization form, and no path is a directory of another one,
 // so the tree is the same on every file system. A Namer keeps one 64-bit hash per file and directory, not the
 // paths; two paths with the same hash cost the later URL its preferred name and nothing else. The zero value
 // has the zero Layout. Not safe for concurrent use.
@@ -37,7 +37,7 @@ type Namer struct {
 	lastDir []byte // folded directory of the last claim: its parents are known to be directories
 }
 
-// NewNamer returns a Namer with room for n URLs.
+// NewNamer returns a Namer with capacity for n URLs.
 func NewNamer(l Layout, n int) *Namer {
 	return &Namer{Layout: l, owned: hashset.New(n)}
 }
@@ -58,7 +58,7 @@ func (n *Namer) take(path string) error {
 	return nil
 }
 
-// Assign returns the mirror path of u and claims it: Preferred when nobody has it, else Qualified. mime is as
+// Assign returns the mirror path of u and claims it: Preferred when it is free, else Qualified. mime is as
 // for Preferred. offered is the SafeName under which the server offers the file, "" for none: it gives a file
 // of an unknown type its extension.
 func (n *Namer) Assign(u site.URL, mime, offered string) string {

@@ -117,7 +117,7 @@ var someTypes = []string{"text/html", "text/plain", "", "image/png", "applicatio
 	"application/json"}
 
 // TestNamerProperties: every path is valid, no two are one name and none is the directory of another; the
-// same set gives the same paths; owners that are reserved keep theirs whatever is added.
+// same set gives the same paths; owners that are reserved keep theirs regardless of additions.
 func TestNamerProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Layout{Primary: "https://h.example"}

@@ -17,7 +17,7 @@ type packed interface {
 }
 
 // Open opens a PHM that is one file: the archive form, or a tar of the directory form, plain or compressed
-// with zstd or gzip. The result is an *Archive or a *Tar. What it checks is told at OpenArchive and OpenTar.
+// with zstd or gzip. The result is an *Archive or a *Tar. OpenArchive and OpenTar describe the checks.
 func Open(r io.ReaderAt, size int64, l Limits) (fs.FS, error) { return openPacked(r, size, l) }
 
 func openPacked(r io.ReaderAt, size int64, l Limits) (packed, error) {

@@ -22,7 +22,7 @@ var ErrDamaged = errors.New("damaged")
 const inMemory = 8 << 20
 
 // packLevel is the level of deflate at which archives are packed, and the deltas between them. The level
-// after it takes a seventh more time for 1.4 % less of what documentation comes to.
+// after it takes a seventh more time for 1.4 % smaller archives of documentation.
 const packLevel = 5
 
 // tableLevel is that of phm.json and phm.files. It stays as it is: who applies a delta packs these two again,
@@ -153,7 +153,7 @@ func packFiles(fsys fs.FS, m *Meta, p packer) error {
 	return nil
 }
 
-// clampTime brings t into what both ZIP forms of a time can say, in whole seconds of UTC.
+// clampTime limits t to the range of both ZIP forms of a time, in whole seconds of UTC.
 func clampTime(t time.Time) time.Time {
 	first, last := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	switch t = t.UTC().Truncate(time.Second); {

@@ -23,7 +23,7 @@ const (
 	// hex digits of a qualifier: 40 bits, and a qualifier only has to tell the URLs of one name apart
 	hashDigits = 10
 	hashLen    = 1 + hashDigits
-	maxQuery   = 120 // bytes of a query that a name shows; what is longer is cut and told apart by the qualifier
+	maxQuery   = 120 // bytes of a query that a name shows; a longer one is cut and qualified
 	edgeRoom   = 6   // bytes that protect may add: three escapes of two bytes more than what they replace
 	maxPrefix  = 512 // bytes of directories kept of a path that is longer than MaxPath
 )
@@ -36,8 +36,8 @@ type Layout struct {
 
 // Preferred returns the mirror path that u has when no other URL claims it. It is a pure function: slash
 // separated, relative, and valid on every file system and in every archive (CheckPath). mime is the effective
-// MIME type of the resource, with or without parameters; "" is unknown. An ordinary path is returned as it
-// stands in the URL, and without allocation.
+// MIME type of the resource, with or without parameters; "" is unknown. An ordinary path is returned as it is
+// in the URL, and without allocation.
 func (l Layout) Preferred(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
@@ -159,7 +159,7 @@ func fileName(u site.URL, last, mime, add string, atRoot, qualify bool) string {
 	return protect(stem+qualifier(u.String())+ext, atRoot)
 }
 
-// shorten brings a path that is longer than MaxPath under it: the leading directories that fit, one directory
+// shorten cuts a path that is longer than MaxPath to: the leading directories that fit, one directory
 // named by the hash of all of them, the file.
 func shorten(b []byte) []byte {
 	i := strings.LastIndexByte(string(b), '/')

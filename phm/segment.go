@@ -39,8 +39,9 @@ func safeRune(r rune) bool {
 }
 
 // sanitize turns one percent-encoded segment into a name: escapes of safe UTF-8 are decoded and normalized
-// (NFC), other escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is
-// always one. A combining mark after an escape that ends in a letter joins that letter: it is none then.
+// (NFC), other escapes stay as they are, and unsafe characters are escaped. %25 stays, so an escape in a
+// name is always one. A combining mark after an escape that ends in a letter joins that letter: it is no
+// escape then.
 func sanitize(s string) string {
 	i := 0
 	for i < len(s) && safeByte(s[i]) {
@@ -179,7 +180,8 @@ func plain(path, mime string) bool {
 }
 
 // SafeName returns the last part of the name of a file that a server offers, as it may stand on every file
-// system: "" when nothing of it is left. What no name may have is "_", and what is not seen is left out.
+// system: "" when nothing of it is left. Characters that no name may have become "_", and invisible ones
+// are dropped.
 func SafeName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {

@@ -37,8 +37,8 @@ func originOf(u string) string {
 }
 
 // checkAddresses holds what phm.json says of the set's origins against what they may be: primary and origins
-// are http or https, and primary is the origin of a file of the set (owned). Programs go on from these: they
-// ask the primary origin for what is missing.
+// are http or https, and primary is the origin of a file of the set (owned). Programs rely on these: they
+// request missing files from the primary origin.
 func (m *Meta) checkAddresses(owned bool) error {
 	bad := func(what, value, reason string) error {
 		return fmt.Errorf("%s: %s %q: %w: %s", MetaName, what, abbreviate(value), ErrUnsafe, reason)

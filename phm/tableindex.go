@@ -21,14 +21,14 @@ type TableIndex struct {
 	paths hashed
 }
 
-// hashed is a list of lines, sorted by the hash of what is looked up.
+// hashed is a list of lines, sorted by the hash of the key.
 type hashed struct {
 	sums  []uint64
 	lines []uint32
 }
 
 // IndexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it,
-// what is good is served.
+// the rest is served.
 func IndexTable(r io.Reader, files int) (*TableIndex, error) {
 	t := &TableIndex{seed: maphash.MakeSeed()}
 	files = min(max(files, 0), 1<<20) // what phm.json says is only a hint
@@ -75,7 +75,7 @@ func sortHashes(all []hashLine) hashed {
 	return h
 }
 
-// lineCounter notes where the lines of what is read through it end.
+// lineCounter notes where the lines of its input end.
 type lineCounter struct {
 	r    io.Reader
 	at   int64
@@ -102,7 +102,7 @@ type tableLine struct {
 	Also []string `json:"mirrord.also"` // AlsoField
 }
 
-// find returns the file that is wanted, nil when there is none. is tells it by its line.
+// find returns the file that is wanted, nil without one. is decides by the line.
 func (t *TableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLine) bool) (*File, error) {
 	sum := maphash.String(t.seed, want)
 	i, _ := slices.BinarySearch(h.sums, sum)
@@ -126,14 +126,14 @@ func (t *TableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLi
 	return nil, nil
 }
 
-// ByURL returns the file of a URL, nil when there is none. r is the table.
+// ByURL returns the file of a URL, nil without one. r is the table.
 func (t *TableIndex) ByURL(r io.ReaderAt, want string) (*File, error) {
 	return t.find(r, t.urls, want, func(f *tableLine) bool {
 		return f.URL == want || slices.Contains(f.Also, want)
 	})
 }
 
-// ByPath returns the file at a mirror path, nil when there is none. r is the table.
+// ByPath returns the file at a mirror path, nil without one. r is the table.
 func (t *TableIndex) ByPath(r io.ReaderAt, path string) (*File, error) {
 	return t.find(r, t.paths, path, func(f *tableLine) bool { return f.Path == path })
 }

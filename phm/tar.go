@@ -316,7 +316,7 @@ func (s *tarStream) next() (*tar.Header, error) {
 	}
 }
 
-// skipTo goes on to a regular file that lies ahead.
+// skipTo skips to a later regular file.
 func (s *tarStream) skipTo(at int, name string) error {
 	for s.at < at {
 		h, err := s.next()

@@ -209,8 +209,8 @@ func TestTarRefuses(t *testing.T) {
 	}
 }
 
-// TestTarWithHoles: a file whose holes the tar leaves out would unpack to any number of bytes, whatever the
-// ratio that is allowed.
+// TestTarWithHoles: a file whose holes the tar leaves out would unpack to any number of bytes, regardless
+// of the permitted ratio.
 func TestTarWithHoles(t *testing.T) {
 	const size = 8 << 20
 	zeros := make([]byte, size)

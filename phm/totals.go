@@ -28,7 +28,7 @@ func CheckTotals(fsys fs.FS, packed int64, l Limits) error {
 	files, total := 0, info.Size()
 	for f, err := range tableOf(fsys) {
 		if err != nil {
-			continue // for whoever reads the files
+			continue // reported by readers of the files
 		}
 		files++
 		if files > l.Entries || f.Size > l.File {

@@ -72,7 +72,7 @@ func TestPrimary(t *testing.T) {
 	// Not even when the table has a file of it.
 	f := &File{URL: "http://169.254.169.254/latest/"}
 	if m := (&Meta{Primary: "http://169.254.169.254"}); m.checkAddresses(hasOrigin(f.URL, m.Primary)) == nil {
-		t.Error("a metadata service is taken for a site")
+		t.Error("a metadata service is accepted as a site")
 	}
 }
 
@@ -245,7 +245,7 @@ func FuzzUnpackTable(f *testing.F) {
 	})
 }
 
-// An archive that was cut short is said to be damaged, at whatever length; what is none is not.
+// A truncated archive is reported as damaged, at any length; other files are not.
 func TestUnpackCut(t *testing.T) {
 	archive := pack(t, sample(t))
 	for _, n := range []int{4, 31, len(archive) / 2, len(archive) - 1} {

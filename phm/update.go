@@ -13,9 +13,9 @@ import (
 	"iter"
 )
 
-// An update is a delta archive for a program that has the files of a version, and not its archive: it says
-// neither size nor digest of an archive that comes of it, and has each file whose bytes are others than those
-// that the base has at its path. What it leads to is checked by the file table alone.
+// An update is a delta archive for a program that has the files of a version, and not its archive: it has
+// neither size nor digest of a resulting archive, and has each file whose bytes differ from those that the
+// base has at its path. The result is checked by the file table alone.
 
 // UpdateOptions are the choices of PackUpdate.
 type UpdateOptions struct {
@@ -114,7 +114,7 @@ func TableSum(table []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Update is an update that was opened, with the table that it leads to.
+// Update is an update that was opened, with its resulting table.
 type Update struct {
 	*Delta
 	Target *Meta
@@ -124,7 +124,7 @@ type Update struct {
 	files *Archive
 }
 
-// OpenUpdate opens an update and makes the table that it leads to of that of its base, which is nil for an
+// OpenUpdate opens an update and makes its resulting table from that of its base, which is nil for an
 // update that has everything. It fails with ErrBase for another base.
 func OpenUpdate(a *Archive, base []byte) (*Update, error) {
 	u, err := openUpdate(a, base)

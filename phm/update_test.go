@@ -92,7 +92,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("%s: of another base: %v", name, err)
 		}
 		if _, err := ReadDelta(a); !errors.Is(err, ErrNotDelta) {
-			t.Errorf("%s: taken for a delta: %v", name, err)
+			t.Errorf("%s: accepted as a delta: %v", name, err)
 		}
 	}
 }

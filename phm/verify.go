@@ -25,7 +25,7 @@ const (
 	BadName    ProblemKind = "name"    // two paths are one name on some file system, or a name is unsafe
 	Missing    ProblemKind = "missing" // in the table and not in the tree
 	Unlisted   ProblemKind = "extra"   // in the tree and not in the table
-	NotRegular ProblemKind = "type"    // a link, a device, or a directory in the place of a file
+	NotRegular ProblemKind = "type"    // a link, a device, or a directory instead of a file
 	BadSize    ProblemKind = "size"
 	BadDigest  ProblemKind = "digest"
 	Unreadable ProblemKind = "read"
@@ -340,7 +340,7 @@ func (v *verifier) exists(path string) bool {
 	return ok
 }
 
-// extra finds what lies in the tree beside the files of the table.
+// extra finds files of the tree that are not in the table.
 func (v *verifier) extra() {
 	other := func(path string) bool {
 		return path != MetaName && path != FilesName && !v.exists(path)
@@ -370,7 +370,7 @@ func (v *verifier) extra() {
 	}
 }
 
-// appendWriter appends what is written to a slice.
+// appendWriter appends its input to a slice.
 type appendWriter []byte
 
 func (a *appendWriter) Write(p []byte) (int, error) {

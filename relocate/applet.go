@@ -10,9 +10,9 @@ import (
 )
 
 // An applet's links (HTML 4.01, section 13.4): with archives these are, resolved against the codebase, which
-// is blanked as a <base> is. Without, the class file is. Its name is the class's and must stay, so what is
-// replaced is the codebase: by the directory in which the class file lies in the copy. Without a codebase the
-// class file is only found; if it is not in the copy, the applet gets one that points to the origin.
+// is blanked as a <base> is. Without, the class file is. Its name is the class's and must stay, so the
+// codebase is replaced: by the directory of the class file in the copy. Without a codebase the class file is
+// only found; if it is not in the copy, the applet gets one that points to the origin.
 
 // applet handles one of the attributes that say what an applet element loads.
 func (t *tagLinks) applet(mark int, a *attr) {
@@ -66,7 +66,7 @@ func (h *htmlScan) appletArchives(a *attr, base []byte) {
 	}
 }
 
-// joinedLink records the link at v that leads to name as resolved against base.
+// joinedLink records the link at v to name as resolved against base.
 func joinedLink(sc *scanner, v view, base, name []byte, kind Kind, ctx Context) {
 	ref := name
 	if len(base) > 0 && schemeLen(name) == 0 {

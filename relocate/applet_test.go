@@ -9,7 +9,7 @@ import (
 
 func TestApplet(t *testing.T) {
 	for _, c := range []struct {
-		name, doc, to string // every link leads to mirror path to
+		name, doc, to string // every link is to mirror path to
 		links         []string
 		want          string
 	}{

@@ -64,7 +64,7 @@ type tagSet uint64
 // anyTag is every element, known or not.
 const anyTag tagSet = 1<<64 - 1
 
-// A tagSet has room for all elements.
+// A tagSet can hold all elements.
 const _ = uint(63 - tagApplet)
 
 // valueRule says what the value of an attribute is.

@@ -60,7 +60,7 @@ func (sc *scanner) decodeUTF16(v view, big bool) view {
 
 // decode2022 returns an ISO-2022-JP document in UTF-8 (WHATWG encoding standard, section 12.2). An escape
 // sequence belongs to the character after it: a link that ends in Japanese then keeps its return to ASCII,
-// and a replacement stands in ASCII state.
+// and a replacement is in ASCII state.
 func (sc *scanner) decode2022(v view) view {
 	const (
 		asciiState = iota

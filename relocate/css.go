@@ -176,7 +176,7 @@ func (c *cssScan) escapedIdent() {
 	}
 }
 
-// cssNameMax is longer than any name that matters: a name that fills a buffer of this size is none of them.
+// cssNameMax is longer than any name that matters: a name that fills a buffer of this size does not matter.
 const cssNameMax = 24
 
 // ident reads the rest of an identifier at p and appends it to name, escapes decoded, as far as name has

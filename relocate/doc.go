@@ -7,12 +7,12 @@
 // SpliceTo copy the raw bytes and replace only such spans. Between the two lies the whole retrieval of a
 // site: which links are replaced, and by what, is decided when it is known what the mirror holds. Splice
 // needs only Start, End, Ctx and Kind of a link, so links can be stored compactly. Nothing is parsed twice,
-// nothing is rendered: what is no link and no declared edit comes out byte for byte, errors in the markup
-// included.
+// nothing is rendered: everything but links and declared edits is copied byte for byte, including errors in
+// the markup.
 //
 // # What is a link
 //
-// HTML: every attribute by which a browser loads or leads to a document, by element (a, area, base, link by
+// HTML: every attribute by which a browser loads or links to a document, by element (a, area, base, link by
 // its rel, img with srcset, picture, source, track, audio, video, embed, object, param, iframe with srcdoc,
 // frame, script, input, form and formaction, ping, body and table backgrounds, cite, longdesc, html manifest,
 // applet), the usual data-src attributes of lazy images when their value looks like a file, other data-*
@@ -32,7 +32,7 @@
 //
 // No links are: references of other schemes than http and https, fragments of the document itself, empty
 // references. A fragment is never part of a span, so it survives. Under a <base> a bare fragment does lead to
-// another document and is a link; a base inside srcdoc counts for what is in that srcdoc, but does not make
+// another document and is a link; a base inside srcdoc counts within that srcdoc, but does not make
 // its bare fragments links.
 //
 // # What else is edited
@@ -56,7 +56,7 @@
 //
 // # Guarantees
 //
-// Time is linear in the document, whatever it holds. Links are sorted and never overlap. Relocating a
+// Time is linear in the size of any document. Links are sorted and never overlap. Relocating a
 // relocated document changes nothing. The tokenizer finds the same tags, attributes and values as
 // golang.org/x/net/html's on any input, but for two things that a tokenizer alone cannot know and a browser
 // does: SVG and MathML have CDATA sections and self-closing script and style. The package has no network,

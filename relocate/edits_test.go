@@ -72,7 +72,7 @@ func TestEdits(t *testing.T) {
 		{"base in noscript is for those without scripts", "", HTML,
 			`<noscript><base href="/n/"></noscript><base href="/b/"><a href="//other.test/">x</a><a href=#x>`,
 			`<noscript><base href=""></noscript><base href=""><a href="http://other.test/">x</a><a href=n1#x>`},
-		{"base in SVG and MathML is none", "", HTML,
+		{"base in SVG and MathML does not count", "", HTML,
 			`<svg><base href="/s/"/></svg><math><base href="/m/"/></math><a href=#x>`,
 			`<svg><base href="/s/"/></svg><math><base href="/m/"/></math><a href=#x>`},
 		{"base and fragments", "", HTML,

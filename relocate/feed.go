@@ -92,7 +92,8 @@ func scanFeed(sc *scanner, v view) {
 	}
 }
 
-// base notes an xml:base and declares that it is blanked. It reports false when there were too many to go on.
+// base notes an xml:base and declares that it is blanked. It reports false when there were too many to
+// continue.
 func (f *feedScan) base() bool {
 	a := f.x.attr("xml:base")
 	if a == nil || a.v1 == a.v0 {

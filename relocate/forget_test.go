@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A Doc that has forgotten a document keeps room for the next one, and nothing that refers to the one before:
-// the memory of that may be gone. It reads the next document as a new Doc does.
+// A Doc that has forgotten a document keeps capacity for the next one, and nothing that refers to the one
+// before: the memory of that may be gone. It reads the next document as a new Doc does.
 func TestForget(t *testing.T) {
 	page := func(links int) []byte {
 		return []byte("<title>t</title>" + strings.Repeat(`<a href="x?a&amp;b">x</a>`, links))
@@ -28,10 +28,10 @@ func TestForget(t *testing.T) {
 		read(&d, page(links))
 		d.Forget()
 		if links <= keepAlways && cap(d.Links) < links {
-			t.Errorf("%d links: room for %d is left", links, cap(d.Links))
+			t.Errorf("%d links: capacity for %d is left", links, cap(d.Links))
 		}
 		if links > keepAlways && d.Links != nil {
-			t.Errorf("%d links: room for %d is kept", links, cap(d.Links))
+			t.Errorf("%d links: capacity for %d is kept", links, cap(d.Links))
 		}
 		for i, l := range d.Links[:cap(d.Links)] {
 			if l.Ref != nil || l.URL != nil {

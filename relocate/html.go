@@ -355,7 +355,7 @@ func (sc *scanner) title(v view, xml bool) {
 }
 
 // resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is
-// resolved against what is known of the outer base here.
+// resolved against the outer base as known here.
 func (h *htmlScan) resolveNested() {
 	sc := h.sc
 	if sc.baseBytes > maxBaseBytes { // known before the work is done

@@ -129,7 +129,8 @@ func (h *htmlScan) emptied(a *attr) string {
 }
 
 // baseTag takes the first base element with an href as the base of the whole document (HTML standard, section
-// 4.2.3). In SVG and MathML it is none; in noscript it is one without scripts only, and is blanked for those.
+// 4.2.3). In SVG and MathML it does not count; in noscript it is one without scripts only, and is blanked for
+// those.
 func (h *htmlScan) baseTag(mark int) {
 	a := h.find(mark, attrHref)
 	if a == nil || h.templates > 0 || h.foreign > 0 || h.baseSet {
@@ -203,8 +204,8 @@ func refreshURL(s []byte) (start, end int) {
 	return start, len(s)
 }
 
-// srcsetNext returns the span of the next URL in a srcset at or after p and where to go on (HTML standard,
-// section 4.8.4.3.10, "parse a srcset attribute"). An empty span says there is none.
+// srcsetNext returns the span of the next URL in a srcset at or after p and where to continue (HTML
+// standard, section 4.8.4.3.10, "parse a srcset attribute"). The span is empty at the end.
 func srcsetNext(s []byte, p int) (start, end, next int) {
 	for p < len(s) && (space(s[p]) || s[p] == ',') {
 		p++

@@ -91,7 +91,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		}
 	}
 	if t.link < 0 && (tag == tagAudio || tag == tagVideo) {
-		t.link = len(sc.d.Links) // a <source> to come; finish drops the edit if there is none
+		t.link = len(sc.d.Links) // a <source> to come; finish drops the edit without one
 	}
 	if tag == tagScript || tag == tagLink || tag == tagImg || tag == tagAudio || tag == tagVideo {
 		for i := mark; i < n; i++ {
@@ -120,7 +120,7 @@ func (h *htmlScan) edit(start, end int32, text string, why EditKind, link int) {
 	}
 }
 
-// tagLinks is what is known of a tag before its attributes are gone through in order.
+// tagLinks is what a first pass over the attributes of a tag finds.
 type tagLinks struct {
 	h        *htmlScan
 	tag      tagID

@@ -45,7 +45,7 @@ func tagName(s []byte, p int) (end int, hash uint64) {
 
 // What nextAttr returns in place of a position.
 const (
-	attrEOF  = -1 // the document ends inside the tag, which therefore is none
+	attrEOF  = -1 // the document ends inside the tag, which therefore does not count
 	attrNone = -2 // the tag is complete; a.end is the position after its '>'
 )
 

@@ -28,7 +28,7 @@ type Kind uint8
 
 // The kinds. The numbers are stored by callers: never reorder them.
 const (
-	// leads to another document: a, area, longdesc, meta refresh, feed items, rel=next, feeds, translations
+	// links to another document: a, area, longdesc, meta refresh, feed items, rel=next, feeds, translations
 	Hyperlink  Kind = iota
 	Frame           // a document shown inside this one: iframe, frame, object with HTML
 	Requisite       // needed to show the document: images, scripts, style sheets, fonts, media, icons, manifests
@@ -95,7 +95,7 @@ type Link struct {
 	Ctx        Context // how a replacement is written here
 	Kind       Kind
 	NoFollow   bool // rel=nofollow
-	Absolute   bool // spelled with scheme and "//": it leads to the same place from anywhere
+	Absolute   bool // spelled with scheme and "//": its target is the same from anywhere
 	// a relative path of unreserved characters only, written without any escape, that does not climb above the
 	// root, and no <base> applies
 	Plain bool
@@ -109,7 +109,7 @@ type EditKind uint8
 
 // The declared edits. The numbers are stored by callers: never reorder them.
 const (
-	// the charset that only the HTTP header named, or the document that leads to it, is declared in the document
+	// the charset that only the HTTP header named, or the document that links to it, is declared in the document
 	EditCharset EditKind = iota
 	// <base href> or xml:base is blanked: it would lead every relative link back to the origin
 	EditBase
@@ -157,13 +157,13 @@ type RobotsMeta struct {
 	Name, Content string
 }
 
-// Input says what is known about a document before it is scanned.
+// Input is the information about a document before it is scanned.
 type Input struct {
 	URL           site.URL // the final URL of the document, after redirects
 	MIME          string   // Content-Type without or with parameters; only read when Format is Unknown
 	HeaderCharset string   // charset parameter of Content-Type, any label
-	// encoding of the document that leads to a style sheet or script, "" when it is not known: that of one that
-	// names none and is not UTF-8
+	// encoding of the document that links to a style sheet or script, "" when it is not known: that of one
+	// that names none and is not UTF-8
 	Around    string
 	Refresh   string // the HTTP header Refresh; only used for HTML
 	Format    Format // how to scan; Unknown: as Detect says

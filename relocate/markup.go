@@ -25,7 +25,7 @@ type MarkupFinder struct {
 // FindMarkup returns the parts of a page.
 func FindMarkup(page []byte) MarkupFinder { return MarkupFinder{page: page} }
 
-// At returns the part that a place lies in, and where that part begins. Places never go back.
+// At returns the part at an offset, and where that part begins. Offsets must not decrease.
 func (x *MarkupFinder) At(at int) (start int, p Markup) {
 	for x.end <= at && x.end < len(x.page) {
 		x.next()
@@ -65,7 +65,7 @@ func (x *MarkupFinder) next() {
 	default:
 		x.end = after(s, p, '>')
 	}
-	if x.end < 0 { // the page ends inside a tag, which therefore is none
+	if x.end < 0 { // the page ends inside a tag, which therefore does not count
 		x.part, x.end = MarkupRaw, len(s)
 	}
 }

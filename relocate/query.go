@@ -45,7 +45,7 @@ func (e *queryEncoder) append(dst []byte, r rune) []byte {
 		if e.state != inRoman || r == '\\' || r == '~' {
 			dst = e.escape(dst, inASCII)
 		}
-		return append(dst, byte(r)) // whoever resolves the reference escapes it
+		return append(dst, byte(r)) // it is escaped when the reference is resolved
 	}
 	if e.charset == "iso-2022-jp" && (r == '¥' || r == '‾') {
 		return append(e.escape(dst, inRoman), yenOrOverline(r))

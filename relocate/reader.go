@@ -24,7 +24,7 @@ type reader struct {
 	// How Detect finds the format.
 	types []string            // media types
 	as    func(b body) Format // what a body of these types is; nil: this format
-	// extensions of files that browsers use for what the page says, whatever their type
+	// extensions of files that browsers use for what the page says, regardless of their type
 	used  []string
 	named []string // extensions that decide when the type is unknown
 	roots []string // local names of the root element of an XML document
@@ -157,7 +157,7 @@ func essenceOf(mime string) string {
 
 // Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of
 // which head should have 1024, and by the URL's extension where browsers, or readers of a copy without HTTP
-// header, go by it. A body that is evidently binary is Unknown whatever its type says. So is
+// header, go by it. A body that is evidently binary is Unknown regardless of its type. So is
 // application/octet-stream, which names a file to be kept as it is: its bytes are never looked at for HTML,
 // only its name may say so.
 func Detect(mime string, u site.URL, head []byte) Format {
@@ -200,8 +200,8 @@ func Detect(mime string, u site.URL, head []byte) Format {
 	return Unknown
 }
 
-// byUse decides by extension for files that browsers use for what the page says they are, whatever their
-// type.
+// byUse decides by extension for files that browsers use for what the page says they are, regardless of
+// their type.
 func (f *formats) byUse(ext string) Format {
 	if r := f.used[ext]; r != nil {
 		return r.format

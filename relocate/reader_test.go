@@ -122,7 +122,7 @@ func TestMaySplice(t *testing.T) {
 	}
 }
 
-// What is spliced is never something that MaySplice excludes: such a file would keep its links when a mirror
+// Files that MaySplice excludes are never spliced: such a file would keep its links when a mirror
 // is flattened.
 func FuzzMaySplice(f *testing.F) {
 	f.Add("application/json", "http://h/x/manifest.json", "<html>")

@@ -9,7 +9,7 @@ import (
 
 // declareRefresh declares the redirection of an HTTP header Refresh in the document, because the copy is read
 // without that header. A browser obeys the header and then no meta refresh (HTML standard, section 4.2.5.3),
-// so it stands in front of them. Without a URL, or with the document's own, the header asks to load the page
+// so it is put in front of them. Without a URL, or with the document's own, the header asks to load the page
 // again: a copy has no use for it.
 func declareRefresh(sc *scanner, raw []byte) {
 	d := sc.d

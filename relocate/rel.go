@@ -110,8 +110,7 @@ func fold(buf *[foldMax]byte, b []byte) []byte {
 	return buf[:len(b)]
 }
 
-// word returns the first word of a space-separated list and what follows it; an empty word says that there is
-// none.
+// word returns the first word of a space-separated list and what follows it; the word is empty at the end.
 func word(list []byte) (first, rest []byte) {
 	for len(list) > 0 && space(list[0]) {
 		list = list[1:]

@@ -15,7 +15,7 @@ var pathSafe = func() (t [256]bool) {
 }()
 
 // Relative appends the relative reference that leads from one mirror path to another. Mirror paths are
-// slash-separated and do not begin with a slash. Whatever a path cannot hold as it is, and ' ( ) " & and the
+// slash-separated and do not begin with a slash. All that a path cannot hold as it is, and ' ( ) " & and the
 // comma, is percent-encoded, so that the result needs no escape in any context. A page's reference to itself
 // is its own base name.
 func Relative(dst []byte, from, to string) []byte {

@@ -59,7 +59,7 @@ func FuzzRelative(f *testing.F) {
 		}
 		p, err := url.PathUnescape(got.Path())
 		if err != nil || p != "/"+to {
-			t.Fatalf("Relative(%q, %q) = %q leads to %q", from, to, ref, p)
+			t.Fatalf("Relative(%q, %q) = %q resolves to %q", from, to, ref, p)
 		}
 		if strings.ContainsAny(ref, "'()\"&, <>\\`") {
 			t.Fatalf("Relative(%q, %q) = %q needs an escape somewhere", from, to, ref)

@@ -16,8 +16,8 @@ const MaxURLBytes = 64 << 20
 // maxBaseBytes bounds the same of the bases that parts of a document have.
 const maxBaseBytes = 16 << 20
 
-// The blocks in which resolved URLs are kept, in bytes: the first one, and from where on they do not double
-// any more.
+// The blocks in which resolved URLs are kept, in bytes: the first one, and the size from which on they no
+// longer double.
 const (
 	leastURLBlock = 4 << 10
 	mostURLBlock  = 256 << 10
@@ -53,7 +53,7 @@ func (r *resolver) init(base site.URL) {
 }
 
 // climbs reports whether a plain reference leads above the root on its way. A browser stays at the root;
-// whoever follows the reference through directories, as a browser does under file://, leaves the copy.
+// a reader that follows it through directories, as a browser does under file://, leaves the copy.
 func (r *resolver) climbs(ref []byte) bool {
 	depth := r.depth
 	for len(ref) >= 3 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
@@ -108,7 +108,7 @@ func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
 		sc.d.Truncated |= BoundURLs
 		return
 	}
-	// a new block: what stands in the old one stays where it is
+	// a new block: the content of the old one is not moved
 	if need := len(r.dir) + len(l.Ref); cap(sc.urls)-n < need {
 		sc.urlsBefore += n
 		sc.urls, n = make([]byte, 0, max(need, min(max(2*cap(sc.urls), leastURLBlock), mostURLBlock))), 0

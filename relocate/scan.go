@@ -15,7 +15,7 @@ import (
 )
 
 // Scan finds the links of a document in one pass and replaces what d held before. raw is not changed and must
-// not change while the links are in use. Whatever raw holds is scanned as far as it makes sense; an error
+// not change while the links are in use. Any raw is scanned as far as it makes sense; an error
 // says only that the document is too large (2 GiB) or that in is unusable. The time is linear in len(raw).
 //
 // HTML is read again in two rare cases that show only at its end: a <base> stands after references that it
@@ -37,7 +37,7 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 	sc.cs, d.CharsetFrom = charset.Browser(raw, syntaxOf(in.Format), in.HeaderCharset)
 	if d.CharsetFrom == FromDefault && (in.Format == CSS || in.Format == Script) && !utf8.Valid(raw) {
 		// CSS Syntax, section 3.2, and HTML standard, section 8.1.4.2 ("fetch a classic script"). These read UTF-8
-		// in another encoding, too; what is UTF-8 was meant so.
+		// in another encoding, too; valid UTF-8 was meant so.
 		if c, ok := charset.Lookup([]byte(in.Around)); ok && !c.IsUTF8() && !c.IsUTF16() {
 			sc.cs, d.CharsetFrom = c, FromHeader
 		}
@@ -75,7 +75,7 @@ func trim[T any](b []T) []T {
 	return b
 }
 
-// Forget lets go of all that refers to the last document. Room for an ordinary number of links stays for the
+// Forget drops all references to the last document. Capacity for an ordinary number of links stays for the
 // next one.
 func (d *Doc) Forget() {
 	links, sc := Emptied(d.Links), &d.sc
@@ -103,7 +103,7 @@ func (sc *scanner) run(raw []byte) {
 	d.Title, d.Lang, d.Icon, d.Anchor, d.Truncated = "", "", false, false, 0
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
 	sc.urlsBefore = 0
-	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again
+	sc.nested.base = site.URL{} // it refers to memory that is reused
 	sc.baseBytes = 0
 	sc.imports = sc.imports[:0]
 	sc.base, sc.baseSet, sc.sawEmpty, sc.lateFound = nil, false, false, false
@@ -187,7 +187,7 @@ func (sc *scanner) charsetEdit(raw []byte) {
 	}
 }
 
-// neutral reports whether raw reads the same in all encodings that could be taken for the document's.
+// neutral reports whether raw reads the same in all encodings that could be the document's.
 func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.Transcoded() && ascii(raw) }
 
 func (sc *scanner) insert(a, b int32, text string) {

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite testdata/found.txt, for a ScanV
 const foundFile = "testdata/found.txt"
 
 // testdata/found.txt lists which links are found: for every attribute on every element, every relation type,
-// meta, script extension, and in a sample of each format. What is stored of a document was found by these
+// meta, script extension, and in a sample of each format. The stored links of documents were found by these
 // rules, so when the list changes, ScanVersion has to.
 func TestScanVersion(t *testing.T) {
 	got := fmt.Sprintf("scan version %d\n", ScanVersion) + found(t)
@@ -129,7 +129,7 @@ func elements(on, all []string) string {
 	return strings.TrimSpace("every element, without " + strings.Join(but, ", "))
 }
 
-// extensions lists the extensions by which a string of a script is taken for an address.
+// extensions lists the extensions by which a string of a script counts as an address.
 func extensions(line func(string, ...any)) {
 	var alone, within []string
 	var try func(word []byte, most int)
@@ -155,7 +155,7 @@ func extensions(line func(string, ...any)) {
 	line("script: a path with %s", strings.Join(within, " "))
 }
 
-// linksIn returns what is found in a document.
+// linksIn returns the links found in a document.
 func linksIn(t *testing.T, f Format, text string) string {
 	t.Helper()
 	var d Doc

@@ -175,7 +175,7 @@ func (j *scriptScan) word(i int) []byte {
 	return j.s[i+1 : end]
 }
 
-// comment goes on at end, after a comment that starts at p.
+// comment continues at end, after a comment that starts at p.
 func (j *scriptScan) comment(end int) {
 	j.before = j.last(j.p)
 	j.p, j.commentEnd = end, end
@@ -205,7 +205,7 @@ func (j *scriptScan) slash() {
 		case c == '\\':
 			p++
 		case c == '\n' || c == '\r':
-			j.p = p // what is left of the line cannot be told apart
+			j.p = p // the remainder of the line is ambiguous
 			return
 		case c == '[':
 			class = true
@@ -220,7 +220,7 @@ func (j *scriptScan) slash() {
 }
 
 // operand reports whether a value is wanted after s[i], so that a slash there begins a regular expression.
-// After ")" it is taken for a division and after "}" for a regular expression, which is what they mostly are.
+// After ")" it is read as a division and after "}" as a regular expression, which is what they mostly are.
 func (j *scriptScan) operand(i int) bool {
 	if i < 0 {
 		return true

@@ -32,7 +32,7 @@ func scriptLinks(t *testing.T, script string, external bool) (got []string) {
 	return got
 }
 
-// TestScriptStrings: what is a link among the strings of an inline script, and what is not.
+// TestScriptStrings: which strings of an inline script are links, and which are not.
 func TestScriptStrings(t *testing.T) {
 	for _, c := range []struct {
 		name, script string

@@ -119,10 +119,10 @@ func hostLike(s []byte) bool {
 // whole and as an address: not joined to something else, compared, or the key of an object.
 //
 // The strings of an inline script are resolved against the page. Those of a script of its own are, too, but
-// against any page that loads it: only what is the same from all pages of the origin counts, and the modules
-// that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3). A script of
-// data lies where its site begins, as a rule, and lists pages from there: the menu of Doxygen, for example.
-// page says that the string is named like one; module, that it names a module to import.
+// against any page that loads it: only targets that are the same from all pages of the origin count, and the
+// modules that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3). A
+// script of data lies where its site begins, as a rule, and lists pages from there: the menu of Doxygen, for
+// example. page says that the string is named like one; module, that it names a module to import.
 func (j *scriptScan) stands(quote int, shape refShape, page bool) (ok, module bool) {
 	i := j.last(quote)
 	prev := j.at(i)

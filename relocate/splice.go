@@ -194,7 +194,7 @@ type splicer struct {
 	pos  int       // raw bytes copied so far
 
 	noting bool
-	begin  int // of what is made, in out; negative when some of it is in sink already
+	begin  int // of the output, in out; negative when some of it is in sink already
 	spans  []Span
 
 	asked int      // links that target was called for so far
@@ -394,7 +394,7 @@ func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
 	return dst
 }
 
-// appendJS writes a reference into a string of a script, whatever its quotes.
+// appendJS writes a reference into a string of a script, regardless of its quotes.
 func (sp *splicer) appendJS(dst, ref []byte, ctx Context) []byte {
 	if schemeLen(ref) == 0 && !bytes.HasPrefix(ref, []byte("./")) && !bytes.HasPrefix(ref, []byte("../")) &&
 		ref[0] != '/' {

@@ -32,7 +32,7 @@ func Title(page []byte, label string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(plain, "\x00", "")), " ")
 }
 
-// titleText returns what stands in the first title element that neither a comment nor a script has.
+// titleText returns the content of the first title element that neither a comment nor a script has.
 func titleText(head []byte) (text []byte, ok bool) {
 	for {
 		i := bytes.IndexByte(head, '<')

@@ -35,12 +35,12 @@ type reference struct {
 	start, end int32 // its span in the raw document
 	class      uint8 // of its bytes
 	raw        bool  // text is not UTF-8 yet
-	escaped    bool  // text differs from what is written
+	escaped    bool  // text differs from the raw text
 	fragment   bool  // a '#' follows
 }
 
 // url records the reference that v, a decoded value, holds and returns the link's index; or -1 when it is
-// none: empty, only a fragment, or of a scheme that is not the web's.
+// not one: empty, only a fragment, or of a scheme that is not the web's.
 func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	b := v.s
 	i, end := 0, len(b)

@@ -13,8 +13,8 @@ type view struct {
 	s       []byte
 	m       []int32 // m[i] is the raw offset of s[i], m[len(s)] of the end; nil: off + i
 	off     int32
-	utf8    bool // s is UTF-8, whatever the document's charset
-	escaped bool // s differs from what is written
+	utf8    bool // s is UTF-8, regardless of the document's charset
+	escaped bool // s differs from the raw text
 }
 
 // at returns the raw offset of s[i], or of the end of s.
@@ -65,7 +65,7 @@ type memory struct{ arena, maps, links int }
 
 func (sc *scanner) mark() memory { return memory{len(sc.arena), len(sc.maps), len(sc.d.Links)} }
 
-// release gives back what was decoded since m: the maps, which nobody needs once links have their spans, and
+// release frees what was decoded since m: the maps, which are not needed once links have their spans, and
 // the text, too, if that is allowed and no link found since refers to it.
 func (sc *scanner) release(m memory, text bool) {
 	sc.maps = sc.maps[:m.maps]
@@ -100,7 +100,7 @@ func (d *decoder) view(end int) view {
 	}
 }
 
-// The classes of bytes that make an attribute value differ from what is written.
+// The classes of bytes that make an attribute value differ from the raw text.
 const (
 	valueEscape  = 1 << iota // & CR NUL
 	valueForeign             // not ASCII
@@ -166,8 +166,8 @@ func (sc *scanner) attrText(v view, xml bool) view {
 	return d.view(len(s))
 }
 
-// plainText returns text without character references, such as <style>: it only converts what is not UTF-8
-// and could be misread bytewise, because a trailing byte may be a backslash.
+// plainText returns text without character references, such as <style>: it only converts text that is not
+// UTF-8 and could be misread bytewise, because a trailing byte may be a backslash.
 func (sc *scanner) plainText(v view) view {
 	if v.utf8 || sc.cs.IsUTF8() || ascii(v.s) {
 		return v

@@ -43,8 +43,7 @@ func made(t testing.TB, n int, site func(version int) map[string]string) *Histor
 	return b.History()
 }
 
-// hostile are sites that nobody would want to mirror, and somebody has to. REPLAY_ALL=1 makes the flat one
-// larger.
+// hostile are sites that are bad to mirror. REPLAY_ALL=1 makes the flat one larger.
 func hostile() map[string]func(version int) map[string]string {
 	flat := map[string]string{}
 	files := 15_000

@@ -22,7 +22,7 @@ func visit(w *World, want func(d Dir) bool) {
 			known = append(known, d)
 		}
 	}
-	for _, d := range known { // what is found on the way is fetched by the listing that shows it
+	for _, d := range known { // those found on the way are fetched by the listing that shows them
 		visitDir(w, d)
 	}
 }
@@ -47,7 +47,7 @@ func visitDir(w *World, d Dir) {
 }
 
 // never is the plainest skip of all: directories of which nothing directly in them changed in training are
-// not requested any more. The root always is.
+// no longer requested. The root always is.
 type never struct{ skip []bool }
 
 func newNever(h *History, train int) never {

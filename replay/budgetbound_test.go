@@ -89,7 +89,7 @@ func affordable(owns, spent []int, saved int) bool {
 }
 
 // What a budget can reach is known without any policy. On the recorded sites a third of the requests leaves
-// more than 1 % stale in the mean, whoever spends it, since most of sass is made again in most weeks.
+// more than 1 % stale in the mean, with any policy, since most of sass is made again in most weeks.
 func TestWhatABudgetCanReach(t *testing.T) {
 	sites := []string{"dplyr", "sass"}
 	if os.Getenv("REPLAY_ALL") != "" {

@@ -34,9 +34,9 @@ func released(t *testing.T, days []int, every int) *History {
 	return b.History()
 }
 
-// A calendar of releases, a month without and then all, is met whatever the days on which the site is looked
-// at: a release is found as a whole by the next run, and
-// a quiet run takes a few requests once one release was seen.
+// A calendar of releases, a month without and then all, is met for any days on which the site is looked at:
+// a release is found as a whole by the next run, and a quiet run takes a few requests once one release was
+// seen.
 func TestReleaseCalendar(t *testing.T) {
 	weekly, uneven := make([]int, 60), make([]int, 60)
 	for i := range weekly {

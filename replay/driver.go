@@ -11,7 +11,7 @@ import (
 
 // driver lets a policy of package policy act in a world. It keeps the policy's model: units are pages and
 // listings, in the order in which they were found, and all that the model ever learns is what requests have
-// brought.
+// shown.
 type driver struct {
 	h     *History
 	o     Options
@@ -21,7 +21,7 @@ type driver struct {
 	purse policy.Purse
 	again *relearner // nil: the rules are those of the training
 
-	page  []policy.ID // by Page, plus one; 0 is none
+	page  []policy.ID // by Page, plus one; 0 for none
 	list  []policy.ID // by Dir, plus one
 	units []unit      // by policy.ID
 	seen  []seen      // by policy.ID: in this run
@@ -41,7 +41,7 @@ const (
 	changed
 	entered
 	left
-	brought // it named pages that nobody knew of
+	linksNew // it named unknown pages
 )
 
 func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
@@ -161,7 +161,7 @@ func (w *World) isOnlyIndex(p Page) bool {
 	return d != Root && w.live[d] == 1 && policy.IsIndex(path.Base(w.h.Path(p)))
 }
 
-// unitOf is the unit of a page, made when there is none.
+// unitOf is the unit of a page, made when it is missing.
 func (d *driver) unitOf(w *World, p Page) (policy.ID, error) {
 	if u := d.page[p]; u != 0 {
 		return u - 1, nil
@@ -235,7 +235,7 @@ func (d *driver) learn(version int) error {
 		if s&left != 0 {
 			add(&r.Left, id)
 		}
-		if s&brought != 0 {
+		if s&linksNew != 0 {
 			add(&r.Brought, id)
 		}
 	}
@@ -343,7 +343,7 @@ func (d *driver) knownUnits() (n int) {
 	return n
 }
 
-// found is what listings brought that the model knows nothing of.
+// found is the units of listings that the model does not know.
 type found struct {
 	pages []Page
 	dirs  []Dir
@@ -370,7 +370,7 @@ func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page, more *
 	p.Tell(policy.Outcome{Unit: u, Result: result, New: n})
 }
 
-// entered takes in the pages that a request led to, and returns how many they are.
+// entered takes in the pages that a request fetched, and returns how many they are.
 func (d *driver) entered(p policy.Plan, s *Seen, more *found) int {
 	for _, page := range s.Entered {
 		if l := d.page[page]; l != 0 { // it was there before
@@ -421,7 +421,7 @@ func (d *driver) askListing(w *World, p policy.Plan, u policy.ID, dir Dir, more 
 	p.Tell(o)
 }
 
-// finish gives numbers to what is new and ends the run.
+// finish numbers the new units and ends the run.
 func (d *driver) finish(w *World, more *found) error {
 	for _, p := range more.pages {
 		u, err := d.unitOf(w, p)

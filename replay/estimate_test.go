@@ -133,7 +133,7 @@ func TestEstimates(t *testing.T) {
 	}
 	// What the last step of a change says alone is further off.
 	if all.error > all.naive/3 {
-		t.Errorf("the mean error is %.5f, that of counting what is known %.5f", all.error/float64(all.dirs),
+		t.Errorf("the mean error is %.5f, that of counting known steps %.5f", all.error/float64(all.dirs),
 			all.naive/float64(all.dirs))
 	}
 }
@@ -150,7 +150,7 @@ type pairHeld struct{ open, within int }
 
 func (x *pairHeld) add(y pairHeld) { x.open, x.within = x.open+y.open, x.within+y.within }
 
-// take takes a truth and the interval of what is open.
+// take takes a truth and the interval of the unknown.
 func (x *pairHeld) take(truth, low, high float64) {
 	x.open++
 	if truth > low-1e-9 && truth < high+1e-9 {

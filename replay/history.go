@@ -15,7 +15,7 @@ import (
 type Page int32
 
 // Dir is the number of a directory in a history, in the order of first appearance; the root is 0 and a parent
-// comes before what lies in it.
+// comes before its children.
 type Dir int32
 
 // Root is the directory that always exists.
@@ -42,7 +42,7 @@ type Version struct {
 	Changes []Change // sorted by path; each page once
 }
 
-// History is what a site was, version by version. It is not changed any more once it is made, and may be read
+// History is what a site was, version by version. It does not change once it is made, and may be read
 // by many at once.
 type History struct {
 	Site     string
@@ -62,7 +62,7 @@ type pageInfo struct {
 
 type dirInfo struct {
 	path   string // "" is the root
-	parent Dir    // -1 is none
+	parent Dir    // -1 for none
 	born   int    // the version in which it first was
 	subs   []Dir  // all that ever were, sorted by path
 	pages  []Page // directly in it, all that ever were, sorted by path
@@ -119,7 +119,7 @@ type Builder struct {
 
 // Add appends the version that the records lead to. The records are sorted by path. What cannot be is an
 // error that names the path: a time before the last version's, records out of order, a path twice, the
-// deletion of what is not there. A record that says what is so already is no change.
+// deletion of a missing file. A record equal to the present state is no change.
 func (b *Builder) Add(at time.Time, commit string, records []Record) error {
 	if b.pages == nil {
 		b.pages, b.dirs, b.contents = map[string]Page{}, map[string]Dir{"": Root}, map[string]Content{}

@@ -14,7 +14,7 @@ import (
 type links struct {
 	names [][]Page // by page: those that it was the first to name
 	by    []Page   // by page: the one that was the first to name it; -1: none is known
-	first []bool   // by page: every run requests it, whatever the policy says
+	first []bool   // by page: every run requests it, regardless of the policy
 }
 
 // Linked says that the site has no listings of directories: its pages are found by links alone. by is the
@@ -24,7 +24,7 @@ func (b *Builder) Linked(by map[string]string) {
 	b.namedBy = by
 }
 
-// First says that every run requests these paths, whatever the policy says: entry points and sources. It
+// First says that every run requests these paths, regardless of the policy: entry points and sources. It
 // counts for a site without listings.
 func (b *Builder) First(paths ...string) { b.first = append(b.first, paths...) }
 
@@ -130,6 +130,6 @@ func (d *driver) broughtBy(p Page) {
 		return
 	}
 	if u := d.page[d.h.links.by[p]]; u != 0 && d.m.Runs() > 0 {
-		d.seen[u-1] |= brought
+		d.seen[u-1] |= linksNew
 	}
 }

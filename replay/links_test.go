@@ -51,7 +51,7 @@ func linkedHistory(t *testing.T, weeks int) *History {
 }
 
 // On a site without listings only pages are charged: a full sync costs what the site has, and a policy that
-// requests everything costs that, finds all that is new by links and knows what is gone.
+// requests everything costs that, finds all new pages by links and knows the deleted ones.
 func TestLinkedSite(t *testing.T) {
 	h := linkedHistory(t, 20)
 	for name, o := range map[string]Options{

@@ -42,7 +42,7 @@ func BenchmarkMineRecorded(b *testing.B) {
 }
 
 // BenchmarkHistorySize says what the history of change of each recorded site takes on disk: for each changed
-// page, and what is left for each directory.
+// page, and the rest for each directory.
 func BenchmarkHistorySize(b *testing.B) {
 	for _, site := range sharedSites() {
 		b.Run(site, func(b *testing.B) {

@@ -171,7 +171,7 @@ func (g Goal) kept(steps []stepFacts) bool {
 // singular is how many times as much as in any other step changes in one that stands for itself.
 const singular = 2
 
-// single is the step in which more changed than in any other by far; -1: there is none.
+// single is the step in which more changed than in any other by far; -1: none.
 func single(steps []stepFacts) int {
 	most, next := -1, 0
 	for i, f := range steps {
@@ -201,7 +201,7 @@ func (g Goal) looks(p *Priced, steps []stepFacts) bool {
 	return g.Requests > 0 || p.Price <= policy.DefaultPrice || stretchOf(steps).OfFull >= lateShare
 }
 
-// Tuned is a price that fits a goal. What it comes to is with the limit of requests.
+// Tuned is a price that fits a goal. Its results are with the limit of requests.
 type Tuned struct {
 	Priced
 	Met bool `json:"met"` // false: no price does, and this one comes nearest
@@ -260,7 +260,7 @@ func Tune(h *History, o Options, g Goal, goOn func() error) (Tuned, error) {
 }
 
 // limit is the limit of requests that belongs to a goal of requests, after steps without one. It does not
-// count what is new to the mirror, of which there will be as much again; and what these steps leave of it
+// count pages new to the mirror, of which there will be as many again; and what these steps leave of it
 // later ones may use on top, so it is lower: as many steps again then keep to the goal.
 func (g Goal) limit(steps []stepFacts) int {
 	n, fresh := float64(len(steps)), 0
@@ -300,7 +300,7 @@ func (t *tuner) at(step int) (Priced, error) {
 	return p, nil
 }
 
-// limited is what a price comes to with the limit of requests that belongs to a goal, as it is known after
+// limited is the result of a price with the limit of requests that belongs to a goal, as it is known after
 // some of the steps.
 func (t *tuner) limited(p Priced, g Goal, known []stepFacts) (Priced, error) {
 	if g.Requests == 0 {
@@ -315,7 +315,7 @@ func (t *tuner) limited(p Priced, g Goal, known []stepFacts) (Priced, error) {
 }
 
 // find bisects the scale of prices, on which requests fall and lateness rises, for the one that fits a goal
-// best in some steps. What it comes to is with the limit that belongs to the goal.
+// best in some steps. Its result is with the limit that belongs to the goal.
 func (t *tuner) find(g Goal, steps func(*Priced) []stepFacts) (best Priced, met bool, err error) {
 	lo, hi := 0, int(math.Log(mostPrice/leastPrice)/math.Log(stepRatio)) // the price that fits best lies between
 	frugal := g.Requests > 0
@@ -347,8 +347,8 @@ func (t *tuner) find(g Goal, steps func(*Priced) []stepFacts) (best Priced, met 
 	return best, met, err
 }
 
-// prudent is what the price at a step of the scale comes to or, for a lateness, a lower one: half of it, and
-// half again, as long as that hardly takes more requests.
+// prudent is the result of the price at a step of the scale or, for a lateness, of a lower one: half of it,
+// and half again, as long as that hardly takes more requests.
 func (t *tuner) prudent(step int, g Goal, steps func(*Priced) []stepFacts) (Priced, error) {
 	best, err := t.at(step)
 	for err == nil && g.Late > 0 && best.Price >= 2*policy.DefaultPrice {

@@ -137,7 +137,8 @@ func TestTunedForASiteThatComesAlive(t *testing.T) {
 	}
 }
 
-// The limit that belongs to a number of requests leaves room for what is new, and for what runs have saved.
+// The limit that belongs to a number of requests leaves room, in requests, for new pages, and for what runs
+// have saved.
 func TestLimitOfTunedRequests(t *testing.T) {
 	steps := func(requests, fresh, quiet int) (out []stepFacts) {
 		for i := range 40 {
@@ -170,7 +171,7 @@ func TestLimitOfTunedRequests(t *testing.T) {
 }
 
 // A price for a lateness is raised as long as that saves requests, and a price that would have been late is
-// not taken for it.
+// not chosen.
 func TestPriceIsRaisedForRequests(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -283,8 +284,8 @@ func chance(weeks []stepFacts) float64 {
 	return math.Erf(0.15 / spread / 2)
 }
 
-// How near a price that was tuned on the first half of a recorded history comes to its goal on the other
-// half, for numbers of requests with the limit that belongs to it and without, and for hours. How many can be
+// How near a price that was tuned on the first half of a recorded history gets to its goal on the other half,
+// for numbers of requests with the limit that belongs to it and without, and for hours. How many can be
 // expected to by the price alone is what weeks in any order come to.
 func TestTuneOnRecordedSites(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {

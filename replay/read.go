@@ -24,7 +24,7 @@ const (
 // maxLine bounds one line of a recorded history, in bytes.
 const maxLine = 64 << 10
 
-// LineError is what is wrong with a line of a recorded history.
+// LineError is an error in a line of a recorded history.
 type LineError struct {
 	Line int // from 1
 	Err  error

@@ -49,7 +49,7 @@ func TestMaxAge(t *testing.T) {
 		}
 		requests[i] = r.Total.Requests
 	}
-	// Two pages, at most five weeks apart in 20, beside what is requested in every step.
+	// Two pages, at most five weeks apart in 20, in addition to the requests of every step.
 	if requests[1] < requests[0]+6 {
 		t.Errorf("%d requests without a bound, %d with one", requests[0], requests[1])
 	}

@@ -149,7 +149,7 @@ func (r *Result) total() {
 	t.BR, t.OP, t.OR, t.CR, t.Stale = br.value(), op.defined(), or.defined(), cr.defined(), stale.value()
 }
 
-// Mean is the mean over sites: each counts the same. What is undefined on a site is left out there.
+// Mean is the mean over sites: each counts the same. Values that are undefined on a site are left out there.
 func Mean(results []*Result) Total {
 	var t Total
 	var req, moved, br, op, or, cr, micro, stale, quiet mean

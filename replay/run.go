@@ -24,8 +24,8 @@ type Options struct {
 
 	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
 	PriceMB float64 // of a megabyte that answers transfer, on top; for adaptive
-	// share of what is known that a step may ask, in the mean of 8 steps; 0: no bound. What a listing brings
-	// that is new is fetched all the same
+	// share of the known pages that a step may request, in the mean of 8 steps; 0: no bound. New pages of a
+	// listing are fetched all the same
 	Budget float64
 	// requests that a step may make in the mean of 8 steps, as limits.max_requests of a job; 0: no bound
 	MaxRequests int
@@ -44,7 +44,7 @@ type Options struct {
 	// else they are those of the training
 	Relearn bool
 
-	// Batch is how many units the policy has handed out at most before it is told what came of them; default 1.
+	// Batch is how many units the policy has handed out at most before it gets their results; default 1.
 	// More are handed out in two halves, of which a job has both under way: twice as many as it has connections,
 	// and 4 at least.
 	Batch int

@@ -56,8 +56,8 @@ func TestRunBaselines(t *testing.T) {
 	if r.Total.Requests != 0 || r.Total.Changes != 21 || r.Total.Found != 1 || r.Total.BR != 1 {
 		t.Errorf("nothing: %+v", r.Total)
 	}
-	// Nothing directly in docs and docs/1.0 changed in the first four versions: what is deleted there stays,
-	// what is born there is not found.
+	// Nothing directly in docs and docs/1.0 changed in the first four versions: deleted pages there stay,
+	// new ones are not found.
 	if r, err = Run(h, Options{Policy: Never, Train: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRunBaselines(t *testing.T) {
 	}
 }
 
-// The limit of a job is for what the mirror already has: what is new is requested on top, and takes nothing
+// The limit of a job is for what the mirror already has: new pages are requested on top, and takes nothing
 // from what quiet runs leave.
 func TestLimitWithoutWhatIsNew(t *testing.T) {
 	const limit, fresh = 25, 30
@@ -94,7 +94,7 @@ func TestLimitWithoutWhatIsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.Linked(nil) // what is new is found by other means
+	b.Linked(nil) // new pages are found by other means
 	b.First("index.html")
 	known, most, n := 0, 0, 0
 	o := Options{Train: 4, MaxRequests: limit, Price: 0.05}
@@ -106,7 +106,7 @@ func TestLimitWithoutWhatIsNew(t *testing.T) {
 			t.Errorf("version %d: %d requests for what was known in %d runs", w.Now(), known, n)
 		}
 		if got := w.Requests() - made; got != fresh*boolInt(w.Now()%4 != 0) {
-			t.Errorf("version %d: %d requests for what is new", w.Now(), got)
+			t.Errorf("version %d: %d requests for new pages", w.Now(), got)
 		}
 	}
 	if _, err := Run(b.History(), o); err != nil {

@@ -9,10 +9,9 @@ import "slices"
 // is had in O(1).
 //
 // The cost model is that of the paper's experiments made precise: a request for a page takes its state over;
-// a request for the listing of a directory shows the names directly in it, takes what is gone out of the
-// mirror, and fetches what is new to it, one request each; a directory that was not known is listed at once
-// in the same way. On a site without listings ([Builder.Linked]) only pages cost, and [World.Named] finds new
-// ones.
+// a request for the listing of a directory shows the names directly in it, takes deleted pages out of the
+// mirror, and fetches new ones, one request each; a directory that was not known is listed at once in the
+// same way. On a site without listings ([Builder.Linked]) only pages cost, and [World.Named] finds new ones.
 type World struct {
 	// What both are, and what was requested; for those who look on, who change nothing.
 	Site, Mirror []Content // by page
@@ -99,7 +98,7 @@ func (w *World) FullSync() {
 // Now is the version that the site has reached.
 func (w *World) Now() int { return w.now }
 
-// Step brings the site to the next version. The mirror stays as it is.
+// Step moves the site to the next version. The mirror stays as it is.
 func (w *World) Step() bool {
 	if w.now+1 >= len(w.h.Versions) {
 		return false
@@ -137,7 +136,7 @@ func (w *World) Step() bool {
 	return true
 }
 
-// count takes a page into the counts of what is in the mirror, and out of them before it changes.
+// count takes a page into the counts of the mirror, and out of them before it changes.
 func (w *World) count(p Page, by int) {
 	is, had := w.Site[p], w.Mirror[p]
 	if had == Gone {
@@ -201,7 +200,7 @@ func (w *World) take(p Page) Outcome {
 	return Changed
 }
 
-// Seen is what the request for a listing brought, the listings that it led to included.
+// Seen is what the request for a listing showed, including the listings that it caused.
 type Seen struct {
 	Entered  []Page // fetched; in the order in which they were found
 	Left     []Page
@@ -276,7 +275,7 @@ type Measure struct {
 	Bytes     int64 // of the answers at this version
 	FullBytes int64 // of those to a full sync that was preceded by one at the version before
 
-	Changes int // pages inserted, deleted and updated by the step that led to this version
+	Changes int // pages inserted, deleted and updated by the step to this version
 	Found   int // of them, how many are now in the mirror as the site has them
 
 	Asked int // files of the site that were requested, so 1-Asked/Files is BR

@@ -16,8 +16,8 @@ var ErrBadGlob = errors.New("bad pattern")
 // bound too.
 const maxGlob = 1000
 
-// A Glob is a compiled pattern for URLs. Matching reads the text once and takes time linear in it, whatever
-// the pattern.
+// A Glob is a compiled pattern for URLs. Matching reads the text once and takes time linear in it,
+// regardless of the pattern.
 //
 //   - any characters within a segment (not '/')
 //     **    any characters

@@ -18,7 +18,7 @@ import (
 // percent-encoded UTF-8.
 const maxHost = 4096
 
-// splitPort cuts an authority at the colon before its port; a colon inside brackets is none.
+// splitPort cuts an authority at the colon before its port; a colon inside brackets does not count.
 func splitPort(s string) (host, port string) {
 	bracket := false
 	for i := 0; i < len(s); i++ {

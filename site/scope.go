@@ -124,8 +124,8 @@ func (s Scope) Compile(seeds []URL) (*Rule, error) {
 	return r, nil
 }
 
-// Without returns the rule for which the URLs that out names are out of scope, whatever else says. out must
-// be safe for concurrent use.
+// Without returns the rule for which the URLs that out names are out of scope, despite all other rules. out
+// must be safe for concurrent use.
 func (r *Rule) Without(out func(u URL) (reason string, out bool)) *Rule {
 	less := *r
 	less.out = out

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Names of parameters that hold a session id whatever their value, and of those that do when the value looks
-// like one. Lower case.
+// Names of parameters that hold a session id regardless of their value, and of those that do when the value
+// looks like one. Lower case.
 const (
 	sessionNames  = " jsessionid phpsessid cfid cftoken oscsid zenid xtcsid cgisessid "
 	sessionMaybes = " sid s sess session sessionid session_id sess_id sessid session-id "
@@ -32,7 +32,7 @@ func sessionName(u URL) string {
 }
 
 // StripSession returns u without its session ids, and whether it had any: ;jsessionid=… in the path, /(S(…))/
-// as ASP.NET writes it, and parameters of the query. What is left is the canonical variant, the same for
+// as ASP.NET writes it, and parameters of the query. The result is the canonical variant, the same for
 // every visitor.
 func StripSession(u URL) (URL, bool) {
 	if u.IsZero() || sessionName(u) == "" {

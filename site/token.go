@@ -14,7 +14,7 @@ type RandomPart struct {
 	Value string
 }
 
-// TokenMark stands in a Form, and at the end of the Kind of a segment, for the token.
+// TokenMark replaces the token in a Form, and at the end of the Kind of a segment.
 const TokenMark = "…"
 
 const (

@@ -193,7 +193,7 @@ func cutParam(q string) (pair, rest string) {
 	return q, ""
 }
 
-// nested counts how often name stands in s as a parameter's name: followed by '=', plain or escaped once or
+// nested counts how often name occurs in s as a parameter's name: followed by '=', plain or escaped once or
 // more (%3D, %253D), and not preceded by a letter of another name.
 func nested(s, name string) int {
 	n := 0

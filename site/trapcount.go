@@ -18,10 +18,10 @@ import (
 // Pages without a query that are no dates are never counted: a flat directory of 50 000 files is no trap. It
 // is pure, so it does not know what year it is, and takes many years for the sign instead.
 //
-// Memory is at most some 10 MB, whatever the number of URLs: when a table is full the smallest counts are
-// forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never that a
-// good page is refused. The same URLs in the same order always give the same answers. The caller serializes
-// use.
+// Memory is at most some 10 MB, regardless of the number of URLs: when a table is full the smallest counts
+// are forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never
+// that a good page is refused. The same URLs in the same order always give the same answers. The caller
+// serializes use.
 type TrapCounter struct {
 	traps Traps
 
@@ -162,7 +162,7 @@ func thin(m map[uint64]uint32, size int) {
 type date struct {
 	parts   int    // how many of year, month, day were found; 0 is no date
 	value   uint64 // all its numbers
-	year    uint64 // 0 if there is none
+	year    uint64 // 0 for none
 	inQuery bool
 }
 

@@ -22,7 +22,7 @@ type URL struct {
 }
 
 // Parse returns the URL that a browser would ask for raw, and its fragment without '#'. Credentials are
-// dropped. It returns ErrNotWeb for other schemes and a descriptive error for what is no URL.
+// dropped. It returns ErrNotWeb for other schemes and a descriptive error for invalid URLs.
 func Parse(raw string) (u URL, fragment string, err error) {
 	return URL{}.Resolve(raw)
 }
@@ -44,7 +44,7 @@ func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
 }
 
 // ResolveLocation is Resolve for the Location of an answer to a request of u. Bytes beyond ASCII are sent on
-// as they came, whatever the encoding of the server, as browsers do.
+// as they came, regardless of the encoding of the server, as browsers do.
 func (u URL) ResolveLocation(field string) (abs URL, fragment string, err error) {
 	var b []byte
 	for i := range len(field) {

@@ -4,7 +4,7 @@ package store
 
 import "time"
 
-// Kinds of what is kept of who may do what.
+// Kinds of the stored access facts.
 const (
 	kindTokens = "tokens" // name -> TokenFact as JSON
 	kindHooks  = "hooked" // job -> HookFact as JSON
@@ -37,19 +37,19 @@ func (f ConsoleFacts) Tokens() (map[string]TokenFact, error) {
 	return factsOf[TokenFact](SharedOf(f.st), kindTokens)
 }
 
-// HookFact is what is known of the signed calls for a job.
+// HookFact is the stored state of the signed calls for a job.
 type HookFact struct {
 	First time.Time            `json:"first,omitzero"` // of the calls that no run was started for yet
 	Last  time.Time            `json:"last,omitzero"`  // of them; zero: nothing waits
 	Seen  map[string]time.Time `json:"seen,omitempty"` // by the identifiers of calls, which count once
 }
 
-// ChangeHook replaces what is known of the calls for a job, as ChangeToken does.
+// ChangeHook changes the HookFact of a job, as ChangeToken does.
 func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, error)) error {
 	return changeFact(SharedOf(f.st), kindHooks, job, change)
 }
 
-// Hooks returns what is known of the calls, by job. One that cannot be read is left out.
+// Hooks returns the stored HookFacts by job, without those that cannot be read.
 func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
 	return factsOf[HookFact](SharedOf(f.st), kindHooks)
 }
@@ -58,7 +58,7 @@ func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
 type UserFact struct {
 	Role    string    `json:"role"`
 	Hash    string    `json:"hash"`            // argon2id, as access.HashPassword writes it
-	Initial bool      `json:"first,omitempty"` // somebody else knows the password: it is good for choosing one
+	Initial bool      `json:"first,omitempty"` // only for choosing another one: another person knows it
 	Changed time.Time `json:"changed"`         // when the password was set
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // Arrival is a site that comes from elsewhere. It is made aside, as the site AsideName, and takes its place
-// when it is whole: a kill leaves the site that was here, or the one that came. What a killed one has brought
-// is still in the folder, so that it need not be brought again. Nobody can open the site meanwhile.
+// when it is whole: a kill leaves the site that was here, or the one that came. What a killed one had copied
+// stays in the folder and is not copied again. The site cannot be opened meanwhile.
 type Arrival struct {
 	Name  string
 	Aside string   // name of the site that is made
@@ -28,7 +28,7 @@ type Arrival struct {
 	lock  *os.File
 }
 
-// arriveLock is the file of the folder that says, while it is locked, that somebody makes the site.
+// arriveLock is a file of the folder that is locked while a process makes the site.
 const arriveLock = ".arriving"
 
 // Receive begins to make a site. One that a process has open is ErrLocked. Bodies are kept from being
@@ -153,7 +153,7 @@ func (a *Arrival) swap() error {
 		a.state.root.RemoveAll(removed))
 }
 
-// Close lets others open the site again. What was brought of it stays for the next attempt.
+// Close lets others open the site again. What was copied of it stays for the next attempt.
 func (a *Arrival) Close() error {
 	var errs []error
 	if a.held != nil {

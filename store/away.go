@@ -21,10 +21,10 @@ import (
 // A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
 // as it was, with holes. The file AwayName of the site's folder says which parts may be holes, which bodies
 // may be missing, and where the depot has them. Nothing changes the file; the next check-out replaces it, and
-// BringAll removes it. Whether a part has come is told by its digest alone: so a kill at any point, and two
-// processes that bring the same part, do no harm. No frame is appended to a pack that the file names.
+// BringAll removes it. Whether a part has come is decided by its digest alone: so a kill at any point, and
+// two processes that bring the same part, do no harm. No frame is appended to a pack that the file names.
 
-// AwayName is the file of a site's folder that says what lies in a depot only. It stays on its machine.
+// AwayName is the file of a site's folder that lists what only a depot has. It stays on its machine.
 const AwayName = "away.json"
 
 // AwayVersion is the version of that file.
@@ -53,7 +53,7 @@ func (d *SHA256) UnmarshalText(text []byte) error {
 type Away struct {
 	Format   int        `json:"format"`
 	Depot    string     `json:"depot"`    // its address
-	Cluster  string     `json:"cluster"`  // by which depots are told from one another
+	Cluster  string     `json:"cluster"`  // the identity of a depot
 	Sequence uint64     `json:"sequence"` // of the check-in
 	Segments []string   `json:"objects"`
 	Packs    []AwayPack `json:"packs,omitempty"`
@@ -83,7 +83,7 @@ type AwayBody struct {
 	Modified int64 `json:"m"` // Unix nanoseconds
 }
 
-// Bringer brings what check-outs have left in depots.
+// Bringer fetches what check-outs left in depots.
 type Bringer interface {
 	// FetchParts calls use with the bytes of each part, which have its digest, from several goroutines.
 	FetchParts(from *Away, parts []AwayPart, use func(p *AwayPart, raw []byte) error) error
@@ -91,19 +91,19 @@ type Bringer interface {
 	FetchBody(from *Away, p *AwayBody) (io.ReadCloser, error)
 }
 
-// ErrAway says that something lies in a depot, and does not come. It is not damaged.
-var ErrAway = errors.New("it lies in the depot only")
+// ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
+var ErrAway = errors.New("only the depot has it")
 
 // awaySite is what a site has in a depot.
 type awaySite struct {
 	Away
 	site   string
 	info   fs.FileInfo // of the file that says so
-	fetch  Bringer     // nil: nobody can
+	fetch  Bringer     // nil: nothing can be fetched
 	packs  map[uint32]*awayPack
 	bodies map[[32]byte]*AwayBody
 
-	mu sync.Mutex // held while something is brought
+	mu sync.Mutex // held during a fetch
 }
 
 // awayPack is an AwayPack, and which parts are known to be here.
@@ -112,7 +112,7 @@ type awayPack struct {
 	here  []atomic.Bool
 }
 
-// aways is what the sites of a state have in depots, as far as somebody has asked.
+// aways caches what the sites of a state have in depots.
 type aways struct {
 	fetch Bringer
 
@@ -143,7 +143,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 	}
 	s := &awaySite{site: site, info: fi, fetch: a.fetch}
 	if err := json.Unmarshal(b, &s.Away); err != nil {
-		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out brings the mirror again", site, AwayName,
+		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out fetches the mirror again", site, AwayName,
 			ErrDamaged, err)
 	}
 	if s.Format > AwayVersion {
@@ -159,7 +159,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 	return s, nil
 }
 
-// index makes what is looked up, and checks what is relied on.
+// index builds the look-up tables and validates the records.
 func (a *awaySite) index() error {
 	a.packs, a.bodies = map[uint32]*awayPack{}, map[[32]byte]*AwayBody{}
 	good := func(p *AwayPart) bool {
@@ -239,7 +239,7 @@ func (p *packs) bring(num uint32, from, to int64) error {
 	defer p.away.mu.Unlock()
 	name := packName(num)
 	f, err := p.root.OpenFile(name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // what is here can be read
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // local parts can be read
 		f, err = p.root.Open(name)
 	}
 	if err != nil {
@@ -265,7 +265,7 @@ func (a *awaySite) fill(f *os.File, pack *awayPack, nums []int) error {
 	})
 }
 
-// parts brings parts, and has them used. An error of use is returned as it is.
+// parts fetches parts and calls use for each. An error of use is returned as it is.
 func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []byte) error) error {
 	if len(parts) == 0 {
 		return nil
@@ -302,7 +302,7 @@ func (p *packs) isAway(at Place) bool {
 	}
 	f, err := p.root.Open(packName(at.Pack))
 	if err != nil {
-		return false // whoever reads it is told
+		return false // the reader gets the error
 	}
 	defer f.Close()
 	return len(pack.look(f, nums)) > 0
@@ -327,7 +327,7 @@ func (a *aways) body(s *State, d [32]byte) (*awaySite, *AwayBody, error) {
 	return nil, nil, fs.ErrNotExist
 }
 
-// bring makes a body be here that lies in a depot; missing is the error when none is known to have it.
+// bring fetches a body that is in a depot; missing is the error when none is known to have it.
 func (b *Blobs) bring(d [32]byte, missing error) error {
 	a, body, err := b.away(d)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -68,7 +68,7 @@ func PackNumber(file string) uint32 {
 }
 
 // LeftAway reports whether a check-out left a part of a file in the depot, with those bytes: they count,
-// whatever lies here.
+// regardless of the local file.
 func (t *Travelling) LeftAway(file string, from, size int64, digest SHA256) bool {
 	a := t.packs.away
 	num := PackNumber(file)
@@ -88,7 +88,7 @@ func (t *Travelling) Bring(file string, from, to int64) error {
 	return nil
 }
 
-// BringAll brings what a check-out has left in the depot, of packs and of the bodies that the site refers to.
+// BringAll fetches what a check-out left in the depot, of packs and of the bodies that the site refers to.
 // It returns how many bytes that was. A site that a process has open for writing is ErrLocked in the end.
 func BringAll(ctx context.Context, s *State, name string) (bytes int64, err error) {
 	a, err := s.aways.in(s.root, "sites/"+name+"/"+AwayName, name)
@@ -174,10 +174,10 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 	return bytes, s.Blobs.Sync()
 }
 
-// togetherBelow is the size from which on bodies are brought one by one.
+// togetherBelow is the size from which on bodies are fetched one by one.
 const togetherBelow = 1 << 20
 
-// bringSmall brings small bodies.
+// bringSmall fetches small bodies together.
 func (b *Blobs) bringSmall(a *awaySite, parts []AwayPart) error {
 	if err := b.spool.hold(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (b *Blobs) bringSmall(a *awaySite, parts []AwayPart) error {
 	})
 }
 
-// hasOnly reports whether a body lies in a depot, and not here.
+// hasOnly reports whether only a depot has a body.
 func (a *awaySite) hasOnly(d [32]byte, kept Bodies) bool {
 	if a == nil || a.bodies[d] == nil {
 		return false
@@ -198,7 +198,7 @@ func (a *awaySite) hasOnly(d [32]byte, kept Bodies) bool {
 }
 
 // mayFree reports whether some pack may be worth emptying, by the records alone: which frames are deltas, and
-// what they are over, is known only to who reads them, and brings them for that. A frame of many documents
+// what they are over, is known only after they were fetched and read. A frame of many documents
 // counts as in use when one of them is.
 func (s *compactor) mayFree(ctx context.Context) (bool, error) {
 	type frame struct {

@@ -131,7 +131,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	return fi, err
 }
 
-// syncedAfter is how long after its making a blob may still wait for the sync of the batch that brought it.
+// syncedAfter is how long after its making a blob may still wait for the sync of its batch.
 const syncedAfter = 2 * time.Minute
 
 func blobName(d [32]byte) string {
@@ -273,7 +273,7 @@ func (r *fileRange) Read(p []byte) (int, error) {
 	return n, lostBytes(err)
 }
 
-// AsFile implements BodyFiler. A body that lies in a depot comes first.
+// AsFile implements BodyFiler. It fetches a body that is in a depot first.
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	f, err = b.dir.root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +284,7 @@ func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	return f, Unreadable(err)
 }
 
-// LinkTo implements BodyLinker. A body that lies in a depot comes first.
+// LinkTo implements BodyLinker. It fetches a body that is in a depot first.
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
 	err := linkat(b.dir.fd, blobName(d), dir, name)
 	if errors.Is(err, fs.ErrNotExist) {

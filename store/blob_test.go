@@ -122,7 +122,7 @@ func TestBlobPutFails(t *testing.T) {
 	defer s.Close()
 	body := []byte("body")
 	d := sha256.Sum256(body)
-	must(t, os.WriteFile(filepath.Join(dir, "blobs", blobName(d)[:2]), nil, 0o644)) // in the place of the folder
+	must(t, os.WriteFile(filepath.Join(dir, "blobs", blobName(d)[:2]), nil, 0o644)) // instead of the folder
 	if err := st.Bodies.Put(d, body, time.Time{}); err == nil {
 		t.Error("it was put into a file")
 	}
@@ -278,7 +278,7 @@ func TestBlobTooManyLinks(t *testing.T) {
 	}
 }
 
-// What killed processes left in tmp goes when nobody else is at work, and their names hurt nobody.
+// What killed processes left in tmp is removed when no other process runs, and their names do no harm.
 func TestBlobsOfKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	first, err := OpenState(dir, Options{})
@@ -336,7 +336,7 @@ func TestBlobsSyncOnce(t *testing.T) {
 	}
 	blobOf(t, s, 0, "x") // is there, but who knows whether it is synced: its maker may be another process
 	if len(blobsOf(s).fresh) != 1 {
-		t.Error("a blob that is a moment old is taken for synced")
+		t.Error("a blob that is a moment old counts as synced")
 	}
 	blobsOf(s).failed = &DiskError{"sync", syscall.EIO}
 	if err := s.Records.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
@@ -348,7 +348,7 @@ func TestBlobsSyncOnce(t *testing.T) {
 // which knows nothing of it, one of wrong bytes is replaced.
 func TestBlobsLately(t *testing.T) {
 	dir := t.TempDir()
-	body := []byte("a style that lies in each folder")
+	body := []byte("a style that each folder has")
 	d := sha256.Sum256(body)
 	put := func(wrong bool) (now string) {
 		st, s := openTest(t, dir, oneOff)

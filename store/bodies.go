@@ -16,15 +16,15 @@ import (
 
 // Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the
 // implementation in a folder. Its methods may be called from several goroutines. A body is missing or whole:
-// nobody sees one that is being put.
+// one that is being put is not visible.
 type Bodies interface {
-	// Stat says how long a body is and when it was modified; fs.ErrNotExist when there is none.
+	// Stat says how long a body is and when it was modified; fs.ErrNotExist when it is missing.
 	Stat(digest [32]byte) (FileStat, error)
 	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there
 	// already, as long as this one, is left as it is. The bytes are not kept or changed after the call.
 	Put(digest [32]byte, body []byte, modified time.Time) error
 	// Open returns n bytes of a body from an offset on, fewer when it ends before; n < 0 is all that follows.
-	// fs.ErrNotExist when there is none. The caller closes it.
+	// fs.ErrNotExist when the body is missing. The caller closes it.
 	Open(digest [32]byte, from, n int64) (io.ReadCloser, error)
 	// Delete removes a body. Readers that have it open may read on. A body that is missing is not an error.
 	Delete(digest [32]byte) error
@@ -45,7 +45,7 @@ type BodyLinker interface {
 
 // BodyFiler is implemented by Bodies that have each body as a file.
 type BodyFiler interface {
-	// AsFile opens a body, which must not be written to; fs.ErrNotExist when there is none. The caller closes
+	// AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. The caller closes
 	// it.
 	AsFile(digest [32]byte) (*os.File, error)
 }

@@ -77,7 +77,7 @@ func (f *bodyFile) Close() error {
 // Stat implements fs.File.
 func (f *bodyFile) Stat() (fs.FileInfo, error) { return bodyInfo{f.digest, f.stat}, nil }
 
-// bodyInfo is what is known of a body, as of a file.
+// bodyInfo is a body's fs.FileInfo.
 type bodyInfo struct {
 	digest [32]byte
 	stat   FileStat

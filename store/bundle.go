@@ -52,8 +52,7 @@ func (x *bundleIndex) size() int {
 	return int(x.ends[len(x.ends)-1])
 }
 
-// bounds are where the unpacked document of a number, from 1, begins and ends; ok is false when there is
-// none.
+// bounds are where the unpacked document of a number, from 1, begins and ends; ok is false for other numbers.
 func (x *bundleIndex) bounds(doc uint32) (from, to uint32, ok bool) {
 	if doc == 0 || int64(doc) > int64(len(x.ends)) {
 		return 0, 0, false

@@ -85,7 +85,7 @@ func TestBatchIsOneFrame(t *testing.T) {
 	wantPages(t, s, all[:n+1])
 }
 
-// Many workers hand documents on while batches are committed: each record leads to its document.
+// Many workers hand documents on while batches are committed: each record refers to its document.
 func TestGatherWhileCommitting(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const workers, each = 4, 60
@@ -141,7 +141,7 @@ func TestGatheredAndNotCommitted(t *testing.T) {
 	wantPages(t, s, places)
 }
 
-// A disk that takes no frame ends the commit, and nobody waits for ever.
+// On a full disk the commit fails, and nothing waits forever.
 func TestGatherOnAFullDisk(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	good := s.packs.w
@@ -166,8 +166,8 @@ func TestGatherOnAFullDisk(t *testing.T) {
 	s.packs.w = good
 }
 
-// A page that changes is a delta over its document in a frame of many. When the others of that frame go, what
-// is left moves, and the delta with it; when the delta goes, so does its base.
+// A page that changes is a delta over its document in a frame of many. When the others of that frame go, the
+// rest moves, and the delta with it; when the delta goes, so does its base.
 func TestDeltaOverOneOfMany(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const n = 20
@@ -298,8 +298,8 @@ func TestPurgeOneOfMany(t *testing.T) {
 	}
 }
 
-// A damaged frame of many costs all of its documents; each is healed by its own copy, and what is a delta
-// over one of them too. Those without a copy are lost, and no others.
+// A damaged frame of many costs all of its documents; each is repaired from its own copy, and so are
+// deltas over them. Those without a copy are lost, and no others.
 func TestHealOneOfMany(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{}, BadFrame)
 	const n = 6
@@ -326,14 +326,14 @@ func TestHealOneOfMany(t *testing.T) {
 		return slices.Values([]BodyCopy{{Body: []byte(page(int(r.ID))), Links: []byte("links")}})
 	})
 	if err != nil || len(h.URLs) != n || len(h.Lost) != 1 || h.Lost[0].URL != urls[n-1] {
-		t.Fatalf("healed %v, lost %v, %v", h.URLs, h.Lost, err)
+		t.Fatalf("repaired %v, lost %v, %v", h.URLs, h.Lost, err)
 	}
 	now := placesOf(t, s, n+1)
 	wantPages(t, s, now[:n-1])
 	wantBody(t, s, now[n], page(2)+" changed")
 }
 
-// Damaged frames of many are damage, whatever they say, and cost no memory.
+// Damaged bundles are ErrDamaged, regardless of their content, and cost no memory.
 func FuzzBundle(f *testing.F) {
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
 	raw := frameOf(f, s, pages(f, s, 5)[0])

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// unpackedBundles are the bundles of a site's packs that were read last, unpacked: what is read one after the
-// other mostly lies together. They are shared by all readers of the packs. Safe for concurrent use.
+// unpackedBundles caches the unpacked bundles of a site's packs that were read last: documents read in
+// sequence are mostly stored together. They are shared by all readers of the packs. Safe for concurrent use.
 type unpackedBundles struct {
 	mu   sync.Mutex
 	list []*unpackedBundle // the one that was used last at the end
-	free [][]byte          // memory of those that nobody uses any more
+	free [][]byte          // memory of those no longer in use
 }
 
-// unpackedBundle is one of them. The bytes do not change as long as somebody uses it.
+// unpackedBundle is one of them. Its bytes do not change while it is in use.
 type unpackedBundle struct {
 	at    Place // of the frame
 	out   []byte
@@ -104,7 +104,7 @@ func (c *unpackedBundles) leave(u *unpackedBundle) {
 	c.reuse(u)
 }
 
-// reuse takes the memory of a bundle that nobody uses any more. The caller holds mu.
+// reuse takes the memory of a bundle that is no longer in use. The caller holds mu.
 func (c *unpackedBundles) reuse(u *unpackedBundle) {
 	if u.users == 0 && len(c.free) < maxUnpackedFree && cap(u.out) <= maxUnpackedSize {
 		c.free = append(c.free, u.out[:0])

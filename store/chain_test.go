@@ -145,7 +145,7 @@ func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
 	return append(places, last.At), append(bodies, body)
 }
 
-// What format 3 wrote is read, and is the base of what is written now.
+// Frames of format 3 are read, and are bases of new deltas.
 func TestDeltasOfFormat3(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	places, bodies := chainOf(t, s, 3)
@@ -185,7 +185,7 @@ func TestCompactMovesChains(t *testing.T) {
 	}
 }
 
-// A pack moves and takes what is over its frames along, out of packs that stay.
+// Compacting a pack also moves the deltas over its frames, out of packs that stay.
 func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 128 << 10
@@ -214,7 +214,7 @@ func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	verifyTest(t, s)
 }
 
-// Whatever is wrong within a chain is ErrDamaged for all over it, and a new version then starts over.
+// Any damage within a chain is ErrDamaged for all deltas over it, and a new version then starts over.
 func TestDamagedChains(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	places, bodies := chainOf(t, s, 4)

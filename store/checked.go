@@ -45,7 +45,7 @@ func (c *checked) has(path string, fi fs.FileInfo, commit dbpages.Commit) bool {
 	return same && k.info.ModTime().Equal(fi.ModTime()) && changed(k.info).Equal(changed(fi))
 }
 
-// changed is when a file was last written or renamed, also by somebody who set its modification time back.
+// changed is when a file was last written or renamed, even if its modification time was set back.
 func changed(fi fs.FileInfo) time.Time {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Ctim.Unix())

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What is noted on the disk goes by the clock of the options.
+// Times on the disk are those of the clock in the options.
 func TestClock(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)

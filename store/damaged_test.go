@@ -41,7 +41,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	}
 }
 
-// A frame that is longer than it says is none.
+// A frame that is longer than its header says is damaged.
 func TestFrameWithMoreBehindIt(t *testing.T) {
 	raw := encodeFrame(t, (&Frames{}).NewFrameWriter(), FrameMeta{URL: "http://a/"}, nil, []byte("body"))
 	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, ErrDamaged) {
@@ -71,7 +71,7 @@ func TestNoFactsAfterAnIOError(t *testing.T) {
 	}
 }
 
-// A blob that is discarded before the batch that brought it was synced does not spoil the next sync.
+// A blob that is discarded before its batch was synced does not make the next sync fail.
 func TestDiscardBeforeSync(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
@@ -85,7 +85,7 @@ func TestDiscardBeforeSync(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
 }
 
-// While a file of the published tree is mended, readers of the tree see it, old or new, and nothing else.
+// While a file of the published tree is repaired, readers see the old or the new one, and nothing else.
 func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	d := blobOf(t, s, 0, "image")
@@ -189,7 +189,7 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 }
 
 // A rebuild leaves a bad line of the file table out, changes nothing when the published tree cannot be read,
-// keeps what earlier ones took out of use, and goes on with packs of other numbers.
+// keeps what earlier ones took out of use, and numbers new packs differently.
 func TestRebuildAgain(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})

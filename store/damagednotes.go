@@ -23,7 +23,7 @@ func (s *SiteNotes) Damaged() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diskErr("read what is damaged", err)
+		return nil, diskErr("read the list of damage", err)
 	}
 	return strings.Fields(string(b)), nil
 }
@@ -35,7 +35,7 @@ func (s *SiteNotes) NoteDamaged(urls []string) error {
 	for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
 		fmt.Fprintln(&b, u)
 	}
-	return diskErr("note what is damaged", s.noteFile(damagedName, b.Bytes()))
+	return diskErr("note damage", s.noteFile(damagedName, b.Bytes()))
 }
 
 // wrongName is the file of a site's folder that names what Verify found wrong in the published tree: one
@@ -60,7 +60,7 @@ func (s *SiteNotes) WrongFiles() ([]string, error) {
 	return out, nil
 }
 
-// AllFiles among the paths of NoteWrongFiles stands for more than there was room for.
+// AllFiles among the paths of NoteWrongFiles stands for more paths than are listed.
 const AllFiles = "*"
 
 // NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or

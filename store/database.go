@@ -36,14 +36,14 @@ type database struct {
 	size int64 // of file when it was opened
 
 	yield *yielding // to readers; nil when no reader is waited for
-	redo  *redoLog  // of what is written; nil for none
-	// around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
+	redo  *redoLog  // of the transactions; nil for none
+	// around each writing transaction: no writer waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
 	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
-	busy    bool                  // somebody was writing the file that a copy was made of
+	busy    bool                  // the file was being written while it was copied
 	lost    error                 // of the disk, for pages of that file that are zero in the copy
 	bad     atomic.Pointer[error] // the first thing that went wrong
-	stuck   atomic.Bool           // bbolt holds locks that nobody will release
+	stuck   atomic.Bool           // bbolt holds locks that are never released
 	wrote   atomic.Bool
 	sealed  atomic.Bool   // a committed transaction has seen that it is; saves each of the others a look
 	looks   atomic.Uint32 // see transaction.looked
@@ -72,7 +72,7 @@ type doorOptions struct {
 type DatabaseError struct {
 	Site string // "" for the state's own database
 	File string // site.db or mirror.db
-	Err  error  // what is wrong
+	Err  error  // the defect
 }
 
 func (e *DatabaseError) Error() string { return fmt.Sprintf("%s is damaged: %v", e.File, e.Err) }
@@ -101,13 +101,13 @@ func (o *doorOptions) damaged(err error) error {
 	return &DatabaseError{Site: o.site, File: filepath.Base(o.path), Err: err}
 }
 
-// errReplaced says that another process put another file in the place of the one that was waited for.
+// errReplaced reports that another process replaced the file that was waited for.
 var errReplaced = errors.New("the file was replaced")
 
 // openDatabase opens a database. One that another process has open is ErrLocked, one that cannot be used a
 // *DatabaseError; one that is missing or empty is fs.ErrNotExist unless it may be made.
 func openDatabase(o doorOptions) (d *database, err error) {
-	for range 10 { // each time somebody else has made progress
+	for range 10 { // each time another process has made progress
 		d = &database{doorOptions: o}
 		if err = d.open(); !errors.Is(err, errReplaced) {
 			break
@@ -290,7 +290,7 @@ func (d *database) Update(f func(*transaction) error) error {
 	return d.alone(func() error { return d.transact(f, true) })
 }
 
-// alone calls f while nobody else writes.
+// alone calls f while no other transaction writes.
 func (d *database) alone(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
@@ -424,7 +424,7 @@ func (d *database) dropPages() {
 	})
 }
 
-// Close lets go of the file and its lock, whatever happened. After a panic that left bbolt locked its mapping
+// Close releases the file and its lock in any case. After a panic that left bbolt locked its mapping
 // stays until the process ends.
 func (d *database) Close() (err error) {
 	if d.stuck.Load() {

@@ -16,14 +16,13 @@ import (
 	"mirrord/internal/dbpages"
 )
 
-// Whoever only looks at a site reads a copy of its database as of the last commit: so a run can go on
-// meanwhile, or begin, and a reader that was stopped keeps nobody from anything. dbpages.Commit says why a
-// copy is consistent when the newest meta page is the same before and after it; nothing else is needed for
-// that. So that a copy of a large file comes about beside a run that commits often, the reader marks a
-// second file, the sign, while it copies, and the writer looks at the mark before each transaction and
-// waits, but not for long: see yielding. The reader never waits for the writer, and a mark goes with its
-// process. Where there is no room for a copy, a database that nobody writes is read in place under its
-// lock.
+// Read-only users of a site get a copy of its database as of the last commit: so a run can continue or
+// begin meanwhile, and a stopped reader blocks no writer. dbpages.Commit says why a copy is consistent
+// when the newest meta page is the same before and after it; nothing else is needed for that. So that a
+// copy of a large file comes about beside a run that commits often, the reader marks a second file, the
+// sign, while it copies, and the writer looks at the mark before each transaction and waits, but not for
+// long: see yielding. The reader never waits for the writer, and a mark goes with its process. Without
+// free space for a copy, a database that is not being written is read in place under its lock.
 
 // How long a copy may take, with all attempts, and the longest pause between two.
 const (
@@ -49,9 +48,9 @@ func (d *database) openCopy(src *os.File) (*os.File, error) {
 		src.Close()
 		return dst, err
 	}
-	if d.busy || (d.lock(src) != nil) { // or somebody has begun to write it
+	if d.busy || (d.lock(src) != nil) { // or a writer has begun
 		src.Close()
-		return nil, &busyError{"it is being written, and there is no room for a copy to read", err}
+		return nil, &busyError{"it is being written, and there is no free space for a copy to read", err}
 	}
 	return nil, nil
 }
@@ -110,7 +109,7 @@ func isNoRoom(err error) bool {
 	return false
 }
 
-// copyFrom copies a database that somebody writes until a copy is consistent.
+// copyFrom copies a database that is being written until a copy is consistent.
 func (d *database) copyFrom(dst, src *os.File) (head dbpages.Commit, err error) {
 	spoiled := 0
 	pause := time.Millisecond
@@ -137,8 +136,8 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Commit, err error) 
 		}
 		var fault *dbpages.Fault
 		if errors.As(err, &fault) {
-			// Once more, if somebody writes it: a file that is being made has no meta page yet, and some
-			// network file systems show writes in another order.
+			// Once more, if it is being written: a file that is being made has no meta page yet, and
+			// some network file systems show writes in another order.
 			if spoiled++; (spoiled > 3) || !d.busy {
 				return head, d.damaged(err)
 			}

@@ -30,8 +30,8 @@ import (
 // reading a document reads maxDepth+1 frames at most, of which those above the full frame have at most 3/4 of
 // the length of a full frame each. A frame that is damaged spoils all deltas over it.
 //
-// Format 3 wrote "mPd1": the base is always a full frame, the sum is that in the base's own header, and in
-// place of the depth stand 4 bytes without a meaning any more.
+// Format 3 wrote "mPd1": the base is always a full frame, the sum is that in the base's own header, and
+// instead of the depth it has 4 bytes that are ignored.
 //
 // A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
 // base it writes the deltas over it again.
@@ -58,7 +58,7 @@ type delta struct {
 	old   bool // of format 3
 }
 
-// parseDelta reads the header of a delta; ok is false for any other frame, and for what is too short for one.
+// parseDelta reads the header of a delta; ok is false for any other frame and for too few bytes.
 func parseDelta(raw []byte) (d delta, ok bool) {
 	if len(raw) < 4 || !isDelta(raw) {
 		return d, false
@@ -93,7 +93,7 @@ func (d *delta) start() int {
 	return frameHeader + deltaHeader
 }
 
-// put writes the header of the delta into a frame that has room for it, and seals the frame.
+// put writes the header of the delta into the space for it in a frame, and seals the frame.
 func (d *delta) put(raw []byte) {
 	le, b := binary.LittleEndian, raw[frameHeader:]
 	switch {
@@ -176,7 +176,7 @@ func (p *packs) chain(links []chained, at Place) ([]chained, error) {
 	}
 }
 
-// header reads the header of the frame at a place; it is zero for what is no delta.
+// header reads the header of the frame at a place; it is zero for other frames.
 func (p *packs) header(at Place) (d delta, err error) {
 	f, err := p.open(at)
 	if err != nil || at.Doc > 0 {
@@ -269,7 +269,7 @@ func (p *packs) lowest(r *FrameReader, at Place) (out []byte, sum uint32, err er
 	if err != nil {
 		return nil, 0, fmt.Errorf("base in %s at %d: %w", packName(at.Pack), at.Off, err)
 	}
-	if at.Doc > 0 || string(raw[:4]) == plainMagic { // it lies in memory of others, or where frames are read to
+	if at.Doc > 0 || string(raw[:4]) == plainMagic { // its memory is shared, or the buffer of frames
 		out = append(r.out[:0], out...)
 	}
 	return out, sum, nil
@@ -283,8 +283,8 @@ func (r *FrameReader) kept(b []byte) []byte {
 	return b
 }
 
-// decodeOver unpacks the payload of a delta whose base has the payload dict, appending to out, which is none
-// of them.
+// decodeOver unpacks the payload of a delta whose base has the payload dict, appending to out, which must
+// not overlap them.
 func (r *FrameReader) decodeOver(payload, dict, out []byte) ([]byte, error) {
 	var err error
 	if r.over == nil {

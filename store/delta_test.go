@@ -116,7 +116,7 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a delta or its base is ErrDamaged, and never another document.
+// Any damage of a delta or its base is ErrDamaged, and never another document.
 func TestDamagedDeltas(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	base := document(t, s, 0, string(random(3000, 1)))
@@ -186,7 +186,7 @@ func TestDamagedDeltas(t *testing.T) {
 	s.packs.forget()
 }
 
-// A base that no record has any more stays as long as its delta, moves with its pack, and goes with its
+// A base that no record refers to stays as long as its delta, moves with its pack, and goes with its
 // delta.
 func TestCompactMovesBases(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
@@ -274,8 +274,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 	}
 }
 
-// A delta that cannot be read any more stays where it is when its base moves; the others over the same base
-// move with it.
+// An unreadable delta stays where it is when its base moves; the others over the same base move with it.
 func TestCompactBesideADamagedDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
 	s.packs.max = 256 << 10

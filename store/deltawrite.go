@@ -36,7 +36,7 @@ func (s *Frames) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte
 	return at, err
 }
 
-// overWhat says what a delta is made over, and what is done when it does not pay.
+// overWhat says what a delta is made over, and what to do when it does not pay.
 type overWhat uint8
 
 const (
@@ -54,7 +54,7 @@ func (s *Frames) appendOver(
 	if old.Len == 0 && what == overOldOnly {
 		return Place{}, false, nil
 	}
-	if old.Len == 0 || s.plain { // what is over a rest would be lost with it
+	if old.Len == 0 || s.plain { // a delta over a rest would be lost with it
 		at, err = s.AppendFrame(w, m, links, body)
 		return at, err == nil, err
 	}
@@ -132,7 +132,7 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 		w.delta = nil
 	}
 	back, err := r.decodeOver(b[d.start():], dict, r.other[:0])
-	if err != nil || !bytes.Equal(back, payload) { // read back at once: whatever is over it depends on it
+	if err != nil || !bytes.Equal(back, payload) { // read back immediately: all deltas over it depend on it
 		return nil, 0
 	}
 	r.other = r.kept(back)
@@ -158,8 +158,8 @@ func likeBase(links []chained) int {
 // document itself, until the chain is maxDepth deep. Then one further down has to be, and the next ones can
 // be deltas over each other again. The price of that is about what all deltas of the chain from there on have
 // cost, because it repeats what they say; what it gives is the depth that is free again. The one with the
-// lowest price for each version that it makes room for is chosen; len(links) when that is to begin with a
-// full frame.
+// lowest price for each version that can follow is chosen; len(links) when that is to begin with a full
+// frame.
 //
 // With versions that differ by equal amounts c, the first maxDepth cost c each, and the next 36 cost 2 c in
 // the mean; then 3 c, unless full frames cost less. No order known beforehand does better for every number of

@@ -30,7 +30,7 @@ import (
 //
 // Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else
 // depends on the file: it is not synced, entries that a crash spoilt are passed over, a file of another form
-// is begun again, and what is missing is made again of the pages.
+// is begun again, and missing entries are made again from the pages.
 
 const (
 	digestsName  = DigestsFile
@@ -46,7 +46,7 @@ type PageDigest struct {
 	ID   uint32 // number of the URL
 	Body uint64 // Resource.TextSum of the body
 	Run  int    // that made it
-	// of the body when that run stored it; documents move between runs. Zero for what is no document
+	// of the body when that run stored it; documents move between runs. Zero for URLs without a document
 	At     Place
 	Digest text.ContentDigest
 }
@@ -62,7 +62,7 @@ func (r *Resource) TextSum() uint64 {
 // meanwhile, entries may be lost, which costs making them again.
 type Digests struct {
 	site     *home
-	f        *os.File // nil: there is none, and none can be made
+	f        *os.File // nil: missing, and it cannot be created
 	readOnly bool
 
 	mu   sync.Mutex
@@ -81,7 +81,7 @@ func (s *Site) Digests() (*Digests, error) {
 	if !s.Busy() {
 		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
 	}
-	// somebody else made it, who looked for replicas
+	// made by another user's search for replicas
 	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil {
 		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
 	}
@@ -185,7 +185,7 @@ func (d *Digests) waiting(n uint32) []byte {
 	return nil
 }
 
-// writeTail writes what is not in the file yet. The caller holds mu.
+// writeTail appends the entries that are not in the file yet. The caller holds mu.
 func (d *Digests) writeTail() error {
 	if len(d.tail) == 0 {
 		return nil

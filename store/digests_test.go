@@ -181,8 +181,8 @@ func TestDigestsOfOthers(t *testing.T) {
 	}
 }
 
-// A file that somebody else made, who may read the site and make files beside it, is no reason for a run to
-// go without.
+// A file of another user, who may read the site and create files in its folder, does not keep a run from
+// having its own.
 func TestDigestsMadeByOthers(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	d := openDigests(t, s)

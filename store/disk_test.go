@@ -66,8 +66,8 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	return 0, nil
 }
 
-// A disk that is full: the error says what to do, what was committed stays, and with more room the work goes
-// on.
+// A disk that is full: the error says what to do, what was committed stays, and with more space the work
+// continues.
 func TestDiskFull(t *testing.T) {
 	check := func(t *testing.T, dir string, want syscall.Errno, hint string, less, more func()) {
 		st, s := openTest(t, dir, Options{})
@@ -261,7 +261,8 @@ func TestReadOnlyState(t *testing.T) {
 	}
 }
 
-// After an I/O error nothing more is written, whatever the system says later; reopening finds what was whole.
+// After an I/O error nothing more is written, even if later calls would succeed; reopening finds what was
+// whole.
 func TestIOErrorIsFinal(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})

@@ -7,15 +7,14 @@
 //	                            read or write
 //	  blobs/ab/abcd…            bodies that are published as they came, by SHA-256, hard-linked into the trees
 //	                            of all sites
-//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and nobody
-//	                            else runs
+//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and no
+//	                            other process runs
 //	  sites/NAME/site.db        bbolt: resources, links, run journal, history, versions
 //	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only,
 //	                            self-describing;
 //	                            one that changes a little as a delta over an older frame (delta.go)
 //	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
-//	  sites/NAME/trees/N        PHM directories, by version (treenext.go); one of them is brought up to date by
-//	                            the next publish
+//	  sites/NAME/trees/N        PHM directories, by version (treenext.go); the next publish updates one of them
 //	  sites/NAME/versions/N     symbolic links to them
 //	  sites/NAME/glance.json    what lists show of site.db, and of which commit it is
 //	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of
@@ -33,7 +32,7 @@
 //     otherwise).
 //   - No path that came from the network is used outside an os.Root.
 //
-// Site.Verify checks all of it; State.Rebuild brings a site back whose database cannot be read any more.
+// Site.Verify checks all of it; State.Rebuild restores a site whose database cannot be read.
 //
 // The format has a version number (FormatVersion); a newer one is refused with ErrNewerFormat.
 package store

@@ -25,7 +25,7 @@ type elsewhere struct {
 	path string // mirror path
 }
 
-// mostElsewhere bounds the places that are known of one body.
+// mostElsewhere bounds the known places of one body.
 const mostElsewhere = 8
 
 // LookElsewhere reads the records of all sites but one, in all versions, for bodies of the given digests. A
@@ -72,7 +72,7 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 	return errors.Join(err, site.Close())
 }
 
-// Body returns a body; nil when nobody has a good one.
+// Body returns a body; nil when no site has a good one.
 func (e *Elsewhere) Body(digest [32]byte) []byte {
 	right := func(b []byte) bool { return IsDigestOf(digest, b) }
 	if f, err := e.state.Bodies.Open(digest, 0, -1); err == nil {

@@ -15,13 +15,13 @@ import (
 )
 
 // Erasure takes URLs out of everything that a database has of them, with the versions that were made again
-// without them. What is left of a URL is its number, because the links of documents name that.
+// without them. Only the number of a URL stays, because the links of documents name it.
 type Erasure struct {
 	URLs     []site.URL
 	Reason   string         // of their outcome, which is site.OutOfScope from then on
-	Versions []Version      // that were made again, in the place of those of their numbers
+	Versions []Version      // that were made again under their numbers
 	Scripts  map[int][]byte // edit scripts that changed, by the version that they lead back from; uncompressed
-	Lost     []LostBody     // that are no part of the mirror any more, where they are damaged
+	Lost     []LostBody     // that are no longer part of the mirror, where they are damaged
 }
 
 // PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
@@ -131,7 +131,7 @@ func (s *SiteVersions) Every(f func(r *Resource) error) error {
 	})
 }
 
-// DropBeside removes all trees but the published one, also those that are held or in their grace, what is
+// DropBeside removes all trees but the published one, also those that are held or in their grace, files
 // made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.
 func (s *Trees) DropBeside() error {
 	if err := s.finishPublish(); err != nil {

@@ -27,7 +27,7 @@ type PairRecord struct {
 	Stored   bool    `json:"stored,omitempty"` // the side of base1 was what a mirror holds of it
 	// answers that were like the answer to a path that no host has
 	SoftPages int `json:"soft_pages,omitempty"`
-	// one of the two leads to the other by redirects: one host by two names
+	// one redirects to the other: one host by two names
 	Alias     bool     `json:"alias,omitempty"`
 	RootOnly  bool     `json:"root_only,omitempty"` // nothing but the front page is alike
 	SamePaths []string `json:"equal,omitempty"`     // paths of the tests whose pages have the same bytes or words
@@ -49,7 +49,7 @@ func (p *PairRecord) decode(data []byte) error {
 
 func pairKey(base1, base2 string) []byte { return []byte(base1 + "\x00" + base2) }
 
-// SavePair keeps what a test of a pair came to, in the place of an earlier one.
+// SavePair stores the result of a test of a pair, and replaces an earlier one.
 func (s *State) SavePair(p PairRecord) error {
 	v, err := json.Marshal(p)
 	if err != nil {

@@ -21,22 +21,22 @@ import (
 // time. It writes their links, which lie by number, in the order of the journal, and their records by key, a
 // part in each transaction; so each leaf is written about once for a chunk. The transaction of the last part
 // removes the batches. Until then the database says which batches the chunk has and up to which key they are
-// folded, so that nobody takes these records from the journal once more.
+// folded, so that these records are not read from the journal again.
 //
-// A journal that fits in the memory is one chunk. Of a larger one, a chunk is a share of what is left, and is
-// sorted on the disk (foldsort.go). The whole of it would write each leaf once, but the pages of its batches
-// are free only at its end. The file would be larger by the journal for good, and each later transaction
-// would write the list of all these pages. With a share, the records of the next chunks take them.
+// A journal that fits in the memory is one chunk. Of a larger one, a chunk is a share of the remainder, and
+// is sorted on the disk (foldsort.go). The whole of it would write each leaf once, but the pages of its
+// batches are free only at its end. The file would be larger by the journal for good, and each later
+// transaction would write the list of all these pages. With a share, the next chunks take them.
 
 // What Fold holds in memory: the results of a chunk, and the leaves of the database that a part touches. On a
-// large site each record of a part lies in a leaf of its own.
+// large site each record of a part is in a leaf of its own.
 const (
 	foldItems = 2048     // records of a part
 	foldParts = 32       // of a chunk in memory
 	foldKeys  = 32 << 20 // bytes of the keys of a chunk in memory, about
 )
 
-// foldShare is which part of what is left of the journal is sorted at once.
+// foldShare divides the remaining journal into the part that is sorted at once.
 const foldShare = 8
 
 // Folding says how Fold treats records.
@@ -50,8 +50,8 @@ type Folding struct {
 	Err func() error
 }
 
-// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved does
-// not count in the journal any more, and the rest is moved by the next call.
+// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved no
+// longer counts in the journal, and the next call moves the rest.
 func (s *Records) Fold(o Folding) error {
 	s.gather.rest()
 	for {

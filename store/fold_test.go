@@ -120,12 +120,12 @@ func TestFoldWritesByKey(t *testing.T) {
 }
 
 // A journal of many chunks is sorted on the disk, and no chunk touches a great part of the leaves for a few
-// records. Without room for that it is folded all the same.
+// records. Without free space for that it is folded all the same.
 func TestFoldSortsLargeJournals(t *testing.T) {
 	sorted := foldShuffled(t, 20_000, 64, 1, true)
 	other := foldShuffled(t, 20_000, 64, 1, false)
 	t.Logf("Fold writes %d bytes for a record, %d without room to sort", sorted, other)
-	if 3*sorted > 2*other { // a third of what is left is what each transaction writes
+	if 3*sorted > 2*other { // each transaction writes a third of the remainder
 		t.Error("that is more than two thirds")
 	}
 }
@@ -186,7 +186,7 @@ func TestFoldKeepsRecords(t *testing.T) {
 	}
 }
 
-// What is read ahead comes in order and ends with the last one, an error, or when nobody wants more.
+// Values read ahead come in order and end with the last one, an error, or when the reader stops.
 func TestAhead(t *testing.T) {
 	failed := errors.New("failed")
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestAhead(t *testing.T) {
 				break
 			}
 		}
-		if got != c.want || n > got+2 { // nobody reads any more, so n is safe to look at
+		if got != c.want || n > got+2 { // the reader has stopped, so n can be read
 			t.Errorf("%+v: %d, %d read", c, got, n)
 		}
 	}
@@ -288,7 +288,7 @@ func TestFoldReadsWhatWasChecked(t *testing.T) {
 	}
 }
 
-// What is folded already, of a journal whose fold was interrupted, is not in the journal for its readers.
+// Readers of a journal whose fold was interrupted do not see the records that were folded.
 func TestHalfFolded(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	s.Records.foldItems = 9 // parts of ten

@@ -18,7 +18,7 @@ import (
 // errManyKeys says that a chunk is too large for the memory.
 var errManyKeys = errors.New("the journal is larger than a chunk")
 
-// read reads which batches the chunk has, and what is in them.
+// read reads the batches of the chunk.
 func (c *foldChunk) read() error {
 	full := func() bool { return len(c.items) >= c.site.foldParts*c.part() || len(c.keys) > foldKeys }
 	err := c.take(c.add, func(tx *transaction, seq uint64) (bool, error) {
@@ -47,7 +47,7 @@ func (c *foldChunk) share(tx *transaction) uint64 {
 	return first + (tx.Bucket(bJournal).Sequence()-first)/foldShare
 }
 
-// sort reads the chunk, and sorts it on the disk. Where there is no room for that, there is no sorter.
+// sort reads the chunk, and sorts it on the disk. Without free space for that there is no sorter.
 func (c *foldChunk) sort() (err error) {
 	if c.sorter, err = newFoldSorter(c.site.dir); err != nil {
 		return nil
@@ -66,7 +66,7 @@ func (c *foldChunk) sort() (err error) {
 
 // take calls add for the batches of the chunk, with bucket.offset of each. ends is called before each but the
 // first one, with its number; it reports whether the chunk ends before it. One that an earlier process has
-// begun ends where that had it end, whatever ends reports.
+// begun ends where that process had it end, and ends is not consulted.
 func (c *foldChunk) take(
 	add func(seq, v []byte, off int64) error, ends func(tx *transaction, seq uint64) (bool, error),
 ) error {

@@ -37,7 +37,7 @@ type folded struct {
 // begin begins the record of the next key.
 func (f *fold) begin(key []byte) { f.recs = append(f.recs, folded{key: key}) }
 
-// addNew takes a URL that is pending, unless more is known of it.
+// addNew adds a pending URL, unless it has a record.
 func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
 	if r.URL.IsZero() {
 		r.Resource = Resource{
@@ -81,7 +81,7 @@ func (f *recordWriter) flush() error {
 	return nil
 }
 
-// was returns the record before, nil when there is none.
+// was returns the record before, nil without one.
 func (f *recordWriter) was(key []byte) []byte {
 	if f.fresh {
 		return nil
@@ -120,7 +120,7 @@ func (f *recordWriter) put(r *folded) error {
 	return f.res.Put(r.key, f.buf)
 }
 
-// remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
+// remember keeps the value that is replaced when the mirror's content differs by it; nil for a new record.
 func (f *recordWriter) remember(key, value []byte, old, now *Resource) error {
 	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
 		old.Target == now.Target && old.Fragment == now.Fragment &&

@@ -54,7 +54,7 @@ const maxSorted = 64 << 20
 // sortedRun is a part of the file in which items are in order.
 type sortedRun struct {
 	from, to int64
-	block    []byte // what is left of the block that was read
+	block    []byte // unread part of the current block
 	buf      []byte // of block
 	item     sortedItem
 }

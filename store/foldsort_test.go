@@ -133,7 +133,7 @@ func TestFoldSorterDisk(t *testing.T) {
 				last = p.last
 			}
 			if err == nil {
-				t.Fatalf("byte %d was changed, and nobody saw it", at)
+				t.Fatalf("byte %d was changed, and no error", at)
 			}
 			f.WriteAt(b[:], at)
 		}

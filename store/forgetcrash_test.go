@@ -18,9 +18,9 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// Whatever a kill leaves of a take-down, the next call ends in the same as one that was not disturbed.
+// After a kill at any step of a take-down, the next call ends like one that was not interrupted.
 func TestForgetKilledAtEachStep(t *testing.T) {
-	const home, secret = "http://www.example.org", "nobody is to read this"
+	const home, secret = "http://www.example.org", "not for any reader"
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Home", `<a href=a.html>a</a> <a href=bad.html>b</a> <img src=bad.png>`))
 	w.Set(home+"/bad.png", mirrortest.Page{Body: secret})

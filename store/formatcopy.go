@@ -25,7 +25,7 @@ func (l *siteLock) keepOldFormat() error {
 		return err
 	}
 	const aside = siteDB + ".copy"
-	// one that is there was made by a process that was killed, or before somebody went back to an older mirrord
+	// one that is there was made by a process that was killed, or before a return to an older mirrord
 	name := fmt.Sprint(formatCopyPrefix, format)
 	if err := errors.Join(copyWhole(l.root, siteDB, aside), l.root.Rename(aside, name)); err != nil {
 		return diskErr("keep a copy of the older format", err)

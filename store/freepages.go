@@ -5,7 +5,7 @@ package store
 import "errors"
 
 // wipeFree overwrites the free pages with zeros. It makes two transactions first: a file has two meta pages,
-// and a damaged one leads back to the transaction before. So what is overwritten is free in both.
+// and a damaged one leads back to the transaction before. So the overwritten pages are free in both.
 func (d *database) wipeFree() error {
 	return d.alone(d.wipeFreeAlone)
 }

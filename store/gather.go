@@ -12,16 +12,16 @@ import (
 
 // gatherer puts the documents of a run together into bundles, which it encodes and writes behind those who
 // bring them: with one call those of a batch, or half a megabyte. A document has a place at once, by which
-// the gatherer knows it, and Commit asks for the one in the packs. What is gathered and not committed counts
-// for nothing. Safe for concurrent use.
+// the gatherer knows it, and Commit asks for the one in the packs. Gathered documents that are not committed
+// do not count. Safe for concurrent use.
 type gatherer struct {
 	packs *packs
 
 	mu      sync.Mutex
-	changed *sync.Cond // the queue is shorter, more is written, or nobody works any more
+	changed *sync.Cond // the queue is shorter, more is written, or the work has ended
 	open    bundling   // takes documents
 	queue   []bundling // full ones, the oldest first
-	queued  int        // bytes of documents in queue, and in what is being encoded
+	queued  int        // bytes of documents in queue, and of those being encoded
 	working bool       // a goroutine encodes and writes
 	buffers [][]byte   // for open
 	begun   int64      // bundles that got a document
@@ -105,7 +105,7 @@ func (g *gatherer) shut() {
 	g.start()
 }
 
-// start starts the goroutine that works, where there is none. The caller holds mu.
+// start starts the worker goroutine, unless it runs. The caller holds mu.
 func (g *gatherer) start() {
 	if !g.working {
 		g.working = true
@@ -113,7 +113,7 @@ func (g *gatherer) start() {
 	}
 }
 
-// work encodes what is in the queue, and writes what it has when that is enough, or a commit waits for it.
+// work encodes the queue, and writes the result when it is large enough or a commit waits for it.
 func (g *gatherer) work() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,7 +213,7 @@ func (g *gatherer) rest() {
 	}
 }
 
-// stop drops what is not written, and waits until nobody encodes any more.
+// stop drops what was not written, and waits for the end of encoding.
 func (g *gatherer) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,7 +224,7 @@ func (g *gatherer) stop() {
 }
 
 // GatherFrame is AppendFrame for a document that Commit writes, together with others: the record that refers
-// to the place that it returns is to be committed, and until then nobody can read the document.
+// to the place that it returns is to be committed, and until then the document cannot be read.
 func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
 	if len(body) > maxKept && !w.quick {
 		return s.appendLarge(w, m, links, body)

@@ -12,10 +12,9 @@ import (
 	"slices"
 )
 
-// Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what
-// is left of a pack with many holes to the end of the last one, points the records there in one transaction,
-// and removes the file. A crash leaves the old pack in use, or one that nobody uses and the next call
-// removes.
+// Documents that no record and no history refers to stay in their pack as holes. Compact copies the rest of
+// a pack with many holes to the end of the last one, points the records there in one transaction, and
+// removes the file. A crash leaves the old pack in use, or an unused one that the next call removes.
 //
 // The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they
 // lie, because they say where it is; and so on, up the chains.
@@ -140,7 +139,7 @@ type compactor struct {
 	bundler bundler
 	frames  *FrameReader // of bundles; nil until there is one
 
-	erase *eraser // nil: what is in use stays as it is, and so do packs with few holes
+	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
@@ -234,7 +233,7 @@ func (s *compactor) lastPack() (num uint32, err error) {
 	return num, err
 }
 
-// packUses lists all pack files by number, and the deltas that are in use, bases before what is over them.
+// packUses lists all pack files by number, and the deltas in use, bases before the deltas over them.
 func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
@@ -302,8 +301,8 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 	return uses, deltas, nil
 }
 
-// deltasInUse finds the deltas among the places in use, and among the bases of deltas. What cannot be read is
-// none; verify says so.
+// deltasInUse finds the deltas among the places in use, and among the bases of deltas. Unreadable ones are
+// left out; verify reports them.
 func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
 	known := map[Place]bool{} // deltas
 	add := func(at Place) error {

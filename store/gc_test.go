@@ -245,7 +245,7 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 	if c := compact(t, s, false); c.Packs != 0 {
 		t.Errorf("again: %+v", c)
 	}
-	// It goes on as before, after opening again too.
+	// Runs continue as before, also after opening it again.
 	h.version()
 	closeTest(t, st, s)
 	_, h.s = openTest(t, dir, Options{})

@@ -19,7 +19,7 @@ import (
 // BlobsFreed says what CollectBlobs did, or would do.
 type BlobsFreed struct {
 	Blobs int   `json:"blobs"` // that are removed
-	Freed int64 `json:"freed"` // bytes; a blob that still stands in a tree frees nothing yet
+	Freed int64 `json:"freed"` // bytes; a blob that a tree still links to frees nothing yet
 	Kept  int   `json:"kept"`  // that something refers to
 	// removed ones that still stand in a tree; the space is free when the tree changes
 	Linked int `json:"linked"`
@@ -27,7 +27,7 @@ type BlobsFreed struct {
 
 // CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites
 // are held meanwhile: one that a process has open is ErrLocked, and one that cannot be read ends the call
-// too, because nobody knows what it refers to; then nothing is deleted. With dry it only says what it would
+// too, because its references are unknown; then nothing is deleted. With dry it only says what it would
 // do, by views of the sites: blobs that a run has stored and not committed yet count as unused then. The
 // caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
 // refer to them.
@@ -104,7 +104,7 @@ func dropAside(s *State, names []string) (left []string, err error) {
 	return left, err
 }
 
-// sweep deletes what no site refers to. Unless dry, nobody else may write blobs.
+// sweep deletes what no site refers to. Unless dry, the caller must be the only writer of blobs.
 func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFreed, err error) {
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64

@@ -21,7 +21,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
-	orphan := []byte("nobody's")
+	orphan := []byte("unreferenced")
 	if err := blobsOf(s).Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
 	}
 	if _, err := st.Blobs.AsFile([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what nobody refers to: %v", err)
+		t.Errorf("unreferenced blob: %v", err)
 	}
 	if s, err = st.OpenSite("x"); err != nil {
 		t.Fatal(err)
@@ -129,14 +129,14 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 		if ok {
 			release()
 		}
-		t.Errorf("alone with somebody else at work: %v, %v", ok, err)
+		t.Errorf("alone beside another writer: %v, %v", ok, err)
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
 	ok, release, err := st.Spool.alone(1)
 	if !ok || err != nil {
-		t.Fatalf("not alone with nobody else at work: %v", err)
+		t.Fatalf("not alone without another writer: %v", err)
 	}
 	release()
 	closeSite(t, s)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any
-// more. What an older version had is in the history.
+// forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
+// Those of older versions are in the history.
 func (s *compactor) forgetBodies() error {
 	if idle, err := s.idle(); !idle || err != nil {
 		return err
@@ -85,8 +85,8 @@ func (s *compactor) idle() (idle bool, err error) {
 	return idle, err
 }
 
-// bodied calls f for every record that has a body, wherever it stands; pinned says that it stands in the
-// journal. f must not keep r.
+// bodied calls f for every record that has a body, from the buckets and the journal; pinned reports that
+// it is of the journal. f must not keep r.
 func (s *Records) bodied(ctx context.Context, f func(r *Resource, pinned bool) error) error {
 	var r Resource
 	record := func(k, v []byte) error {

@@ -24,8 +24,8 @@ func (p *packs) liveBytes(places []Place) (int64, error) {
 	return min(length*used/int64(max(x.size(), 1)), length-1), nil
 }
 
-// copyBundle appends what is in use of a bundle, of which raw is the frame, to the last pack, and notes where
-// each document went: the frame byte for byte when that is all of it.
+// copyBundle appends the documents in use of a bundle, of which raw is the frame, to the last pack, and notes
+// where each document went: the frame byte for byte when that is all of it.
 func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) error {
 	x, err := parseBundle(raw)
 	if err != nil {

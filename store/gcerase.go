@@ -8,7 +8,7 @@ import (
 )
 
 // eraser makes a compaction remove the bytes of what nothing refers to from the packs and heads, however
-// little it is. A frame of a URL that is to go is no base any more: the deltas over it are written again in
+// little it is. A frame of a URL that is to go is no longer a base: the deltas over it are written again in
 // full. The pack of such a frame may have nothing in use beside it, and is still needed until they are.
 type eraser struct {
 	is     func(url string) bool // a URL that is to go

@@ -10,7 +10,7 @@ import (
 	"mirrord/site"
 )
 
-// Heads that no record and no history refers to any more stay in their file until Compact finds less than
+// Heads that no record and no history refers to stay in their file until Compact finds less than
 // liveShare of the files in use, or one that is damaged. Then all that are in use are coded again into the
 // next file, some records with each transaction, and the older files are removed. A crash leaves records of
 // both kinds, and files of both.
@@ -128,7 +128,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool
 }
 
 // moveHeads codes the heads of some records of a bucket again, from a key on, as far as they lie in files up
-// to last. It returns the key to go on from, nil at the end. A head that cannot be read is lost.
+// to last. It returns the key to continue from, nil at the end. A head that cannot be read is lost.
 func (s *compactor) moveHeads(
 	tx *transaction, bucket []byte, prefix int, start []byte, last uint32,
 ) (next []byte, err error) {

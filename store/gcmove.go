@@ -82,7 +82,7 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 		return went, ok, nil
 	}
 	for _, b := range recordBuckets() {
-		// what a crash leaves is right: records of either kind refer to what is there
+		// what a crash leaves is right: records of either kind refer to stored frames
 		for next := []byte{}; next != nil; {
 			err = s.update("move documents", func(tx *transaction) (err error) {
 				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, where); err != nil {
@@ -128,7 +128,7 @@ func (s *compactor) copyFrames(
 		if err != nil {
 			return err
 		}
-		if at.Doc > 0 || over[at] || isDelta(raw) { // one that is not in use any more was moved with its base
+		if at.Doc > 0 || over[at] || isDelta(raw) { // an unused one was moved with its base
 			continue
 		}
 		if to[at], err = s.packs.append(raw); err != nil {
@@ -139,8 +139,8 @@ func (s *compactor) copyFrames(
 }
 
 // copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and
-// notes where each went. It returns the bytes of those that lie elsewhere. Bases come before what is over
-// them. depths are those of frames that became full ones, and get those of what is over them.
+// notes where each went. It returns the bytes of those that lie elsewhere. Bases come before the deltas
+// over them. depths has the depths of frames that became full ones, and gets those of the deltas over them.
 func (s *compactor) copyDeltas(
 	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place, depths map[Place]uint8,
 ) (outside int64, err error) {
@@ -155,7 +155,7 @@ func (s *compactor) copyDeltas(
 			return outside, err
 		}
 		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, ErrDamaged) && !from[d.at.Pack] {
-			continue // it stays as it is: nobody can read it, whatever becomes of its base
+			continue // it stays: it cannot be read, with or without its base
 		}
 		if err != nil {
 			return outside, err
@@ -163,7 +163,7 @@ func (s *compactor) copyDeltas(
 		switch {
 		case full:
 			if raw, err = s.erase.inFull(s.packs, d.at); errors.Is(err, ErrDamaged) {
-				continue // nobody can read it
+				continue // it cannot be read
 			}
 			if err != nil {
 				return outside, err
@@ -237,7 +237,7 @@ type bucketOf struct {
 func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
 
 // repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a
-// key on. It returns the key to go on from, nil at the end.
+// key on. It returns the key to continue from, nil at the end.
 func repoint(
 	b *bucket, prefix int, start []byte, most int, where func(Place) (to Place, moved bool, err error),
 ) (next []byte, err error) {

@@ -82,7 +82,7 @@ func sameGlance(t *testing.T, at, dir string) (kept bool) {
 	return kept
 }
 
-// A file that is not of the database beside it is not used, and what is wrong with the database is said.
+// A file that is not of the database beside it is not used, and the error of the database is reported.
 func TestGlanceOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	st, err := store.OpenState(dir, store.Options{})

@@ -64,8 +64,8 @@ func (d *Done) saysNothingNew() bool {
 	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
 }
 
-// read returns the coded heads of a batch, one for each document done; nil when there are none. What is
-// damaged is lost.
+// read returns the coded heads of a batch, one for each document done; nil when there are none. Damaged
+// ones are lost.
 func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	if len(frame) == 0 {
 		return nil, nil
@@ -93,7 +93,7 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	return out, nil
 }
 
-// place decides which heads a record refers to after an answer, and appends what is new. old is the record
+// place decides which heads a record refers to after an answer, and appends new ones. old is the record
 // before, nil for none. The places that r has are not looked at: a record that waited in the journal may be
 // older than what was moved since.
 func (f *headFiles) place(r, old *Resource, answer []byte) {
@@ -142,9 +142,9 @@ func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
 	prev, _, err := f.read(url, was)
 	notModified := h.Code() == http.StatusNotModified
 	switch {
-	case err != nil && notModified: // it says too little of the answer that brought the body
+	case err != nil && notModified: // it has too few fields of the response with the body
 		return HeadPlace{}
-	case err != nil: // there is none, or it is lost
+	case err != nil: // missing, or lost
 		return f.add(url, h, HeadPlace{})
 	case notModified:
 		now, changed := prev.Freshened(h)

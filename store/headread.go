@@ -14,7 +14,8 @@ import (
 	"mirrord/internal/binread"
 )
 
-// chain reads an entry and those that it is over, the lowest first. Bases lie before what is over them.
+// chain reads an entry and those that it is over, the lowest first. Bases are stored before the entries
+// over them.
 func (f *headFiles) chain(url string, at HeadPlace) (chain []placedHead, err error) {
 	var coded [headDepth + 1][]byte
 	var offs [headDepth + 1]int64

@@ -26,10 +26,10 @@ import (
 //	        uvarint bytes from the beginning of the base entry to that of this one, 0 for none; the head, coded
 //	        over the base's
 //
-// A record says where its heads begin. Whatever is damaged, the entry or one that it is over, and whoever's
-// entry it is: a head that is not what was written for the URL has another checksum. It is lost then, and
-// nothing else depends on it. Entries are appended and synced before the records that refer to them are
-// committed; what lies behind the last committed one is cut off before the next is written.
+// A record says where its heads begin. A head that is not what was written for the URL has another checksum,
+// whether its entry, one below it, or the place is wrong. It is lost then, and nothing else depends on it.
+// Entries are appended and synced before the records that refer to them are committed; what lies behind the
+// last committed one is cut off before the next is written.
 //
 // The base is the head that the URL had before, or one below that, else that of another URL of the site with
 // nearly the same fields: a model, which is written in full (the last ones are named in site.db), or one that
@@ -48,7 +48,7 @@ const (
 	maxAnswers   = 64 << 20 // bytes of the heads of a batch that are believed
 )
 
-// HeadPlace is where the head of an answer lies; the zero value is none.
+// HeadPlace is the place of a response's headers; the zero value stands for no place.
 type HeadPlace struct {
 	File uint32 // number of the file, from 1
 	Off  int64  // bytes from its start
@@ -71,7 +71,7 @@ type headFiles struct {
 	models []placedHead // in full
 	recent []placedHead // of the last ones that were over a model, as a ring
 	next   int          // index into recent of the oldest one
-	code   []byte       // of the last head that was added, and room for another one
+	code   []byte       // of the last head that was added, with capacity for another one
 	other  []byte
 }
 
@@ -84,7 +84,7 @@ type placedHead struct {
 
 func headsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
 
-// headsNumber is the number of the file of heads with a name, 0 for what is none.
+// headsNumber is the number of the file of heads with a name, 0 for other names.
 func headsNumber(name string) (n uint32) {
 	if _, err := fmt.Sscanf(strings.TrimPrefix(name, headsName), "%d", &n); err != nil || headsFile(n) != name {
 		return 0
@@ -113,7 +113,7 @@ func (s *Records) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
 // read also says how many bases lie below one another.
 func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, depth int, err error) {
 	if at.IsZero() {
-		return nil, 0, fmt.Errorf("head of %s: %w: there is none", url, ErrDamaged)
+		return nil, 0, fmt.Errorf("head of %s: %w: missing", url, ErrDamaged)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,8 +173,8 @@ func (f *headFiles) remember(off int64) {
 	}
 }
 
-// create begins a file. One that is there was never committed, or is of a site that was made again. What is
-// not flushed is lost.
+// create begins a file. One that is there was never committed, or is of a site that was made again. What
+// was not flushed is lost.
 func (f *headFiles) create(num uint32) error {
 	if old := f.files[num]; old != nil {
 		old.Close() // read only
@@ -243,7 +243,7 @@ func (f *headFiles) add(url string, h *heads.Head, old HeadPlace) HeadPlace {
 	return at
 }
 
-// likest returns the known head that others may be coded over which is most like h, nil when there is none.
+// likest returns the known head that others may be coded over which is most like h, nil without one.
 func (f *headFiles) likest(h *heads.Head) (like *placedHead) {
 	most := 0
 	for i := range f.models {

@@ -35,9 +35,9 @@ func base64Of(rng *rand.Rand, chars int) string {
 }
 
 // Heads as they were recorded: nginx 1.22 and Apache 2.4 of Debian with static files, and three in the shape
-// of content networks. page decides what is of the page, rng and when what is of the exchange. random is how
-// many bytes of each head are random by nature: request ids, and entity tags that are hashes (16 bytes of
-// each of the last two).
+// of content networks. page decides the fields of the page, rng and when those of the exchange. random is
+// how many bytes of each head are random by nature: request ids, and entity tags that are hashes (16 bytes
+// of each of the last two).
 var headKinds = []struct {
 	name   string
 	random int
@@ -316,7 +316,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 	}
 }
 
-// What is decided of a record after its answer, as after a run, leaves its heads.
+// Changes of a record after its response, as at the end of a run, keep its heads.
 func TestAmendedRecordKeepsItsHeads(t *testing.T) {
 	_, s := openHeads(t, t.TempDir())
 	failed := answered(1, 1, headOf(t, "HTTP/1.1 500 Internal Server Error\nServer: s\n"))
@@ -356,7 +356,7 @@ func TestRestoredVersionHasItsHeads(t *testing.T) {
 	}
 }
 
-// A site of format 6, in the middle of a run, is opened and goes on; heads come with the pages.
+// A site of format 6, in the middle of a run, is opened and continues; heads come with the pages.
 func TestFormat6GetsHeads(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})

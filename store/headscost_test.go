@@ -11,8 +11,8 @@ import (
 	"mirrord/fetch/heads"
 )
 
-// What heads cost on disk: at most 64 bytes a page beyond what is random, at most 20 for a page that comes
-// again with the same head but for dates.
+// What heads cost on disk: at most 64 bytes a page beyond the random bytes, at most 20 for a page that
+// comes again with the same head but for dates.
 func TestHeadsCostFewBytes(t *testing.T) {
 	const pages, each = 300, 100 // each: of a batch
 	runs := sized(2, 6)          // after the first

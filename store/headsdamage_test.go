@@ -17,8 +17,8 @@ import (
 	"mirrord/site"
 )
 
-// Whatever becomes of the file, a head is the one that was written or lost, runs go on, Verify says what is
-// lost, and gc forgets it.
+// After any damage of the file a head is the one that was written, or lost; runs continue, Verify reports
+// lost heads, and gc drops them.
 func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)

@@ -11,8 +11,8 @@ import (
 	"mirrord/site"
 )
 
-// Heads of versions that are dropped are collected: the files stay in proportion to what is kept, and what is
-// kept stays right. A kill in the middle of it costs nothing.
+// Heads of versions that are dropped are collected: the files stay in proportion to the kept heads, which
+// stay right. A kill during it costs nothing.
 func TestHeadsAreCollected(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openHeads(t, dir)

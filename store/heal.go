@@ -23,7 +23,7 @@ type BodyCopy struct{ Body, Links []byte }
 // bodies of its digest. What it yields is not kept.
 type BodyCopies func(r *Resource) iter.Seq[BodyCopy]
 
-// Healed says what became of damaged bodies.
+// Healed is the result of Heal.
 type Healed struct {
 	URLs []string   // of which a damaged body was replaced, in any version
 	Lost []LostBody // by URL
@@ -71,12 +71,12 @@ func (l *LostBody) drop(tx *transaction) error {
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
 // damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
-// came, or of copies. copies may be nil. All versions have it then. A body that lies in a pack is written
-// over the damaged one where it fits there to the byte, so that what is stored as a delta over it can be read
-// again too. Else it is appended, and the records refer to it, as after Compact.
+// came, or of copies. copies may be nil. All versions have it then. A body in a pack is written
+// over the damaged one where it fits there to the byte, so that deltas over it can be read again too. Else it
+// is appended, and the records refer to it, as after Compact.
 //
-// No run may be under way whose journal refers to the bodies. A site that is open for reading is looked at
-// only. A crash leaves each body as it was, or healed.
+// No run may be under way whose journal refers to the bodies. A site that is open for reading is only
+// checked. A crash leaves each body as it was, or repaired.
 func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Healed, err error) {
 	defer func() {
 		if err != nil {
@@ -90,11 +90,11 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 	}
 	s.packs.unpacked.drop(nil)
 	w := &healer{
-		Site:   s,
-		copies: copies,
-		reader: NewFrameReader(),
-		moved:  map[Place]Place{},
-		healed: map[string]bool{},
+		Site:     s,
+		copies:   copies,
+		reader:   NewFrameReader(),
+		moved:    map[Place]Place{},
+		repaired: map[string]bool{},
 	}
 	urls = slices.Compact(slices.Sorted(slices.Values(urls)))
 	var of []*bodiesOf
@@ -122,7 +122,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 		}
 	}
 	for _, b := range of {
-		if url := b.url.String(); len(b.recs) == 0 || w.healed[url] {
+		if url := b.url.String(); len(b.recs) == 0 || w.repaired[url] {
 			h.URLs = append(h.URLs, url)
 		}
 		h.Lost = append(h.Lost, w.lost(b)...)
@@ -130,8 +130,8 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Hea
 	return h, nil
 }
 
-// round heals what it can: full frames, or what is damaged still when these are healed. Most deltas can be
-// read again when the frame is healed that they are over, and take up no more room.
+// round repairs what it can: full frames, or the deltas that are still damaged after these. Most deltas
+// can be read again once their base is repaired, and then take no more space.
 func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
 	for again := true; again; { // a frame that comes back may be the base of other damaged ones, of any URL
 		again = false
@@ -147,7 +147,7 @@ func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
 		return err
 	}
 	clear(w.moved)
-	for i, b := range of { // what is over a frame that moved was written again
+	for i, b := range of { // deltas over a frame that moved were written again
 		now, err := w.gather(b.url)
 		if err != nil {
 			return err
@@ -163,15 +163,15 @@ func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
 // healer is one Heal at work.
 type healer struct {
 	*Site
-	copies BodyCopies
-	reader *FrameReader
-	writer *FrameWriter // nil until there is one
-	deltas bool         // they are healed too
-	moved  map[Place]Place
-	healed map[string]bool // by URL
+	copies   BodyCopies
+	reader   *FrameReader
+	writer   *FrameWriter // nil until there is one
+	deltas   bool         // they are repaired too
+	moved    map[Place]Place
+	repaired map[string]bool // by URL
 }
 
-// bodiesOf are the records of one URL that have bodies, with what is wrong with these.
+// bodiesOf are the records of one URL that have bodies, with the damage found.
 type bodiesOf struct {
 	url  site.URL
 	recs []datedBody // the oldest first, the present one last
@@ -231,8 +231,8 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	return b, err
 }
 
-// good reports whether the body of a record is there, and has its digest. One that lies in a depot, and does
-// not come, is not damaged.
+// good reports whether the body of a record is there, and has its digest. One in a depot that cannot be
+// fetched is not damaged.
 func (w *healer) good(r *Resource) bool {
 	switch r.Body {
 	case PackBody:
@@ -250,7 +250,7 @@ func (w *healer) good(r *Resource) bool {
 	return true
 }
 
-// frame reads the document of a record. What is not the one that the record says is ErrDamaged.
+// frame reads the document of a record. One that does not match the record is ErrDamaged.
 func (w *healer) frame(r *Resource) (Frame, error) {
 	f, err := w.packs.read(w.reader, r.At)
 	if err != nil {
@@ -298,7 +298,7 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 		}
 		if good = good || w.good(&d.Resource); good {
 			d.bad, some = false, true
-			w.healed[b.url.String()] = true
+			w.repaired[b.url.String()] = true
 		}
 	}
 	return some, nil
@@ -387,7 +387,7 @@ func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
 
 // fits reports whether a frame is, to the byte, the one that was at a place.
 func (w *healer) fits(raw []byte, at Place) (bool, error) {
-	if len(raw) != int(at.Len) || at.Doc > 0 { // what else is in its frame may be good, or be healed later
+	if len(raw) != int(at.Len) || at.Doc > 0 { // others of its frame may be good, or be repaired later
 		return false, nil
 	}
 	f, err := w.packs.open(at)
@@ -406,7 +406,7 @@ func (w *healer) fits(raw []byte, at Place) (bool, error) {
 	return lost || bytes.Equal(head[:], raw[:frameHeader]), nil
 }
 
-// lost lists what is damaged still.
+// lost lists the bodies that are still damaged.
 func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 	var in []LostBody
 	for i := range b.recs {

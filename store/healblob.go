@@ -58,7 +58,7 @@ func (w *healer) takeFile(name string, r *Resource) (bool, error) {
 	return w.keepBody(r, f, fi.ModTime())
 }
 
-// keepBody makes what from has the body of a record, in the place of the damaged one.
+// keepBody makes what from has the body of a record, instead of the damaged one.
 func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bool, error) {
 	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
 		return err == nil, err

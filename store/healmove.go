@@ -20,8 +20,8 @@ func (p *packs) rewrite(raw []byte, at Place) error {
 	return diskErr("mend pack", errors.Join(err, f.Sync(), f.Close()))
 }
 
-// repoint makes all records refer to the frames that were appended in the place of damaged ones, and writes
-// the deltas over these again, when they can be read with the new one.
+// repoint makes all records refer to the frames that replace damaged ones, and writes the deltas over these
+// again, when they can be read with the new one.
 func (w *healer) repoint(ctx context.Context) error {
 	if len(w.moved) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (w *healer) repoint(ctx context.Context) error {
 	}
 	var follow []*chained
 	for _, d := range deltas {
-		if _, healed := w.moved[d.at]; !healed {
+		if _, repaired := w.moved[d.at]; !repaired {
 			follow = append(follow, d)
 		}
 	}

@@ -75,7 +75,7 @@ func TestHealMovesFrames(t *testing.T) {
 			}
 			h, err := Heal(t.Context(), s, urls, copies)
 			if want := map[bool]int{true: 2}[c.lost]; err != nil || len(h.Lost) != want || len(h.URLs) != 3-want {
-				t.Fatalf("healed %v, lost %v, %v", h.URLs, h.Lost, err)
+				t.Fatalf("repaired %v, lost %v, %v", h.URLs, h.Lost, err)
 			}
 			for i, b := range bodies {
 				rec, _, err := s.Records.Get(testURL(i))

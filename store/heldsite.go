@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// HeldSite is a site that nobody can open until it is closed. Its database may be damaged. It is not safe for
-// concurrent use.
+// HeldSite is a site that cannot be opened elsewhere until it is closed. Its database may be damaged. It is
+// not safe for concurrent use.
 type HeldSite struct {
 	state *State
 	name  string
@@ -39,7 +39,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 }
 
 // Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor
-// removed. Where the system does not tell, it is none.
+// removed. Where the system does not tell, the error is nil.
 func (h *HeldSite) Movable() error {
 	dir := filepath.Join(h.state.Dir, "sites", h.name)
 	if !isMountPoint(dir) {
@@ -50,7 +50,7 @@ func (h *HeldSite) Movable() error {
 }
 
 // Remove deletes everything of the site but the blobs, which other sites may share. A crash leaves the whole
-// site, or a remainder that is no site any more.
+// site, or a remainder that is no longer a site.
 func (h *HeldSite) Remove() error {
 	root, aside := h.state.root, removedSites+h.name
 	err := root.RemoveAll(aside)
@@ -110,8 +110,8 @@ func (h *HeldSite) Close() (err error) {
 	return err
 }
 
-// CopyRecords copies what is noted of a job, its run log and the scheduler's record, to another name. What is
-// noted of that name already is replaced by what there is.
+// CopyRecords copies the records of a job, its run log and the scheduler's record, to another name, and
+// replaces those of that name.
 func CopyRecords(s *State, from, to string) error {
 	return s.updateDB("copy records", func(tx *transaction) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {
@@ -134,7 +134,7 @@ func CopyRecords(s *State, from, to string) error {
 	})
 }
 
-// DropRecords removes what is noted of a job: its run log and the scheduler's record.
+// DropRecords removes the records of a job: its run log and the scheduler's record.
 func DropRecords(s *State, name string) error {
 	return s.updateDB("remove records", func(tx *transaction) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {

@@ -40,8 +40,8 @@ func (s *home) at(step string) {
 	}
 }
 
-// update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so
-// that no other follows: reopening the site finds the last transaction that is whole.
+// update makes one transaction. After an I/O error it is unknown what reached the disk, so no other
+// transaction follows: reopening the site finds the last transaction that is whole.
 func (s *home) update(op string, f func(*transaction) error) error {
 	if err := s.broken.Load(); err != nil {
 		return *err

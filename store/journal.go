@@ -35,8 +35,8 @@ type NewURL struct {
 // Done is what one fetch or decision yielded.
 type Done struct {
 	Resource
-	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps what is known
-	Linked  bool     // Targets is what is known now, even when it is empty
+	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps the stored ones
+	Linked  bool     // Targets replaces the stored ones, even when it is empty
 }
 
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
@@ -335,8 +335,8 @@ func readDone(d *binread.Reader) rawDone {
 	return r
 }
 
-// Replay calls newURL and done for what is in the journal and was not folded, in the order of the commits,
-// but for the looks, which Resources applies. Records and targets are valid during the call only.
+// Replay calls newURL and done for the journal's records that were not folded, in the order of the
+// commits, but for the looks, which Resources applies. Records and targets are valid during the call only.
 func (s *Records) Replay(
 	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
 ) error {

@@ -123,8 +123,8 @@ func TestHistory(t *testing.T) {
 	one.Checked, one.Outcome = 2000, site.Unchanged
 	commit(t, s, 3, newURLs(3, 4), document(t, s, 0, "zero, second"), one, document(t, s, 3, "three"))
 	foldAll(t, s, 2)
-	// The same run goes on after an interruption and changes zero once more: version 1's record stays the one to
-	// go back to.
+	// The same run resumes after an interruption and changes zero once more: version 1's record stays the one
+	// to go back to.
 	commit(t, s, 4, nil, document(t, s, 0, "zero, third"))
 	foldAll(t, s, 2)
 	h := history(t, s, 2)

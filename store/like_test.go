@@ -78,7 +78,7 @@ func TestFramesLike(t *testing.T) {
 	verifyTest(t, s)
 }
 
-// What is clearly worth it is written, and nothing else.
+// A delta is written only when it clearly pays.
 func TestAppendDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(3, 4))
@@ -117,12 +117,12 @@ func TestAppendDelta(t *testing.T) {
 	}
 	s.packs.forget()
 	if try(text+" more", first.At) {
-		t.Error("a delta over what is damaged")
+		t.Error("a delta over a damaged frame")
 	}
 	if d := documentRecord(1, text, nil); d != nil {
 		d.At, err = s.Frames.AppendFrameLike(w, FrameMetaOf(&d.Resource), nil, []byte(text), first.At)
 		if (err != nil) || isDelta(frameOf(t, s, d.At)) {
-			t.Errorf("over what is damaged: %v", err)
+			t.Errorf("over a damaged frame: %v", err)
 		}
 	}
 }

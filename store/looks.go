@@ -114,10 +114,10 @@ type looks struct {
 	list    []look
 }
 
-// apply brings a record up to date, and reports whether a look did so.
+// apply updates a record, and reports whether a look did so.
 func apply(list []look, r *Resource) (changed bool) {
 	if !r.InSet || r.Body == NoBody {
-		return false // it was taken out since: what is not in the mirror answers otherwise
+		return false // it was taken out since
 	}
 	for i := range list {
 		if l := &list[i]; l.run > r.Run && l.ids.Has(r.ID) {
@@ -128,8 +128,8 @@ func apply(list []look, r *Resource) (changed bool) {
 	return changed
 }
 
-// folded returns the looks of the runs before, for who only reads also those of the journal. Nobody
-// changes what it returns.
+// folded returns the looks of the runs before, for who only reads also those of the journal. The
+// result must not be changed.
 func (l *looks) folded(tx *transaction) ([]look, error) {
 	b := tx.Bucket(bLooks)
 	if b == nil {

@@ -148,7 +148,7 @@ func (l *looking) several() []Resource {
 		urls = append(urls, testURL(i))
 	}
 	err := l.s.Records.Some(urls, func(n int, r *Resource) error {
-		got[n-1] = *r // of the first one there is none
+		got[n-1] = *r // the first one has no look
 		return nil
 	})
 	if err != nil {
@@ -157,8 +157,8 @@ func (l *looking) several() []Resource {
 	return got
 }
 
-// Records are what they would be if each look had been written into them, whatever comes between: failures,
-// kills, views, some or all looks settled, a rebuild from the log.
+// Records are what they would be if each look had been written into them, regardless of what comes between:
+// failures, kills, views, some or all looks settled, a rebuild from the log.
 func TestLooksAreRecords(t *testing.T) {
 	for seed := range uint64(sized(4, 150)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -268,8 +268,8 @@ func looksAreSmall(t *testing.T, l *looking) {
 	l.equal("all", l.all())
 }
 
-// What is not quite as it was is no look: another validator, another state, links that were read again, a
-// second answer in one run.
+// A response that differs in anything is no look: another validator, another state, links that were read
+// again, a second answer in one run.
 func TestLookIsNothingElse(t *testing.T) {
 	l := newLooking(t, 10)
 	l.run = 2
@@ -310,7 +310,7 @@ func TestLookIsNothingElse(t *testing.T) {
 }
 
 // The first answer without a body is a look as long as its head says nothing new, and so is a 304 where no
-// head is stored. It is none when the head is to change, or the one of a failure is to go.
+// head is stored. It is no look when the head is to change, or the one of a failure is to go.
 func TestFirst304IsALook(t *testing.T) {
 	const not = "HTTP/1.1 304 Not Modified\nServer: s\nDate: Sun, 22 Nov 2026 18:11:13 GMT\n"
 	_, s := openHeads(t, t.TempDir())
@@ -348,7 +348,7 @@ func TestFirst304IsALook(t *testing.T) {
 	}
 }
 
-// A one-off mirror keeps no heads: an answer without a body is a look whatever fields it has.
+// A one-off mirror keeps no heads: a response without a body is a look, whichever fields it has.
 func TestLookOfAOneOff(t *testing.T) {
 	l := newLookingIn(t, 2, Options{Volatile: true})
 	l.run = 2
@@ -360,7 +360,7 @@ func TestLookOfAOneOff(t *testing.T) {
 	}
 }
 
-// A rollback brings records back that nobody has looked at since: the looks of later runs were at others.
+// A rollback restores records that have had no look since: later runs looked at others.
 func TestLooksAndRestore(t *testing.T) {
 	l := newLooking(t, 2)
 	publishTest(t, l.s, 1, map[string]string{"a": "1"})

@@ -8,7 +8,7 @@ import (
 	"mirrord/site"
 )
 
-// split takes what is looks out of a batch. A URL of which the journal has a record is in none: the record
+// split takes the looks out of a batch. A URL of which the journal has a record is in none: the record
 // would count, and not the look.
 func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
 	if err := l.readWritten(); err != nil {

@@ -36,7 +36,7 @@ func mappedOf(t *testing.T, name string) (n int64, ok bool) {
 	return n, true
 }
 
-// Whoever looks up keys of a large database in any order does not keep all of it in memory: neither by single
+// Random look-ups of keys of a large database do not keep all of it in memory: neither by single
 // look-ups, nor while a batch is committed and folded.
 func TestLookUpsGivePagesBack(t *testing.T) {
 	const pages, size = 4000, 8000

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The database of the state keeps the texts of job files, and with them what is secret in them: only its
-// owner may read it, also when an older version made it.
+// The database of the state keeps the texts of job files, and with them their secrets: only its owner
+// may read it, also when an older version made it.
 func TestStateDBIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	st, _ := openTest(t, dir, Options{Volatile: true})
@@ -31,8 +31,8 @@ func TestStateDBIsPrivate(t *testing.T) {
 	}
 }
 
-// Whoever may read a site's database may hold its lock, and keep its runs from beginning: its owner and group
-// may.
+// Every reader of a site's database can hold its lock, and keep its runs from beginning: only its owner and
+// group may read it.
 func TestSiteDatabaseIsForOwnerAndGroup(t *testing.T) {
 	dir := t.TempDir()
 	st, err := OpenState(dir, Options{})

@@ -19,13 +19,13 @@ type SiteNotes struct{ *home }
 type Run struct {
 	Number      int    `json:"number"`            // from 1
 	Started     int64  `json:"started"`           // Unix seconds
-	Fingerprint string `json:"fingerprint"`       // of the job's rules; another one rescans what is stored
+	Fingerprint string `json:"fingerprint"`       // of the job's rules; a change rescans the documents
 	Retrieved   bool   `json:"retrieved"`         // nothing is left to ask
 	Requests    int    `json:"requests"`          // made before a resume
 	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
 }
 
-// Run returns the unfinished run, nil when there is none.
+// Run returns the unfinished run, nil without one.
 func (s *SiteNotes) Run() (*Run, error) {
 	var r *Run
 	err := s.db.View(func(tx *transaction) error {
@@ -48,7 +48,7 @@ func (s *SiteNotes) BeginRun(r *Run) error {
 	})
 }
 
-// CountRun gives a run its number that no other run goes on with.
+// CountRun gives a run a number that no other run has.
 func (s *SiteNotes) CountRun(r *Run) error {
 	return s.update("count run", func(tx *transaction) error { return countRun(tx.Bucket(bMeta), r) })
 }
@@ -75,7 +75,7 @@ func (s *SiteNotes) Runs() (n int, err error) {
 	return n, err
 }
 
-// SetRun keeps what is known of the unfinished run; nil ends it.
+// SetRun stores the unfinished run; nil ends it.
 func (s *SiteNotes) SetRun(r *Run) error {
 	return s.update("write run", func(tx *transaction) error { return putRun(tx.Bucket(bMeta), r) })
 }
@@ -117,7 +117,7 @@ func (s *SiteNotes) Fact(name string) (v []byte, err error) {
 	return v, err
 }
 
-// SetFact keeps a small fact about the site for whoever knows what it means; nil forgets it.
+// SetFact keeps a small fact about the site whose meaning the caller defines; nil removes it.
 func (s *SiteNotes) SetFact(name string, v []byte) error {
 	return s.update("write fact", func(tx *transaction) error {
 		k := []byte("fact/" + name)

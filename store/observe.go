@@ -11,20 +11,20 @@ import (
 	"mirrord/internal/binread"
 )
 
-// Observation is what one run has looked at and what it found. What stands in none of its sets was not
-// observed: that is not the same as unchanged.
+// Observation is what one run has looked at and what it found. A URL in none of its sets was not
+// observed, which is not the same as unchanged.
 type Observation struct {
 	Run      int
 	Time     int64 // Unix seconds at the end of the run
 	Version  int   // of the mirror that the run worked for
-	Complete bool  // all requests were made, and the result was published or was what is published
+	Complete bool  // all requests were made, and the result was published or was published already
 	Doubtful bool  // the run was suspicious: what it found may be an error of the site, and was not published
 
 	Asked   IDs // answered by the site: as it was, changed, entered, left, or still not part of the mirror
 	Spared  IDs // unchanged by evidence: a listing, a sitemap, a lifetime
 	Changed IDs // in the mirror before and after, with another body
 	Entered IDs // not in the mirror before
-	Left    IDs // not in the mirror any more
+	Left    IDs // no longer in the mirror
 	Audited IDs // of Asked: to check evidence or a rule that said they need not be
 }
 

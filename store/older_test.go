@@ -52,8 +52,8 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestOlderCopy puts an older copy of a database beside a newer log and a newer published tree: whoever opens
-// the site has all versions, and no view shows the older ones as if they were the last.
+// TestOlderCopy puts an older copy of a database beside a newer log and a newer published tree: opening the
+// site finds all versions, and no view shows the older ones as if they were the last.
 func TestOlderCopy(t *testing.T) {
 	dir, db, older := siteWithCopy(t)
 	want := content(t, db)
@@ -119,7 +119,8 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 	}
 }
 
-// TestSiteElsewhere moves a site out of the state, behind a symbolic link: who opens it is told what to do.
+// TestSiteElsewhere moves a site out of the state, behind a symbolic link: the error of opening it says
+// what to do.
 func TestSiteElsewhere(t *testing.T) {
 	dir, db := sealedSite(t)
 	site, away := filepath.Dir(db), filepath.Join(t.TempDir(), "x")

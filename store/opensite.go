@@ -21,7 +21,7 @@ const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 // OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is
 // ErrLocked.
 //
-// A database that is damaged, missing, or an older copy than what is published, is made again from its log
+// A database that is damaged, missing, or older than the published version, is made again from its log
 // first: nothing is lost.
 func (s *State) OpenSite(name string) (*Site, error) {
 	st, err := s.openSite(name, writing)
@@ -86,7 +86,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		moveItems: movedItems,
 	}
 	pr, err := st.root.OpenRoot("packs")
-	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or somebody removed it
+	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
 		return nil, errors.Join(st.db.damaged(errors.New("the folder packs beside it is missing")), st.letGo())
 	}
 	if err != nil {
@@ -198,7 +198,7 @@ func leadsOut(s *State, dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is a symbolic link that leads out of the state directory, which is not followed: "+
-		"mount what it leads to in its place (mount --bind)", filepath.Join(s.Dir, dir))
+		"mount its target in its place (mount --bind)", filepath.Join(s.Dir, dir))
 }
 
 // errNoDatabase says that a published site has lost its database: taking it for a new one would lose its
@@ -220,7 +220,7 @@ func formatOf(tx *transaction) uint32 {
 	return sealedFormat - 1
 }
 
-// checkFormat reports what is wrong with the database of a site before anything else of it is read.
+// checkFormat reports the defect of a site's database before anything else of it is read.
 func (f *siteFolder) checkFormat(tx *transaction) error {
 	db, m := f.db, tx.Bucket(bMeta)
 	if m == nil && tx.isFresh() {
@@ -254,8 +254,8 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	return f.checkLatest(tx)
 }
 
-// errOlder says that a database is whole, but of an earlier time than what is published beside it: somebody
-// has put a copy of it in its place. To go on from there would lose the versions between.
+// errOlder says that a database is whole, but older than the version published beside it: an earlier copy
+// was restored. To continue from there would lose the versions between.
 var errOlder = errors.New("it is an older copy")
 
 // checkLatest reports a database that does not know the published version. Each version is written into the
@@ -416,11 +416,11 @@ func (s *State) Documents(name string) (*Documents, error) {
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
 // process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
-// published then, and keeps nobody from writing; only where there is no room for a copy a site that nobody
-// writes is read in place, under a lock that other readers share.
+// published then, and blocks no writer; only without free space for a copy a site that is not being
+// written is read in place, under a lock that other readers share.
 //
 // Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
-// later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale reports that
+// later thinning or collection removes is ErrDamaged in an old view; Stale reports that
 // something has changed since, and then a new view has what there is. A site of which nothing was committed
 // yet is ErrNoSite. One that is being written and cannot be copied now is ErrBusy: it is committed to too
 // often, there is no room, or it is being rebuilt.

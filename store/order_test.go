@@ -126,8 +126,8 @@ func publishForOrder(t *testing.T, dir string) {
 	}
 }
 
-// order follows what is on disk and what is only in memory. Files and folders are noted by path; a folder is
-// dirty when a name in it came, went or was moved.
+// order tracks which changes are on disk and which only in memory. Files and folders are noted by path; a
+// folder is dirty when a name in it came, went or was moved.
 type order struct {
 	t     *testing.T
 	state string
@@ -257,7 +257,7 @@ func (o *order) rename(from, to string) {
 		}
 	}
 	for _, names := range []map[string]bool{o.dirty, o.known} {
-		for p := range maps.Clone(names) { // what is below it goes with it
+		for p := range maps.Clone(names) { // all below it goes with it
 			if below, is := strings.CutPrefix(p+"/", from+"/"); is {
 				delete(names, p)
 				names[path.Join(to, below)] = true

@@ -11,7 +11,7 @@ import (
 // operators set for all of them.
 var bOrders = []byte("orders")
 
-// OrderFacts is what is kept of orders in mirror.db. Its values belong to package app/orders.
+// OrderFacts are the stored records of orders in mirror.db. Its values belong to package app/orders.
 type OrderFacts struct{ st *State }
 
 // NewOrderFacts returns those of a state.

@@ -10,7 +10,7 @@ import (
 	"mirrord/site"
 )
 
-// Each origin that the mirror holds something of is told once, however many URLs it has; others are not.
+// Each origin of which the mirror holds something is reported once, however many URLs it has; others are not.
 func TestOrigins(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	var news []NewURL

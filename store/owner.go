@@ -16,8 +16,8 @@ import (
 // the lease. Options.Owner sets another one above it.
 type Owner interface {
 	// Acquire makes the caller the only writer of a site until the lease is released or lost. It does not wait
-	// for a site that somebody else holds, which is ErrLocked, unless the implementation was given a time to
-	// wait. It may be called from several goroutines.
+	// for a site that another process holds, which is ErrLocked, unless the implementation was given a time
+	// to wait. It may be called from several goroutines.
 	Acquire(site string) (Lease, error)
 }
 
@@ -33,9 +33,8 @@ type Lease interface {
 	Release() error
 }
 
-// ErrLeaseLost says that somebody else may write the site now: this process may change nothing of it any
-// more.
-var ErrLeaseLost = errors.New("lost the ownership of the site: somebody else may write it now")
+// ErrLeaseLost reports that another process may write the site now: this one must no longer change it.
+var ErrLeaseLost = errors.New("lost the ownership of the site: another process may write it now")
 
 // siteLock is the lease of one machine: the locked database of a site. Above it may be a lease of
 // Options.Owner, which then has the token.
@@ -110,7 +109,7 @@ func (s *State) leaseAbove(name string) (Lease, error) {
 	return s.opt.Owner.Acquire(name)
 }
 
-// take brings the database to the present format and writes the token into it.
+// take upgrades the database to the present format and writes the token into it.
 func (l *siteLock) take(tx *transaction) error {
 	if err := l.renew(tx); err != nil {
 		return err
@@ -204,8 +203,8 @@ func (l *siteLock) inPlace() error {
 	return err
 }
 
-// owned is ErrLeaseLost when this process may not change the site any more. Whoever changes something besides
-// the database asks first.
+// owned is ErrLeaseLost when this process may no longer change the site. It must be called before changes
+// outside of the database.
 func (s *home) owned() error {
 	if s.lease == nil {
 		return nil // of a site that is open for reading: its database refuses
@@ -233,8 +232,8 @@ func (s *home) fenced(f func(*transaction) error) func(*transaction) error {
 }
 
 // WhileOwned returns a context that ends with the cause ErrLeaseLost when the site's lease is lost. stop must
-// be called; it returns when nothing watches the lease any more. The lease of one machine is not watched: a
-// change that is refused is the first that is known of its loss.
+// be called; it returns when nothing watches the lease. The lease of one machine is not watched: its loss
+// shows when a change is refused.
 func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func()) {
 	if s.lease == nil || s.lease.above == nil {
 		return ctx, func() {}

@@ -24,7 +24,7 @@ func openState(t *testing.T, dir string, o store.Options) *store.State {
 	return st
 }
 
-// The lock of one machine. It is lost when somebody replaces the database: a copy of the state is put back
+// The lock of one machine. It is lost when the database is replaced: a copy of the state is put back
 // while it is in use, say.
 func TestLocalOwner(t *testing.T) {
 	storetest.TestOwner(t, func(t *testing.T) storetest.Ownership {
@@ -116,12 +116,12 @@ func TestCollectBlobsWithLostLease(t *testing.T) {
 		}
 		s.Close()
 	}
-	body := []byte("of nobody")
+	body := []byte("unreferenced")
 	digest := sha256.Sum256(body)
 	if err := st.Blobs.Put(digest, body, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	st.Close() // nobody writes bodies any more
+	st.Close() // no writer of bodies is left
 	st = openState(t, dir, store.Options{Owner: o})
 	defer st.Close()
 	o.at = "b"

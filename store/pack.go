@@ -96,7 +96,7 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 type frameEncoder struct {
 	mu     sync.Mutex
 	enc    *zstdfast.Encoder
-	joined []byte // a base and what is over it
+	joined []byte // a base and its delta
 }
 
 // full appends the frame of a payload, which comes in parts, to b.
@@ -142,7 +142,7 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
 // errLarge says that a document is larger than what would be read again.
 var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
 
-// fill puts a payload into buf, behind the room for a header.
+// fill puts a payload into buf, behind the space for a header.
 func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 	if err := w.begin(m, links, len(body), len(body)); err != nil {
 		return err
@@ -151,7 +151,8 @@ func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 	return nil
 }
 
-// begin puts the beginning of a payload, up to a body of some bytes, into buf, with room for more behind it.
+// begin puts the beginning of a payload, up to a body of some bytes, into buf, with capacity for more behind
+// it.
 func (w *FrameWriter) begin(m FrameMeta, links []byte, body, room int) error {
 	meta, err := m.encode(w.meta[:0])
 	if err != nil {
@@ -199,7 +200,7 @@ func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
 // roomForS2 is how many bytes appendS2 needs at most.
 func roomForS2(payload []byte) int { return frameHeader + s2.MaxEncodedLen(len(payload)) }
 
-// appendS2 makes a frame of a payload, in S2, in the empty slice b, which has the room for it.
+// appendS2 makes a frame of a payload, in S2, in the empty slice b, which has the capacity for it.
 func appendS2(b []byte, magic string, payload []byte) []byte {
 	b = b[:frameHeader]
 	copy(b, magic)
@@ -236,11 +237,11 @@ type FrameReader struct {
 	out   []byte
 
 	over  *zstd.Decoder // of deltas; nil until there is one
-	other []byte        // beside out, where bases and what is over them take turns
+	other []byte        // beside out, where bases and deltas alternate
 	links []chained
 	file  *bufio.Reader // of published files; nil until there is one
 
-	shared *unpackedBundle // the document that was read last lies in it; nil for none
+	shared *unpackedBundle // has the document that was read last; nil for none
 	of     *unpackedBundles
 }
 
@@ -254,7 +255,7 @@ func NewFrameReader() *FrameReader {
 	return &FrameReader{dec: dec}
 }
 
-// Release gives the memory back that lies beside the heap. The last frame must not be used any more.
+// Release frees the memory outside of the heap. The last frame must no longer be used.
 func (r *FrameReader) Release() {
 	for _, free := range r.aside {
 		free()
@@ -262,7 +263,7 @@ func (r *FrameReader) Release() {
 	r.aside = r.aside[:0]
 }
 
-// buffer returns room for n bytes that are too many to be kept, nil where it is to come from the heap.
+// buffer returns memory for n bytes that are too many to be kept, nil where it is to come from the heap.
 func (r *FrameReader) buffer(n int) []byte {
 	if !r.Aside || n <= maxKept {
 		return nil

@@ -83,7 +83,7 @@ func TestFrameRoundTrip(t *testing.T) {
 			if _, err := decodeFrame(r, raw); err != nil && !errors.Is(err, ErrDamaged) {
 				rt.Fatalf("a bit is wrong at %d: %v", n, err)
 			} else if err == nil && n != 2 { // no two magics differ in one bit
-				rt.Fatalf("a bit is wrong at %d, and nobody saw it", n)
+				rt.Fatalf("a wrong bit at %d was not found", n)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestPackRollsOver(t *testing.T) {
 	}
 	_, s = openTest(t, dir, Options{})
 	if num, _ := s.packs.where(); int(num) != len(packs) {
-		t.Errorf("goes on in pack %d of %d", num, len(packs))
+		t.Errorf("continues in pack %d of %d", num, len(packs))
 	}
 	foldAll(t, s, 1)
 	if n := len(resources(t, s)); n != 51 {
@@ -166,7 +166,7 @@ func TestPackRollsOver(t *testing.T) {
 	}
 }
 
-// A commit that brings no frame does not sync the pack: on a busy disk that waits for everybody's data.
+// A commit without a frame does not sync the pack: on a busy disk that waits for everybody's data.
 func TestPackSyncsWhatIsNew(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "a page"))
@@ -207,7 +207,7 @@ func TestPackUncommittedTail(t *testing.T) {
 		closeTest(t, st, s)
 		st, s = openTest(t, dir, Options{})
 		if num, size := s.packs.where(); num != 1 || size != int64(a.At.Len) {
-			t.Errorf("roll %v: goes on at %d in pack %d", roll, size, num)
+			t.Errorf("roll %v: continues at %d in pack %d", roll, size, num)
 		}
 		s.packs.max = int64(a.At.Len) + 1
 		b := document(t, s, 1, "another")

@@ -43,13 +43,13 @@ type packs struct {
 
 	made     atomic.Bool // the last pack's name is not on disk for sure
 	unsynced atomic.Bool // frames were written since the last sync
-	// of the first sync that failed: what was written before it may be lost, whatever a later one says
+	// of the first sync that failed: what was written before it may be lost, even if a later one succeeds
 	failed atomic.Pointer[error]
 }
 
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
 
-// packNumber is the number of the pack with a name, 0 for what is no pack.
+// packNumber is the number of the pack with a name, 0 for other names.
 func packNumber(name string) (n uint32) {
 	if _, err := fmt.Sscanf(name, "%d.pack", &n); err != nil || packName(n) != name {
 		return 0
@@ -86,7 +86,7 @@ func (p *packs) begin(num uint32, size int64) error {
 	}
 	if err != nil {
 		f.Close()
-		if isLoss(err) && size > 0 { // its last sector: what is new goes elsewhere
+		if isLoss(err) && size > 0 { // its last sector: new frames go elsewhere
 			return p.begin(num+1, 0)
 		}
 		return diskErr("open pack", err)
@@ -223,7 +223,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 	return f, nil
 }
 
-// forget closes the packs that are open for reading; nobody may be reading.
+// forget closes the packs that are open for reading; there must be no reader.
 func (p *packs) forget() {
 	p.unpacked.drop(nil)
 	p.mu.Lock()
@@ -290,7 +290,7 @@ func (p *packs) open(at Place) (*os.File, error) {
 	return f, nil
 }
 
-// check refuses a place that no frame can have, before memory is taken for it.
+// check refuses a place that no frame can have, before memory is allocated for it.
 func (at Place) check(f *os.File) error {
 	if at.Off < 0 || at.Len < frameHeader {
 		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
@@ -352,8 +352,8 @@ func (p *packs) remove(n uint32) error {
 	return nil
 }
 
-// skip begins after the pack with a number, so that whoever has an older one of that number open does not
-// take it for the new one.
+// skip begins after the pack with a number, so that a reader with an older pack of that number open does
+// not read it as the new one.
 func (p *packs) skip(last uint32) error {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()

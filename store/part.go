@@ -21,11 +21,11 @@ import (
 )
 
 // A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the
-// process, so that the next exchange can ask for the rest. It lies in the site's folder, because its site
+// process, so that the next exchange can ask for the rest. It is in the site's folder, because its site
 // asks for the rest:
 //
 //	parts/NAME.body  the bytes that have come; a blob on its way in, and made one by a rename
-//	parts/NAME.json  what is known of them; written aside and renamed
+//	parts/NAME.json  about them; written aside and renamed
 //
 // NAME is made of the URL's digest. What the note says is what counts: bytes behind its size came after it
 // and are cut off, and those before it are read again and held against its digest before anything is built on
@@ -192,7 +192,7 @@ func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 	return w.note()
 }
 
-// part is what a BlobWriter knows of being one; without Parts it is none and will not be one.
+// part is what a BlobWriter knows of being one; nil without Parts.
 type part struct {
 	of    *Parts
 	url   string
@@ -201,7 +201,7 @@ type part struct {
 	noted time.Time
 }
 
-// IsPart reports whether the body lies in the folder of parts.
+// IsPart reports whether the body is in the folder of parts.
 func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 
 // grown notes a part when enough has come since the last time.
@@ -257,7 +257,7 @@ func (w *BlobWriter) Leave() error {
 	return errors.Join(err, diskErr("close part", w.f.Close()))
 }
 
-// forget removes the note of a part that is no part any more.
+// forget removes the note of a former part.
 func (w *BlobWriter) forget() {
 	if w.IsPart() {
 		w.part.of.mu.Lock()
@@ -268,7 +268,7 @@ func (w *BlobWriter) forget() {
 }
 
 // Take returns the beginning of a URL's body that was left, ready for what follows, and what Keep was told of
-// it; nil when there is none. It reads all of it. Its last byte is left out, so that the rest is never
+// it; nil when nothing was left. It reads all of it. Its last byte is left out, so that the rest is never
 // nothing: no server has a range for that. One whose bytes are not what they were is deleted.
 func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
 	s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 
 const partURL = "http://h.example/big.iso"
 
-// beginPart makes the first n bytes of body a part and writes the rest of what is given.
+// beginPart makes the first n bytes of body a part and writes the rest of its bytes.
 func beginPart(t *testing.T, s *Site, url string, body []byte, n int) *BlobWriter {
 	t.Helper()
 	w, err := s.spool.Create()
@@ -144,8 +144,8 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 	}
 }
 
-// Nothing is built on bytes that are not those that came, whatever a crash, a disk or a person left in the
-// folder.
+// Nothing is built on bytes that are not those that came, regardless of what a crash, a disk or a person
+// left in the folder.
 func TestPartThatIsNotWhole(t *testing.T) {
 	body := random(2<<20, 3)
 	name := partName(partURL)

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the
-// published one. Whoever opens the site for writing carries it out; who reads it takes it for done.
+// pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
+// published one. The next open for writing carries it out; readers treat it as done.
 type pending struct {
 	Tree    string  `json:"tree"`
 	Again   bool    `json:"again,omitempty"` // no other tree can be relied on
@@ -18,7 +18,7 @@ type pending struct {
 	Script  []byte  `json:"script,omitempty"`
 }
 
-// pendingIn returns the publish that was decided and not carried out, nil when there is none.
+// pendingIn returns the publish that was decided and not carried out, nil without one.
 func (s *home) pendingIn(tx *transaction) (*pending, error) {
 	v := tx.Bucket(bMeta).Get(kPublish)
 	if v == nil {

@@ -70,7 +70,7 @@ func (n *PublicNames) refresh() error {
 	}
 	fi, err := n.state.root.Stat(publicNames)
 	if errors.Is(err, fs.ErrNotExist) {
-		if n.read > 0 { // somebody has removed it
+		if n.read > 0 { // it was removed
 			n.names, n.read = map[string]bool{}, 0
 		}
 		return nil
@@ -114,7 +114,7 @@ func (n *PublicNames) append(word, name string) (err error) {
 	}
 	added, err := fmt.Fprintf(f, "\n%s %s %s\n", word, name, n.state.opt.Now().UTC().Format(time.RFC3339))
 	if fi, serr := f.Stat(); serr == nil && fi.Size() == n.read+int64(added) {
-		n.read = fi.Size() // nobody else has written: there is nothing to read again
+		n.read = fi.Size() // no other process has written: there is nothing to read again
 	}
 	if err == nil && !n.state.opt.Volatile {
 		err = f.Sync()

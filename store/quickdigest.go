@@ -10,9 +10,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A one-off mirror knows most of its documents by a quick digest, in the place of the SHA-256 of the body as
-// it came: nobody but its own next run compares it. It is the XXH3 of 128 bits and a mark. A site that makes
-// two pages of one quick digest hides the change of its own page, which it could as well by answering 304.
+// A one-off mirror identifies most of its documents by a quick digest instead of the SHA-256 of the body as
+// it came: only its own next run compares it. It is the XXH3 of 128 bits and a mark. A site that makes two
+// pages of one quick digest hides the change of its own page, which it could as well by answering 304.
 var quickMark = [16]byte([]byte("XXH3-128 of body"))
 
 // QuickDigest is the quick digest of a body.

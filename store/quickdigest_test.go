@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A digest is told from one of the other kind, and from that of another body.
+// A digest differs from one of the other kind, and from that of another body.
 func TestQuickDigest(t *testing.T) {
 	for _, body := range []string{"", "a page", string(random(100_000, 2))} {
 		b, other := []byte(body), []byte(body+".")

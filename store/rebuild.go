@@ -22,7 +22,7 @@ import (
 // reads it; it may be deleted.
 const damagedFolder = "damaged"
 
-// Rebuild makes the database of a site again from its published tree, when site.db cannot be read any more.
+// Rebuild makes the database of a site again from its published tree, when site.db cannot be read.
 // The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
 // The next run requests documents again, because the links that were stored beside them name URLs by
 // numbers of the lost database. The history is lost. The old database and packs are moved to a folder

@@ -26,7 +26,7 @@ const (
 	BlobBody          // in the blobs, named by Resource.Digest
 )
 
-// Place is where a frame lies in the packs of a site.
+// Place is the place of a frame in the packs of a site.
 type Place struct {
 	Pack uint32 // number of the pack file, from 1
 	Off  int64  // bytes from its start
@@ -40,7 +40,7 @@ func (at Place) Compare(other Place) int {
 		cmp.Compare(at.Doc, other.Doc))
 }
 
-// Resource is what is known of one URL: the last outcome, and the body that the mirror holds for it.
+// Resource is the record of one URL: the last outcome, and the body that the mirror holds for it.
 // The body stays when a later request fails; InSet says whether it is part of the mirror.
 type Resource struct {
 	ID  uint32   // number of the URL within its site; links refer to it
@@ -69,7 +69,7 @@ type Resource struct {
 	At       Place  // of a PackBody
 	Path     string // mirror path once assigned; "" before
 	Name     string // under which the site offers the file, if that is not the name of the URL (phm.SafeName)
-	Target   uint32 // ID of the redirect's target plus one; 0 is none
+	Target   uint32 // ID of the redirect's target plus one; 0 for none
 	Fragment string // of the address that the redirect names, without '#'; only kept with a Target
 	Changed  int    // version for which the body, its type or its encoding last changed
 	Moved    int    // version for which the URL last entered the mirror, left it, or got another path or target
@@ -78,7 +78,7 @@ type Resource struct {
 	Depth    int    // links from a seed when first seen
 	Requis   bool   // first seen as a page requisite
 	NoFollow bool   // its links are not followed (meta robots, X-Robots-Tag)
-	Shape    uint32 // hash of a page's title and links; 0 for what is no page
+	Shape    uint32 // hash of a page's title and links; 0 for no page
 	ShapeNew bool   // the body before had another shape or was like no page, or there was none
 	Listing  bool   // a directory index made by the server
 	Cut      uint16 // the limits that cut the document short (result.Cut); its links before the cut stay
@@ -93,11 +93,11 @@ type Resource struct {
 	Observed int           // how often it was looked at again; Recent has the last 16 of these
 	Volatile volatile.Rule // what always changes in it
 	Source   string        // the URL on a replica that the body came from; "" when the site itself sent it
-	// ID, plus one, of a page that says nearly the same as the body and was there before; 0 is none
+	// ID, plus one, of a page that says nearly the same as the body and was there before; 0 for none
 	Like     uint32
 	SameText bool // it says the same, to the word
 
-	Head     HeadPlace // of the answer that brought the body
+	Head     HeadPlace // of the response with the body
 	LastHead HeadPlace // of the last answer when that was a redirect or an error
 	// heads.Head.Sum of the last answer that told nothing that Head does not say; 0 for none
 	HeadSum uint64
@@ -312,7 +312,7 @@ func numbersOf(k, v []byte) (id, referrer uint32, err error) {
 	return id, referrer, err
 }
 
-// placeIn reads At of a value, and decodes no more of it than it must; ok is false when there is none.
+// placeIn reads At of a value, and decodes no more of it than it must; ok is false without one.
 func placeIn(k, v []byte) (at Place, ok bool, err error) {
 	d := binread.Reader{Rest: v}
 	if err := checkVersion(&d); err != nil {
@@ -360,7 +360,7 @@ func urlPath(u site.URL) string {
 	return p[1:]
 }
 
-// storedURL returns the URL that this package wrote as s. What is no URL is damage.
+// storedURL returns the URL that this package wrote as s. Any other string is damage.
 func storedURL(s string) (site.URL, error) {
 	if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
 		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, errValue)

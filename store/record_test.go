@@ -98,7 +98,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		}
 		for n := range b { // a value that is cut short is damage, never another record
 			if err := got.decode(want.URL, b[:n]); err == nil {
-				t.Fatalf("%d of %d bytes are taken for a record", n, len(b))
+				t.Fatalf("%d of %d bytes were decoded as a record", n, len(b))
 			}
 			if _, ok, _ := placeIn(nil, b[:n]); ok {
 				t.Fatalf("%d of %d bytes have a place", n, len(b))
@@ -245,7 +245,7 @@ func TestTargetsRoundTrip(t *testing.T) {
 	if walkTargets([]byte{0x80}, func(uint32) bool {
 		return true
 	}) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
-		t.Error("a damaged list is taken for a good one")
+		t.Error("a damaged list was decoded")
 	}
 }
 

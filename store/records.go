@@ -29,7 +29,7 @@ type Records struct {
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,
-// but for what that looked at when nobody writes.
+// but for its looks when the site is not being written.
 func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 	err = s.db.View(func(tx *transaction) error {
 		v := tx.Bucket(bResources).Get(u.Key(nil))

@@ -18,8 +18,8 @@ import (
 	"mirrord/phm"
 )
 
-// follow lets the log in a site's folder take what is written from now on. It must be called before anything
-// is. A site that lives for one run has no log.
+// follow lets the log in a site's folder record the transactions from now on. It must be called before
+// anything is. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
 	tx := uint64(0)
 	err = d.View(func(t *transaction) error {
@@ -101,7 +101,7 @@ func (t *transaction) dump(add func(changes []byte) error) (buf []byte, err erro
 // errNoLog says that a database cannot be made again from its log.
 var errNoLog = fmt.Errorf("its log has no whole checkpoint: %w", ErrDamaged)
 
-// Redo makes the database of a site again from its log, with all that it had; why is what is wrong with it.
+// Redo makes the database of a site again from its log, with all that it had; why is its defect.
 // The damaged one goes to the folder "damaged". The error is ErrNoSite, ErrLocked while a process has the
 // site open, or an ErrDamaged when the log does not lead to a database; then nothing was changed.
 func Redo(s *State, name string, why error) (err error) {
@@ -193,7 +193,7 @@ func Redo(s *State, name string, why error) (err error) {
 	return diskErr("replace "+siteDB, err)
 }
 
-// noteRedone keeps that a database was made again, for whoever tells people.
+// noteRedone keeps that a database was made again, for reports to users.
 func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
 	r := Redone{At: at.UTC(), Why: fmt.Sprint(why), Aside: aside}
 	v, err := json.Marshal(r)
@@ -203,7 +203,7 @@ func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
 	return writeSynced(root, redoneName, v, true)
 }
 
-// asideFolder makes a folder for what is taken out of use.
+// asideFolder makes a folder for files that are taken out of use.
 func asideFolder(root *os.Root) (name string, err error) {
 	name = damagedFolder
 	for n := 2; ; n++ {

@@ -167,7 +167,7 @@ func TestLogLeadsToThePast(t *testing.T) {
 				default:
 					err = os.Remove(path)
 				}
-				// Where the database says nothing any more, the published tree does.
+				// Where the database has no record, the published tree does.
 				meta := filepath.Join(filepath.Dir(path), currentLink, phm.MetaName)
 				err = errors.Join(err, os.WriteFile(meta,
 					[]byte(`{"phm": 1, "entry": "index.html", "version": 9}`), 0o644))

@@ -19,11 +19,11 @@ import (
 	"mirrord/internal/zstdfast"
 )
 
-// The database of a site is an index over its log: whatever is in it can be had from there, with all kept
-// versions, mirror paths and history. The log has one entry for each transaction, with the values that it
-// wrote. It is written before the transaction is committed and not synced then, because it only counts when
-// the database is lost. A log that does not end with the last transaction is begun again with a checkpoint,
-// which holds all values; so is one that has grown to several times its checkpoint.
+// The database of a site is an index over its log: all its content can be restored from there, with all
+// kept versions, mirror paths and history. The log has one entry for each transaction, with the values that
+// it wrote. It is written before the transaction is committed and not synced then, because it only counts
+// when the database is lost. A log that does not end with the last transaction is begun again with a
+// checkpoint, which holds all values; so is one that has grown to several times its checkpoint.
 //
 // A segment is a file of entries. It begins with a checkpoint. An entry is
 //
@@ -62,7 +62,7 @@ const (
 
 func redoName(n uint32) string { return fmt.Sprintf("%06d.log", n) }
 
-// redoNumber is the number of the segment with a name, 0 for what is none.
+// redoNumber is the number of the segment with a name, 0 for other names.
 func redoNumber(name string) (n uint32) {
 	if _, err := fmt.Sscanf(name, "%d.log", &n); err != nil || redoName(n) != name {
 		return 0
@@ -147,7 +147,7 @@ func redoSegments(root *os.Root) (nums []uint32, err error) {
 }
 
 // redoEnd reads a segment up to the entry of a transaction, or the first that is damaged: what lies behind
-// was not committed. base is how long the checkpoint is, 0 when there is none.
+// was not committed. base is how long the checkpoint is, 0 without one.
 func redoEnd(f *os.File, last uint64) (tail redoTail, base int64, err error) {
 	_, err = redoRaw(f, func(h redoHead, raw []byte) error {
 		if h.tx > last {
@@ -254,7 +254,7 @@ func (l *redoLog) takeBack() {
 // entry. The segments before go when it is whole.
 func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) error) ([]byte, error)) error {
 	if l.file != nil {
-		l.file.Close() // what was written to it does not count any more
+		l.file.Close() // what was written to it no longer counts
 		l.file = nil
 	}
 	f, err := l.root.OpenFile(redoAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, redoMode)
@@ -369,9 +369,9 @@ const (
 	redoDamaged           // more was written, and cannot be read
 )
 
-// lastLogged returns the last transaction that the log in a site's folder leads to, 0 for none. A log that
-// could not be written to the end is whole. read is called with the size of each entry, before the next one
-// is read; its error ends the work.
+// lastLogged returns the last transaction that the log in a site's folder can restore, 0 for none. A log
+// that could not be written to the end is whole. read is called with the size of each entry, before the
+// next one is read; its error ends the work.
 func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoState, err error) {
 	root, err := site.OpenRoot(redoFolder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -440,7 +440,7 @@ const (
 	redoPut      = 'p' // bucket, key, value
 	redoDelete   = 'd' // bucket, key
 	redoSequence = 's' // bucket, 8 bytes, big endian
-	redoTally    = 'T' // bucket, tally: what it comes to
+	redoTally    = 'T' // bucket, tally: its value
 )
 
 func appendChange(b []byte, what byte, bucket []byte, rest ...[]byte) []byte {

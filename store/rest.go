@@ -20,7 +20,7 @@ import (
 	"mirrord/relocate"
 )
 
-// A rest is what is left of a document of a one-off mirror beside its published file: its links, and what
+// A rest is the part of a one-off mirror's document that its published file lacks: its links, and what
 // relocation replaced. Its frame has the header of all frames, with the magic "mPo1", and a payload in S2:
 //
 //	string path of the file; string FrameMeta as JSON; string links
@@ -140,7 +140,7 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 	return out, err
 }
 
-// fileBuffer is how many bytes of a published file are in memory beside what is made of it.
+// fileBuffer is how many bytes of a published file are buffered while it is converted.
 const fileBuffer = 32 << 10
 
 // published opens the file to which the rest at a place belongs: one that was withdrawn, else that of the
@@ -163,8 +163,8 @@ func (p *packs) published(path string, at Place) (f *os.File, size int64, err er
 	return f, fi.Size(), nil
 }
 
-// roomFor returns a buffer, empty, with room for n bytes. One that is to be kept is larger than it must be:
-// one that grew a little with each of many documents would leave much to collect.
+// roomFor returns an empty buffer with capacity for n bytes. One that is to be kept is larger than it must
+// be: one that grew a little with each of many documents would leave much to collect.
 func roomFor(b *[]byte, n int) []byte {
 	if cap(*b) < n {
 		*b = nil // gone before the new one comes
@@ -192,7 +192,7 @@ func (p *packs) treeFile(path string) (*os.File, error) {
 	return tree.Open(path)
 }
 
-// packKind returns the magic of the first frame of a pack, "" when there is none.
+// packKind returns the magic of the first frame of a pack, "" without one.
 func (p *packs) packKind(n uint32) (string, error) {
 	f, err := p.root.Open(packName(n))
 	if err != nil {

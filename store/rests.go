@@ -13,10 +13,10 @@ import (
 	"mirrord/relocate"
 )
 
-// Rests puts rests in the place of the documents of a one-off mirror once a version is published: while its
-// run goes on they lie in packs as they came, which takes the least time, and afterwards nobody has room for
-// them twice. Rests of a version count from the moment that it is published. Safe for concurrent use with a
-// FrameWriter for each goroutine.
+// Rests replaces the documents of a one-off mirror by rests once a version is published: during the run they
+// are in packs as they came, which takes the least time; afterwards they would take their space twice. Rests
+// of a version count from the moment that it is published. Safe for concurrent use with a FrameWriter for
+// each goroutine.
 type Rests struct {
 	*home
 	packs   *packs
@@ -141,7 +141,7 @@ func (r *Rests) Settle() error {
 		moved:     moved,
 		frames:    NewFrameReader(),
 	}
-	w.frames.Aside = true // what is left is large
+	w.frames.Aside = true // the remainder is large
 	for _, b := range recordBuckets() {
 		for next := []byte{}; next != nil; {
 			err := r.update("move documents", func(tx *transaction) (err error) {

@@ -25,7 +25,7 @@ func (v *verifier) spend(n int64) {
 	}
 }
 
-// ended returns why the check has to end, nil when it goes on.
+// ended returns why the check has to end, nil when it continues.
 func (v *verifier) ended() error {
 	if v.late != nil {
 		return v.late

@@ -21,7 +21,7 @@ import (
 //   - Each value ends with four bytes, the CRC-32C of the names of its buckets, its key, and itself. So a
 //     value that came under another key is found as well. A value is checked whenever it is read.
 //   - The bucket sums has a tally of each other bucket at the top: how many values it has, and the sum of a
-//     128-bit hash of each. A transaction brings the tallies up to date. Sums compares them with the values;
+//     128-bit hash of each. A transaction updates the tallies. Sums compares them with the values;
 //     so values that are missing, and old ones that came back, are found.
 //
 // A new database is sealed by its first transaction, unless it lives for one run, and one of an older format
@@ -130,7 +130,7 @@ func (t *transaction) looked(size int) {
 	}
 }
 
-// Bucket returns a bucket, nil when there is none.
+// Bucket returns a bucket, nil when it is missing.
 func (t *transaction) Bucket(name []byte) *bucket {
 	if b := t.top[string(name)]; b != nil {
 		return b
@@ -171,11 +171,11 @@ type bucket struct {
 	b     *bolt.Bucket
 	t     *transaction
 	name  []byte // with those of the buckets above it
-	inner bool   // it lies in another one, and has no tally
+	inner bool   // it is nested, and has no tally
 	tally *tally // of a writing transaction that has changed it
 }
 
-// Get returns a value, nil when there is none.
+// Get returns a value, nil when it is missing.
 func (b *bucket) Get(key []byte) []byte {
 	v := b.b.Get(key)
 	b.t.looked(len(v))
@@ -268,7 +268,7 @@ func (t *transaction) tallyOf(name []byte) *tally {
 	out := new(tally)
 	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
-	missing := (v == nil) && t.hasValues(name) // to go on from 0 would write the loss into the log
+	missing := (v == nil) && t.hasValues(name) // to continue from 0 would write the loss into the log
 	if missing || ((v != nil) && !out.decode(v)) {
 		panic(badSeal{fmt.Errorf("the tally of bucket %q: %w", name, errSeal)})
 	}
@@ -302,7 +302,7 @@ func (b *bucket) Sequence() uint64 { return b.b.Sequence() }
 // fill sets how full pages are left that split, from 0 to 1.
 func (b *bucket) fill(share float64) { b.b.FillPercent = share }
 
-// Bucket returns a bucket in this one, nil when there is none.
+// Bucket returns a bucket in this one, nil when it is missing.
 func (b *bucket) Bucket(name []byte) *bucket { return b.within(name, b.b.Bucket(name)) }
 
 // CreateBucket makes a bucket in this one that must not be there.
@@ -368,7 +368,7 @@ func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	return k, c.b.opened(k, v)
 }
 
-// First moves to the first key; nil when there is none, as of the other moves.
+// First moves to the first key; nil at the end, as for the other moves.
 func (c *bucketCursor) First() (key, value []byte) { return c.at(c.c.First()) }
 
 // Last moves to the last key.
@@ -459,8 +459,8 @@ func (b *bucket) readAll() {
 	}
 }
 
-// checkSums reads all values of a sealed database and reports what is wrong with them, or with how many there
-// are. A database of an older format has nothing to compare with.
+// checkSums reads all values of a sealed database and reports wrong values and wrong numbers of values. A
+// database of an older format has nothing to compare with.
 func (t *transaction) checkSums() error {
 	if !t.sealed {
 		return nil

@@ -216,8 +216,8 @@ func TestSealedOldPage(t *testing.T) {
 	}
 }
 
-// TestSealOlder seals an older database, beside what a killed run left of it: nothing is lost, nobody else
-// gets in, and there is a way back.
+// TestSealOlder seals an older database, beside what a killed run left of it: nothing is lost, no other
+// process gets in, and there is a way back.
 func TestSealOlder(t *testing.T) {
 	dir, path := sealedSite(t)
 	unseal(t, path)

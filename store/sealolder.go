@@ -12,9 +12,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A database of an older format is sealed by whoever first opens it for writing: all of it is copied, with
+// A database of an older format is sealed when it is first opened for writing: all of it is copied, with
 // checksums, into a new file, which then takes its name. A crash leaves the old database in use and a new one
-// that nobody names. The new file is locked before it has its name, so that nobody comes in between.
+// without a name. The new file is locked before it has its name, so that no process comes in between.
 
 // sealBytes is how much one transaction copies, about.
 const sealBytes = 16 << 20
@@ -93,7 +93,7 @@ func (d *database) older() (needs bool, err error) {
 				format = be32(v)
 			}
 		}
-		needs = (format > 0) && (format < FormatVersion) // else opening it says what is wrong
+		needs = (format > 0) && (format < FormatVersion) // else opening it reports the error
 		return nil
 	})
 	return needs, err

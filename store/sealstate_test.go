@@ -101,8 +101,8 @@ func TestStateDatabaseIsSealed(t *testing.T) {
 	}
 }
 
-// A mirror.db of an older version is sealed whatever its size, beside what a killed process left, and one
-// that cannot be copied goes on as it is.
+// A mirror.db of an older version is sealed regardless of its size, beside the files of a killed process,
+// and one that cannot be copied stays in use.
 func TestLargeStateDatabaseIsSealed(t *testing.T) {
 	dir := t.TempDir()
 	st, err := OpenState(dir, Options{Volatile: true}) // which seals nothing, like older versions

@@ -11,9 +11,9 @@ import (
 // Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those
 // that the nodes of a cluster share. Safe for concurrent use, also by several processes and machines.
 type Shared interface {
-	// Change replaces the value of a key by what change makes of it, if nobody else writes the key meanwhile;
-	// nil stands for none. An error of change leaves all as it was. change may be called several times, and
-	// must not keep what it is given.
+	// Change replaces the value of a key by what change makes of it, if no other process writes the key
+	// meanwhile; nil stands for none. An error of change leaves all as it was. change may be called several
+	// times, and must not keep what it is given.
 	Change(kind, key string, change func(was []byte) ([]byte, error)) error
 	// All returns the values of a kind by key, with all changes of this Shared. Those of other machines may be
 	// missing for a moment.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What somebody refuses to change is no failure to write: the error is the one of whoever refuses.
+// A refused change is no failure to write: the error is the one of the callback.
 func TestChangeRefused(t *testing.T) {
 	st, err := OpenState(t.TempDir(), Options{})
 	if err != nil {

@@ -218,7 +218,7 @@ func TestRemoveSite(t *testing.T) {
 	}
 }
 
-// A site and what is noted of it get another name; one that is open, or another one's name, does not.
+// A site and its records get another name; one that is open does not, and no name of another site is taken.
 func TestRenameSite(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
@@ -245,7 +245,7 @@ func TestRenameSite(t *testing.T) {
 	if err := h.Rename("taken"); err == nil {
 		t.Error("renamed to a name that is taken")
 	}
-	for range 2 { // as an interrupted one does when it goes on
+	for range 2 { // as an interrupted one does when it resumes
 		if err := CopyRecords(st, "x", "y"); err != nil {
 			t.Fatal(err)
 		}

@@ -77,8 +77,7 @@ func (s *Spool) unhold() {
 }
 
 // alone keeps everybody else from writing blobs until release is called; ok is false when another process, or
-// somebody in this one besides the caller's own open sites, may be at it. Whoever opens a site for writing
-// meanwhile waits.
+// this one beyond the caller's own open sites, may be writing. Opening a site for writing waits meanwhile.
 func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 	if err := s.hold(); err != nil {
 		return false, nil, err
@@ -92,7 +91,7 @@ func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 	if ok, err = flock(s.lock, true, false); ok {
 		s.empty()
 		return true, func() {
-			flock(s.lock, false, true) // from alone to shared: nobody can be in the way
+			flock(s.lock, false, true) // from alone to shared: no other process can be in the way
 			s.mu.Unlock()
 			s.unhold()
 		}, nil

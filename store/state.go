@@ -45,24 +45,24 @@ type Options struct {
 	// Volatile leaves out every sync: what was committed survives kill -9 but not loss of power. For one-off
 	// mirrors.
 	Volatile bool
-	// OneOff keeps documents as they came while a run goes on, and afterwards what its published files lack of
-	// them; see Site.Rests.
+	// OneOff keeps documents as they came during a run, and afterwards only the parts that its published
+	// files lack; see Site.Rests.
 	OneOff bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
 	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.
 	// Default: a folder of the state.
 	Bodies Bodies
-	// Away brings what check-outs have left in depots. Default: reading that is ErrAway.
+	// Away fetches what check-outs left in depots. Default: reading that is ErrAway.
 	Away Bringer
-	// Owner decides who may write a site, before the lock of its database does. Default: nobody, the lock alone
+	// Owner decides who may write a site, before the lock of its database does. Default: nil, the lock alone
 	// decides.
 	Owner Owner
-	// Now is the clock of what is noted on the disk and of how long something counts. Default: time.Now.
+	// Now is the clock of times on the disk and of lifetimes. Default: time.Now.
 	Now func() time.Time
 	// PackSize is how many bytes a pack has before a new one is begun. Default: 256 MiB.
 	PackSize int64
-	// Log is told when a damaged mirror.db was made again. Default: nobody.
+	// Log gets a record when a damaged mirror.db was made again. Default: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -151,7 +151,7 @@ func (s *State) Close() error {
 	return errors.Join(err, s.root.Close())
 }
 
-// Sites lists the names of the sites that exist, sorted. One that is being made aside is none yet.
+// Sites lists the names of the sites that exist, sorted. One that is being made aside is not listed yet.
 func (s *State) Sites() ([]string, error) {
 	names, err := siteFolders(s)
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, asideMark) }), err
@@ -170,7 +170,7 @@ func EmptySite(s *State, name string) bool {
 // asideMark begins the name of a site that is being made aside: no job has such a name.
 const asideMark = "~"
 
-// AsideName is the name under which a site is made that nobody is to see before it is whole, see
+// AsideName is the name of a site that must not be visible before it is whole, see
 // HeldSite.Rename.
 func AsideName(name string) string { return asideMark + name[:min(len(name), maxName-len(asideMark))] }
 
@@ -204,8 +204,8 @@ func (s *State) RemoveSite(name string) error {
 	return errors.Join(h.Remove(), h.Close())
 }
 
-// lockSite takes the lease of a site and the lock of its database, which may be damaged: nobody can open the
-// site until it is closed.
+// lockSite takes the lease of a site and the lock of its database, which may be damaged: the site cannot be
+// opened elsewhere until it is closed.
 func (s *State) lockSite(name string) (io.Closer, error) {
 	above, err := s.leaseAbove(name)
 	if err != nil {
@@ -320,7 +320,7 @@ type HostFact struct {
 	ETag    string    `json:"etag,omitempty"`
 }
 
-// LoadHost returns what is known of an origin; ok is false when nothing is, or it cannot be read.
+// LoadHost returns the record of an origin; ok is false when it is missing or cannot be read.
 func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
 	err = s.viewDB(func(tx *transaction) error {
 		if b := tx.Bucket(bHosts); b != nil {
@@ -335,7 +335,7 @@ func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
 	return f, ok, err
 }
 
-// SaveHost keeps what is known of an origin.
+// SaveHost stores the record of an origin.
 func (s *State) SaveHost(origin string, f HostFact) error {
 	v, err := json.Marshal(f)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Each kind of damage of mirror.db is found, also of values that nobody reads, and it is made again with what
-// the sites know.
+// Each kind of damage of mirror.db is found, also of values that are never read, and it is made again with
+// what the sites know.
 func TestCheckShared(t *testing.T) {
 	for name, harm := range map[string]func(st *State, file string) error{
 		"missing": func(_ *State, file string) error { return os.Remove(file) },
@@ -48,7 +48,7 @@ func TestCheckShared(t *testing.T) {
 				t.Errorf("found: %v", err)
 			}
 			if made, err := MendShared(st); !made || err != nil {
-				t.Errorf("mended: %v, %v", made, err)
+				t.Errorf("repaired: %v, %v", made, err)
 			}
 			if err := CheckShared(st); err != nil {
 				t.Errorf("after it: %v", err)

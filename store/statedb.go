@@ -169,7 +169,7 @@ func (s *State) updateDB(op string, f func(*transaction) error) error {
 
 // sealDB returns a sealed mirror.db: the one that is open, or a copy with its name when it is of an older
 // version, which keeps its values under another name for going back. The work is in proportion to what it
-// has; whoever only reads has the old one meanwhile. One that cannot be sealed, on a full disk, goes on.
+// has; readers have the old one meanwhile. One that cannot be sealed, on a full disk, stays in use.
 func (s *State) sealDB(db *database) (*database, error) {
 	needs := false
 	err := db.View(func(t *transaction) error {
@@ -195,7 +195,7 @@ func (s *State) sealDB(db *database) (*database, error) {
 	return db, nil
 }
 
-// replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one
+// replaceDB puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one
 // that is missing or empty. A crash leaves the one or the other. It holds the lock of the old one, so that
 // one process does it.
 func (s *State) replaceDB(why error) error {

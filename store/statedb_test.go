@@ -216,7 +216,7 @@ func TestStateDBStays(t *testing.T) {
 	}
 }
 
-// Values of mirror.db that cannot be decoded are left out; all goes on.
+// Values of mirror.db that cannot be decoded are left out; all else works.
 func TestStateDBValues(t *testing.T) {
 	dir := t.TempDir()
 	st, _ := openTest(t, dir, Options{Volatile: true})
@@ -277,7 +277,7 @@ func TestStateDBValues(t *testing.T) {
 	}
 }
 
-// Who only looks reads mirror.db also while a process holds it that does not go on: as of its last commit.
+// mirror.db can be read also while a stopped process holds it: as of its last commit.
 func TestRunsBesideAHeldStateDB(t *testing.T) {
 	dir := t.TempDir()
 	st, _ := openTest(t, dir, Options{Volatile: true})

@@ -28,8 +28,8 @@ func linkat(oldDir int, oldName string, newDir int, newName string) error {
 	return nil
 }
 
-// renameat moves a file from one folder to another, in place of what is there. The names are as those of
-// linkat.
+// renameat moves a file from one folder to another, and replaces the one there. The names are as those
+// of linkat.
 func renameat(oldDir *folder, oldName string, newDir *folder, newName string) error {
 	if err := unix.Renameat(oldDir.fd, oldName, newDir.fd, newName); err != nil {
 		return &os.LinkError{
@@ -107,9 +107,9 @@ func setTimes(fd int, t time.Time) error {
 	return err
 }
 
-// mapped returns n bytes of memory beside that of the Go heap; free unmaps them. What nobody touches costs
-// nothing, unless the caller fills the whole of it: then the pages are there at once, because a fault for
-// each takes longer than what is done to it.
+// mapped returns n bytes of memory beside that of the Go heap; free unmaps them. Untouched pages cost
+// nothing, unless the caller fills all of it: then they are mapped at once, because a fault for each takes
+// longer than filling it.
 func mapped(n int, whole bool) (b []byte, free func(), err error) {
 	if n == 0 {
 		return nil, func() {}, nil
@@ -122,7 +122,7 @@ func mapped(n int, whole bool) (b []byte, free func(), err error) {
 	return b, func() { unix.Munmap(b) }, err
 }
 
-// mappedFile returns the first n bytes of a file that nobody changes; free unmaps them.
+// mappedFile returns the first n bytes of a file that does not change; free unmaps them.
 func mappedFile(f *os.File, n int) (b []byte, free func(), err error) {
 	if n == 0 {
 		return nil, func() {}, nil
@@ -181,8 +181,8 @@ func funlock(f *os.File) error {
 	return err
 }
 
-// markShared takes a shared lock of a file's bytes, which says that somebody reads and keeps nobody from
-// anything. It ends when the file is closed.
+// markShared takes a shared lock of a file's bytes, which marks a reader and blocks no other process. It
+// ends when the file is closed.
 func markShared(f *os.File) error {
 	how := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart}
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &how) })

@@ -15,13 +15,13 @@ import (
 // The tail of the journal is a file with the results that no batch has yet. Records.Note appends to it and
 // syncs nothing, which is a small part of the work of a commit: what was noted outlives the process, and may
 // not outlive the machine. A commit has all that was noted before it, so the file begins again behind each
-// one. Opening the site makes batches of what is in it.
+// one. Opening the site turns its entries into batches.
 //
 // An entry is
 //
 //	magic   4 bytes "mTl1"
 //	length  4 bytes: of the payload
-//	base    8 bytes: a digest of what was committed last; an entry of another base is of no use any more
+//	base    8 bytes: a digest of what was committed last; an entry of another base is ignored
 //	pack    4 bytes, 8 bytes: number of the last pack, and how far it reached
 //	crc32c  4 bytes: of the fields from length to pack and the payload, begun with that of the entry before
 //	payload a batch of the journal
@@ -43,7 +43,7 @@ const (
 	maxTail    = 256 << 20 // bytes of an entry that are believed
 )
 
-// tailBase returns the base of entries that follow what is committed.
+// tailBase returns the base of entries that follow the last commit.
 func (s *Records) tailBase() (base [8]byte, err error) {
 	err = s.db.View(func(tx *transaction) error {
 		b := seqKey(tx.Bucket(bJournal).Sequence())
@@ -64,7 +64,7 @@ func tailSum(before uint32, raw []byte) uint32 {
 }
 
 // Note makes results outlive the process, until a Commit has them, news and all. first is the number of
-// news[0]; the news go on from what was noted or committed before. One caller at a time, as for Commit.
+// news[0]; the news continue those noted or committed before. One caller at a time, as for Commit.
 func (s *Records) Note(first uint32, news []NewURL, done []*Done) (err error) {
 	t := s.tail
 	if t == nil {
@@ -96,7 +96,7 @@ func (s *Records) Note(first uint32, news []NewURL, done []*Done) (err error) {
 	sum := tailSum(t.sum, raw)
 	le.PutUint32(raw[28:], sum)
 	if _, err := t.file.WriteAt(raw, t.end); err != nil {
-		return s.closeTail() // the next commit says what is wrong with the disk
+		return s.closeTail() // the next commit reports the error of the disk
 	}
 	t.end, t.sum = t.end+int64(len(raw)), sum
 	return nil

@@ -12,7 +12,7 @@ import (
 	"mirrord/site"
 )
 
-// notedSite makes a site with a batch that is committed, three notes behind it, and a frame of nobody.
+// notedSite makes a site with a batch that is committed, three notes behind it, and a frame without a record.
 func notedSite(t *testing.T, dir string, volatile bool) *Site {
 	t.Helper()
 	_, s := openTest(t, dir, Options{Volatile: volatile})
@@ -70,8 +70,8 @@ var afterNotes = [][]string{
 	{"new 0", "new 1", "done 0", "new 2", "new 3", "done 1", "done 3", "new 4", "done 2", "done 4"},
 }
 
-// Results that were noted are there after a kill, whatever it left of the process; a commit has them too, and
-// they count once.
+// Results that were noted are there after a kill, regardless of what it interrupted; a commit has them too,
+// and they count once.
 func TestNotesOutliveKill(t *testing.T) {
 	for _, volatile := range []bool{true, false} {
 		dir := t.TempDir()

@@ -17,8 +17,8 @@ const Mention uint32 = 1 << 31
 // links and less than mentions.
 const Guess uint32 = 1 << 30
 
-// Unnumbered stands last in the list of a document that names URLs which have no number, because nothing
-// leads to them yet.
+// Unnumbered stands last in the list of a document that names URLs which have no number, because no
+// known URL links to them yet.
 const Unnumbered = ^uint32(0)
 
 // AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted;

@@ -151,7 +151,7 @@ func (r *Rests) through() (num uint32, gone bool, err error) {
 	return num, gone, err
 }
 
-// unfinished opens the tree that documents were written through to; nil when somebody has removed it.
+// unfinished opens the tree that documents were written through to; nil when it was removed.
 func (r *Rests) unfinished() (*os.Root, error) {
 	names, err := (&Trees{home: r.home}).marked()
 	if err != nil {

@@ -185,7 +185,7 @@ func TestThrough(t *testing.T) {
 	}
 }
 
-// noneWithdrawn holds that no file is kept aside any more.
+// noneWithdrawn checks that no file is kept aside.
 func (h *oneOffSite) noneWithdrawn() {
 	h.t.Helper()
 	if _, err := os.Stat(filepath.Join(h.s.Dir(), "packs", withdrawnFolder)); !errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +240,7 @@ func TestRecoverKilled(t *testing.T) {
 	}
 }
 
-// A document whose file somebody changed or removed is damaged, and costs no other one.
+// A document whose file was changed or removed is damaged, and costs no other one.
 func TestRecoverDamaged(t *testing.T) {
 	for name, change := range map[string]func(file string) error{"changed": flipByte, "removed": os.Remove} {
 		t.Run(name, func(t *testing.T) {

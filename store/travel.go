@@ -18,7 +18,7 @@ import (
 const DepotNotes = "depots.json"
 
 // travels reports whether a file or folder of a site's folder goes where the site goes. Published trees and
-// the log are made again; what is left of older formats, and what was set aside, is of use here only.
+// the log are made again; files of older formats, and what was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
 	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName,
@@ -38,8 +38,8 @@ type TravelFile struct {
 // Size is how long the file was when it was opened. It may be longer now.
 func (f *TravelFile) Size() int64 { return f.Info.Size() }
 
-// Travelling is a site as of its last commit, with all files that go where it goes. What is derived of it is
-// none of them. The database comes last.
+// Travelling is a site as of its last commit, with all files that go where it goes. Derived files are not
+// among them. The database comes last.
 type Travelling struct {
 	*Site
 	Files []TravelFile
@@ -199,7 +199,7 @@ func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) err
 	return nil
 }
 
-// LastTransaction is the number of the last transaction of a site's database; 0 when there is none.
+// LastTransaction is the number of the last transaction of a site's database; 0 when it has none.
 func LastTransaction(s *State, name string) (uint64, error) {
 	f, err := s.root.Open("sites/" + name + "/" + siteDB)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -264,7 +264,7 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 }
 
 // ReplaceRecords puts what another machine noted of a job, its run log, the oldest run first, and the
-// scheduler's record, in the place of what is noted here.
+// scheduler's record, instead of the local ones.
 func ReplaceRecords(s *State, name string, runs [][]byte, job []byte) error {
 	return s.updateDB("take records", func(tx *transaction) error {
 		if err := dropRuns(tx, name); err != nil {

@@ -62,7 +62,7 @@ func (s *Trees) known() (string, error) {
 	return t, err
 }
 
-// Current opens the published tree; ErrNoVersion when there is none. The caller closes it.
+// Current opens the published tree; ErrNoVersion without one. The caller closes it.
 func (s *Trees) Current() (regular.Root, error) {
 	t, err := s.live()
 	if err != nil {
@@ -86,12 +86,12 @@ func (s *Trees) Current() (regular.Root, error) {
 	return r, nil
 }
 
-// openTree opens the tree of a name. Somebody may have put other things than files there.
+// openTree opens the tree of a name. There may be other things than files.
 func (s *home) openTree(name string) (regular.Root, error) {
 	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
 }
 
-// Tree is a tree that is not live, being brought up to date. Its methods are safe for concurrent use as long
+// Tree is an unpublished tree that is being updated. Its methods are safe for concurrent use as long
 // as each goroutine has a TreeWriter of its own.
 type Tree struct {
 	s    *Trees
@@ -391,7 +391,7 @@ func (s *Trees) syncIn(dir string) error {
 	return diskErr("publish", err)
 }
 
-// pointTo moves the link to a tree, in place of whatever stands there.
+// pointTo moves the link to a tree, and replaces what has that name.
 func (s *Trees) pointTo(name string) error {
 	if err := s.owned(); err != nil {
 		return err
@@ -403,7 +403,7 @@ func (s *Trees) pointTo(name string) error {
 	return nil
 }
 
-// replaceLink makes a symbolic link in the site's folder, in place of whatever stands there.
+// replaceLink makes a symbolic link in the site's folder, and replaces what has that name.
 func (s *Trees) replaceLink(name, target string) error {
 	const aside = ".current.new"
 	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -176,7 +176,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// linked checks that each link of the folder versions leads to that version, and returns their numbers.
+// linked checks that each link of the folder versions points to that version, and returns their numbers.
 func linked(t *testing.T, dir string) (versions []string) {
 	t.Helper()
 	links := filepath.Join(dir, "sites/x/versions")
@@ -196,7 +196,7 @@ func linked(t *testing.T, dir string) (versions []string) {
 
 func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided bool) {
 	t.Helper()
-	readers := func(when string) int { // what somebody sees who only follows the link
+	readers := func(when string) int { // what a reader sees who only follows the link
 		data, err := os.ReadFile(filepath.Join(dir, "sites/x/current/version"))
 		if errors.Is(err, fs.ErrNotExist) && old == 0 {
 			return 0
@@ -243,7 +243,7 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 		t.Errorf("%s: %v", step, err)
 	}
 	if v := currentVersion(t, s); v != want+1 {
-		t.Errorf("%s: the next publish leads to version %d", step, v)
+		t.Errorf("%s: the next publish makes version %d", step, v)
 	}
 	closeTest(t, st, s)
 }
@@ -354,7 +354,7 @@ func TestTreeWriter(t *testing.T) {
 	}
 }
 
-// A symbolic link that somebody put into a tree leads nowhere outside.
+// A foreign symbolic link in a tree is not followed to the outside.
 func TestTreeWriterStaysInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	_, s := openTest(t, dir, Options{})

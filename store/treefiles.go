@@ -10,9 +10,9 @@ import (
 )
 
 // treeFiles opens the files of a tree by way of folders that stay open: one look-up for each file, and not
-// one for each folder that it lies in.
+// one for each folder above it.
 type treeFiles struct {
-	fs.FS // for what is not found that way
+	fs.FS // for all other names
 
 	mu   sync.Mutex // guards what follows
 	dirs folders
@@ -28,7 +28,7 @@ func (t *treeFiles) Open(name string) (fs.File, error) {
 			return f, nil
 		}
 	}
-	// which says what is wrong; or the folder was closed meanwhile
+	// which reports the error; or the folder was closed meanwhile
 	return t.FS.Open(name)
 }
 

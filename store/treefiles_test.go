@@ -16,7 +16,7 @@ import (
 )
 
 // The files of a held tree are a file system like that of its root, also for many readers of more folders
-// than stay open, with links and with a file in the place of a folder.
+// than stay open, with links and with a file instead of a folder.
 func TestTreeFiles(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string

@@ -76,7 +76,7 @@ func (g *graceSite) inode(tree string) uint64 {
 	return n
 }
 
-// current opens the published tree as somebody does who knows nothing of locks.
+// current opens the published tree as a reader does that uses no locks.
 func (g *graceSite) current() regular.Root {
 	g.t.Helper()
 	root, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/current"))
@@ -129,7 +129,7 @@ func TestPickTree(t *testing.T) {
 	}
 }
 
-// The names of trees, and what is none.
+// The names of trees, and other names.
 func TestTreeNames(t *testing.T) {
 	for name, want := range map[string]int{
 		"000001":    1,
@@ -161,13 +161,13 @@ func TestTreeNames(t *testing.T) {
 	}
 }
 
-// Whoever has opened the published tree reads that version over three publishes, and so does a copy of 412
-// files that takes longer than two. A copy by the name of the version is the same.
+// A reader that has opened the published tree reads that version over three publishes, and so does a copy
+// of 412 files that takes longer than two. A copy by the name of the version is the same.
 func TestReadersReadOneVersion(t *testing.T) {
 	const files = 412
 	g := newGraceSite(t, 4)
 	g.publish(files, 0)
-	for range 2 { // also in trees that were brought forward
+	for range 2 { // also in trees that were reused
 		root := g.current()
 		named, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/versions", fmt.Sprint(g.last)))
 		must(t, err)
@@ -193,7 +193,7 @@ func TestReadersReadOneVersion(t *testing.T) {
 	g.trees("000006", "000007", "000008", "000009")
 }
 
-// New trees are made while all are in their grace; then the oldest one is brought forward under a new name.
+// New trees are made while all are in their grace; then the oldest one is reused under a new name.
 func TestTreesAreBroughtForward(t *testing.T) {
 	g := newGraceSite(t, 3)
 	g.publish(3, 0)
@@ -209,7 +209,7 @@ func TestTreesAreBroughtForward(t *testing.T) {
 	g.publish(3, time.Hour)
 	g.trees("000002", "000003", "000004")
 	if g.inode("000004") != first {
-		t.Error("the tree of version 1 was not brought forward")
+		t.Error("the tree of version 1 was not reused")
 	}
 	g.publish(3, 24*time.Hour) // rarely, two are enough, and the others follow in turn
 	g.publish(3, 24*time.Hour)
@@ -222,7 +222,7 @@ func TestTreesAreBroughtForward(t *testing.T) {
 	}
 }
 
-// What is more than the rules want goes after its grace.
+// Trees beyond the rules are removed after their grace.
 func TestTrim(t *testing.T) {
 	g := newGraceSite(t, 4)
 	for range 4 {
@@ -252,7 +252,7 @@ func TestTrim(t *testing.T) {
 	g.trees("000005", "000006")
 }
 
-// A tree that is held is not brought forward, whatever the rules say, until it is let go of.
+// A tree that is held is not reused, regardless of the rules, until it is released.
 func TestHeldTree(t *testing.T) {
 	g := newGraceSite(t, 2)
 	g.rules.Grace = 0
@@ -321,7 +321,7 @@ func TestHoldEndsWithProcess(t *testing.T) {
 	g.trees("000002", "000003", "000004")
 }
 
-// What is in doubt of an older tree is not in the next one that is made of it.
+// Doubtful files of an older tree are not in the next one that is made of it.
 func TestDoubtfulFilesAreNotTakenOver(t *testing.T) {
 	g := newGraceSite(t, 2)
 	g.rules.Grace = 0

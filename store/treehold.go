@@ -44,14 +44,14 @@ func (t *HeldTree) Close() error {
 	return err
 }
 
-// Hold opens the published tree and holds it; ErrNoVersion when there is none. The caller closes it.
+// Hold opens the published tree and holds it; ErrNoVersion without one. The caller closes it.
 func (s *Trees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
 		p := s.hold()
 		if p.tree.Root != nil {
 			return &HeldTree{Root: p.tree, lock: p.lock}, nil
 		}
-		root, err := s.Current() // says what is wrong
+		root, err := s.Current() // reports the error
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 	return t, nil
 }
 
-// hold opens the published tree and keeps it from being brought forward, where folders can be locked.
+// hold opens the published tree and keeps it from being reused, where folders can be locked.
 func (s *Trees) hold() *pinned {
 	p := &pinned{}
 	for try := 1; ; try++ {
@@ -82,7 +82,7 @@ func (s *Trees) hold() *pinned {
 			return p
 		}
 		tree, err := s.openTree(p.name)
-		if err != nil { // Current says what is wrong
+		if err != nil { // Current reports the error
 			return p
 		}
 		lock, err := tree.Open(".")

@@ -151,7 +151,7 @@ func lookAtSome(tree regular.Root, table io.ReaderAt, size int64) (file string, 
 func lookAtLines(tree regular.Root, lines []byte) (file string, err error) {
 	for f, err := range phm.Files(bytes.NewReader(lines)) {
 		if err != nil {
-			return phm.FilesName, errors.New("has a line that is none")
+			return phm.FilesName, errors.New("has an invalid line")
 		}
 		switch fi, err := tree.Lstat(f.Path); {
 		case errors.Is(err, fs.ErrNotExist):

@@ -12,7 +12,7 @@ import (
 	"mirrord/phm"
 )
 
-// A look at a published tree finds, without a lock, what is plainly wrong with it, and names the file.
+// A look at a published tree finds, without a lock, an obvious defect, and names the file.
 func TestLookAtTree(t *testing.T) {
 	for name, c := range map[string]struct {
 		files int

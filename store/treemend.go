@@ -14,7 +14,7 @@ import (
 	"mirrord/internal/regular"
 )
 
-// The published tree is derived data: whatever of it is missing or wrong can be made again from the stored
+// The published tree is derived data: missing and wrong files can be made again from the stored
 // bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
 // beside the trees for files on their way in, and the list of what Verify found wrong.
 
@@ -34,7 +34,7 @@ func NewTreeLooker(tree regular.Root) *TreeLooker {
 	return &TreeLooker{dirs: folders{root: tree, look: true}}
 }
 
-// Stat looks at the file at a mirror path; fs.ErrNotExist when there is none.
+// Stat looks at the file at a mirror path; fs.ErrNotExist when it is missing.
 func (l *TreeLooker) Stat(path string) (FileStat, error) {
 	d, name, err := l.dirs.of(path)
 	if err == nil {
@@ -50,8 +50,8 @@ func (l *TreeLooker) Stat(path string) (FileStat, error) {
 // Close lets go of the looker's folders.
 func (l *TreeLooker) Close() { l.dirs.close() }
 
-// Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is
-// such a tree.
+// Repoint makes current point to a finished tree that fits, when it points to none. It reports whether there
+// is such a tree.
 func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 	notes, err := s.noted()
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 	return diskErr("sync tree", err)
 }
 
-// moveIn moves one file; whatever stands in its way goes.
+// moveIn moves one file; anything in its way is removed.
 func (t *Tree) moveIn(tree, p string) error {
 	from := treesFolder + "/" + t.name + "/" + p
 	err := t.s.root.Rename(from, tree+p)

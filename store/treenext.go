@@ -86,7 +86,7 @@ func pickTree(old []treeNote, held map[string]bool, r TreeRules, now time.Time) 
 	if i < 0 {
 		i = slices.IndexFunc(old, func(n treeNote) bool { return !held[n.Name] })
 	}
-	if i < 0 { // there is none, or all are held
+	if i < 0 { // no tree, or all are held
 		return next
 	}
 	free := old[i].free(r.Grace, now)
@@ -179,7 +179,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 	return nil
 }
 
-// mark notes the trees that are not finished any more: the next build removes them.
+// mark notes the trees that are no longer finished: the next build removes them.
 func (s *Trees) mark(names ...string) error {
 	return s.update("begin tree", func(tx *transaction) error {
 		return tx.Bucket(bMeta).Put(kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
@@ -330,7 +330,7 @@ func (s *Trees) remove(n *treeNote) error {
 	})
 }
 
-// unlinkVersion removes the link of the folder versions that leads to a tree.
+// unlinkVersion removes the link of the folder versions that points to a tree.
 func (s *Trees) unlinkVersion(n *treeNote) error {
 	if err := s.owned(); err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 	goneTree       = "gone"     // that is being removed
 )
 
-// treeNote is what is kept of a finished tree.
+// treeNote is the record of a finished tree.
 type treeNote struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
@@ -79,7 +79,7 @@ func (s *Trees) freeName(version int) (string, error) {
 	}
 }
 
-// notesIn reads what is kept of the trees. Notes that cannot be read are none: they can be done without.
+// notesIn reads the notes of the trees. Notes that cannot be read are none: they can be done without.
 func notesIn(tx *transaction) (notes []treeNote) {
 	if v := tx.Bucket(bMeta).Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
 		return nil
@@ -167,8 +167,8 @@ func (s *Trees) describedVersion(name string) int {
 	return max(m.Version, 1)
 }
 
-// succeeded returns the notes after a publish was carried out. was is the tree that current led to before,
-// as far as that is known.
+// succeeded returns the notes after a publish was carried out. was is the tree that current pointed to
+// before, as far as that is known.
 func succeeded(notes []treeNote, p *pending, was string, now time.Time) (after []treeNote) {
 	for _, n := range notes {
 		if n.Name == p.Tree {
@@ -297,5 +297,5 @@ func (s *Trees) tidy() error {
 	return s.linkVersions(notes)
 }
 
-// treeNumber is the name of the link that leads to a tree.
+// treeNumber is the name of the link that points to a tree.
 func treeNumber(n *treeNote) string { return strconv.Itoa(n.Version) }

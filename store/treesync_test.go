@@ -11,7 +11,7 @@ import (
 	"mirrord/internal/regular"
 )
 
-// What is synced one by one is each file and folder that changed, with the folders above it; more than a few
+// The files and folders that changed are synced one by one, with the folders above it; more than a few
 // names are synced by one call.
 func TestTouched(t *testing.T) {
 	var c touched
@@ -27,7 +27,7 @@ func TestTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := c.sync(root, nil); err != nil || len(c.names) > 0 { // what is gone again is in nobody's way
+	if err := c.sync(root, nil); err != nil || len(c.names) > 0 { // removed files do no harm
 		t.Errorf("%q are left, %v", c.names, err)
 	}
 	for i := range manyTouched {

@@ -31,8 +31,8 @@ func badDisk(t *testing.T) *os.File {
 	return f
 }
 
-// What the disk has lost of a pack is damage, for each way of reading it: it is healed where there is a copy,
-// and not where it was.
+// What the disk has lost of a pack is damage, for each way of reading it: it is repaired where there is a
+// copy, and not where it was.
 func TestUnreadablePack(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	defer st.Close()
@@ -75,10 +75,10 @@ func TestUnreadablePack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.packs.files[1] = good // the frame that was appended lies in a good sector
+	s.packs.files[1] = good // the appended frame is in a good sector
 	s.packs.forget()
 	if f, err := s.Frames.ReadFrame(NewFrameReader(), get(1).At); err != nil || string(f.Body) != "copied" {
-		t.Errorf("healed: %q, %v", f.Body, err)
+		t.Errorf("repaired: %q, %v", f.Body, err)
 	}
 	if get(1).At == recs[1].At {
 		t.Error("it was written into the bad sector")
@@ -88,7 +88,7 @@ func TestUnreadablePack(t *testing.T) {
 	}
 }
 
-// Who reads a body that is a file is told that the disk has lost it, and not of a failing call of the system.
+// The error of reading a body from a file reports that the disk lost it, not a failed system call.
 func TestUnreadableBody(t *testing.T) {
 	for what, r := range map[string]io.Reader{
 		"a range": &fileRange{io.LimitedReader{R: badDisk(t), N: 100}, io.NopCloser(nil)},
@@ -133,7 +133,7 @@ func TestUnreadablePage(t *testing.T) {
 	s.Close()
 }
 
-// A copy for readers has zeros where the disk has lost pages. They matter when somebody uses them.
+// A copy for readers has zeros where the disk has lost pages. They matter when they are used.
 func TestUnreadablePageOfCopy(t *testing.T) {
 	dst, err := os.Create(filepath.Join(t.TempDir(), "copy"))
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	BadLinks    ProblemKind = "links"   // the list of what a document links to
 	BadJournal  ProblemKind = "journal" // a batch of the unfinished run
 	BadHistory  ProblemKind = "history"
-	BadVersion  ProblemKind = "version" // the list of versions, or what is known of one
+	BadVersion  ProblemKind = "version" // the list of versions, or the record of one
 	BadCurrent  ProblemKind = "current" // the link to the published tree
 	BadTree     ProblemKind = "tree"    // the published tree itself
 	BadLog      ProblemKind = "log"     // what a damaged database is made of again
@@ -62,7 +62,7 @@ type Stats struct {
 
 // Verify checks everything that this package keeps of a site and reports every problem; deep also reads every
 // body and compares its digest. The site may be open for reading or writing, but no run may be under way. An
-// error says that Verify could not go on (ctx ended), not that something was found. report may be nil.
+// error reports that Verify could not continue (ctx ended), not that something was found. report may be nil.
 func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
 	return s.Sample(ctx, deep, Sampling{}, report)
 }
@@ -134,7 +134,7 @@ type verifier struct {
 	ctx      context.Context
 	deep     bool
 	sampling Sampling
-	bodiless bool // bodies are not looked at, nor what is known of them
+	bodiless bool // bodies and their records are not checked
 	report   func(Problem)
 	st       Stats
 	frames   *FrameReader

@@ -129,7 +129,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"links cut short", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
 		})},
-		{"links of nobody", BadLinks, false, db(func(tx *transaction) error {
+		{"links of no document", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil)
 		})},
 		{"key of links", BadLinks, false, db(func(tx *transaction) error {

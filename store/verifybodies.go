@@ -47,7 +47,7 @@ func (v *verifier) documents() {
 	})
 	for i := range v.waiting {
 		if v.ended() != nil {
-			break // whoever waits for the end of the step is told
+			break // the caller that waits for the end of the step reports it
 		}
 		v.document(&v.waiting[i])
 	}

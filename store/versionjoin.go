@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Join makes what is in the mirror now, and was not by the records before the version next, part of the
-// version before: the caller knows that its files are those of the records. So it is of a version that was
-// imported, once a run has found the same. It may be called again.
+// Join adds the URLs that are in the mirror now, and were not by the records before the version next, to
+// the version before: the caller knows that its files are those of the records. So it is of a version that
+// was imported, once a run has found the same. It may be called again.
 func (s *SiteVersions) Join(next int) error {
 	prefix := seqKey(uint64(next))
 	for at := prefix; at != nil; {

@@ -50,7 +50,7 @@ type Version struct {
 	Changed  int       `json:"changed"`
 	Removed  int       `json:"removed"`
 	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
-	// the older version that this one is again, by a rollback; 0 if it is none
+	// the older version that this one is again, by a rollback; 0 if it is not
 	Restores int    `json:"rolled_back_to,omitempty"`
 	Meta     []byte `json:"meta,omitempty"` // its phm.json
 }
@@ -98,7 +98,7 @@ func decodeVersion(site string, v []byte, x *Version) error {
 	return nil
 }
 
-// Dated is what was known of a URL in a version.
+// Dated is the record of a URL in a version.
 type Dated struct {
 	Version Version
 	Record  Resource
@@ -200,7 +200,7 @@ func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 			r = Resource{ID: r.ID, URL: u}
 			return f(&r, false)
 		}
-		if !changed { // what is of the history had its looks when it was replaced
+		if !changed { // records of the history had their looks when they were replaced
 			apply(list, &r)
 		}
 		return f(&r, true)
@@ -366,8 +366,8 @@ func (s *SiteVersions) Drop(version int) error {
 	})
 }
 
-// mergeHistory hands the records that a version keeps on to the next version, which then leads to the one
-// before both. The oldest version has nobody to lead to: what leads from the next one to it goes.
+// mergeHistory moves the records of a version to the next version, which then refers to the one before
+// both. The oldest version has no one before it: the references of the next one to it are removed.
 func mergeHistory(tx *transaction, version, next []byte, oldest bool) error {
 	hist := tx.Bucket(bHistory)
 	from := version

@@ -25,7 +25,7 @@ const (
 type pinned struct {
 	name string
 	tree regular.Root // the zero value when nothing is published, or it is missing
-	lock *os.File     // keeps the tree from being brought forward; nil: nothing does
+	lock *os.File     // keeps the tree from being reused; nil: nothing does
 	err  error        // why name is not known
 }
 
@@ -51,11 +51,12 @@ func (s *Site) pinTree() (whole bool, err error) {
 	return same || !s.Stale(), nil
 }
 
-// Copied reports whether the site is a view that keeps nobody from writing.
+// Copied reports whether the site is a view that blocks no writer.
 func (s *home) Copied() bool { return s.db.copied != nil }
 
-// Busy reports whether somebody was writing the site when a view of it was opened.
+// Busy reports whether the site was being written when a view of it was opened.
 func (s *home) Busy() bool { return s.db.busy }
 
-// Stale reports whether something was committed since a view was opened. What is read in place never is.
+// Stale reports whether something was committed since a view was opened. A view that is read in place
+// never is.
 func (s *home) Stale() bool { return s.db.stale() }

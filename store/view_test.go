@@ -118,7 +118,7 @@ func TestViewDuringPublish(t *testing.T) {
 	}
 	publish(1)
 	var views sync.WaitGroup
-	s.step = func(string) { // the publish goes on a little later than the view begins
+	s.step = func(string) { // the publish continues a little later than the view begins
 		begun := make(chan struct{})
 		views.Go(func() {
 			close(begun)
@@ -146,8 +146,8 @@ func TestViewDuringPublish(t *testing.T) {
 	s.step = nil
 }
 
-// What was read once can be read again as long as the view is open, whatever is published and removed
-// meanwhile, but for bodies that are gone: then the view says that it is stale.
+// What was read once can be read again as long as the view is open, regardless of later publishes
+// and removals, but for bodies that are gone: then the view says that it is stale.
 func TestViewIsOfItsMoment(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
@@ -246,7 +246,7 @@ func TestViewRefused(t *testing.T) {
 	}
 }
 
-// A site that somebody else is making, or has removed, is none.
+// A site that is still being made, or was removed, has no view.
 func TestViewOfNoSite(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
@@ -269,8 +269,8 @@ func TestViewOfNoSite(t *testing.T) {
 	}
 }
 
-// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that nobody
-// writes is read in place.
+// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that is not
+// being written is read in place.
 func TestViewWithoutRoom(t *testing.T) {
 	dir, tmp := t.TempDir(), t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -318,7 +318,7 @@ func TestViewWithoutRoom(t *testing.T) {
 	}
 }
 
-// A view keeps nobody from beginning to write the site.
+// A view does not keep a writer from opening the site.
 func TestRunBesideView(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -347,7 +347,7 @@ func TestYielding(t *testing.T) {
 			return time.Since(begun)
 		}
 		if d := waits(); d != 0 {
-			t.Errorf("it waits %v for nobody", d)
+			t.Errorf("it waits %v without a writer", d)
 		}
 		mark := func() *os.File {
 			f, err := os.Open(sign)

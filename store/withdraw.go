@@ -16,7 +16,7 @@ import (
 // withdrawnFolder has, in the folder of packs, files of documents that were written through and are to become
 // other ones, or none: by the places of their rests, of which each is a part until Rests.Settle or
 // Rests.Recover is done. A document is read by the file here before that in the tree, so that it is always
-// known by one of them, whatever a run is doing when it is killed.
+// known by one of them, at whichever point a run is killed.
 const withdrawnFolder = "withdrawn"
 
 // withdrawnName is the name there of the file to which the rest at a place belongs.
@@ -66,7 +66,7 @@ func (w *withdrawn) list() (places map[Place]bool, err error) {
 	return places, diskErr("list folder", err)
 }
 
-// drop removes the folder. No record refers to a rest of what is there.
+// drop removes the folder. No record refers to a rest there.
 func (w *withdrawn) drop(packs *os.Root) error {
 	return errors.Join(w.close(), diskErr("remove folder", packs.RemoveAll(withdrawnFolder)))
 }

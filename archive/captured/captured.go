@@ -53,8 +53,8 @@ func New(a *crawls.Recordings, crawl int, agent string) (*Answers, error) {
 	}, nil
 }
 
-// Given returns the URLs of which an answer was given. They belong to the caller when no run uses the answers
-// any more.
+// Given returns the URLs of which an answer was given. They belong to the caller once no run uses the
+// answers.
 func (s *Answers) Given() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func recordedOf(x *crawls.Recording) (*fetch.PastAnswer, error) {
 	}
 	out.Plain = was["content-encoding"] && !coded
 	if n, err := strconv.ParseInt(declared, 10, 64); err == nil && !coded && n > x.Length && x.Length >= 0 {
-		out.Length = n // the site, or whoever recorded it, cut it off
+		out.Length = n // the site, or its recorder, cut it off
 	}
 	var fields []heads.Field
 	for _, f := range m.Header {
@@ -233,7 +233,7 @@ func (Hosts) SetCrawlDelay(string, time.Duration) {}
 // Defer does nothing.
 func (Hosts) Defer(string, time.Time, time.Time) {}
 
-// Gap is none.
+// Gap returns 0.
 func (Hosts) Gap(string, fetch.Politeness) time.Duration { return 0 }
 
 // Held is by nothing.

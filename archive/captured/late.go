@@ -8,7 +8,7 @@ import (
 	"mirrord/archive/warc"
 )
 
-// LateChecks is what is known of the records of an archive that is checked while it is imported. The
+// LateChecks are the results for the records of an archive that is checked while it is imported. The
 // zero value is ready for use.
 type LateChecks struct {
 	memories sync.Pool
@@ -25,7 +25,7 @@ func (c *LateChecks) Checked(record int) bool {
 	return c.good[record/64]&(1<<(record%64)) != 0
 }
 
-// Note keeps that a record is good, or what is wrong with it.
+// Note stores the error of a record, nil for a good one.
 func (c *LateChecks) Note(record int, wrong error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

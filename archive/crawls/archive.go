@@ -14,7 +14,7 @@ import (
 	"mirrord/site"
 )
 
-// Recordings are what files were found to hold. They do not change any more, and are safe for concurrent use.
+// Recordings are the crawls and responses found in files. They are immutable, and safe for concurrent use.
 type Recordings struct {
 	Crawls  []Crawl
 	Counted Counted
@@ -66,7 +66,7 @@ type capture struct {
 }
 
 // usable reports whether a capture is an answer that another one of the same crawl does not replace: one that
-// says to come back later is none.
+// requests a later retry is not.
 func (c *capture) usable() bool { return c.status < 500 && c.status != statusTooManyRequests }
 
 // settle finds bodies and crawls.
@@ -157,7 +157,7 @@ type Recording struct {
 	Head   []byte    // status line and fields, with the empty line
 	Made   bool      // the head is not that of the answer
 	Added  bool      // its Content-Length is not
-	Cut    bool      // whoever made the record did not keep all of the body
+	Cut    bool      // the record lacks a part of the body
 	Body   io.Reader // without chunks
 	Length int64     // of Body; -1 when it is not known
 	Sum    *[32]byte // SHA-256 of Body, if that was checked; else nil
@@ -174,7 +174,7 @@ func (x *Recording) Close() {
 }
 
 // Answer returns what a URL answered in a crawl, by its place in Crawls: the last answer of that crawl, else
-// the last one before it. nil: there is none. Gone says that the archive shows that the URL was not part of
+// the last one before it. nil: missing. Gone says that the archive shows that the URL was not part of
 // the site then.
 func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err error) {
 	id, ok := a.ids[u.String()]

@@ -237,7 +237,7 @@ func TestCrawls(t *testing.T) {
 				first + plain(page("http://h.test/", soon, "1 again"))},
 			[]string{"/ 200 1 again; /b 200 b; ", "/ 200 2; /b 200 b; "},
 		},
-		"an answer that says to come back is none": {
+		"a response that requests a later retry does not count": {
 			[]string{first + plain(of("response", "http://h.test/b", soon, "", "HTTP/1.1 503 Busy\r\n\r\n"))},
 			[]string{"/ 200 1; /b 200 b; "},
 		},
@@ -254,7 +254,7 @@ func TestCrawls(t *testing.T) {
 }
 
 // What Heritrix and Browsertrix write: revisits of both profiles, chunks, requests of other methods, records
-// of what is no answer, resources, parts of bodies; some programs write the scheme in capitals.
+// that are no responses, resources, parts of bodies; some programs write the scheme in capitals.
 func TestShapes(t *testing.T) {
 	const sum = "WARC-Payload-Digest: sha1:K7KRQ6VQLHXXOXJ3YRLXUQ3JM37SX3NC\r\n" // of no body here
 	post := page("https://h.test/search", day1, "found")
@@ -306,7 +306,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// What is damaged is an error that names file, record and offset; what may be left out leaves the rest.
+// The error of a damaged record names file, record and offset; when damage may be left out, the rest is read.
 func TestDamaged(t *testing.T) {
 	good := []rec{page("http://h.test/", day1, "one"), page("http://h.test/b", day1, "two"),
 		page("http://h.test/c", day1, "three")}
@@ -441,7 +441,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A record whose body goes on in others is not taken for the whole of it, nor are its digests wrong.
+// A record whose body continues in others does not count as the whole of it, nor are its digests wrong.
 func TestSegments(t *testing.T) {
 	recs := plain(
 		of("response", "http://h.test/", day1, "WARC-Segment-Number: 1\r\n"+

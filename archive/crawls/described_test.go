@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A WACZ of which a file is not what its description says is refused, also when no record says so; what is
-// left of it is read when that is wanted.
+// A WACZ of which a file is not what its description says is refused, even when its records are good; with
+// Lenient the rest of it is read.
 func TestDescribed(t *testing.T) {
 	one := plain(page("http://h.test/", day1, "one"))
 	other := strings.Replace(one, "one", "two", 1)

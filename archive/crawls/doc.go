@@ -7,11 +7,11 @@
 // answer of that crawl, else the last one before it. A revisit is resolved to the record that has its body.
 //
 // Records belong to a crawl by the warcinfo record that they name or follow. Files of one crawler overlap in
-// time, or go on where the one before ended; they are the same crawl unless they hold again what it has. A
-// pause of twelve hours begins another crawl. Archives that mirrord wrote name their versions, see
+// time, or continue where the one before ended; they are the same crawl unless they hold again what it has.
+// A pause of twelve hours begins another crawl. Archives that mirrord wrote name their versions, see
 // [warc.FieldVersion].
 //
-// What is no answer to a GET request of an http or https URL is counted and left out.
+// Records other than responses to GET requests of http and https URLs are counted and left out.
 package crawls
 
 import (
@@ -33,9 +33,9 @@ type RecordFile struct {
 
 // Options say how files are read.
 type Options struct {
-	Lenient bool                          // leave out what is damaged
-	Scratch func() (lines.Scratch, error) // makes room for what is packed as a whole; the caller closes it
-	Wrong   func(err error)               // receives what was left out; nil: nobody wants to know
+	Lenient bool                          // leave out damaged records
+	Scratch func() (lines.Scratch, error) // makes a store for files packed as a whole; the caller closes it
+	Wrong   func(err error)               // receives the reasons for records left out; may be nil
 	Read    func(bytes int64)             // receives how much was read of all inputs, now and then; nil likewise
 	Stopped func() error                  // is called now and then; an error ends the reading
 
@@ -45,17 +45,17 @@ type Options struct {
 
 	// Late, if it is not nil, says that the bodies of records are checked when Answer opens them for the first
 	// time, or at the latest by CheckRest. Nothing may be left out then. With Indexed that is true of records
-	// that an index leads to.
+	// that an index refers to.
 	Late Checks
 }
 
-// Checks keeps what is known of records that are checked late, by their numbers from 0. It is used by all
+// Checks keeps the results for records that are checked late, by their numbers from 0. It is used by all
 // goroutines that use the archive.
 type Checks interface {
 	Checked(record int) bool      // whether the record was found to be good
-	Note(record int, wrong error) // it is good, or what is wrong with it
+	Note(record int, wrong error) // wrong is nil for a good one
 	Take() *warc.Memory           // memory for one record
-	Give(*warc.Memory)            // the record is not used any more
+	Give(*warc.Memory)            // the record is no longer used
 }
 
 // FileError says in which file something is wrong.

@@ -11,7 +11,7 @@ import (
 	"mirrord/archive/warc"
 )
 
-// Bounds of what is unpacked: a record, and a member that holds many, may have leastBomb bytes and so many
+// Bounds of unpacked data: a record, and a member that holds many, may have leastBomb bytes and so many
 // times what the file has.
 const (
 	leastBomb = 1 << 30
@@ -119,7 +119,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// member returns a file of records that lies in a ZIP: where it lies, or unpacked.
+// member returns a file of records in a ZIP: in place, or unpacked.
 func (r *reading) member(in RecordFile, f *zip.File) (data RecordFile, err error) {
 	data = RecordFile{Name: in.Name + ": " + f.Name}
 	if f.Method == zip.Store {

@@ -23,7 +23,7 @@ const leastMember = 18
 var (
 	errLies    = errors.New("the index does not lead to a record of this URL")
 	errOutside = errors.New("a line of the index leads out of the file of records")
-	errMany    = errors.New("the index has more lines than the files have room for records")
+	errMany    = errors.New("the index has more lines than the files can have records")
 )
 
 // byIndex reads the index of a WACZ, and of its records only the first one of each file, which says which
@@ -141,7 +141,7 @@ func (a *Recordings) leads(rec *warc.Record, c *capture) error {
 	return &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errLies, a.urls[c.url])}
 }
 
-// canonical writes a URL as it stands in an archive's list; "" for none.
+// canonical returns the form of a URL in an archive's list; "" for none.
 func canonical(url string) string {
 	u, _, err := site.Parse(url)
 	if err != nil {

@@ -25,7 +25,7 @@ func (l late) Note(i int, wrong error) { l[i] = wrong == nil }
 func (late) Take() *warc.Memory        { return warc.NewMemory() }
 func (late) Give(*warc.Memory)         {}
 
-// counted is a file that counts what is read of it.
+// counted is a file that counts the bytes read.
 type counted struct {
 	*bytes.Reader
 	n int64

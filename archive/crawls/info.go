@@ -17,7 +17,7 @@ import (
 type info struct {
 	versions []version // of an archive of mirrord, by date
 	since    version   // that they build on, of a delta; zero for none
-	file     int32     // that it lies in
+	file     int32     // number of its file
 	record   int
 	at       int64
 }

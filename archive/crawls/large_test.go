@@ -31,7 +31,7 @@ func (n manyRecords) record(i int) string {
 
 func (n manyRecords) size() int64 { return int64(n) * manySize }
 
-// ReadAt makes what is read.
+// ReadAt generates the bytes.
 func (n manyRecords) ReadAt(p []byte, at int64) (done int, err error) {
 	for done < len(p) && at < n.size() {
 		k := copy(p[done:], n.record(int(at / manySize))[at%manySize:])
@@ -91,7 +91,7 @@ func sorted(line string) string {
 }
 
 // Archives that overlap are one: an answer that both have counts once for its version, and each URL has the
-// answer of its crawl whatever file that lies in.
+// response of its crawl, whichever file has it.
 func TestOverlap(t *testing.T) {
 	monday := []rec{page("http://h.test/", day1, "1"), page("http://h.test/a", day1, "a"),
 		page("http://h.test/b", day1, "b")}

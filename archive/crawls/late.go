@@ -83,8 +83,8 @@ func (l *lateChecks) open(f *file, at, end int64) (*warc.Record, opened, error) 
 	return rec, o, err
 }
 
-// CheckRest checks the records that no [Recordings.Answer] opened, and returns what is wrong with the first
-// one. stopped is called now and then; an error ends the work.
+// CheckRest checks the records that no [Recordings.Answer] opened, and returns the first error. stopped is
+// called now and then; an error ends the work.
 func (a *Recordings) CheckRest(stopped func() error) error {
 	for i, rec := range a.late.records {
 		if a.late.shared.Checked(i) {

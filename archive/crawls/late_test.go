@@ -32,8 +32,8 @@ func (k *kept) Take() *warc.Memory { return warc.NewMemory() }
 
 func (k *kept) Give(m *warc.Memory) { m.Shrink() }
 
-// Bodies that are checked late are those that are checked at once, and what is wrong with one is told with
-// its record and offset: by the answer that has it, or by the check of those that no answer had.
+// A late check of bodies finds what an immediate one does, and its error names record and offset: that of
+// the answer with the body, or of the check of the bodies that no answer had.
 func TestLate(t *testing.T) {
 	var recs []rec
 	for i := range 20 {
@@ -111,6 +111,6 @@ func TestLate(t *testing.T) {
 	lenient := late
 	lenient.Lenient = true
 	if a, err = Read(inputs(wrong), lenient); err != nil || len(a.late.records) != 0 || a.Counted.Damaged != 1 {
-		t.Errorf("what is damaged is not left out: %v", err)
+		t.Errorf("damage is not left out: %v", err)
 	}
 }

@@ -166,7 +166,7 @@ func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 	return nil
 }
 
-// wrong reports what is left out.
+// wrong reports a record that is left out.
 func (r *reading) wrong(err error) {
 	r.a.Counted.Damaged++
 	if r.o.Wrong != nil {
@@ -249,8 +249,8 @@ func (r *reading) drop(n int) {
 	r.a.Counted.Answers--
 }
 
-// pass reads records from an offset on. What is wrong with one record alone ends it only when nothing may be
-// left out.
+// pass reads records from an offset on. An error of one record alone ends it only when nothing may be left
+// out.
 func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
 	in, err := r.recordsOf(f, from, each != nil)
 	if err != nil {

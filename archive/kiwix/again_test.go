@@ -14,8 +14,8 @@ import (
 	"mirrord/testing/phmtest"
 )
 
-// Files of the same bytes share a blob, whatever their types are, and come back each as it was. A page whose
-// links are repaired has a blob of its own.
+// Files of the same bytes share a blob, regardless of their types, and come back each as it was. A page
+// whose links are repaired has a blob of its own.
 func TestShared(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	noise := func() []byte {

@@ -18,7 +18,7 @@ import (
 	"mirrord/site"
 )
 
-// linkFixer brings the links of a page into the form that zimcheck accepts.
+// linkFixer changes the links of a page into the form that zimcheck accepts.
 //
 // zimcheck does not parse HTML. To it a link is what follows ` href` or ` src`, "=" and a quote anywhere in
 // the bytes of a page: in attributes, and in scripts, comments and examples, too. So linkFixer looks for the
@@ -28,7 +28,7 @@ type linkFixer struct {
 	exists func(path []byte) bool // whether the mirror has a file; safe for concurrent use
 
 	page  *phm.File
-	depth int      // directories that it lies in
+	depth int      // directories above it
 	below site.URL // its address when the mirror is a site; zero until it is needed
 	from  site.URL // its address at the origin; the same
 
@@ -250,7 +250,7 @@ func (x *linkFixer) judge(v []byte, src bool) bool {
 	return ok && x.exists(to)
 }
 
-// appendResolved appends the path that a relative path leads to; not ok: it leads above the root.
+// appendResolved appends the path that a relative path resolves to; not ok: it is above the root.
 func (x *linkFixer) appendResolved(to, path []byte) (_ []byte, ok bool) {
 	to = append(to, x.dir...)
 	for depth := x.depth; ; {
@@ -366,7 +366,7 @@ func parsed(u *site.URL, s string) bool {
 	return !u.IsZero()
 }
 
-// leadsTo returns the file that a link of the page leads to.
+// leadsTo returns the target file of a link of the page.
 func (x *linkFixer) leadsTo(ref string) (string, bool) {
 	const origin = "http://zim.invalid/"
 	if ref == "" || !parsed(&x.below, origin+(&url.URL{Path: x.page.Path}).EscapedPath()) {
@@ -385,7 +385,7 @@ func (x *linkFixer) leadsTo(ref string) (string, bool) {
 	return path, (err == nil) && x.exists([]byte(path))
 }
 
-// quoted reports whether the end of a part of a tag lies in a quoted value of it.
+// quoted reports whether the end of a part of a tag is within a quoted value of it.
 func quoted(tag []byte) bool {
 	quote := byte(0)
 	value := false // an "=" was the last byte that is no blank

@@ -65,7 +65,7 @@ func TestFix(t *testing.T) {
 		}
 		back, err := restore(got, undo)
 		if (undo == nil) != (c.in == c.want) || err != nil || string(back) != c.in {
-			t.Errorf("%s: what is undone is %s, %v", name, back, err)
+			t.Errorf("%s: after undoing it is %s, %v", name, back, err)
 		}
 	}
 }

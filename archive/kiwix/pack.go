@@ -50,7 +50,7 @@ type Options struct {
 	together int64 // bytes of files that share a cluster; 0 is 2 MiB
 }
 
-// A Redirect is an address without a file that leads to one. Both are mirror paths.
+// A Redirect is an address without a file that redirects to one. Both are mirror paths.
 type Redirect struct{ Path, Target string }
 
 // Pack writes a PHM as a ZIM file. Every file is checked against the table while it is read. fsys yields the
@@ -288,7 +288,7 @@ func (p *packer) flushShared() error {
 	return p.lane.Add(weight, func(worker int) (made, error) { return p.handOn(worker, g) })
 }
 
-// flush packs what is open, and waits for all that is on its way.
+// flush packs the open clusters, and waits for all in progress.
 func (p *packer) flush() error {
 	if err := p.flushShared(); err != nil {
 		return err
@@ -332,7 +332,7 @@ func (p *packer) take(m made, err error) error {
 	return nil
 }
 
-// redirect adds redirects. Where a file lies, and where another redirect is, there is none.
+// redirect adds redirects, but not at the path of a file or of another redirect.
 func (p *packer) redirect(all []Redirect) error {
 	for _, r := range all {
 		if p.exists([]byte(r.Path)) || !p.exists([]byte(r.Target)) {
@@ -355,7 +355,7 @@ func (p *packer) own(f *phm.File) error {
 		e.Type = jsonType
 	}
 	if f.Size > inMemory {
-		if err := p.flush(); err != nil { // a stream follows what is there
+		if err := p.flush(); err != nil { // a stream follows the clusters before it
 			return err
 		}
 		w, err := p.zim.Stream(e, f.Size)
@@ -444,7 +444,7 @@ func (p *packer) handOn(worker int, g *group) (out made, err error) {
 	return out, nil
 }
 
-// add adds it, with what is to be undone in an entry of its own.
+// add adds it, with the changes to undo in an entry of its own.
 func (p *packer) add(f *packed) error {
 	err := p.zim.Add(f.entry, f.shown)
 	if err != nil || f.undo == nil {

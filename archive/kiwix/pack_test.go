@@ -70,7 +70,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// What comes out is the PHM that went in, whatever was changed for readers; and equal trees give equal files.
+// Unpacking gives the PHM that was packed, despite the changes for readers; and equal trees give equal files.
 func TestPack(t *testing.T) {
 	tree := nasty(t)
 	data := read(t, pack(t, tree, Options{Name: "nasty"}))
@@ -177,7 +177,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	if err := open(read(t, f.Name()), phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) ||
 		!strings.Contains(err.Error(), "not written by mirrord") {
-		t.Errorf("somebody else's: %v", err)
+		t.Errorf("of another program: %v", err)
 	}
 	old := bytes.Clone(data)
 	copy(old[4:], []byte{5, 0, 0, 0}) // version 5.0
@@ -218,7 +218,7 @@ func TestOpenKeptWhole(t *testing.T) {
 	}
 }
 
-// Redirects lead to files. There is none in the place of a file, to nothing, or twice.
+// Redirects lead to files. None is at the path of a file, leads nowhere, or is there twice.
 func TestRedirects(t *testing.T) {
 	tree := nasty(t)
 	name := pack(t, tree, Options{Redirects: func() ([]Redirect, error) {

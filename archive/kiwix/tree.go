@@ -84,7 +84,7 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	return &file{b, path.Base(name)}, nil
 }
 
-// restored returns a page as it was, of what is shown and the entry that says how it differs.
+// restored returns the original page, made from the shown one and the entry with the differences.
 func (t *Tree) restored(shown *zim.Blob, undo int) (*zim.Blob, error) {
 	page, err := readBlob(shown)
 	if err != nil {

@@ -4,7 +4,7 @@
 // answered as the records of a web archive, as far as the folder still has it.
 //
 // HTTrack keeps the answers in hts-cache/new.zip: an entry for each URL, whose name is the URL. The head
-// stands in the extra field of the entry's local header, which package archive/zip does not show: status line
+// is in the extra field of the entry's local header, which package archive/zip does not show: status line
 // and fields of the answer, and fields of HTTrack's own, whose names begin with X-. The body is that of the
 // entry when X-In-Cache is 1, as for pages; else the file that X-Save names has it.
 package projects
@@ -212,7 +212,7 @@ func contents(entry *zip.File) (io.Reader, error) {
 	return c, nil
 }
 
-// checked compares the sum of what is read, which must have left bytes.
+// checked compares the checksum of the bytes read; left bytes must remain.
 type checked struct {
 	r    io.Reader
 	sum  uint32

@@ -23,15 +23,15 @@ import (
 )
 
 // What wget -r wrote: a folder for each host with its files. Of a page whose links were changed (-k) the one
-// with .orig (-K) is as the site sent it. With -E the page of x.php lies in x.php.html, and its original in
+// with .orig (-K) is as the site sent it. With -E the page of x.php is in x.php.html, and its original in
 // x.php.orig. Without an original, links of the page lead to files of the folder; these are the addresses of
 // the site, but for the %3F that -E makes of a question mark. What index.html was fetched as cannot be known:
-// it is taken for the answer of its directory and of its own address, which then are one file of the mirror.
+// it counts as the response of its directory and of its own address, which then are one file of the mirror.
 
 const original = ".orig"
 
 // Wget writes the files of a folder as records, as answers of the host of a URL: those below the folder that
-// has the host's name, or all of them when there is none. Names may be of any bytes; dir should take them.
+// has the host's name, or all of them when it is missing. Names may be of any bytes; dir should take them.
 func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 	root, plus := ".", strings.Replace(base.Host(), ":", "+", 1)
 	for _, name := range []string{base.Host(), plus, base.Hostname()} {
@@ -195,7 +195,7 @@ func (b *wgetFolder) redirect(rest string) error {
 // indexName is the file of a directory's own page.
 const indexName = "/index.html"
 
-// directoryOf is the URL of the directory whose own page a file is; that of the file when it is none.
+// directoryOf is the URL of the directory whose own page a file is; that of the file for other files.
 func directoryOf(u string) string {
 	if rest, ok := strings.CutSuffix(u, indexName); ok {
 		return rest + "/"
@@ -224,7 +224,7 @@ func typeIn(b *bufio.Reader, address string) string {
 }
 
 // unixName is the name that a file has without --restrict-file-names=windows, which writes "@" for the
-// question mark, and escapes what Windows takes in no name. It is known of a host with a port only.
+// question mark, and escapes what Windows takes in no name. It is known only for a host with a port.
 func (b *wgetFolder) unixName(rest string) string {
 	if !b.windows {
 		return rest
@@ -245,7 +245,7 @@ func (b *wgetFolder) address(rest string) string {
 	return full
 }
 
-// escaped writes a path as it stands in an address. wget names a file without the escapes, but for those of
+// escaped returns a path as it is in an address. wget names a file without the escapes, but for those of
 // slashes and of what it takes for control characters. What stands without an escape in most links has none.
 func escaped(u *url.URL) string {
 	parts := strings.Split(u.EscapedPath(), "%25")

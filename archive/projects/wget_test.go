@@ -24,7 +24,7 @@ func (f anyNames) Open(name string) (fs.File, error) { return f.root.Open(name) 
 
 func (f anyNames) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name) }
 
-// taken returns what is read of a folder of files of h.test: addresses with the first line and the type.
+// taken returns the records of a folder of files of h.test: addresses with the first line and the type.
 func taken(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	return takenOf(t, "http://h.test/", "h.test", files)
@@ -113,7 +113,7 @@ func wantTaken(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// Names of files are taken back to addresses, whatever bytes they have; pages without an ending are pages.
+// Names of files are converted back to addresses, for any bytes; pages without an ending are pages.
 func TestWgetNames(t *testing.T) {
 	got := taken(t, map[string]string{
 		"\xe9t\xe9.html.orig": html, "\xe9t\xe9.html": "changed", // of a site in Latin-1
@@ -162,7 +162,7 @@ func TestWgetChanged(t *testing.T) {
 	}
 	files["index.html"] = html
 	if got := taken(t, files); len(got) != 4 {
-		t.Errorf("a redirect that nothing leads to: %q", got)
+		t.Errorf("a redirect without links to it: %q", got)
 	}
 }
 

@@ -161,7 +161,7 @@ func eachLine(file *zip.File, f func(line string) error) error {
 }
 
 // Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
-// that the index leads to the records. wrong gets what is wrong, with the name of the file inside.
+// that the index points to the records. wrong gets the errors, with the name of the file inside.
 func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
 	c.Compare(math.MaxInt64, wrong)
 	if _, err := c.Pages(); err != nil {
@@ -196,8 +196,8 @@ func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, erro
 }
 
 // Compare reads the files that datapackage.json lists and compares them with the sizes and digests there, and
-// that file with its own digest. It reads a file once, and at most that many bytes of all. wrong gets what is
-// wrong, with the name of the file inside.
+// that file with its own digest. It reads a file once, and at most that many bytes of all. wrong gets the
+// errors, with the name of the file inside.
 func (c *Reader) Compare(most int64, wrong func(name string, err error)) {
 	c.verifyDescription(wrong)
 	seen := map[string]bool{}
@@ -212,7 +212,7 @@ func (c *Reader) Compare(most int64, wrong func(name string, err error)) {
 	}
 }
 
-// Leads returns an error unless the index leads to the records that were found, and to nothing else.
+// Leads returns an error unless the index points to the records that were found, and to nothing else.
 func (c *Reader) Leads(records Pointers) error {
 	var lines Pointers
 	if err := c.Index(func(e warc.Entry) error {
@@ -245,7 +245,7 @@ func (p *Pointers) Of(file string) func(warc.Entry) {
 // mostPages is how many pages of the list are read.
 const mostPages = 1000
 
-// Pages returns the beginning of the list of pages: those that somebody chose, if it says which.
+// Pages returns the beginning of the list of pages: the chosen ones, if it has such a choice.
 func (c *Reader) Pages() (pages []Listed, err error) {
 	file := c.file(pagesName)
 	if file == nil {
@@ -310,7 +310,7 @@ func sameHash(hash string, sum [32]byte) bool {
 // errUnpacks says that files take more bytes than their archive is worth.
 var errUnpacks = errors.New("it has too many bytes for its archive")
 
-// verifyFile compares a file with what is listed of it; a size that is missing is not compared. most is how
+// verifyFile compares a file with its description; a size that is missing is not compared. most is how
 // many bytes may be read, and how many are left.
 func (c *Reader) verifyFile(d Described, most *int64) error {
 	f := c.file(d.Path)

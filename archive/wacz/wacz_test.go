@@ -52,7 +52,7 @@ func built(t testing.TB, n int) []byte {
 	return out.Bytes()
 }
 
-// changed writes a file again, with some of what is inside changed; nil drops it.
+// changed writes a file again, with some of the files inside changed; nil drops one.
 func changed(t *testing.T, file []byte, name string, change func([]byte) []byte) []byte {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
@@ -89,7 +89,7 @@ func changed(t *testing.T, file []byte, name string, change func([]byte) []byte)
 	return out.Bytes()
 }
 
-// verified says what is wrong with a file.
+// verified returns the errors of a file.
 func verified(t *testing.T, file []byte) (wrong []string, records int) {
 	t.Helper()
 	c, err := Open(bytes.NewReader(file), int64(len(file)))
@@ -103,7 +103,7 @@ func verified(t *testing.T, file []byte) (wrong []string, records int) {
 	return wrong, found.Records
 }
 
-// An index of few records is one file, that of many has members; each is sorted and leads to the records.
+// An index of few records is one file, that of many has members; each is sorted and points to the records.
 func TestIndex(t *testing.T) {
 	for n, name := range map[int]string{3: indexName, 1100: packedIndex} {
 		file := built(t, n)
@@ -131,7 +131,7 @@ func TestIndex(t *testing.T) {
 			}
 			defer r.Close()
 			if rec, err := r.Next(); err != nil || rec.URL() != e.URL {
-				return fmt.Errorf("%s leads to %+v, %w", e.URL, rec, err)
+				return fmt.Errorf("%s points to %+v, %w", e.URL, rec, err)
 			}
 			return nil
 		}); err != nil || len(keys) != n || !slices.IsSorted(keys) {
@@ -166,7 +166,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is found, and said with the name of the file inside.
+// Errors of a file are found, and reported with the name of the file inside.
 func TestVerify(t *testing.T) {
 	file := built(t, 3)
 	replace := func(from, to string) func([]byte) []byte {

@@ -74,7 +74,7 @@ type Described struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// NewWriter begins a file. What is gathered for its end goes to scratch files when it is large.
+// NewWriter begins a file. The lines that are gathered for its end go to scratch files when they are large.
 func NewWriter(w io.Writer, a Details, scratch func() (lines.Scratch, error)) (*Writer, error) {
 	b := &Writer{
 		zip:   zip.NewWriter(w),

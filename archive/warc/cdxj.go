@@ -20,16 +20,16 @@ type Entry struct {
 	Time   string // fourteen digits, UTC
 	URL    string
 	MIME   string // "warc/revisit" for a revisit
-	Status string // "" when there is none
+	Status string // "" when missing
 	Digest string // of the body, without its label
 	Place  Extent
-	File   string // that the record lies in
+	File   string // of the record
 }
 
 // Stamp writes a time as indexes have it.
 func Stamp(t time.Time) string { return t.UTC().Format("20060102150405") }
 
-// Indexed reports whether a record stands in indexes: requests and what a crawler says of itself do not.
+// Indexed reports whether a record is in indexes: requests and what a crawler says of itself do not.
 func (r *Record) Indexed() bool {
 	switch r.Type() {
 	case Request, Info:

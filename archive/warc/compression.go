@@ -74,7 +74,7 @@ func packingIn(b *bufio.Reader) (*Compression, error) {
 	return p, nil
 }
 
-// Begins returns the bytes with which a record, or the member that it lies in, begins.
+// Begins returns the bytes with which a record, or the member with it, begins.
 func (p *Compression) Begins() []byte {
 	switch p.kind {
 	case gzipFile:
@@ -130,7 +130,7 @@ func (p *Compression) Unpack(to io.Writer, part io.Reader) (written, at int64, e
 }
 
 // readDictionary reads the frame with which a file begins that holds a dictionary, which may be compressed
-// itself; nil: there is none.
+// itself; nil: none.
 func readDictionary(b *bufio.Reader) ([]byte, error) {
 	head, err := b.Peek(8)
 	if err != nil || string(head[:4]) != dictMagic {

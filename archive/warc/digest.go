@@ -80,7 +80,7 @@ var (
 	errBodySum  = fmt.Errorf("%w of the body", ErrDigest)
 )
 
-// Verify reads what is left of the record, which must be its whole block or, after [Record.Message], its
+// Verify reads the remainder of the record, which must be its whole block or, after [Record.Message], its
 // whole body, and compares it with the digests that the record names. The body of a chunked message may have
 // been digested with its chunks or without. Digests of other kinds are not checked, nor is that of a revisit,
 // whose body is elsewhere.
@@ -116,7 +116,7 @@ func (r *Record) Verify() error {
 	return nil
 }
 
-// verifyIn is Verify and the check of the record's end, of a record whose rest lies in memory: its block and
+// verifyIn is Verify and the check of the record's end, of a record whose rest is in memory: its block and
 // what follows that. It reads no more than the head. done is false when only Verify can tell.
 func (r *Record) verifyIn(rest []byte) (done bool, err error) {
 	s := r.sums()
@@ -149,7 +149,7 @@ func (s *Sum) isOf(b []byte) bool {
 	return bytes.Equal(h.Sum(nil), s.Bytes)
 }
 
-// digest reads the body into w, and returns the digest of what is in its chunks.
+// digest reads the body into w, and returns the digest of the content of its chunks.
 func (r *Record) digest(w io.Writer, sum Sum, chunks bool) ([]byte, error) {
 	if !chunks {
 		_, err := io.Copy(w, r)

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Bounds of what is unpacked in memory, in bytes. Memory up to keptMemory is used again.
+// Bounds of data unpacked in memory, in bytes. Memory up to keptMemory is used again.
 const (
 	mostMemory = 8 << 20
 	keptMemory = 1 << 20
@@ -25,8 +25,7 @@ const (
 	gzipTail = 8
 )
 
-// Memory holds one gzip member of a file and what it unpacks to. Whoever opens many records uses it for one
-// after the other.
+// Memory holds one gzip member of a file and what it unpacks to. Callers that open many records reuse it.
 type Memory struct {
 	packed, plain []byte
 	deflated      bytes.Reader
@@ -73,7 +72,7 @@ func (m *Memory) reader(plain []byte, at int64) *Reader {
 }
 
 // load unpacks the member that is a part of a file; ok is false when it is too large for that, or not what it
-// should be: a stream says what is wrong.
+// should be: a stream then reports the error.
 func (m *Memory) load(file io.ReaderAt, at, end int64) (ok bool) {
 	if end-at < gzipHead+gzipTail || end-at > mostMemory {
 		return false
@@ -119,8 +118,8 @@ func (m *Memory) hasSum() bool {
 	return sum == crc32.ChecksumIEEE(m.plain)
 }
 
-// gzipHeader returns the length of the header with which a member begins; ok is false when it is none, or not
-// all of it is there.
+// gzipHeader returns the length of the header with which a member begins; ok is false for other or too few
+// bytes.
 func gzipHeader(b []byte) (n int, ok bool) {
 	if len(b) < gzipHead || b[0] != gzipMagic[0] || b[1] != gzipMagic[1] || b[2] != 8 || b[3]&0xe0 != 0 {
 		return 0, false
@@ -148,7 +147,7 @@ func gzipHeader(b []byte) (n int, ok bool) {
 	return n, n < len(b)
 }
 
-// OpenRecord returns the record that lies in a part of a file, and its reader, which the caller closes. With
+// OpenRecord returns the record in a part of a file, and its reader, which the caller closes. With
 // check all of the record is read before, as [Record.Verify] does it. The record may lie in m, until m is
 // used for another one; m may be nil.
 func (p *Compression) OpenRecord(

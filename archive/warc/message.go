@@ -22,7 +22,7 @@ type HTTPHead struct {
 	Header Header
 }
 
-// Status returns the status code; 0 when there is none.
+// Status returns the status code; 0 without one.
 func (m *HTTPHead) Status() int {
 	_, rest, _ := strings.Cut(m.Start, " ")
 	code, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
@@ -47,8 +47,8 @@ func (r *Record) IsMessage() bool {
 	return false
 }
 
-// Message reads the head of the HTTP message, nil when the block is none. What is read of the record then is
-// the body, as it came over the connection: [Record.Payload] takes the chunks away.
+// Message reads the head of the HTTP message, nil when the block is no message. The record's reader is then
+// at the body, as it came over the connection: [Record.Payload] takes the chunks away.
 func (r *Record) Message() (*HTTPHead, error) {
 	if r.head != nil || !r.IsMessage() {
 		return r.head, nil
@@ -96,7 +96,7 @@ func (r *Record) appendLine(to *[]byte) (whole bool, err error) {
 	return whole, err
 }
 
-// parseHead splits a head. What is no field is left out, as browsers do.
+// parseHead splits a head. Lines that are no field are left out, as browsers do.
 func parseHead(raw []byte) (start string, h Header) {
 	first := true
 	for line := range strings.Lines(string(raw)) {
@@ -117,8 +117,8 @@ func parseHead(raw []byte) (start string, h Header) {
 }
 
 // Payload returns the body of the record's HTTP message without the chunks in which it came, or the block
-// when it is none. Some programs took the chunks away before they wrote the record, and left the field: a
-// body that does not begin with a chunk is given as it is. Encodings of the content stay.
+// when it has none. Some programs took the chunks away before they wrote the record, and left the field:
+// a body that does not begin with a chunk is given as it is. Encodings of the content stay.
 func (r *Record) Payload() (io.Reader, error) {
 	m, err := r.Message()
 	if err != nil {

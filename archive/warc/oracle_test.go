@@ -69,7 +69,7 @@ func oursForIndex(t *testing.T, rng *rand.Rand) []byte {
 		d := &RecordDraft{Type: Response, URL: fmt.Sprintf("http://%s/P%d?b=%d&a=%%C3", hosts[i%len(hosts)], i, i)}
 		d.Date = time.Unix(rng.Int64N(1<<31), 0)
 		mime := []string{"text/html; charset=utf-8", "", "IMAGE/png ;x", "caf\u00e9/x"}[i%4]
-		d.Head = fmt.Appendf(nil, "HTTP/1.1 %d Whatever\r\nContent-Type: %s\r\n\r\n", 200+i, mime)
+		d.Head = fmt.Appendf(nil, "HTTP/1.1 %d Status\r\nContent-Type: %s\r\n\r\n", 200+i, mime)
 		d.Body, d.Size = bytes.NewReader(body), int64(len(body))
 		d.Fields = []HeaderField{{"Content-Type", "application/http; msgtype=response"},
 			{"WARC-Payload-Digest", SHA256(sha256.Sum256(body))}}

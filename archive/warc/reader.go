@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is believed.
+// Limits of the accepted input.
 const (
 	maxLine   = 64 << 10 // bytes of a line of a header
 	maxFields = 1000     // of a header
@@ -37,7 +37,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return &Reader{src: src}, nil
 }
 
-// Close gives the decompressor back. It does not close what is read.
+// Close releases the decompressor. It does not close the input.
 func (r *Reader) Close() { r.src.close() }
 
 // Next returns the next record, io.EOF after the last one. What was not read of the one before is skipped. An

@@ -35,7 +35,7 @@ var (
 	ErrNoDate = errors.New("the record has no WARC-Date that can be read")
 )
 
-// RecordError is what is wrong with one record.
+// RecordError is an error of one record.
 type RecordError struct {
 	Record int   // from 1
 	Offset int64 // in the file, of the record or of the compressed member that it begins in
@@ -127,7 +127,7 @@ func WithScheme(address string) string {
 func (r *Record) Date() time.Time { return ParseDate(r.Header.Get("WARC-Date")) }
 
 // ParseDate reads a date as records have it: in WARC 1.1 one of the W3C's date and time formats. Of one that
-// is less precise than a second it is the beginning; the zero time when it is none.
+// is less precise than a second it is the beginning; the zero time for other strings.
 func ParseDate(s string) time.Time {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006"} {
 		if t, err := time.Parse(form, s); err == nil {
@@ -137,8 +137,8 @@ func ParseDate(s string) time.Time {
 	return time.Time{}
 }
 
-// Cut reports whether the record lacks a part of the body: whoever made it did not keep all, or wrote the
-// rest into continuation records, which this package does not put together.
+// Cut reports whether the record lacks a part of the body: its writer did not keep all, or wrote the rest
+// into continuation records, which this package does not put together.
 func (r *Record) Cut() bool { return r.Header.Get("WARC-Truncated") != "" || r.segment() }
 
 // segment reports whether the record is one part of several.

@@ -84,7 +84,7 @@ func (s *source) close() {
 func (s *source) offset() int64 { return s.read.n - int64(s.buf.Buffered()) }
 
 // member makes the next record readable; fresh says that a member begins with it. Members that hold nothing,
-// and frames that decoders skip, stand for no record. io.EOF: there is none.
+// and frames that decoders skip, stand for no record. io.EOF: no more.
 func (s *source) member() (fresh bool, err error) {
 	if s.kind == plainFile {
 		return true, s.skipEmpty()
@@ -131,7 +131,7 @@ func (s *source) skipEmpty() error {
 	}
 }
 
-// noEnd keeps an end inside of a member from being taken for that of the file.
+// noEnd keeps an end inside of a member from counting as that of the file.
 func noEnd(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -168,7 +168,7 @@ func (s *source) emptyLines() error {
 		case c == '\n':
 			ends++
 		case c != '\r':
-			return fmt.Errorf("%w: the block goes on behind it", ErrLength)
+			return fmt.Errorf("%w: the block continues after it", ErrLength)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ type Surveyed struct {
 }
 
 // Survey reads a whole file and checks each record. each gets the index line of every record that has one,
-// with its place; wrong gets what is wrong with one record when the others can still be read. The error is
+// with its place; wrong gets the error of one record when the others can still be read. The error is
 // what ends the reading, if it is not the end of the file.
 func Survey(file io.Reader, each func(Entry) error, wrong func(error)) (t Surveyed, err error) {
 	r, err := NewReader(file)

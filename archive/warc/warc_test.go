@@ -244,12 +244,12 @@ func TestForeignShapes(t *testing.T) {
 			t.Errorf("%s: record 5 ends at %d, 6 begins at %d", name, all[4].to, all[5].from)
 		}
 		if !IsWARC(bytes.NewReader(file)) {
-			t.Errorf("%s is taken for something else", name)
+			t.Errorf("%s is recognized as something else", name)
 		}
 	}
 }
 
-// What is wrong with a file is said with the number and offset of the record.
+// Errors of a file are reported with the number and offset of the record.
 func TestDamage(t *testing.T) {
 	head := "WARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\n"
 	first := foreign(head, page+"first")
@@ -292,7 +292,7 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	if IsWARC(strings.NewReader("PK")) || IsWARC(bytes.NewReader(gzipped(t, "tar"))) {
-		t.Error("other files are taken for WARC")
+		t.Error("other files are recognized as WARC")
 	}
 }
 
@@ -397,7 +397,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// Dates may be less precise than a second; a record without one is told.
+// Dates may be less precise than a second; a record without one is an error.
 func TestDates(t *testing.T) {
 	for date, want := range map[string]string{
 		"2024-05-01T10:00:30.000000001Z": "2024-05-01T10:00:30Z",

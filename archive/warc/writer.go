@@ -26,7 +26,7 @@ type RecordDraft struct {
 	Size   int64         // bytes of the body
 }
 
-// Extent is where a record lies in its file.
+// Extent is the place of a record in its file.
 type Extent struct{ Offset, Length int64 }
 
 // Packer makes gzip members of records. It is not safe for concurrent use: each worker has its own.

@@ -170,8 +170,7 @@ func (c *cluster) end() uint64 {
 	return c.offsets[len(c.offsets)-1]
 }
 
-// readOffsets reads the offsets of a cluster that has room for so many bytes; most is how many blobs it may
-// have.
+// readOffsets reads the offsets of a cluster of so many bytes; most is how many blobs it may have.
 func (c *cluster) readOffsets(in io.Reader, room uint64, most int) error {
 	width := uint64(4)
 	if c.info&wideOffsets != 0 {

@@ -24,7 +24,7 @@ type Browser struct {
 type Located struct {
 	Entry
 	Index  int
-	Target int // index of the entry that it leads to; -1 for none
+	Target int // index of the entry that it redirects to; -1 for none
 	d      dirent
 }
 
@@ -150,7 +150,7 @@ type Totals struct {
 const mostClusters = 16 << 20
 
 // Survey reads all of a file: each entry and the order of them, the blobs of each cluster, and the MD5. wrong
-// gets what is wrong.
+// gets the errors.
 func (b *Browser) Survey(wrong func(error)) (s Totals) {
 	if b.h.Clusters > mostClusters {
 		wrong(damaged(28, "%d clusters", b.h.Clusters))

@@ -29,13 +29,13 @@ type OpenCluster struct {
 	w       *Writer
 	id      uint32 // see Writer.open
 	pack    bool   // it is compressed
-	data    []byte // room for what stands before the blobs, and the blobs
+	data    []byte // space for the fields before the blobs, and the blobs
 	sizes   []int
 	entries []Entry // by blob, of those that came by OpenCluster.Add
 	err     error   // of OpenCluster.Add
 
 	size  int           // once it is packed: of all of it before
-	bytes []byte        // all of it as it is written, which lies in data or in out
+	bytes []byte        // all of it as it is written; a part of data or of out
 	out   []byte        // where it was compressed to
 	done  chan struct{} // closed when it is packed
 }
@@ -66,7 +66,7 @@ func (c *OpenCluster) Room(n int) []byte {
 }
 
 // Add adds an entry with its blob, which stays in this cluster: Plain and Same of the entry say nothing here.
-// Take and Keep say what is wrong with it.
+// Take and Keep return its errors.
 func (c *OpenCluster) Add(e Entry, blob []byte) {
 	if len(c.sizes) >= maxBlobs {
 		c.err = fmt.Errorf("%q: %w: one blob too many in a cluster", e.Path, ErrEntry)
@@ -95,7 +95,7 @@ func (c *OpenCluster) Pack() {
 		return
 	}
 	if c.out = c.w.packs.take(); c.out == nil {
-		c.out = make([]byte, 0, c.w.o.Cluster/4) // as text comes to at most, nearly always
+		c.out = make([]byte, 0, c.w.o.Cluster/4) // nearly always enough for text
 	}
 	c.out = append(c.out[:0], c.bytes[0]-plainCluster+zstdCluster)
 	enc := c.w.encoders.take()
@@ -108,7 +108,7 @@ func (c *OpenCluster) Pack() {
 	}
 }
 
-// plain returns the cluster without compression, which lies in data.
+// plain returns the cluster without compression, a part of data.
 func (c *OpenCluster) plain() []byte {
 	width, info := 4, byte(plainCluster)
 	if uint64(len(c.data))+uint64(width*(len(c.sizes)+1)) > math.MaxUint32 {

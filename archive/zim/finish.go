@@ -132,7 +132,7 @@ func (w *Writer) find(order []uint32, path string) (uint32, error) {
 		return cmp.Or(cmp.Compare(w.entries[i].namespace, Content), cmp.Compare(string(w.path(i)), path))
 	})
 	if !ok {
-		return 0, fmt.Errorf("%q: %w: a redirect or the main page leads to it, and it was not added", path,
+		return 0, fmt.Errorf("%q: %w: a redirect or the main page points to it, and it was not added", path,
 			ErrEntry)
 	}
 	return uint32(k), nil
@@ -244,7 +244,7 @@ const (
 	redirectSize = 12
 )
 
-// appendDirent appends what is said of an entry.
+// appendDirent appends the directory entry of an entry.
 func (w *Writer) appendDirent(dst []byte, order []uint32, i uint32) ([]byte, error) {
 	e := &w.entries[i]
 	dst = binary.LittleEndian.AppendUint16(dst, e.mime)

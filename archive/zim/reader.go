@@ -216,13 +216,13 @@ func (z *Reader) checkDirent(h *header, d *dirent, i int, at int64) error {
 	switch {
 	case d.mime == redirectType:
 		if d.blob >= h.Entries {
-			return damaged(at, "entry %d leads to entry %d of %d", i, d.blob, h.Entries)
+			return damaged(at, "entry %d redirects to entry %d of %d", i, d.blob, h.Entries)
 		}
 	case d.mime > maxTypes: // deleted ones of old
 	case int(d.mime) >= len(z.types):
 		return damaged(at, "entry %d has type %d of %d", i, d.mime, len(z.types))
 	case d.cluster >= h.Clusters:
-		return damaged(at, "entry %d lies in cluster %d of %d", i, d.cluster, h.Clusters)
+		return damaged(at, "entry %d is in cluster %d of %d", i, d.cluster, h.Clusters)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func readDirent(in *bufio.Reader) (d dirent, n int64, err error) {
 // Len is the number of entries.
 func (z *Reader) Len() int { return len(z.dirents) }
 
-// Entry returns an entry by its index. target is -1, or the index of the entry that it leads to.
+// Entry returns an entry by its index. target is -1, or the index of the entry that it redirects to.
 func (z *Reader) Entry(i int) (e Entry, target int) {
 	return z.entryOf(&z.dirents[i])
 }

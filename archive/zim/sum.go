@@ -57,7 +57,7 @@ func (s *fileSum) more(end uint64) {
 	}
 }
 
-// upTo reads what is written, up to an offset.
+// upTo reads the written file up to an offset.
 func (s *fileSum) upTo(f io.ReaderAt, end uint64) error {
 	left := int64(end - s.n)
 	got, err := io.CopyBuffer(s.md5, onlyReader{io.NewSectionReader(f, int64(s.n), left)}, make([]byte, 1<<20))

@@ -56,7 +56,7 @@ type Writer struct {
 
 	types    []string
 	typeOf   map[string]uint16
-	packed   *OpenCluster // for what is compressed; nil when it is not begun
+	packed   *OpenCluster // for compressed blobs; nil when it is not begun
 	plain    *OpenCluster
 	opened   uint32
 	sealed   []uint32       // number of a cluster by the order in which it was opened
@@ -88,7 +88,7 @@ type entry struct {
 	front         bool
 }
 
-// appender counts what is appended.
+// appender counts the bytes appended.
 type appender struct {
 	File
 	n uint64
@@ -216,7 +216,7 @@ func (w *Writer) stream(e Entry, size uint64) (*stream, error) {
 	return s, nil
 }
 
-// Redirect adds an entry that leads to the content entry at a path, which may be added later.
+// Redirect adds an entry that redirects to the content entry at a path, which may be added later.
 func (w *Writer) Redirect(e Entry, target string) error {
 	if w.err != nil {
 		return w.err

@@ -142,7 +142,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		got, target := z.Entry(i)
 		if want := e.Title; target >= 0 || got.Type != e.Type || (want != "" && got.Title != want) {
-			t.Errorf("%s: %+v, leads to %d", e.Path, got, target)
+			t.Errorf("%s: %+v, redirects to %d", e.Path, got, target)
 		}
 		if body, err := content(z, i); err != nil || !bytes.Equal(body, e.body) {
 			t.Errorf("%s: %d bytes, not %d: %v", e.Path, len(body), len(e.body), err)
@@ -160,7 +160,7 @@ func TestRoundTrip(t *testing.T) {
 	if _, to := z.Entry(i); to < 0 {
 		t.Error("the redirect leads nowhere")
 	} else if e, _ := z.Entry(to); e.Path != "docs/page 7.html" {
-		t.Errorf("the redirect leads to %s", e.Path)
+		t.Errorf("the redirect is to %s", e.Path)
 	}
 	i, _ = z.Find(Metadata, counterName)
 	if body, err := content(z, i); err != nil || string(body) != "image/png=21;text/html=24" {
@@ -200,7 +200,7 @@ func TestListings(t *testing.T) {
 	}
 }
 
-// What is compressed beside the caller gives the same file.
+// Compression in other goroutines gives the same file.
 func TestBesideTheCaller(t *testing.T) {
 	alone := sample(t, Options{Cluster: 10_000})
 	ended := make(chan struct{}, 1000)
@@ -317,7 +317,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever a file says, reading it ends, in bounded memory, without a panic.
+// FuzzOpen: reading any file ends, in bounded memory, without a panic.
 func FuzzOpen(f *testing.F) {
 	small := sampleOf(f)
 	f.Add(small, 0, byte(0))
@@ -448,7 +448,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// What is wrong with an entry of a cluster is said when the cluster is added.
+// The error of an entry of a cluster is returned when the cluster is added.
 func TestClusterRefuses(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
 	if err != nil {

@@ -147,7 +147,7 @@ const firstGet = 64 << 10
 func (b *Bodies) loadPack(ctx context.Context, name string) error {
 	head, info, err := b.store.Get(ctx, name, 0, firstGet)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s; somebody has emptied the store, or part of it", ErrLost, name)
+		return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, name)
 	}
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (b *Bodies) place(digest [32]byte) *bodyPlace {
 	return &found
 }
 
-// where is the name of the object that a body lies in, "" when it lies in none.
+// where is the name of the object that has a body, "" when none has it.
 func (b *Bodies) where(digest [32]byte) string {
 	if p := b.place(digest); p != nil {
 		return p.object
@@ -385,7 +385,7 @@ func (b *Bodies) settle(pack *bodyPack, name string, at int64) {
 	b.full = b.full[1:]
 }
 
-// encode returns a pack as an object, and where the first body lies in it.
+// encode returns a pack as an object, and the offset of its first body.
 func (p *bodyPack) encode(enc *zstd.Encoder) (name string, data []byte, start int64, err error) {
 	index, err := json.Marshal(p.index)
 	if err != nil {
@@ -435,7 +435,7 @@ func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(raw[from : from+n])), nil
 }
 
-// unpack returns what is stored as it was.
+// unpack decompresses a stored body.
 func (b *Bodies) unpack(stored []byte, size int64) ([]byte, error) {
 	return unpack(b.codec.dec, stored, size)
 }

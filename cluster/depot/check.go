@@ -20,8 +20,8 @@ type DepotCheck struct {
 	Problems []string `json:"problems"`
 }
 
-// Check reads everything that the depot's pointers refer to and compares it with its digests. What is wrong
-// is in the report, and is no error.
+// Check reads everything that the depot's pointers refer to and compares it with its digests. Damage is in
+// the report, and is no error.
 func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 	sites, err := d.Sites(ctx)
 	if err != nil && !errors.Is(err, ErrDamaged) {

@@ -17,8 +17,8 @@ import (
 // In says how a site is checked in.
 type In struct {
 	Token uint64 // of the lease; 0: the token in the site's database
-	// Again takes nothing in the depot for granted: everything is put, whatever was there before, and whoever
-	// put it. For a store that was emptied, and for a site that has changed on two machines.
+	// Again takes nothing in the depot for granted: everything is put, regardless of the objects that are
+	// there. For a store that was emptied, and for a site that has changed on two machines.
 	Again bool
 	// Pages makes the list of the pages of the published version; nil: the check-in has none.
 	Pages PageLister
@@ -37,7 +37,7 @@ type CheckedIn struct {
 	Lacks     int    `json:"lacks,omitempty"` // bodies that are missing here
 }
 
-// unit is what is checked in and out as one: a site, or what sites share.
+// unit is the unit of check-ins and check-outs: a site, or what sites share.
 type unit struct {
 	name    string
 	token   uint64
@@ -53,9 +53,9 @@ type unit struct {
 	note   func(*note) error // replaces it
 }
 
-// Checkin puts the state of a site as of its last commit into the depot. It may be called while somebody
-// reads or writes the site. The state must be that of a machine that checked the site out, or made it: else
-// it is ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
+// Checkin puts the state of a site as of its last commit into the depot. It may be called while the site is
+// read or written. The state must be that of a machine that checked the site out, or made it: else it is
+// ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
 func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In) (*CheckedIn, error) {
 	plain, err := d.plainState(ctx, st)
 	if err != nil {
@@ -107,8 +107,8 @@ func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In
 	return out, nil
 }
 
-// plainState opens the state once more, without an owner above: whoever checks a site in or out has its
-// lease, or needs none.
+// plainState opens the state once more, without an owner above: the caller of a check-in or check-out
+// has its lease, or needs none.
 func (d *Depot) plainState(ctx context.Context, st *store.State) (*store.State, error) {
 	return store.OpenState(st.Dir, store.Options{Now: st.Now, Away: &fetcher{ctx, d, st.Away}})
 }
@@ -195,11 +195,11 @@ func (d *Depot) before(
 		u.token = max(u.token, p.Token)
 		return p, revision, nil, nil
 	case errors.Is(err, ErrRemoved):
-		return nil, "", nil, fmt.Errorf("%w: %w; push --again brings it back", ErrDiverged, err)
+		return nil, "", nil, fmt.Errorf("%w: %w; push --again restores it", ErrDiverged, err)
 	case errors.Is(err, ErrUnknown):
 		if known != nil && !again {
 			return nil, "", nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); "+
-				"somebody has emptied the store, or the address is wrong; --again puts everything there", ErrLost,
+				"the store was emptied, or the address is wrong; --again puts everything there", ErrLost,
 				known.Sequence)
 		}
 		return nil, "", nil, nil
@@ -218,8 +218,8 @@ func (d *Depot) before(
 		if known != nil {
 			seen = fmt.Sprintf("check-in %d", known.Sequence)
 		}
-		return nil, "", nil, fmt.Errorf("%w: there it is check-in %d by %s, here last seen: %s; pull brings "+
-			"that one, push --again replaces it", ErrDiverged, p.Sequence, p.Machine, seen)
+		return nil, "", nil, fmt.Errorf("%w: there it is check-in %d by %s, here last seen: %s; pull "+
+			"fetches that one, push --again replaces it", ErrDiverged, p.Sequence, p.Machine, seen)
 	}
 	if base, err = d.manifest(ctx, p); err == nil {
 		err = d.present(ctx, base)
@@ -268,7 +268,7 @@ func (d *Depot) finish(
 	return p, d.move(ctx, p, revision)
 }
 
-// recordsName is a file that no site's folder has: what is noted of the job's runs.
+// recordsName is a file that no site's folder has: the records of the job's runs.
 const recordsName = "records.json"
 
 // records is what recordsName holds.

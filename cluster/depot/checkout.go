@@ -36,7 +36,7 @@ type CheckedOut struct {
 	Version   int    `json:"version"`         // published, 0 for none
 	Sequence  uint64 `json:"sequence"`        // of check-ins of the site
 	Unchanged bool   `json:"unchanged"`       // it was here already
-	Ahead     bool   `json:"ahead,omitempty"` // what is here follows what the depot has, and stays
+	Ahead     bool   `json:"ahead,omitempty"` // the local state is newer than the depot's, and stays
 	Files     int    `json:"files"`           // of the site
 	Bytes     int64  `json:"bytes"`           // of these
 	Received  int64  `json:"received"`        // bytes that came
@@ -44,10 +44,10 @@ type CheckedOut struct {
 	Lacks     int    `json:"lacks,omitempty"` // bodies that the depot lacks as well
 }
 
-// Checkout brings a site to this machine as it was last checked in. Only what is missing here is fetched. The
-// site here is replaced in one step, once all has come and was checked; nobody may have it open for writing.
-// A site that the depot does not know is ErrUnknown, and what is here stays, but for o.Removed. When only the
-// site here has changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
+// Checkout fetches a site as it was last checked in. Only missing data is fetched. The local site is replaced
+// in one step, once all was received and verified; it must not be open for writing. A site that the depot
+// does not know is ErrUnknown, and the local one stays, but for o.Removed. When only the site here has
+// changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
 func (d *Depot) Checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
 	plain, err := d.plainState(ctx, st)
 	if err != nil {
@@ -78,8 +78,8 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 			return nil, dropRemoved(st, site, tx == known.Tx || o.Discard, err)
 		}
 	case errors.Is(err, ErrUnknown) && known != nil:
-		return nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); somebody has emptied "+
-			"the store, or the address is wrong", ErrLost, known.Sequence)
+		return nil, fmt.Errorf("%w: its pointer, which this machine has seen (check-in %d); the store "+
+			"was emptied, or the address is wrong", ErrLost, known.Sequence)
 	}
 	if err != nil {
 		return nil, err
@@ -158,11 +158,11 @@ func follows(known *note, p *Pointer, tx uint64, discard bool) (stays bool, err 
 		return false, fmt.Errorf("%w: it has check-in %d and this machine has seen %d; pull --discard takes what "+
 			"it has, push --again replaces it", ErrSetBack, p.Sequence, known.Sequence)
 	case known == nil:
-		return false, fmt.Errorf("%w; pull --discard replaces what is here, push --again what is there",
+		return false, fmt.Errorf("%w; pull --discard replaces the local state, push --again the depot's",
 			ErrStranger)
 	}
 	return false, fmt.Errorf("%w since check-in %d: there it is check-in %d by %s; pull --discard gives up "+
-		"what is here, push --again what is there", ErrDiverged, known.Sequence, p.Sequence, p.Machine)
+		"the local state, push --again the depot's", ErrDiverged, known.Sequence, p.Sequence, p.Machine)
 }
 
 // receiver makes one site.
@@ -179,7 +179,7 @@ type receiver struct {
 	opened []*os.File // that chunks are written to
 }
 
-// receive brings files and bodies.
+// receive fetches files and bodies.
 func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 	defer func() {
 		for _, f := range r.opened {
@@ -232,7 +232,7 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 	return r.bodies(ctx, m, s)
 }
 
-// fetch brings pieces of files.
+// fetch fetches pieces of files.
 func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 	for i := range pieces {
 		r.out.Received += pieces[i].stored
@@ -260,7 +260,7 @@ func (r *receiver) inMemory(m *Manifest, f *File, into *bytes.Buffer, pieces []p
 	return pieces, nil
 }
 
-// piece is what is fetched of a chunk.
+// piece returns the piece to fetch of a chunk.
 func (c *Chunk) piece(m *Manifest, use func([]byte) error) piece {
 	return piece{
 		object: m.Segments[c.Segment].Name,
@@ -272,7 +272,7 @@ func (c *Chunk) piece(m *Manifest, use func([]byte) error) piece {
 	}
 }
 
-// file makes a file of what is here, and appends what is to be fetched.
+// file makes a file from local data, and appends the pieces to fetch.
 func (r *receiver) file(ctx context.Context, m *Manifest, f *File, pieces []piece) ([]piece, error) {
 	root := r.arrival.Root
 	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
@@ -304,7 +304,7 @@ func (r *receiver) file(ctx context.Context, m *Manifest, f *File, pieces []piec
 			return nil, err
 		}
 		if raw := readChunk(file, off, c); raw != nil {
-			continue // a check-out that was killed has brought it
+			continue // a check-out that was killed had fetched it
 		}
 		if raw := readChunk(old, off, c); raw != nil {
 			if _, err := file.WriteAt(raw, off); err != nil {
@@ -320,7 +320,7 @@ func (r *receiver) file(ctx context.Context, m *Manifest, f *File, pieces []piec
 	return pieces, nil
 }
 
-// openIn opens a file of a folder; nil when there is none.
+// openIn opens a file of a folder; nil when it is missing.
 func openIn(root *os.Root, name string) (*os.File, error) {
 	if root == nil {
 		return nil, nil
@@ -422,8 +422,7 @@ func (r *receiver) finish(notes map[string]*note) error {
 	return r.arrival.Finish()
 }
 
-// withNote returns the notes of a site that was replaced: what other depots were told of it does not hold
-// any more.
+// withNote returns the notes of a site that was replaced: what other depots were told of it no longer holds.
 func withNote(notes map[string]*note, cluster string, n *note) map[string]*note {
 	clear(notes)
 	notes[cluster] = n

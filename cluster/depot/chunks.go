@@ -92,7 +92,7 @@ func (c *checkin) putFile(ctx context.Context, f *store.TravelFile) error {
 	return err
 }
 
-// putChunks puts what a file has: pieces where the chunks were before, then pieces of what is new.
+// putChunks puts what a file has: pieces where the chunks were before, then pieces of new data.
 func (c *checkin) putChunks(ctx context.Context, f *store.TravelFile, out *File) error {
 	at := int64(0)
 	if was := c.base.file(f.Name); was != nil {
@@ -137,7 +137,7 @@ func (c *checkin) keeps(w *Chunk) bool {
 }
 
 // isAway reports whether a chunk is one that a check-out has left in the depot, and that stays where it lies,
-// however little of its object is in use. One that a collection will remove is brought, and put again.
+// however little of its object is in use. One that a collection will remove is fetched, and put again.
 func (c *checkin) isAway(f *store.TravelFile, at int64, w *Chunk) bool {
 	return c.unit.from != nil && c.unit.from.LeftAway(f.Name, at, w.Size, w.SHA256) &&
 		!c.condemned[c.base.Segments[w.Segment].Name]

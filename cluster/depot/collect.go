@@ -14,13 +14,13 @@ import (
 	"mirrord/cluster/objects"
 )
 
-// What no manifest of a pointer refers to is garbage: older manifests, chunks and bodies that nothing uses
-// any more, and what check-ins left that were killed. But a check-in that goes on refers to objects before
-// its pointer says so. So one collection only writes down what it found unused, with the number of an epoch,
-// and the next one removes of that what is still unused; it waits for no check-in. A check-in looks at the
-// list of the epoch as its last step before the pointer moves, and puts again what it relies on and stands
-// there. Its own new objects may stand there as well, when it takes longer than the time between two
-// collections: then it puts these again too.
+// What no manifest of a pointer refers to is garbage: older manifests, unused chunks and bodies, and the
+// remains of killed check-ins. But a check-in in progress refers to objects before its pointer does. So one
+// collection only lists the unused objects, with the number of an epoch, and the next one removes those of
+// them that are still unused; it waits for no check-in. A check-in looks at the list of the epoch as its
+// last step before the pointer moves, and puts again what it relies on and stands there. Its own new objects
+// may stand there as well, when it takes longer than the time between two collections: then it puts these
+// again too.
 
 // epoch is what a collection leaves for the next one.
 type epoch struct {
@@ -68,9 +68,9 @@ func relies(m *Manifest, names map[string]bool) bool {
 		slices.ContainsFunc(m.Bodies, func(name string) bool { return names[name] })
 }
 
-// Collect removes what the last collection found unused and is still, and writes down what is unused now. It
-// may run beside everything else. With dry it only says what it would do. A manifest that cannot be read ends
-// it: nobody knows what it refers to.
+// Collect removes the objects that the last collection found unused and that still are, and lists the unused
+// ones. It may run beside everything else. With dry it only says what it would do. A manifest that cannot be
+// read ends it: its references are unknown.
 func (d *Depot) Collect(ctx context.Context, dry bool) (*DepotCollection, error) {
 	if err := d.writable(); err != nil && !dry {
 		return nil, err

@@ -3,7 +3,7 @@
 // Package depot keeps the states of sites in a store of objects, where every machine can have them: between
 // the runs of a cluster, and as a backup.
 //
-// What lies in the store, below its prefix:
+// Objects in the store, below its prefix:
 //
 //	depot.json               which cluster the depot belongs to; made once
 //	sites/NAME.json          the pointer of a site: which manifest counts, and who put it there
@@ -16,10 +16,10 @@
 //
 // An object is never changed but for pointers and epoch.json, which are moved by compare-and-swap: of the
 // store, or with the keepers of a cluster where the store has none. A check-in
-// puts chunks and bodies first, then the manifest, then moves the pointer: whatever ends it before leaves the
-// old state, and objects that the next collection finds. What the files of a site have is known by digests of
-// chunks, so that only what is new is put, and only what is missing is fetched; nothing that comes is used
-// before its digest is checked.
+// puts chunks and bodies first, then the manifest, then moves the pointer: an interruption before that leaves
+// the old state, and objects that the next collection finds. What the files of a site have is known by
+// digests of chunks, so that only new ones are put, and only missing ones are fetched; nothing is used before
+// its digest is checked.
 package depot
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 	Machine  string           // a name of this machine, for people who look at pointers
 	Note     func(string)     // receives progress; nil discards it
 	Now      func() time.Time // nil: time.Now
-	// Create makes the depot where there is none. Without it that is ErrNoDepot.
+	// Create makes a missing depot. Without it that is ErrNoDepot.
 	Create bool
 	// CreateKept makes it one whose pointers lie with the keepers of a cluster: its store lacks conditions.
 	CreateKept bool
@@ -60,7 +60,7 @@ type Options struct {
 // Depot is an open depot. Its methods may be called from several goroutines, for different sites.
 type Depot struct {
 	Options
-	Cluster string // by which clusters are told from one another
+	Cluster string // the identity of the cluster
 	kept    bool   // pointers lie with the keepers of a cluster
 
 	mu     sync.Mutex
@@ -83,7 +83,7 @@ var (
 	ErrSetBack  = fmt.Errorf("%w: the depot was set back", ErrDiverged)
 )
 
-// Version of what is put into depots. A newer one is refused. A depot itself has keptVersion when its
+// Version of the objects in depots. A newer one is refused. A depot itself has keptVersion when its
 // pointers lie elsewhere than a program of version 1 believes.
 const (
 	Version     = 1
@@ -136,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Depot, error) {
 
 // identify reads depot.json, and makes it where it may.
 func (d *Depot) identify(ctx context.Context) (id identity, err error) {
-	for range 2 { // somebody else may make it first
+	for range 2 { // another machine may make it first
 		b, _, err := d.Store.Get(ctx, identityName, 0, objects.MaxGet)
 		if err == nil {
 			if err := json.Unmarshal(b, &id); err != nil || id.Cluster == "" {
@@ -238,7 +238,7 @@ func (d *Depot) condition(c objects.Condition) objects.Condition {
 	return c
 }
 
-// bodiesIn returns what is known of bodies in an epoch. What was known in an earlier one may have been
+// bodiesIn returns the known bodies of an epoch. What was known in an earlier one may have been
 // collected since.
 func (d *Depot) bodiesIn(ctx context.Context, epoch uint64) *Bodies {
 	d.mu.Lock()

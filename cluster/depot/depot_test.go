@@ -22,7 +22,7 @@ import (
 	"mirrord/testing/storetest"
 )
 
-// A site comes back from a depot as it was, with all its versions, and only what is new travels.
+// A site comes back from a depot as it was, with all its versions, and only new data travels.
 func TestInAndOut(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) objects.Store{
@@ -61,7 +61,7 @@ func TestInAndOut(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 			sameTree(t, m.Dir, other)
-			// The other machine goes on, and the first one follows.
+			// The other machine continues, and the first one follows.
 			fork := *m.Mirror
 			fork.Dir = other
 			(&machine{Mirror: &fork, web: m.web, t: t}).change(2)
@@ -97,7 +97,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// What keeps a site from being brought is said, and nothing is changed.
+// The reason that a site is not fetched is reported, and nothing is changed.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -304,21 +304,21 @@ func TestStrangers(t *testing.T) {
 	a.Run()
 	b.Run()
 	mustCheckin(t, s, a.Dir)
-	brought := func(m *machine, want bool) {
+	unseen := func(m *machine, want bool) {
 		t.Helper()
 		st := openState(t, m.Dir)
 		defer st.Close()
 		if names, err := openDepot(t, s).Brought(st); err != nil || names["test"] != want || len(names) > 1 {
-			t.Errorf("brought: %v, %v", names, err)
+			t.Errorf("unseen: %v, %v", names, err)
 		}
 	}
-	brought(a, false)
-	brought(b, true)
+	unseen(a, false)
+	unseen(b, true)
 	_, err := checkin(t, s, b.Dir, depot.In{})
 	check(t, "in", err, depot.ErrDiverged)
 	_, err = checkout(t, s, b.Dir, depot.Out{})
 	check(t, "out", err, depot.ErrStranger)
-	brought(b, true)
+	unseen(b, true)
 	older, err := objects.OpenFolder(copyDir(t, strings.TrimPrefix(s.String(), "file://")))
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestStrangers(t *testing.T) {
 	if _, err = checkout(t, s, b.Dir, depot.Out{Discard: true}); err != nil {
 		t.Fatal(err)
 	}
-	brought(b, false)
+	unseen(b, false)
 	sameTree(t, a.Dir, b.Dir)
 	a.change(1)
 	mustCheckin(t, s, a.Dir)
@@ -349,9 +349,9 @@ func TestStrangers(t *testing.T) {
 	_, err = checkout(t, older, a.Dir, depot.Out{})
 	check(t, "of a depot that was set back", err, depot.ErrSetBack)
 	fresh := newMachine(t) // made before the depot knew of the site, and never checked in
-	brought(fresh, false)
+	unseen(fresh, false)
 	fresh.Run()
-	brought(fresh, false)
+	unseen(fresh, false)
 	_, err = checkout(t, s, fresh.Dir, depot.Out{})
 	check(t, "out", err, depot.ErrStranger)
 }
@@ -390,7 +390,7 @@ func TestRenamed(t *testing.T) {
 	_, err = d.Checkout(t.Context(), st, "test", depot.Out{})
 	check(t, "out under the old name", err, depot.ErrStranger)
 	if names, err := d.Brought(st); err != nil || !names["test"] {
-		t.Errorf("brought: %v, %v", names, err)
+		t.Errorf("unseen: %v, %v", names, err)
 	}
 }
 
@@ -426,8 +426,8 @@ func TestNoDepot(t *testing.T) {
 	check(t, "open", err, errAny)
 }
 
-// BenchmarkCheckin brings a site to a folder after a run that changed a page, and looks whether the depot has
-// something newer: what a run of a cluster costs at the depot.
+// BenchmarkCheckin checks a site into a folder after a run that changed a page, and looks whether the depot
+// has something newer: what a run of a cluster costs at the depot.
 func BenchmarkCheckin(b *testing.B) {
 	m := newMachine(b)
 	m.Run()

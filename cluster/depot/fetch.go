@@ -81,7 +81,7 @@ func (d *Depot) fetchRun(ctx context.Context, dec *zstd.Decoder, run []piece) er
 	}
 	b, _, err := d.Store.Get(ctx, run[0].object, start, end-start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s; somebody has emptied the store, or part of it", ErrLost, run[0].object)
+		return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, run[0].object)
 	}
 	if err != nil {
 		return err
@@ -102,5 +102,5 @@ func (d *Depot) fetchRun(ctx context.Context, dec *zstd.Decoder, run []piece) er
 	return nil
 }
 
-// Fetcher brings what check-outs have left in the depot. The context is that of all calls.
+// Fetcher fetches what check-outs left in the depot. The context is that of all calls.
 func (d *Depot) Fetcher(ctx context.Context) store.Bringer { return &fetcher{ctx: ctx, depot: d} }

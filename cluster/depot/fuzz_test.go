@@ -11,8 +11,8 @@ import (
 	"mirrord/cluster/objects"
 )
 
-// Whatever a store returns for a manifest is refused or of use: each chunk lies in an object, and each name
-// is one of a file below the site's folder.
+// A manifest is refused, or each chunk is in an object, and each name is one of a file below the site's
+// folder.
 func FuzzManifest(f *testing.F) {
 	m := &Manifest{
 		Format:   Version,
@@ -54,7 +54,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// Whatever a store returns for a pack of bodies is refused or of use.
+// A pack of bodies is refused or valid.
 func FuzzBodies(f *testing.F) {
 	p := &bodyPack{}
 	b := NewBodies(f.Context(), nil)

@@ -30,7 +30,7 @@ func (c careless) Put(
 type kept struct {
 	t      *testing.T
 	store  objects.Store
-	shared store.Shared // nil: nobody reaches them
+	shared store.Shared // nil: unreachable
 	epoch  time.Duration
 	lazy   bool // check-outs leave what only older versions need
 }
@@ -195,7 +195,7 @@ func TestKeptPointersCrash(t *testing.T) {
 	}
 }
 
-// Of two machines that check the same state in, one wins, and the other one is told.
+// Of two machines that check the same state in, one wins, and the other one gets an error.
 func TestKeptPointersTwice(t *testing.T) {
 	t.Parallel()
 	k := newKept(t)

@@ -165,7 +165,7 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
-// Of two machines that check the same state in, one wins, and the other one is told.
+// Of two machines that check the same state in, one wins, and the other one gets an error.
 func TestTwoCheckins(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -233,7 +233,8 @@ func TestCollect(t *testing.T) {
 	if left := len(listing(t, s)); left > first+4 {
 		t.Errorf("%d objects, %d at first", left, first)
 	}
-	// A collection begins while objects are put that no pointer names yet, and goes on before the pointer moves.
+	// A collection begins while objects are put that no pointer names yet, and continues before the pointer
+	// moves.
 	m.change(2)
 	rounds := 0
 	f := &objectstest.Faulty{Store: s, Decide: func(_ int, op, name string) objectstest.Failure {

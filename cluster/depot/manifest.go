@@ -21,7 +21,7 @@ type Manifest struct {
 	Files    []File    `json:"files"`
 	Segments []Segment `json:"objects"`          // in which the chunks lie
 	Bodies   []string  `json:"bodies,omitempty"` // objects in which the bodies lie that the site refers to
-	// Pages is none of the files: it never leaves the depot. A program of before it leaves it out.
+	// Pages is not among the files: it never leaves the depot. A program of before it leaves it out.
 	Pages *PageList `json:"pages,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type Segment struct {
 // maxManifest bounds what a manifest may unpack to.
 const maxManifest = 1 << 30
 
-// file returns a file by its name, nil when there is none.
+// file returns a file by its name, nil when it is missing.
 func (m *Manifest) file(name string) *File {
 	if m == nil {
 		return nil

@@ -115,7 +115,7 @@ func opened(_ context.Context, st *store.State, aside string) error {
 	return s.Close()
 }
 
-// packs brings what is needed of the packs, and the last one whole.
+// packs fetches the parts of packs that are needed, and the last one whole.
 func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error {
 	need, err := store.NeededNow(ctx, s)
 	if err != nil {
@@ -162,8 +162,8 @@ func covers(all []span, at, size int64) bool {
 	return i < len(all) && all[i].from < at+size
 }
 
-// pack makes a pack of what is here, appends what is needed of it, and leaves the rest. One of which the site
-// that is here has left the same becomes another name of that: what is brought of it is the same in both.
+// pack makes a pack from local data, appends the pieces that are needed, and leaves the rest. One that the
+// local site has with the same holes becomes a hard link to it: parts fetched later are in both.
 func (r *receiver) pack(
 	ctx context.Context, m *Manifest, f *File, need []span, pieces []piece,
 ) ([]piece, error) {
@@ -240,11 +240,11 @@ func (r *receiver) pack(
 	return pieces, nil
 }
 
-// fetcher brings what check-outs have left in a depot, or has another one bring what they left elsewhere.
+// fetcher fetches what check-outs left in a depot, or in another one by its fetcher.
 type fetcher struct {
 	ctx   context.Context
 	depot *Depot
-	other store.Bringer // nil: there is none
+	other store.Bringer // nil for none
 }
 
 // errElsewhere says that something was left in another depot.

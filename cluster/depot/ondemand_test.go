@@ -73,7 +73,7 @@ func newHistory(t testing.TB) *machine {
 	return m
 }
 
-// another gives pictures other bytes, has other pages in the place of some, and mirrors them.
+// another gives pictures other bytes, has other pages instead of some, and mirrors them.
 func (m *machine) another(n int) {
 	m.t.Helper()
 	links := `<a href="/large.bin">large</a>`
@@ -153,7 +153,7 @@ func mustPast(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-// verified is how many frames and bodies a check of everything found away; what is damaged ends the test.
+// verified is how many frames and bodies a check of everything found away; damage ends the test.
 func verified(t testing.TB, dir string, d *depot.Depot) int {
 	t.Helper()
 	st := openLazy(t, dir, d)
@@ -179,8 +179,8 @@ func isWhole(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// A machine that leaves older versions in the depot has the published one at once, goes on with the site, and
-// gives it back whole, whatever of it has come meanwhile.
+// A machine that leaves older versions in the depot has the published one immediately, continues the site,
+// and gives it back whole, regardless of which parts were fetched meanwhile.
 func TestOnDemand(t *testing.T) {
 	t.Parallel()
 	stores := []objects.Store{folder(t)}
@@ -205,12 +205,12 @@ func TestOnDemand(t *testing.T) {
 			all.Received, out.Bodies, all.Bodies, away)
 		sameTree(t, m.Dir, lazy)
 		if verified(t, lazy, nil) != away {
-			t.Error("the published tree brought older versions")
+			t.Error("the published tree fetched older versions")
 		}
 		if _, err := past(t, lazy, nil); !errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrDamaged) {
 			t.Errorf("older versions without a depot: %v", err)
 		}
-		// It goes on, without the depot, and checks in what it has and has not.
+		// It continues without the depot, and checks in what it has and has not.
 		d := lazily(t, s)
 		l := m.on(lazy, d)
 		l.Away = nil
@@ -233,7 +233,7 @@ func TestOnDemand(t *testing.T) {
 				t.Errorf("%s is another one", f)
 			}
 		}
-		// The other one goes on; the lazy one follows it, and reads what it has not.
+		// The other one continues; the lazy one follows it, and reads what it has not.
 		m.another(5)
 		mustCheckin(t, s, m.Dir)
 		out, err = lazyCheckout(t, s, lazy, true)
@@ -250,7 +250,7 @@ func TestOnDemand(t *testing.T) {
 		if verified(t, lazy, nil) > 0 {
 			t.Error("what was read is not here")
 		}
-		// A check-out without the option brings all.
+		// A check-out without the option fetches all.
 		other := filepath.Join(t.TempDir(), "other")
 		if _, err := lazyCheckout(t, s, other, true); err != nil {
 			t.Fatal(err)
@@ -297,7 +297,7 @@ func TestOnDemandCollect(t *testing.T) {
 		whole(t, s)
 	}
 	if isWhole(lazy) || verified(t, lazy, d) < 20 {
-		t.Error("nothing is away any more")
+		t.Error("nothing is in the depot only")
 	}
 	fresh := filepath.Join(t.TempDir(), "fresh")
 	mustCheckout(t, s, fresh)
@@ -353,7 +353,7 @@ func versionOf(all map[string]string, version int) map[string]string {
 	return out
 }
 
-// Whenever a check-out, a read or a check-in on a lazy machine ends, nothing is lost, and the same goes on.
+// Whenever a check-out, a read or a check-in on a lazy machine ends, nothing is lost, and the same continues.
 func TestOnDemandCrash(t *testing.T) {
 	t.Parallel()
 	m := newHistory(t)
@@ -402,7 +402,7 @@ func TestOnDemandCrash(t *testing.T) {
 				t.Fatalf("step %d, call %d: %v", i, n, err)
 			}
 			if errors.Is(err, store.ErrDamaged) {
-				t.Fatalf("step %d, call %d: taken for damage: %v", i, n, err)
+				t.Fatalf("step %d, call %d: reported as damage: %v", i, n, err)
 			}
 			if ended := step(first, dir); ended != nil {
 				t.Fatalf("step %d after call %d: %v", i, n, ended)
@@ -419,8 +419,8 @@ func TestOnDemandCrash(t *testing.T) {
 	}
 }
 
-// What a depot has lost, and what lies in another one, is said, and is not damage here. Nothing is put in its
-// place.
+// Objects that a depot has lost, or that another one has, are reported, and are not damage here. Nothing
+// replaces them.
 func TestOnDemandLost(t *testing.T) {
 	t.Parallel()
 	m := newHistory(t)
@@ -467,7 +467,7 @@ func TestOnDemandLost(t *testing.T) {
 	if verified(t, lazy, d) == 0 {
 		t.Error("nothing is away")
 	}
-	healed(t, lazy, d)
+	noneLost(t, lazy, d)
 	m.on(lazy, d).another(4)
 	for _, again := range []bool{false, true} {
 		st := openLazy(t, lazy, d)
@@ -483,8 +483,8 @@ func TestOnDemandLost(t *testing.T) {
 	}
 }
 
-// healed looks for bodies that are lost, as a run does that was told of damage: there are none.
-func healed(t testing.TB, dir string, d *depot.Depot) {
+// noneLost looks for lost bodies as a run does after damage was reported: there are none.
+func noneLost(t testing.TB, dir string, d *depot.Depot) {
 	t.Helper()
 	st := openLazy(t, dir, d)
 	defer st.Close()

@@ -23,7 +23,7 @@ type PageList struct {
 
 // PageLister makes the list of the pages that a site has published, and says when they were retrieved. Each
 // piece that it puts, of at most 1 MiB, is stored by itself: pieces that are those of the check-in before are
-// not stored again. Without a list the check-in goes on.
+// not stored again. Without a list the check-in continues.
 type PageLister func(
 	ctx context.Context, t *store.Travelling, put func(piece []byte) error,
 ) (retrieved time.Time, err error)
@@ -82,7 +82,7 @@ func (c *checkin) appended(name string) bool {
 // ErrNoPages says that a site was checked in without a list of its pages.
 var ErrNoPages = errors.New("its last check-in has no list of its pages")
 
-// movesOn is how often a pointer may be moved while what it led to is read.
+// movesOn is how often a pointer may be moved while its target is read.
 const movesOn = 5
 
 // ReadPages reads the list of the pages of a site, and its digests, as of its last check-in. known reports
@@ -135,7 +135,7 @@ func readPages(
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close() // it has no name: what is not written is of no use
+		defer file.Close() // it has no name: unwritten data is of no use
 		if err := os.Remove(file.Name()); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 	"mirrord/testing/objectstest"
 )
 
-// pageList lists pages as some pieces, whatever a site has.
+// pageList lists pages as some pieces, regardless of the site.
 type pageList struct {
 	pieces []string
 	calls  int
@@ -108,7 +108,7 @@ func (p *pageDepot) must(version int) {
 	}
 }
 
-// A list of pages goes to the depot with a site, and only there: what is new of it when the version is
+// A list of pages goes to the depot with a site, and only there: its new pieces when the version is
 // another one, and nothing when it is known.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestPagesCollected(t *testing.T) {
 	}
 }
 
-// What is cut off, damaged or missing in the store is said, with the site.
+// Truncated, damaged and missing objects are reported with the site.
 func TestPagesDamaged(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "depot")

@@ -18,7 +18,7 @@ import (
 // PointerStore keeps small values that are replaced by compare-and-swap. Its methods may be called from
 // several goroutines.
 type PointerStore interface {
-	// Load returns a value and its revision; fs.ErrNotExist when there is none.
+	// Load returns a value and its revision; fs.ErrNotExist when it is missing.
 	Load(ctx context.Context, name string) (value []byte, revision string, err error)
 	// Swap replaces a value whose revision is the given one; "" means that there must be none. Else it is
 	// objects.ErrCondition. After any other error the value may have been replaced or not.
@@ -69,10 +69,10 @@ type Pointer struct {
 	Time     time.Time `json:"time"`
 	Version  int       `json:"version"`           // published, 0 for none
 	Bytes    int64     `json:"bytes"`             // of the site's files
-	Removed  bool      `json:"removed,omitempty"` // the depot has no such site any more
+	Removed  bool      `json:"removed,omitempty"` // the depot no longer has the site
 }
 
-// pointer reads the pointer of a site; ErrUnknown when there is none. Of one that is damaged, which is
+// pointer reads the pointer of a site; ErrUnknown without one. Of one that is damaged, which is
 // ErrDamaged, it returns the revision, by which it can be replaced; of a site that was removed, which is
 // ErrRemoved, the pointer too.
 func (d *Depot) pointer(ctx context.Context, site string) (*Pointer, string, error) {
@@ -136,7 +136,7 @@ func (d *Depot) move(ctx context.Context, p *Pointer, revision string) error {
 func (d *Depot) manifest(ctx context.Context, p *Pointer) (*Manifest, error) {
 	packed, _, err := objects.ReadAll(ctx, d.Store, p.Manifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w: its manifest %s; somebody has emptied the store, or part of it",
+		return nil, fmt.Errorf("%s: %w: its manifest %s; the store, or part of it, was emptied",
 			p.Site, ErrLost, p.Manifest)
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *Depot) manifest(ctx context.Context, p *Pointer) (*Manifest, error) {
 // fewLarge is how many large bodies are looked for one by one; more are found in a list of all.
 const fewLarge = 16
 
-// present checks that the objects of a manifest are in the store, which somebody may have emptied in part. A
+// present checks that the objects of a manifest are in the store, which may have been emptied in part. A
 // large body is looked for once as long as the depot is open and its epoch lasts; packs of bodies are read
 // anyway.
 func (d *Depot) present(ctx context.Context, m *Manifest) error {
@@ -192,7 +192,7 @@ func (d *Depot) present(ctx context.Context, m *Manifest) error {
 		_, info, err := d.Store.Get(ctx, name, 0, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: %w: %s; somebody has emptied the store, or part of it", m.Site, ErrLost, name)
+			return fmt.Errorf("%s: %w: %s; the store, or part of it, was emptied", m.Site, ErrLost, name)
 		case err != nil:
 			return err
 		case info.Size != size:

@@ -26,7 +26,7 @@ import (
 const removedFormat = 2
 
 // ErrRemoved says that a site was removed from the depot. It is an ErrUnknown as well.
-var ErrRemoved = fmt.Errorf("%w any more: it was removed", ErrUnknown)
+var ErrRemoved = fmt.Errorf("%w: it was removed", ErrUnknown)
 
 // removedError is the ErrRemoved of a pointer.
 func (p *Pointer) removedError() error {
@@ -97,7 +97,7 @@ func removeIf(ctx context.Context, d *Depot, site string, may func(*Pointer) err
 // there. It returns why: removed, which says by whom, or what kept the site.
 func dropRemoved(st *store.State, site string, same bool, removed error) error {
 	if !same {
-		return fmt.Errorf("%w: %w; push --again brings back what is here", ErrDiverged, removed)
+		return fmt.Errorf("%w: %w; push --again puts the local state there", ErrDiverged, removed)
 	}
 	held, err := store.HoldSite(st, site)
 	if err != nil {
@@ -157,7 +157,7 @@ func Removed(st *store.State, site, as string) error {
 	return store.SharedOf(st).Change(kindRemoval, site, func([]byte) ([]byte, error) { return b, nil })
 }
 
-// readRemovals reads the removals of a site. What cannot be read is none.
+// readRemovals reads the removals of a site. Unreadable ones are empty.
 func readRemovals(v []byte) removals {
 	all := removals{}
 	if json.Unmarshal(v, &all) != nil {

@@ -35,8 +35,8 @@ func dropSite(t *testing.T, st *store.State) {
 	}
 }
 
-// A site that is removed from a depot: what it had there is collected, no machine that has seen it brings it
-// back, and one that makes it again can.
+// A site that is removed from a depot: what it had there is collected, no machine that has seen it restores
+// it, and one that makes it again can.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]objects.Store{

@@ -94,7 +94,7 @@ func (s *segments) flush() error {
 	return errors.Join(err, context.Cause(s.ctx))
 }
 
-// end stops what is still being put.
+// end stops the uploads in progress.
 func (s *segments) end() {
 	s.cancel(context.Canceled)
 	s.wg.Wait()

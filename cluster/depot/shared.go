@@ -31,7 +31,7 @@ const (
 	jobSuffix   = ".toml"
 )
 
-// sharedDB is replaced by nothing: it is taken only where there is none.
+// sharedDB is replaced by nothing: it is fetched only where it is missing.
 const sharedDB = sharedState + "mirror.db"
 
 // sharedNote is what a machine keeps of the shared files: as note, with the digests of the files.
@@ -144,7 +144,7 @@ type CheckedOutShared struct {
 	Kept     []string `json:"kept"`  // that differ in the depot, and were changed here: they stay
 }
 
-// CheckoutShared brings the shared files and the job files. A file that was changed here since the last
+// CheckoutShared fetches the shared files and the job files. A file that was changed here since the last
 // check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former. Nothing is
 // removed.
 func (d *Depot) CheckoutShared(
@@ -221,7 +221,7 @@ const (
 	differs
 )
 
-// sharedFile brings one file. The digest is that of the file in the depot.
+// sharedFile fetches one file. The digest is that of the file in the depot.
 func (d *Depot) sharedFile(
 	ctx context.Context, m *Manifest, f *File, to string, known *sharedNote, discard bool,
 ) (digest SHA256, done sharedOutcome, err error) {
@@ -322,9 +322,9 @@ func Renamed(st *store.State, from, to string) error {
 	return os.Remove(notes)
 }
 
-// Brought returns the sites that lay in a state when it met this depot for the first time, and that it has
-// not checked in or out since. They are of another cluster, or of a machine by itself: what the depot has
-// under their names are other mirrors.
+// Brought returns the sites that were in a state when it met this depot for the first time, and that it
+// has not checked in or out since. They are of another cluster, or of a machine by itself: what the depot
+// has under their names are other mirrors.
 func (d *Depot) Brought(st *store.State) (map[string]bool, error) {
 	file := filepath.Join(st.Dir, broughtName)
 	all, err := readNotesIn[[]string](file)
@@ -381,7 +381,7 @@ func (d *Depot) FinishRemoval(ctx context.Context, st *store.State, site string)
 		return false, err
 	}
 	if here, err := readNotes(st, site); err != nil || here[d.Cluster] != nil {
-		return false, err // it was interrupted: the same command goes on
+		return false, err // it was interrupted: the same command continues
 	}
 	err = removeIf(ctx, d, site, func(p *Pointer) error {
 		if n := r.Known.at(p); n == nil || n.Checkin != p.Checkin {

@@ -126,7 +126,7 @@ func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
 		return
 	}
 	copyFields(fieldsThere(), http.Header(m.Header), r.Header)
-	w.noBody = r.Method == http.MethodHead
+	w.headOnly = r.Method == http.MethodHead
 	done := make(chan struct{})
 	var alive sync.WaitGroup
 	alive.Go(func() {
@@ -160,12 +160,12 @@ func served(h http.Handler, w http.ResponseWriter, r *http.Request) (wrong strin
 
 // answering is the http.ResponseWriter of a call. Safe for concurrent use.
 type answering struct {
-	ctx    context.Context // of the call
-	nc     *nats.Conn
-	to     string
-	cancel context.CancelFunc
-	noBody bool        // HEAD
-	header http.Header // the handler's, until it says the code
+	ctx      context.Context // of the call
+	nc       *nats.Conn
+	to       string
+	cancel   context.CancelFunc
+	headOnly bool        // HEAD
+	header   http.Header // the handler's, until it says the code
 
 	mu   sync.Mutex
 	code int         // 0: not known yet
@@ -197,7 +197,7 @@ func (w *answering) Write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.began(http.StatusOK)
-	if w.noBody {
+	if w.headOnly {
 		return len(p), w.err
 	}
 	for n < len(p) && w.err == nil {
@@ -227,7 +227,7 @@ func (w *answering) end(wrong string) {
 	w.send(&wrong)
 }
 
-// send sends what is in the buffer, and waits until it has arrived. The caller holds the lock.
+// send sends the buffer, and waits until it has arrived. The caller holds the lock.
 func (w *answering) send(end *string) {
 	if w.err != nil {
 		return
@@ -249,7 +249,7 @@ func (w *answering) send(end *string) {
 		err = errGone
 	}
 	if w.err = err; err != nil {
-		w.cancel() // nobody waits for it
+		w.cancel() // no caller waits for it
 	}
 	w.buf = w.buf[:0]
 }
@@ -406,5 +406,5 @@ func (b *answered) Close() error {
 	return nil
 }
 
-// errGone says that nobody reads an answer any more.
+// errGone reports that the reader of a response has disconnected.
 var errGone = errors.New("gone")

@@ -71,7 +71,7 @@ func TestCalls(t *testing.T) {
 	resp.Body.Close()
 	<-gone
 	stop()
-	for _, name := range []string{"a b", "nobody"} {
+	for _, name := range []string{"a b", "unknown"} {
 		client := &http.Client{Transport: a.To(name)}
 		if resp, err := client.Get("http://mirrord/v1/none"); !errors.Is(err, engine.ErrNoNode) {
 			t.Errorf("%s: %v, %v", name, resp, err)
@@ -152,7 +152,7 @@ func TestFieldsOfCalls(t *testing.T) {
 	}
 }
 
-// Whoever reads slowly gets all of it.
+// A slow reader gets all of it.
 func TestCallsReadSlowly(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("set MIRRORD_LONG=1: it takes a quarter of a minute")

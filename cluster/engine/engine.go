@@ -15,7 +15,7 @@
 //	loans.go     turns of hosts that another node has
 //	calls.go     HTTP requests from node to node
 //	facts.go     what nodes share besides sites: store.Shared
-//	removed.go   what is left of facts that were removed
+//	removed.go tombstones of removed facts
 package engine
 
 import (
@@ -47,11 +47,11 @@ type Options struct {
 	Node     string                     // the name of this node
 	Slots    int                        // runs at a time: its share of the sites
 	Version  string                     // of mirrord
-	// Mode is what all nodes must agree on; "": this is none. The first node decides.
+	// Mode is what all nodes must agree on; "": it does not join one. The first node decides.
 	Mode  string
 	Homes bool                     // each site stays on the node that had it first
 	Term  lease.Term               // default: DefaultTerm
-	Floor func(site string) uint64 // a token that was in use before; nil: there is none
+	Floor func(site string) uint64 // a token that was in use before; nil for none
 	Now   func() time.Duration     // a steady clock; default: that of the system
 	Log   *slog.Logger             // default: none
 }
@@ -148,7 +148,7 @@ func away(e *Engine, err error) error {
 	case errors.Is(last, nats.ErrAuthorization):
 		return fmt.Errorf("the keepers have another secret than --cluster-secret: %w", last)
 	case errors.Is(last, nats.ErrSecureConnWanted):
-		return fmt.Errorf("the keepers do not encrypt; nats:// in the place of tls://: %w", last)
+		return fmt.Errorf("the keepers do not encrypt; nats:// instead of tls://: %w", last)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return last // it only says that there is no connection
 	default:
@@ -213,11 +213,12 @@ const (
 	tellEvery = time.Minute
 )
 
-// retryMode is the pause of a node that waits until its cluster is another one. It goes on as a keeper
+// retryMode is the pause of a node that waits until its cluster is another one. It remains a keeper
 // meanwhile: without it nothing could be changed.
 const retryMode = 10 * time.Second
 
-// connect reaches a keeper, and any other one when it is lost. refused is told why a try failed.
+// connect reaches a keeper, and any other one when it is lost. refused is called with the error
+// of each failed try.
 func connect(o Options, refused func(error)) (*nats.Conn, error) {
 	with := []nats.Option{
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { refused(err) }),

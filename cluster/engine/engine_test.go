@@ -169,7 +169,7 @@ func TestSharedThreeKeepers(t *testing.T) {
 	testShared(t, keepers(t, 3))
 }
 
-// A watch tells of what is there, and of each change.
+// A watch reports the present values, and each change.
 func TestWatchFacts(t *testing.T) {
 	o := keepers(t, 1)
 	o.Node = "a"

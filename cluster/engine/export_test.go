@@ -78,7 +78,7 @@ func (l *lossy) Delete(ctx context.Context, key string, o ...jetstream.KVDeleteO
 	return err
 }
 
-// FollowOnce follows until ctx ends, as somebody who knows some values.
+// FollowOnce follows until ctx ends, as a follower that knows some values.
 func (f *Facts) FollowOnce(
 	ctx context.Context, kind string, known map[string]bool, changed func(string, []byte),
 ) {

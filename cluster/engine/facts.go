@@ -139,10 +139,10 @@ func (c *changing) try(ctx context.Context, f *Facts) (done bool, err error) {
 	return false, err
 }
 
-// sameValue compares values, of which nil is none.
+// sameValue compares values; nil stands for no value.
 func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// get reads a value; nil: there is none.
+// get reads a value; nil when it is missing.
 func (f *Facts) get(ctx context.Context, name string) (value []byte, revision uint64, err error) {
 	err = fresh(ctx, func() (older bool, err error) {
 		value, revision, err = f.getOnce(ctx, name)
@@ -164,7 +164,7 @@ func (f *Facts) getOnce(ctx context.Context, name string) (value []byte, revisio
 	return e.Value(), e.Revision(), nil
 }
 
-// Get returns one value; nil: there is none.
+// Get returns one value; nil when it is missing.
 func (f *Facts) Get(ctx context.Context, kind, key string) ([]byte, error) {
 	v, _, err := f.get(ctx, escape(kind)+"."+escape(key))
 	return v, err
@@ -188,7 +188,7 @@ func (f *Facts) All(kind string) (map[string][]byte, error) {
 	return out, err
 }
 
-// refollow is how often all values that are followed are read again, whatever came of their changes.
+// refollow is how often all values that are followed are read again, regardless of the changes received.
 const refollow = time.Hour
 
 // Follow calls changed with each value of a kind, and with each that changes, until ctx ends; nil: it was
@@ -202,7 +202,7 @@ func (f *Facts) Follow(ctx context.Context, kind string, changed func(key string
 }
 
 // follow follows for a time. known are the keys of the values that changed was called with: those that are
-// not there any more were removed before it began.
+// missing were removed before it began.
 func (f *Facts) follow(
 	ctx context.Context, kind string, known map[string]bool, changed func(string, []byte),
 ) {

@@ -66,7 +66,7 @@ func TestFactsAnswersLost(t *testing.T) {
 	}
 }
 
-// Somebody else's write after one whose answer was lost stays.
+// Another node's write after one whose response was lost stays.
 func TestFactsAnswerLostAndReplaced(t *testing.T) {
 	o := keepers(t, 1)
 	o.Node = "a"

@@ -145,8 +145,8 @@ func TestKeeperOfAnotherSecret(t *testing.T) {
 	until(t, "it takes part again", a.Acting)
 }
 
-// When the only keeper stops and starts, nodes go on; when it starts with an empty disk they do as soon as
-// one has made what it lacks.
+// When the only keeper stops and starts, nodes continue; when it starts with an empty disk they do as soon
+// as one has created what it lacks.
 func TestKeeperStarts(t *testing.T) {
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
@@ -176,7 +176,7 @@ func TestKeeperStarts(t *testing.T) {
 	}
 	s.Close()
 	s = start()
-	until(t, "it goes on", func() bool {
+	until(t, "it continues", func() bool {
 		id, err := engine.Identify(t.Context(), a)
 		return err == nil && id == one && all()
 	})
@@ -197,7 +197,7 @@ func TestKeeperStarts(t *testing.T) {
 	o.Node = "b"
 	b := node(t, o)
 	b.Want(wanted(3), nil, "")
-	until(t, "both go on", func() bool { return len(a.Shared()) > 0 && len(a.Shared())+len(b.Shared()) == 3 })
+	until(t, "both run on", func() bool { return len(a.Shared()) > 0 && len(a.Shared())+len(b.Shared()) == 3 })
 	if id, err := engine.Identify(t.Context(), a); err != nil || id == one {
 		t.Errorf("it counts as the same cluster: %v", err)
 	}

@@ -111,7 +111,7 @@ func TestMoreKeepers(t *testing.T) {
 		t.Error("five keepers, of which three are there")
 	}
 	start(5)
-	until(t, "what is kept lies on all", func() bool {
+	until(t, "all keepers have the data", func() bool {
 		err := set(5)
 		return err == nil
 	})
@@ -120,7 +120,7 @@ func TestMoreKeepers(t *testing.T) {
 	}
 	for i := range 2 {
 		all[i].Close()
-		until(t, "it goes on without the first ones", func() bool {
+		until(t, "it continues without the first ones", func() bool {
 			short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			id, err := engine.Identify(short, e)

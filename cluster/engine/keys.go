@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What stands in the bucket: the first word of a key says what.
+// Kinds of values in the bucket: the first word of a key.
 const (
 	bucket = "mirrord"
 
@@ -80,7 +80,7 @@ func get[T any](ctx context.Context, kv jetstream.KeyValue, key string) (v T, re
 }
 
 // errOther says that a key has another revision than the one that was to be replaced.
-var errOther = errors.New("somebody else wrote it")
+var errOther = errors.New("another node wrote it")
 
 // put writes a key that must have a revision; 0: that must not be there.
 func put(ctx context.Context, kv jetstream.KeyValue, key string, v any, revision uint64) (uint64, error) {

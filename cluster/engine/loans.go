@@ -22,15 +22,15 @@ import (
 // of a request that another node makes. A question waits there for its turn, so that there are three messages
 // for a request, however many ask (BenchmarkForeignHost).
 //
-// A turn that is not begun at once lapses. The node that lends it is alive then, or was a moment ago: whoever
-// takes the host over from it waits for a term and a gap.
+// A turn that is not begun at once lapses. The node that lends it is alive then, or was a moment ago: a node
+// that takes the host over from it waits for a term and a gap.
 const (
 	subjectTurn = "mirrord.turn." // NODE
 
 	loanPoll = 10 * time.Millisecond // how often a request looks whether its turn has come
 	loanHeld = time.Second           // how long a question waits where it is asked
 	loanAsk  = 2 * time.Second       // after which a question is asked again
-	loanMost = time.Minute           // after which a turn counts as over that nobody gives back
+	loanMost = time.Minute           // after which an unreturned turn counts as over
 )
 
 // turnAsked is what a node is asked, or with Turn told: it is over.
@@ -242,7 +242,7 @@ func (e *turns) borrow(host, node string, p fetch.Politeness, now time.Time) (ag
 func (e *turns) turnAnswered(m *nats.Msg) {
 	var a turnAnswer
 	if err := json.Unmarshal(m.Data, &a); err != nil {
-		return // the keepers say that nobody was there: the question is asked again
+		return // the keepers report no responders: the request is repeated
 	}
 	unused, away := e.loans.answered(a, e.o.Now(), time.Now(), e.o.Term)
 	if unused != nil {

@@ -79,15 +79,15 @@ func TestSessions(t *testing.T) {
 	first := onB.Session()
 	until("a knows no b", func() bool { return slices.Contains(onA.Members(), "b") })
 	if over(first) || !over("another") {
-		t.Error("a session that goes on is over, or one that never was goes on")
+		t.Error("a live session is over, or one that never was is not")
 	}
-	if is, err := onA.Over(t.Context(), "nobody", "x"); err != nil || !is {
+	if is, err := onA.Over(t.Context(), "unknown", "x"); err != nil || !is {
 		t.Errorf("a node that never was: %v, %v", is, err)
 	}
 	if err := b.Lose(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until("the session of b goes on", func() bool { return over(first) })
+	until("the session of b continues", func() bool { return over(first) })
 	until("b has no other session", func() bool { return onB.Session() != "" && onB.Session() != first })
 	if over(onB.Session()) {
 		t.Error("the second session is over")

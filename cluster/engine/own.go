@@ -13,7 +13,7 @@ import (
 // a process reads right after it wrote is compared with what it wrote, and read again while it is older.
 
 // What a process wrote counts for ownFor; a read waits for it for staleMost, in steps of staleAgain. It is
-// not waited for longer, because somebody else may have removed the value.
+// not waited for longer, because another node may have removed the value.
 const (
 	ownFor     = 5 * time.Second
 	staleMost  = time.Second

@@ -39,7 +39,7 @@ func TestOwnWrites(t *testing.T) {
 		if err != nil || tries != 3 || time.Since(start) != 2*staleAgain {
 			t.Errorf("%d tries in %v, %v", tries, time.Since(start), err)
 		}
-		// Somebody else removed it.
+		// Another node removed it.
 		start = time.Now()
 		err = fresh(t.Context(), func() (bool, error) { return o.older("k.a", 0), nil })
 		if took := time.Since(start); err != nil || took > staleMost+staleAgain {

@@ -15,7 +15,7 @@ import (
 	"mirrord/cluster/engine"
 )
 
-// A NATS server with the configuration of docs/cluster.md keeps a cluster, and lets nobody in who does not
+// A NATS server with the configuration of docs/cluster.md keeps a cluster, and refuses clients that do not
 // know the secret.
 func TestOwnServer(t *testing.T) {
 	text, err := os.ReadFile("../../docs/cluster.md")

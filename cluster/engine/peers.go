@@ -66,7 +66,7 @@ func (e *Engine) announce(ctx context.Context, me Node) {
 	}
 }
 
-// rewatch is how often the list of members is read again, whatever the watch says.
+// rewatch is how often the list of members is read again, regardless of the watch.
 const rewatch = 2 * time.Minute
 
 // firstWithin is how long the list may take to come. A watch that begins while a keeper stops may never do.
@@ -216,7 +216,7 @@ func (e *Engine) bury(ctx context.Context, name string, b lease.Beat, revision u
 	if !b.Ended {
 		b.Ended = true
 		if _, err := put(ctx, e.kv, keyBeat+escape(name), b, revision); err != nil {
-			return false // it lives, or somebody else was first
+			return false // it lives, or another node was first
 		}
 		e.o.Log.Warn("a node of the cluster was silent for too long; its sites go to others", "node", name)
 	}

@@ -28,7 +28,7 @@ const (
 // waited for so long.
 const claimMost = 20 * time.Second
 
-// Pauses between two looks at a claim of somebody else.
+// Pauses between two looks at another node's claim.
 const (
 	claimLook  = 50 * time.Millisecond
 	claimLooks = 500 * time.Millisecond // most
@@ -44,7 +44,7 @@ type Robots struct {
 	claims map[string]robotsClaim // of this node, by origin, until there is an answer
 }
 
-// robotsValue is what stands in the bucket. Nodes of older versions see the fact alone.
+// robotsValue is a value in the bucket. Nodes of older versions see the fact alone.
 type robotsValue struct {
 	store.HostFact
 	Claim robotsClaim `json:"claim,omitzero"`
@@ -86,7 +86,7 @@ func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
 	}
 }
 
-// LoadHost returns what is known of an origin; ok is false when nothing is.
+// LoadHost returns the record of an origin; ok is false without one.
 func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
@@ -94,7 +94,7 @@ func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) 
 	return v.HostFact, !v.Fetched.IsZero(), err
 }
 
-// SaveHost keeps it, in the place of what was known.
+// SaveHost replaces the record of an origin.
 func (r *Robots) SaveHost(origin string, f store.HostFact) error {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
@@ -110,7 +110,7 @@ func (r *Robots) SaveHost(origin string, f store.HostFact) error {
 }
 
 // ClaimHost waits while another node, or another job of this one, asks an origin for its robots.txt. When the
-// answer has come, or nobody asks any more, or the other one does not end, it returns: the caller looks once
+// answer has come, or no node asks, or the other one does not end, it returns: the caller looks once
 // more and may ask then. done says that it asks no more. Without keepers each asks for itself.
 func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 	ctx, cancel := context.WithTimeout(ctx, claimMost+robotsWithin)
@@ -159,7 +159,7 @@ func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 	}
 }
 
-// asks reports whether whoever claimed an origin may still be asking it.
+// asks reports whether the holder of a claim may still be asking the origin.
 func (r *Robots) asks(ctx context.Context, c robotsClaim) bool {
 	if session, _, live := r.e.t.live(); c.Node == r.e.o.Node {
 		return live && c.Session == session
@@ -183,7 +183,7 @@ func (r *Robots) claimed(origin string, c robotsClaim) {
 	r.claims[origin] = c
 }
 
-// answered forgets a claim, or whatever claim there is, and reports whether it was there.
+// answered removes the claim c, or any when c is nil, and reports whether it was there.
 func (r *Robots) answered(origin string, c *robotsClaim) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

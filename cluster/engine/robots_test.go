@@ -57,8 +57,8 @@ func (s *robotsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Write([]byte("User-agent: *\nDisallow: /private\n"))
 }
 
-// Jobs of two nodes that need the same robots.txt at the same moment ask for it once. What is no answer each
-// asks for itself, one after the other.
+// Jobs of two nodes that need the same robots.txt at the same moment ask for it once. When it gets no
+// response, each asks for itself, one after the other.
 func TestRobotsAreAskedOnce(t *testing.T) {
 	o := keepers(t, 1)
 	var jobs []robotsOf
@@ -73,7 +73,7 @@ func TestRobotsAreAskedOnce(t *testing.T) {
 		jobs = append(jobs, robotsOf{r}, robotsOf{r})
 	}
 	local := loopback(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // less than a claim that nobody ends
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // less than an abandoned claim
 	defer cancel()
 	for status, want := range map[int64]int64{200: 1, 404: 1, 503: 4} {
 		s := new(robotsServer)

@@ -29,7 +29,7 @@ func (e *Engine) keepSession(ctx context.Context) {
 	}
 }
 
-// endInTime ends a session whose beats do not arrive any more.
+// endInTime ends a session whose beats no longer arrive.
 func (e *Engine) endInTime(ctx context.Context) {
 	for {
 		select {
@@ -102,7 +102,7 @@ func (e *Engine) beat(ctx context.Context) time.Duration {
 	return 0
 }
 
-// beginSession begins a new session when nobody lives under the node's name.
+// beginSession begins a new session when no session lives under the node's name.
 func (e *Engine) beginSession(ctx context.Context) time.Duration {
 	key := keyBeat + escape(e.o.Node)
 	b, revision, err := get[lease.Beat](ctx, e.kv, key)

@@ -46,7 +46,7 @@ func (e *Engine) keepShare(ctx context.Context) {
 }
 
 // linger is how long the sites of a host that goes to another node stay with this one after their last use,
-// so that what is noted of a run that has ended is written. The host stays twice as long.
+// so that the records of a run that has ended are written. The host stays twice as long.
 func (t *table) linger() time.Duration { return min(2*time.Second, t.term.TTL/10) }
 
 // settled reports whether the node has been here for a term: only then it becomes the home of what has none,
@@ -118,7 +118,7 @@ func (t *table) given(name string, now time.Duration) bool {
 	return ok && to.node == "" && now-to.at < 2*t.linger()
 }
 
-// round takes and gives back what is due.
+// round takes and gives back the hosts that are due.
 func (e *Engine) round(ctx context.Context) {
 	e.settle(ctx)
 	take, give, owed, moved := e.t.plan()
@@ -139,7 +139,7 @@ func (e *Engine) round(ctx context.Context) {
 }
 
 // own takes a host that stands as the session's although it does not have it, because the answer to a write
-// was lost; it is given back like any other then. Otherwise it would be nobody's for as long as the session
+// was lost; it is given back like any other then. Otherwise no node could use it as long as the session
 // lives.
 func (e *Engine) own(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Term.End()/2)
@@ -262,7 +262,7 @@ func (e *Engine) settle(ctx context.Context) {
 	})
 }
 
-// give gives a host back that nobody here uses.
+// give gives an unused host back.
 func (e *Engine) give(ctx context.Context, name string) bool {
 	entry, revision, ok := e.t.drop(name, false)
 	if !ok {

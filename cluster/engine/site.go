@@ -15,7 +15,7 @@ import (
 
 var _ store.Owner = (*Engine)(nil)
 
-// ErrAway says that the node has no session. Nobody can have a site then: it counts as locked.
+// ErrAway reports that the node has no session. No site can be acquired then: it counts as locked.
 var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", store.ErrLocked)
 
 // siteLease is the lease of one site. One without lost is about to be given out.
@@ -109,7 +109,7 @@ type host struct {
 	kept     bool          // it was this node's by the partition
 	used     time.Duration // last
 	since    time.Duration // when it was taken
-	leaves   bool          // it is another node's by the partition: no request begins any more
+	leaves   bool          // it is another node's by the partition: no further request begins
 }
 
 func (h *host) busy() bool { return h.uses > 0 || h.lent > 0 }

@@ -24,14 +24,14 @@ type Status struct {
 	Nodes   []NodeStatus   `json:"nodes"`
 }
 
-// KeeperStatus is what is known of one keeper.
+// KeeperStatus is the status of one keeper.
 type KeeperStatus struct {
 	Name   string `json:"name"`
 	Leader bool   `json:"leader,omitempty"` // it orders the writes
 	Away   bool   `json:"away,omitempty"`   // it does not follow the leader
 }
 
-// NodeStatus is what is known of one node.
+// NodeStatus is the status of one node.
 type NodeStatus struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version,omitempty"`

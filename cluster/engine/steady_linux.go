@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steady is a clock that nobody sets and that goes on while the machine sleeps.
+// steady is a clock that cannot be set and that runs while the machine sleeps.
 func steady() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {

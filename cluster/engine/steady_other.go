@@ -8,5 +8,5 @@ import "time"
 
 var began = time.Now()
 
-// steady is a clock that nobody sets.
+// steady is a clock that cannot be set.
 func steady() time.Duration { return time.Since(began) }

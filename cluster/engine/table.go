@@ -11,8 +11,8 @@ import (
 	"mirrord/cluster/lease"
 )
 
-// table is what a node knows of its session, its hosts and the other nodes. It asks nobody. Safe for
-// concurrent use.
+// table is what a node knows of its session, its hosts and the other nodes. It makes no requests.
+// Safe for concurrent use.
 type table struct {
 	node string
 	home bool // a host's sites stay on the node that had them first
@@ -81,7 +81,7 @@ func (t *table) endsIn() (d time.Duration, ok bool) {
 	return t.session.EndsAt() - t.now(), t.session.Name != ""
 }
 
-// lost ends a session of which somebody else says that it is over.
+// lost ends a session that another node reports as over.
 func (t *table) lost(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,7 +159,7 @@ func (t *table) unreserve(site string) {
 	}
 }
 
-// has returns what is known of a host that the session has.
+// has returns the entry of a host that the session has.
 func (t *table) has(name string) (e lease.Entry, revision uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,7 +260,7 @@ func (t *table) release(l *siteLease) (give bool) {
 	return !h.busy() && !h.kept && !t.mine[l.host]
 }
 
-// drop takes a host out that is to be given back, when nobody uses it; or that somebody else has.
+// drop takes a host out that is to be given back, when it is unused; or one that another node has.
 func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -291,7 +291,7 @@ func (t *table) all() (names []string) {
 	return names
 }
 
-// want sets what is to be shared out.
+// want sets the sites to be shared out.
 func (t *table) want(sites map[string]string, here []string, jobs string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -353,7 +353,7 @@ func (t *table) unsettled() (settle, elsewhere []string) {
 	return settle, elsewhere
 }
 
-// tell changes what is known of the others.
+// tell changes the view of the others.
 func (t *table) tell(change func(*peers)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

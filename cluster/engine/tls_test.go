@@ -108,7 +108,7 @@ func TestTLS(t *testing.T) {
 	p := keepersWith(t, 1, func(k *keeper.Options) { k.Listen = plain })
 	p.Keeper, p.Node, p.CA, p.Servers = nil, "a", files.CA, []string{"tls://" + plain}
 	o = p
-	refused("a keeper without certificate", "nats:// in the place of tls://", func(*engine.Options) {})
+	refused("a keeper without certificate", "nats:// instead of tls://", func(*engine.Options) {})
 	refused("no keeper", "connection refused", func(with *engine.Options) {
 		with.Servers = []string{"nats://" + freePort(t)}
 	})

@@ -29,12 +29,12 @@ type Options struct {
 	Routes string // HOST:PORT for the other keepers; "": there are none
 	Peers  []string
 	Secret string       // of the cluster, for workers and keepers; "": none
-	TLS    Certificates // none: what is sent can be read on the way
+	TLS    Certificates // none: connections are not encrypted
 	Log    *slog.Logger
 }
 
-// Certificates names the files of a keeper that encrypts what is sent. The certificate has the hosts of
-// Listen and Routes, for servers and for clients, as keepers are clients of one another.
+// Certificates names the files of a keeper that encrypts its connections. The certificate has the hosts
+// of Listen and Routes, for servers and for clients, as keepers are clients of one another.
 type Certificates struct {
 	Cert, Key string
 	CA        string // that signed the certificates of all keepers; "": one that the system trusts
@@ -56,7 +56,7 @@ func (t Certificates) block() string {
 type Server struct {
 	o     Options
 	end   chan struct{} // closed by Close
-	ended chan struct{} // closed when nothing watches the server any more
+	ended chan struct{} // closed when nothing watches the server
 	once  sync.Once     // closes end
 
 	mu  sync.Mutex
@@ -69,7 +69,7 @@ const startWithin = 30 * time.Second
 // lookEvery is how often the keeper looks whether its server still keeps.
 const lookEvery = 30 * time.Second
 
-// Start starts a keeper. What is acknowledged is on the disk: the server syncs each write. A server that
+// Start starts a keeper. Acknowledged writes are on the disk: the server syncs each write. A server that
 // stopped to keep because the disk was full is started again when there is room.
 func Start(o Options) (*Server, error) {
 	srv, err := start(o)
@@ -131,7 +131,7 @@ func (k *Server) watch() {
 	}
 }
 
-// revive starts a server again that does not keep any more, as soon as its disk takes what is written.
+// revive starts a server again that no longer keeps, as soon as its disk takes writes.
 func (k *Server) revive() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -64,8 +64,8 @@ func (c *choices) meet(p point) {
 	}
 }
 
-// look adds the first host after one that its member has no room for any more, and the first of those that
-// found it full for which there is room now. Those that follow are looked for when these have chosen.
+// look adds the first host after one for which its member is now full, and the first of those that found
+// it full and now fit. Those that follow are looked for when these have chosen.
 func (c *choices) look(m *member, after int32) {
 	s := c.shares
 	if sum := m.home; m.load > m.most {

@@ -15,7 +15,7 @@ package lease
 
 import "time"
 
-// Term is how long what is said in a cluster counts.
+// Term is how long messages of a cluster count.
 type Term struct {
 	TTL time.Duration // without a beat, until others take over
 	Gap time.Duration // without a request to a host when another machine takes it over
@@ -35,7 +35,7 @@ type Beat struct {
 
 // Holder is the side of who has a session. Times are by a steady clock of its machine.
 type Holder struct {
-	Name string // "" is none
+	Name string // "" for none
 	Term Term
 	sent time.Duration
 }
@@ -74,7 +74,7 @@ func (s *Sightings) Silent(key string, revision uint64, now time.Duration) bool 
 	return now-at.since >= s.Term.TTL
 }
 
-// Entry is what stands in the store of a host: who has it.
+// Entry is the stored holder of a host.
 type Entry struct {
 	Node    string `json:"node,omitempty"`    // that has it, or had it last
 	Session string `json:"session,omitempty"` // of that node
@@ -86,7 +86,7 @@ type Entry struct {
 const tokensAtOnce = 256
 
 // Tokens are those that a session took with a host. It gives out the leases of the host's sites with them,
-// one after the other, and asks nobody: also while the keepers choose a leader. The zero value has none.
+// one after the other, without a request: also while the keepers choose a leader. The zero value has none.
 type Tokens struct{ next, last uint64 }
 
 // Next returns the next token; ok is false when none above floor is left: the host has to be taken again.
@@ -99,7 +99,7 @@ func (t *Tokens) Next(floor uint64) (token uint64, ok bool) {
 }
 
 // Taken returns the entry with which a session takes the host, and whether it must keep the gap before its
-// first request, because another one may have made one. ok is false when the host is somebody else's.
+// first request, because another one may have made one. ok is false when another session has the host.
 // holder is the beat of the node in the entry; none without revision. floor is a token that those of the
 // session must exceed.
 func (e Entry) Taken(
@@ -125,8 +125,8 @@ func (e Entry) Given() Entry {
 	return e
 }
 
-// Opens reports whether a node may begin a session: nobody else lives under its name. before is the name of
-// its own last session; silent is what Sightings says of the beat.
+// Opens reports whether a node may begin a session: no other session lives under its name. before is the
+// name of its own last session; silent is what Sightings says of the beat.
 func Opens(b Beat, revision uint64, before string, silent bool) bool {
 	return revision == 0 || b.Ended || b.Session == before || silent
 }

@@ -12,7 +12,7 @@ import (
 	"mirrord/cluster/lease"
 )
 
-// Who holds stops before who waits takes over, whatever their clocks show.
+// The holder stops before a waiting node takes over, regardless of their clocks.
 func TestHolderStopsFirst(t *testing.T) {
 	term := lease.Term{TTL: 30 * time.Second, Gap: time.Second}
 	holder := lease.Holder{Name: "s", Term: term}
@@ -45,14 +45,14 @@ func TestTaken(t *testing.T) {
 		gap, ok bool
 		token   uint64
 	}{
-		{"nobody had it", lease.Entry{}, lease.Beat{}, 0, 0, false, true, 1},
+		{"it had no holder", lease.Entry{}, lease.Beat{}, 0, 0, false, true, 1},
 		{"an older state had a token", lease.Entry{}, lease.Beat{}, 0, 41, false, true, 42},
 		{"ours", lease.Entry{Session: "sa", Token: 7}, lease.Beat{}, 0, 3, false, true, 8},
 		{"given back", held.Given(), beats("sb", false), 4, 0, true, true, 8},
 		{"held", held, beats("sb", false), 4, 0, false, false, 0},
 		{"its node has ended", held, beats("sb", true), 4, 0, true, true, 8},
 		{"its node lives again", held, beats("sc", false), 4, 0, true, true, 8},
-		{"nothing is known of its node", held, lease.Beat{}, 0, 0, false, false, 0},
+		{"its node is unknown", held, lease.Beat{}, 0, 0, false, false, 0},
 	} {
 		next, tokens, gap, ok := tc.entry.Taken("a", "sa", tc.holder, tc.beat, tc.floor)
 		token, left := tokens.Next(tc.floor)

@@ -33,8 +33,8 @@ const pointsPerWeight = 40
 
 // Shares give each host to a member: consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam,
 // 2017). The hosts choose one after the other, those with the most sites first: each takes the first member
-// from its place on the ring on that has room. Who computes it from the same hosts and members has the same
-// result, whatever the members were before.
+// from its place on the ring on that has room. The result depends on the hosts and members only, not on
+// earlier members.
 //
 // When a member comes or goes, only the hosts whose choice depends on it choose again, in the same order:
 // what a host chooses changes nothing for those before it.
@@ -105,7 +105,7 @@ func NewShares(hosts []Load) *Shares {
 	return s
 }
 
-// Of returns the hosts of a node. Hosts whose home is no member are nobody's.
+// Of returns the hosts of a node. Hosts whose home is no member have no node.
 func (s *Shares) Of(node string) (hosts []string) {
 	m := s.members[node]
 	if m == nil {
@@ -245,7 +245,7 @@ func (s *Shares) before(m *member, number int32) int {
 	return sum
 }
 
-// choose is the first member from the host's point on with room for it; nil if there is none.
+// choose is the first member from the host's point on that is not full; nil if all are.
 func (s *Shares) choose(number int32) (node *member, end uint64, passed []*member) {
 	h := &s.hosts[number]
 	first := s.first(h.at)

@@ -33,8 +33,8 @@ func owners(s *lease.Shares, members []lease.Peer) map[string]string {
 	return out
 }
 
-// Members that come, go and change their weights lead to the shares that are found at once, and what is said
-// to have moved is what has.
+// Members that come, go and change their weights give the same shares as a computation from scratch, and the
+// reported moves are the moves.
 func TestSharesByDifference(t *testing.T) {
 	for seed := range uint64(35) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -136,7 +136,7 @@ func slow(hosts []lease.Load, members []lease.Peer) map[string]string {
 	return out
 }
 
-// place is the first member from the host's point on with room for it, else the one with the least.
+// place is the first member from the host's point on that is not full, else the one with the least.
 func place(ring []mark, load, most []int, h lease.Load) int {
 	hash := xxh3.HashString(h.Host)
 	byPoint := func(p mark, at uint64) int { return cmp.Compare(p.at, at) }

@@ -30,7 +30,7 @@ type simNode struct {
 	hosts    map[*simHost]*simLease
 	asked    map[*simHost]bool
 	mine     map[*simHost]bool // nil: not heard yet
-	news     map[*simHost]bool // what has become its, and what is no longer
+	news     map[*simHost]bool // hosts gained and lost
 	open     map[*simHost]bool // to be taken or given back, perhaps
 	running  map[*simSite]bool
 

@@ -92,7 +92,7 @@ func (s simSize) small() simSize {
 // mutant is what must not go unnoticed.
 type mutant struct{ noLease, noFence bool }
 
-// simSite is a site, and what is kept of it.
+// simSite is a site and its records.
 type simSite struct {
 	name     string
 	host     *simHost
@@ -104,7 +104,7 @@ type simSite struct {
 	begins   []time.Time
 
 	waits []waiting
-	rings time.Time // when they are told that it is due; zero: not
+	rings time.Time // when they learn that it is due; zero: not
 }
 
 // waiting is a node that believes to have a site, and its lease.

@@ -50,7 +50,7 @@ type simHost struct {
 	at    time.Duration
 }
 
-// after lets something happen on a node, or with nil in the network: whatever the nodes do.
+// after lets something happen on a node, or with nil in the network, independent of the nodes.
 func (w *world) after(d time.Duration, n *simNode, do func()) {
 	e := event{at: w.now + d, node: n, do: do}
 	if n != nil {
@@ -130,7 +130,7 @@ func (w *world) leave(name string) {
 
 func comparePeer(p lease.Peer, name string) int { return strings.Compare(p.Name, name) }
 
-// share tells nodes what is theirs now, and what no longer is. The shares are the same for all of them, so
+// share tells nodes which hosts they gained and lost. The shares are the same for all of them, so
 // that they are found once.
 func (w *world) share() {
 	for host, to := range w.shares.Set(w.peers) {

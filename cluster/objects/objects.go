@@ -21,13 +21,13 @@ import (
 
 // Store keeps objects by their names: slash-separated, of letters, digits and "-_.~@+=". An
 // object has at least one byte. Its methods may be
-// called from several goroutines. An object is missing or whole: nobody sees one that is being put.
+// called from several goroutines. An object is missing or whole: one that is being put is not visible.
 type Store interface {
 	// Put makes an object of the bytes, in place of what has the name, if the condition holds: else it is
 	// ErrCondition and nothing is changed. After any other error the object may have been put or not.
 	Put(ctx context.Context, name string, data *io.SectionReader, c Condition) (etag string, err error)
-	// Get returns up to n bytes of an object from an offset on; fewer where it ends before. fs.ErrNotExist when
-	// there is none. n is at most MaxGet.
+	// Get returns up to n bytes of an object from an offset on; fewer where it ends before. fs.ErrNotExist
+	// when it is missing. n is at most MaxGet.
 	Get(ctx context.Context, name string, from, n int64) ([]byte, Info, error)
 	// Delete removes an object. One that is missing is not an error.
 	Delete(ctx context.Context, name string) error
@@ -58,7 +58,7 @@ type Condition struct {
 var (
 	// ErrCondition says that an object was not put because another one, or none, has its name.
 	ErrCondition = errors.New("the object is another one than expected")
-	// ErrDenied says that the store refuses what is asked: trying again would not help.
+	// ErrDenied reports that the store refuses the request: trying again would not help.
 	ErrDenied = errors.New("access denied")
 	// ErrUnavailable says that all attempts of a Retry failed. Trying again later may help.
 	ErrUnavailable = errors.New("the store is not available")

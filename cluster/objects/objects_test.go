@@ -218,7 +218,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What is no file in the folder of a depot is an error and does not make anybody wait.
+// A pipe in the folder of a depot is an error and blocks no reader.
 func TestFolderWithPipe(t *testing.T) {
 	dir := t.TempDir()
 	f, err := objects.OpenFolder(dir)

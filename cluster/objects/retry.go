@@ -15,7 +15,7 @@ import (
 )
 
 // Retry is a Store that repeats what failed for a moment: an answer of 5xx or 429, a connection that broke,
-// an answer that does not come. It counts what it asks for. The zero value of what is not set is a default.
+// an answer that does not come. It counts what it asks for. Fields that are zero have defaults.
 type Retry struct {
 	Store
 	Attempts int           // at most; 5
@@ -83,7 +83,7 @@ func isFinal(err error) bool {
 }
 
 // Put implements Store. An object that is put on a condition may have been put by an attempt whose answer was
-// lost: then it is ErrCondition too, and the caller looks at what is there.
+// lost: then it is ErrCondition too, and the caller checks the object.
 func (r *Retry) Put(
 	ctx context.Context, name string, data *io.SectionReader, c Condition,
 ) (etag string, err error) {

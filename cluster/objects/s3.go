@@ -35,7 +35,7 @@ type S3Options struct {
 	Keys *credentials.Credentials
 }
 
-// OpenS3 makes the client. It contacts nobody.
+// OpenS3 makes the client. It makes no request.
 func OpenS3(o S3Options) (*S3, error) {
 	endpoint, lookup := "https://s3.amazonaws.com", minio.BucketLookupAuto
 	if o.Endpoint != "" {
@@ -100,7 +100,7 @@ func (s *S3) Put(ctx context.Context, name string, data *io.SectionReader, c Con
 		done, err = s.client.PutObject(ctx, s.bucket, s.prefix+name, body, body.Size(), o)
 		return err
 	})
-	if c.ETag != "" && status(err) == http.StatusNotFound { // as AWS answers If-Match for what is missing
+	if c.ETag != "" && status(err) == http.StatusNotFound { // as AWS answers If-Match for a missing object
 		return "", fmt.Errorf("put %s: %w", name, ErrCondition)
 	}
 	return done.ETag, s.say("put", name, err)

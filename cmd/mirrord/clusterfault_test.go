@@ -270,7 +270,7 @@ func TestClusterEmptied(t *testing.T) {
 	if err != nil || len(everything) < 4 {
 		t.Fatal(everything, err)
 	}
-	w.says("a", "somebody has emptied the store, or the address is wrong", 2*time.Minute)
+	w.says("a", "the store was emptied, or the address is wrong", 2*time.Minute)
 	w.stop("a")
 	w.forget()
 	for _, args := range [][]string{

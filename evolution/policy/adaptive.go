@@ -14,9 +14,9 @@ import (
 //	the site changed since the last run · each directory on the way, given that the one above it did · the
 //	    unit, given that its directory did
 //
-// each learned from the runs so far and shrunk to what is usual beside it. Outcomes of the run pass up and
-// down the chain (belief.go); what hit in a group of units that changed together is expected of the rest of
-// it (group.go), and of units of the same name elsewhere (names.go).
+// each learned from the runs so far and shrunk to the usual values beside it. Outcomes of the run pass up
+// and down the chain (belief.go); what hit in a group of units that changed together is expected of the
+// rest of it (group.go), and of units of the same name elsewhere (names.go).
 type adaptive struct {
 	m *Model
 	o Options
@@ -83,7 +83,7 @@ const plenty = 100
 // is expected to find.
 const insight = 1.2
 
-// In a run in which all hubs are silent, what is expected still proves too high. A request must be worth this
+// In a run in which all hubs are silent, the expectation still proves too high. A request must be worth this
 // much more; the second where hubs cover the site.
 const silentPrice, coveredPrice = 1.2, 1.7
 

@@ -93,7 +93,7 @@ func TestQuietRunIsCheap(t *testing.T) {
 	}
 }
 
-// Pages of one name in several directories: one change leads to the others.
+// Pages of one name in several directories: one change points to the others.
 func TestNamesakes(t *testing.T) {
 	run := func(named bool) int {
 		f := newFake(t)
@@ -202,7 +202,7 @@ func TestListingThatFoundManyComesFirst(t *testing.T) {
 	}
 	one, many := p.Reason(lists[0]), p.Reason(lists[1])
 	if many.Expected <= one.Expected {
-		t.Errorf("expected %v of a listing that brings many, %v of one that brings one", many.Expected,
+		t.Errorf("expected %v of a listing with many new entries, %v of one with one", many.Expected,
 			one.Expected)
 	}
 }
@@ -221,7 +221,7 @@ func TestHubIsWorthMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := p.Reason(7), p.Reason(8); b.Expected <= a.Expected {
-		t.Errorf("expected %v of a page that brought new URLs, %v of one that changed as often", b.Expected,
+		t.Errorf("expected %v of a page with new URLs, %v of one that changed as often", b.Expected,
 			a.Expected)
 	}
 }
@@ -248,7 +248,7 @@ func TestMaxSkip(t *testing.T) {
 	}
 }
 
-// What is overdue goes before what pays.
+// Overdue units go before those that pay.
 func TestOverdueComesFirst(t *testing.T) {
 	f := newsAndArchive(t)
 	f.o = Options{Policy: Adaptive, MaxSkip: 5, Budget: 30}
@@ -257,7 +257,7 @@ func TestOverdueComesFirst(t *testing.T) {
 	}
 	asked := f.run(0)
 	if n := count(asked, 10, 510); n != 30 {
-		t.Errorf("%d of 30 requests went to what is overdue", n)
+		t.Errorf("%d of 30 requests went to overdue units", n)
 	}
 	if why := asked[0].Why; why.Why != Skipped || why.Runs != 6 {
 		t.Errorf("reason: %+v", why)
@@ -281,7 +281,7 @@ func TestOverdueInTurn(t *testing.T) {
 	}
 }
 
-// Each change that a run finds makes the next request dearer; without a price there is none to raise.
+// Each change that a run finds makes the next request dearer; without a price nothing rises.
 func TestPriceRisesWithWhatIsFound(t *testing.T) {
 	f := newsAndArchive(t)
 	p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Price: 0.01})
@@ -406,7 +406,7 @@ func TestEvidenceIsObservation(t *testing.T) {
 	before := p.Reason(100).Expected
 	p.Tell(Outcome{Unit: 5, Result: Changed})
 	if after := p.Reason(100).Expected; after < 5*before {
-		t.Errorf("evidence of a rebuild moved what is expected from %v to %v", before, after)
+		t.Errorf("evidence of a rebuild moved the expectation from %v to %v", before, after)
 	}
 	for b := p.Next(50); len(b) > 0; b = p.Next(50) {
 		for _, a := range b {
@@ -437,7 +437,7 @@ func TestFailedTellsNothing(t *testing.T) {
 	}
 	p.Tell(Outcome{Unit: a.Unit, Result: Failed})
 	if after := p.Reason(mate); after.Expected != before.Expected {
-		t.Errorf("a failure moved what is expected from %v to %v", before.Expected, after.Expected)
+		t.Errorf("a failure moved the expectation from %v to %v", before.Expected, after.Expected)
 	}
 	for b := p.Next(50); len(b) > 0; b = p.Next(50) {
 		for _, x := range b {

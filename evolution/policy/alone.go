@@ -10,8 +10,8 @@ import (
 
 // Changes that keep to no pattern, such as the correction of a word in one page, are no part of the chain:
 // that the neighbours are as they were says nothing of them. How often a unit changes by itself is learned
-// from the runs in which little changed in its directory and in those above, shrunk to what is usual in its
-// directory, and this to what is usual above.
+// from the runs in which little changed in its directory and in those above, shrunk to the usual rate of
+// its directory, and this to the usual rate above.
 
 const (
 	// From so many changes on, when they are so large a share of what was observed in a directory, a run is a

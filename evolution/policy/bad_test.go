@@ -229,13 +229,13 @@ func TestUnknownUnits(t *testing.T) {
 		}
 	}
 	if _, err := f.m.Add(99, Page, true); err == nil {
-		t.Error("a unit in a directory that nobody knows: no error")
+		t.Error("a unit in a directory that is unknown: no error")
 	}
 	if _, err := f.m.Add(Root, kinds, true); err == nil {
 		t.Error("a unit of no kind: no error")
 	}
 	if _, err := f.m.AddDir(99); err == nil {
-		t.Error("a directory below one that nobody knows: no error")
+		t.Error("a directory below one that is unknown: no error")
 	}
 }
 
@@ -307,7 +307,7 @@ func TestEndedPlanStaysEnded(t *testing.T) {
 	}
 }
 
-// A plan ends when nothing that is left is worth the price, whatever was told in which order.
+// A plan ends when nothing that is left is worth the price, regardless of the results and their order.
 func TestPlanEndsAtThePrice(t *testing.T) {
 	f := newFake(t, slices.Repeat([]int{200}, 20)...)
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -11,25 +11,25 @@ import "math"
 // neighbours, and to theirs.
 
 const (
-	// Runs of the parent's activity after which what is known of a directory counts as much as what is usual
+	// Runs of the parent's activity after which a directory's own record counts as much as the usual values
 	// beside it.
 	actShrink = 2
-	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and
+	// Share of a directory that changes when it does, before it has a record: one of it for certain, and
 	// this share of the rest.
 	usualShare = 0.08
 	// A directory in which nothing changed in any of at least so many runs in which something did in the one
 	// above it has a rule, in the words of package near: when that one changes, it does not. Then so much of a
-	// change is supposed in one run more, whatever is usual beside it: on the recorded sites 5 of 1000 runs find
-	// a change where there was none in 20.
+	// change is supposed in one run more, regardless of the usual values beside it: on the recorded sites 5 of
+	// 1000 runs find a change where there was none in 20.
 	ruleRuns, ruleChanges = 4, 0.1
-	// Units change together less strictly than the chain has it: whatever was told, a directory keeps this part
+	// Units change together less strictly than the chain has it: after any result, a directory keeps this part
 	// of the chance that it had before.
 	doubt = 0.03
-	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as
+	// Units-and-runs after which the record of the units of a kind in a directory counts as much as
 	// usualShare.
 	shareShrink = 20
-	// No chance is nearer to 1, however long nobody looked: what is certain no evidence can refute, and 0/0
-	// would come of it.
+	// No chance is nearer to 1, after any time without a look: a certainty cannot be refuted by evidence,
+	// and would give 0/0.
 	surest = 1 - 1e-6
 )
 
@@ -37,7 +37,7 @@ const (
 // the order in which they are added does not show.
 type share struct{ changes, looks float64 }
 
-// mean is the share, shrunk to what is usual for so many entries.
+// mean is the share, shrunk to the usual share for so many entries.
 func (s share) mean(entries int) float64 {
 	return (s.changes + shareShrink*usual(entries)) / (s.looks + shareShrink)
 }
@@ -51,7 +51,7 @@ func usual(entries int) float64 {
 // node is a directory in this run.
 type node struct {
 	alpha   float64 // chance to be active when the parent is
-	rate    float64 // chance to be active in a usual interval, whatever the parent
+	rate    float64 // chance to be active in a usual interval, regardless of the parent
 	before  float64 // chance to be active in this run, before anything was told
 	like    float64 // log of the likelihood of what was told below, if it is active
 	message float64 // log of the likelihood of what was told below, if the parent is active
@@ -62,7 +62,7 @@ type node struct {
 	hit     bool    // a change was told of
 }
 
-// believe sets what the model says before anything is told.
+// believe sets the chances of the model before any result.
 func (a *adaptive) believe() {
 	m := a.m
 	a.nodes, a.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
@@ -75,7 +75,7 @@ func (a *adaptive) believe() {
 			a.nodes[d].entries++
 		}
 	}
-	// What is usual of the directories directly below one.
+	// The usual values of the directories directly below one.
 	below := make([]share, m.Dirs())
 	for d := m.Dirs() - 1; d > 0; d-- {
 		if a.nodes[d].entries == 0 {

@@ -4,7 +4,8 @@ package policy
 
 import "testing"
 
-// What was last observed long ago is requested whatever a policy expects of it, however few runs there were.
+// What was last observed long ago is requested regardless of what a policy expects of it, however few runs
+// there were.
 func TestMaxAge(t *testing.T) {
 	const day = 86_400
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 const halfLife = 18
 
 // clock turns the times of runs, which may be irregular, into usual intervals, so that rates have a meaning
-// whatever the schedule.
+// with any schedule.
 type clock struct {
 	at   []float64 // by run, from 1: usual intervals since the first
 	gaps []float64 // seconds between the last runs
@@ -23,8 +23,7 @@ type clock struct {
 	until []int32
 }
 
-// A gap counts at least this much: a run minutes after another was started because somebody expects
-// a change.
+// A gap counts at least this much: a run minutes after another was started because a change is expected.
 const minGap, maxGap = 0.1, 1000
 
 func newClock() clock { return clock{at: []float64{0}} }

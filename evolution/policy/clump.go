@@ -5,7 +5,7 @@ package policy
 import mathbits "math/bits"
 
 // How far a first change tells of others. Units that never changed are one group in each directory and kind.
-// What is made by one template changes as a whole; but on some sites a few of them change in every week, each
+// Units made by one template change as a whole; but on some sites a few of them change in every week, each
 // for a reason of its own, and a run that takes the first for a sign requests a thousand in vain. Which it
 // is, is learned: of the units that changed for the first time in a run, what part of those that had not
 // changed before were they?
@@ -13,8 +13,8 @@ import mathbits "math/bits"
 const (
 	// Before anything is known this part of a group is expected to change with the first one.
 	usualClump = 1 / (1 + weight)
-	// Runs in which some of a kind changed in a directory for the first time after which what is known of it
-	// counts as much as what is usual on the site; the same for the site.
+	// Runs in which some of a kind changed in a directory for the first time after which its record counts
+	// as much as the usual values of the site; the same for the site.
 	clumpShrink = 3
 )
 
@@ -36,7 +36,7 @@ func (c *clump) add(first *[64]int32, never int) {
 	}
 }
 
-// mean is that part, shrunk to what is usual.
+// mean is that part, shrunk to the usual part.
 func (c *clump) mean(usual float64) float64 {
 	if c.changes == 0 {
 		return usual

@@ -48,7 +48,7 @@ func (a *adaptive) Doubt(units []ID, hidden float64) {
 }
 
 // shown is by unit the share of the changes that a source shows which shows none of this unit; 0 without such
-// a source. Nil: there is none for any unit.
+// a source. Nil: no unit has one.
 type shown []float32
 
 // left is the chance of a change after a source has shown none.

@@ -10,7 +10,7 @@ const leastFold = 64
 
 // Folds says below which directories such pages count as pages of the ones above: where most directories of
 // the site or of a large subtree hold only their index, as with an address for each page that ends with a
-// slash. parent is by directory, parents first; live says that something lies in it or below it, only that
+// slash. parent is by directory, parents first; live says that something is in it or below it, only that
 // this is its index alone.
 func Folds(parent []Dir, live, only []bool) []bool {
 	folds, below, such := make([]bool, len(parent)), make([]int, len(parent)), make([]int, len(parent))

@@ -5,7 +5,7 @@ package policy
 import "testing"
 
 // Directories of only an index count as pages where most of the site are such, or most of a large subtree,
-// whatever the rest of the site is like.
+// regardless of the rest of the site.
 func TestFolds(t *testing.T) {
 	for _, c := range []struct {
 		what              string

@@ -10,11 +10,11 @@ import "math"
 // The price does not rise with what a run finds ([Rising]): most changes are made in a few runs that change
 // much, and what such a run leaves for another day is late by a whole interval.
 //
-// And the price falls while what is found had waited for longer than it may. How long a change waited nobody
-// knows, but it came after the first look that could not have seen it: in the mean it is half of the time
-// since the run after the last look, and nothing for what the last run looked at. The model counts both when
-// it learns a run, so all that a plan needs of earlier runs is in their observations, but for one thing: what
-// a hub, a feed or a sitemap told of had not changed when that was last looked at (Run.Told).
+// And the price falls while the changes found had waited for longer than they may. How long a change waited
+// is unknown, but it came after the first look that could not have seen it: in the mean it is half of the
+// time since the run after the last look, and nothing for what the last run looked at. The model counts both
+// when it learns a run, so all that a plan needs of earlier runs is in their observations, but for one thing:
+// what a hub, a feed or a sitemap told of had not changed when that was last looked at (Run.Told).
 
 // The price falls with the square root of how many times too long changes had waited, and not below this part
 // of it: most of the waiting is that of a few changes, which say little of the next ones.
@@ -55,7 +55,7 @@ func Waiting(m *Model, u ID, now int64) float64 {
 	return float64(max(0, now-since)) / 2
 }
 
-// goal is the part of the price that is left for the sake of a goal of lateness; 0: there is none.
+// goal is the part of the price that is left for the sake of a goal of lateness; 0 for none.
 type goal float64
 
 // goalOf holds what was found against the goal: what counts how much is as with all else that is observed.

@@ -15,7 +15,7 @@ func (f *fake) goalFor(late int64) goal {
 }
 
 // A change that was found in a week's look at what four weeks had not looked at may have come in each of the
-// five: after the first of them 28 days, half of it in the mean. What is looked at in each week is not late,
+// five: after the first of them 28 days, half of it in the mean. Units looked at in each week are not late,
 // and what a site had from the beginning did not wait.
 func TestGoalOfLateness(t *testing.T) {
 	f := newFake(t, 10)
@@ -53,8 +53,8 @@ func TestGoalOfLateness(t *testing.T) {
 	}
 }
 
-// In a run in which more changes than ever the price rises with what is found, and leaves the rest to another
-// run; with a goal of lateness it does not.
+// In a run in which more changes than ever the price rises with the changes found, and leaves the rest to
+// another run; with a goal of lateness it does not.
 func TestGoalFindsAllAtOnce(t *testing.T) {
 	left := func(late int64) int {
 		f := newFake(t, 400, 400)
@@ -88,7 +88,7 @@ func TestToldOfDidNotWait(t *testing.T) {
 	want := 14 * 86_400.0 // half of the four weeks that looked at others
 	if got := Waiting(f.m, 7, f.m.times[f.m.runs]+7*86_400); got != want || Waiting(f.m, 3, 1<<40) != 0 ||
 		Waiting(f.m, 100, 1<<40) != 0 {
-		t.Errorf("%v s, want %v, and nothing for what the last run looked at or nobody knows", got, want)
+		t.Errorf("%v s, want %v, and nothing for what the last run looked at or is unknown", got, want)
 	}
 	for told, left := range map[float64]float64{0: 2 * want, want: want, 3 * want: 0} {
 		m := *f.m

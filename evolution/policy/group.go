@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Groups are units of one directory and kind that changed in the same runs since they came: what is made by
+// Groups are units of one directory and kind that changed in the same runs since they came: those made by
 // one template, or published by one robot. Of a group, the unit that was longest not observed is requested
 // first; it stands for all.
 
 const (
-	// Runs in which its directory changed after which what is known of a unit counts as much as its directory.
+	// Runs in which its directory changed after which a unit's own record counts as much as its directory's.
 	unitShrink = 1.5
-	// What is expected of a group counts as much as this many of its units' outcomes: little, since groups
+	// The expectation of a group counts as much as this many of its units' outcomes: little, since groups
 	// mostly change as a whole or not at all. After m outcomes with h changes, the rest changes with chance
 	// (weight·p + h)/(weight + m): the mean of a beta-binomial.
 	weight = 0.2
@@ -30,7 +30,7 @@ const (
 	listedFloor = 0.000015
 )
 
-// group is what is left of a group in this run.
+// group is the remainder of a group in this run.
 type group struct {
 	dir      Dir
 	next, to uint32 // of adaptive.order: what was not handed out
@@ -215,7 +215,7 @@ type given struct {
 	quota float64
 	same  float64 // chance that the runs which did not observe it missed no change with others
 	alone float64
-	now   float64 // of alone, what is of this run; only with a budget of several runs
+	now   float64 // of alone, the part of this run; only with a budget of several runs
 }
 
 // givenOf returns what the model expects of a unit, and keeps that of the next unit of a group.
@@ -274,16 +274,16 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) parts {
 }
 
 // expected is how many changes a request for a unit is expected to find.
-func (a *adaptive) expected(u ID, g *group) float64 { return brings(a, u, g, a.chance(u, g)) }
+func (a *adaptive) expected(u ID, g *group) float64 { return finds(a, u, g, a.chance(u, g)) }
 
-// brings is how many changes a request is expected to find for a unit that has changed with a chance.
-func brings(a *adaptive, u ID, g *group, p float64) float64 {
+// finds is how many changes a request is expected to find for a unit that has changed with a chance.
+func finds(a *adaptive, u ID, g *group, p float64) float64 {
 	switch x := &a.m.dirs[g.dir]; {
 	case g.kind == Listing && x.times > 0:
 		// Each page that came costs a request of its own.
 		n := max(1, float64(x.finds/x.times))
 		return p * n / (1 + p*(n-1))
-	case a.m.flags[u]&brought != 0:
+	case a.m.flags[u]&linksNew != 0:
 		return p * 2 // and the new pages that it names
 	}
 	return p
@@ -304,7 +304,7 @@ func (a *adaptive) value(i uint32) {
 	}
 	u := a.order[g.next]
 	x := a.parts(u, g)
-	p := brings(a, u, g, either(a, u, x))
+	p := finds(a, u, g, either(a, u, x))
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
 		a.o.Without != Probing {
 		with := a.shown.left(u, x.with)

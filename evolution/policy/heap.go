@@ -4,7 +4,7 @@ package policy
 
 import "cmp"
 
-// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the one with
+// The heaps of groups, one of units and one of listings: the one worth most is first, of equals the one with
 // the lower key.
 
 // heaps of adaptive.

@@ -11,7 +11,7 @@ import (
 
 // Hubs are a few units that changed in nearly all runs in which anything did: a front page, a feed, the
 // listing of news. They are requested first. What their silence means is learned from the runs in which they
-// were silent, by how much of what is usual changed in them. Where hubs were often silent while others
+// were silent, by how much of the usual changes occurred in them. Where hubs were often silent while others
 // changed, their silence means little.
 
 const (
@@ -28,10 +28,10 @@ const (
 	// Hubs cover a site when of the runs in which anything changed at most one, or so large a part, had no
 	// change of a hub. While they are silent, such a site is requested less.
 	mostUncovered = 0.05
-	// Before any silence is known these parts of what is usual, together with others and alone, are expected in
-	// it, as if they were known from five runs.
+	// Before any silence is known these parts of the usual changes, together with others and alone, are
+	// expected in it, as if they were known from five runs.
 	silentUsual, silentAlone, silentRuns = 0.02, 0.1, 5
-	// Silent runs that observed a unit after which what is known of the unit counts as much as its class.
+	// Silent runs that observed a unit after which the unit's own record counts as much as its class's.
 	silentShrink = 5
 	// Units that changed together, in one directory, from which on they count as generated together.
 	generated = 10
@@ -144,8 +144,8 @@ func busiest(m *Model, often []ID, most int) []ID {
 	return often[:min(len(often), most)]
 }
 
-// learn learns which part of what is usual changed in silent runs, by class. A group counts as one,
-// whatever its size.
+// learn learns which part of the usual changes occurred in silent runs, by class. A group counts as
+// one, regardless of its size.
 func (q *silence) learn(a *adaptive) {
 	m := a.m
 	var changed, usual [classes]float64
@@ -217,7 +217,7 @@ func (q *silence) missed(a *adaptive, u ID, g *group) bool {
 
 // unseen is in how many runs a unit's directory may have changed since the unit was last observed, so many
 // usual intervals before the last run, without that being seen. In runs that found a change somewhere, the
-// part unseen of what is usual is supposed; in silent ones, of that what silence leaves.
+// part unseen of the usual changes is supposed; in silent ones, the part of that which silence leaves.
 func (q *silence) unseen(a *adaptive, g *group, last int32, steps, known float64) float64 {
 	m, root := a.m, &a.m.dirs[Root]
 	runs, active := float64(m.seen-last), 0.0

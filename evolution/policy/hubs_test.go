@@ -49,7 +49,7 @@ func TestListingsOfTheRootAndOfSinglePages(t *testing.T) {
 	}
 }
 
-// What a new directory brings counts for the listing that shows the directory, not for its own.
+// The new units of a new directory count for the listing that shows the directory, not for its own.
 func TestBirthsCountForTheListingAbove(t *testing.T) {
 	m := site(t, 3)
 	m.Learn(&Run{Entered: []Span{{0, 2}}})

@@ -9,7 +9,7 @@ import mathbits "math/bits"
 // request tells of all of them, as within a group.
 
 const (
-	// What is expected of kin counts as much as this many outcomes. It is more than within a group, since it is
+	// The expectation of kin counts as much as this many outcomes. It is more than within a group, since it is
 	// less certain that they belong together.
 	kinWeight = 0.5
 	// Units that changed in fewer of the last 64 runs have no kin: after one change all that a rebuild of the

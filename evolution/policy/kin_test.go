@@ -22,7 +22,7 @@ func permalinks(t *testing.T, pages int) *fake {
 	return f
 }
 
-// Pages that changed together are one group, though each lies in a directory of its own.
+// Pages that changed together are one group, though each is in a directory of its own.
 func TestKinInManyDirectories(t *testing.T) {
 	f := permalinks(t, 200)
 	f.o.Price = 0.005

@@ -16,16 +16,16 @@ func Spans[S ~struct{ First, Last uint32 }](s []S) []Span {
 	return out
 }
 
-// Run is what one run observed: ascending sets of unit numbers. What stands in none was not observed. Numbers
-// beyond the units of the model are ignored.
+// Run is what one run observed: ascending sets of unit numbers. Units in none of them were not observed.
+// Numbers beyond the units of the model are ignored.
 type Run struct {
 	Time    int64  // Unix seconds; 0: one usual interval after the run before
 	Asked   []Span // answered
 	Spared  []Span // unchanged by evidence
 	Changed []Span // with another content than before; a listing: that named other entries than before
 	Entered []Span // not there before
-	Left    []Span // not there any more
-	Brought []Span // that named URLs which nobody knew of; may be left out
+	Left    []Span // no longer there
+	Brought []Span // that named unknown URLs; may be left out
 
 	// how many seconds too long changes seem to have waited by Waiting, since something told of them
 	// that had not when it was last observed
@@ -33,7 +33,8 @@ type Run struct {
 }
 
 // Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing
-// but that time went by. A run costs time in proportion to what it observed, whatever the size of the site.
+// but that time went by. A run costs time in proportion to what it observed, regardless of the size of the
+// site.
 func (m *Model) Learn(r *Run) {
 	first := m.seen == 0
 	wait(m, r, first)
@@ -68,7 +69,7 @@ func (m *Model) Learn(r *Run) {
 	m.come(r.Entered, first)
 	m.leave(r.Left)
 	for u := range m.spans(r.Brought) {
-		m.flags[u] |= brought
+		m.flags[u] |= linksNew
 	}
 	m.exposures.forget(m.exposed)
 	m.tales.forget(m.tale)
@@ -87,7 +88,7 @@ func (m *Model) spans(s []Span) func(yield func(ID) bool) {
 	}
 }
 
-// clip is a span without what is no unit, as a half-open range.
+// clip limits a span to units, as a half-open range.
 func (m *Model) clip(x Span) (from, to int) {
 	return min(int(x.First), len(m.dir)), min(int(x.Last)+1, len(m.dir))
 }
@@ -225,7 +226,7 @@ func (m *Model) come(s []Span, first bool) {
 // left is what a run found of units that left; exposures of others take note of at most 64 runs.
 const left = 1 << 8
 
-// leave takes note of units that are not there any more.
+// leave takes note of units that are no longer there.
 func (m *Model) leave(s []Span) {
 	for u := range m.spans(s) {
 		m.flags[u] &^= present

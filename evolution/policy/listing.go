@@ -18,12 +18,12 @@ type waiting struct {
 
 // A cohort are the listings that vouch for something and changed in the same runs; most never did. In
 // directories in which nothing had changed for 20 weeks something changed in 5 of 1000 weeks on the recorded
-// sites, but in 0.3 of 1000 when less than 20 pages of the whole site did: nearly all that comes, comes to
-// many of them at once. So what was told of some of a cohort is evidence for the others, as with groups: a
-// few probes find whether this is such a run.
+// sites, but in 0.3 of 1000 when less than 20 pages of the whole site did: nearly all changes come to many
+// of them at once. So what was told of some of a cohort is evidence for the others, as with groups: a few
+// probes find whether this is such a run.
 type cohort struct{ size, outcomes, hits int }
 
-// What is expected of the directories of a cohort counts as much as this many of their listings.
+// The expectation of the directories of a cohort counts as much as this many of their listings.
 const cohortWeight = 1
 
 // activeNow is the chance that a group's directory is active, after what was told of its cohort.
@@ -49,7 +49,7 @@ func (a *adaptive) cohortOf(g *group) (cohort, bool) {
 	return c, c.size > 1
 }
 
-// handed takes note that a listing was handed out: it counts as unchanged until something else is told.
+// handed takes note that a listing was handed out: it counts as unchanged until its result comes.
 func (w *waiting) handed(m *Model, u ID) {
 	if w.of[m.dir[u]] == uint32(u)+1 {
 		c := w.cohorts[m.edits(u).past]

@@ -106,7 +106,7 @@ func TestOneListingIsNoTide(t *testing.T) {
 	}
 }
 
-// A listing of more files is worth more, and with a budget nothing is requested before what is worth more.
+// A listing of more files is worth more, and with a budget nothing is requested before units worth more.
 func TestListingsWithinABudget(t *testing.T) {
 	const dirs, files = 20, 10
 	f := shelves(t, dirs, files, 30)
@@ -157,7 +157,7 @@ func TestListingsWithinMaxSkip(t *testing.T) {
 	}
 }
 
-// What a listing that tells of others is expected to find comes to the price, after few runs and after many.
+// What a listing that tells of others is expected to find reaches the price, after few runs and after many.
 // Those of the same history differ by a half from one another, so that they do not all come in one run.
 func TestListingsAreWorthTheirPrice(t *testing.T) {
 	const dirs, files = 100, 20

@@ -32,7 +32,7 @@ const (
 	kinds
 )
 
-// KindOf tells pages from assets by the extension of a name; what has none, or one nobody knows, is a page.
+// KindOf tells pages from assets by the extension of a name; what has none, or an unknown one, is a page.
 func KindOf(name string) Kind {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".css", ".js", ".mjs", ".map", ".json", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".webp",
@@ -75,7 +75,7 @@ type Model struct {
 	touched []Dir // scratch: the directories that the run being learned observed
 }
 
-// directory is what is known of a directory and all that is below it.
+// directory is the record of a directory and all that is below it.
 type directory struct {
 	parent Dir
 	key    uint32  // of its path, see Model.Key
@@ -106,7 +106,7 @@ type flags uint8
 const (
 	kindMask flags = 3
 	present  flags = 4
-	brought  flags = 8  // it named URLs that nobody knew of
+	linksNew flags = 8  // it named unknown URLs
 	vouched  flags = 16 // see Vouch
 )
 
@@ -134,8 +134,8 @@ func NewReordered(order uint32) *Model {
 // AddDir adds a directory without a name below a known one.
 func (m *Model) AddDir(parent Dir) (Dir, error) { return m.AddDirNamed(parent, "") }
 
-// AddDirNamed adds a directory with a name: the last of its path. Whoever numbers directories and units in
-// the order in which they happen to be found names them all: then what is planned does not depend on it.
+// AddDirNamed adds a directory with a name: the last of its path. A caller that numbers directories and
+// units in the order of discovery names them all: then the plan does not depend on that order.
 func (m *Model) AddDirNamed(parent Dir, name string) (Dir, error) {
 	if int(parent) >= len(m.dirs) {
 		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.dirs))
@@ -172,7 +172,7 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	return ID(len(m.dir) - 1), nil
 }
 
-// Grow makes room for so many more units and directories.
+// Grow allocates for so many more units and directories.
 func (m *Model) Grow(units, dirs int) {
 	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
 	n := len(m.dir) + units
@@ -229,7 +229,7 @@ func (m *Model) ByKey(u, v ID) int {
 	return cmp.Or(cmp.Compare(m.Key(u), m.Key(v)), cmp.Compare(u, v))
 }
 
-// SetIn says whether a unit is part of the mirror now, whatever the runs that were learned said.
+// SetIn says whether a unit is part of the mirror now, regardless of the runs learned.
 func (m *Model) SetIn(u ID, in bool) {
 	if in {
 		m.flags[u] |= present

@@ -117,7 +117,7 @@ func (n *near) Tell(o Outcome) {
 	if s == 0 || (o.Result != Changed && o.Result != Gone) || n.o.Audits == 0 || n.lost[s-1] {
 		return
 	}
-	// A change where a rule said that there is none: the directory is visited in this run.
+	// A change where a rule expected none: the directory is visited in this run.
 	n.lost[s-1] = true
 	n.later = append(n.later, byAge(n.m, n.o, func(u ID) bool {
 		return n.skip[n.m.dir[u]] == s && n.state[u] == 0

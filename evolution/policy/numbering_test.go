@@ -66,7 +66,7 @@ func newNamedSite(rng *rand.Rand) *namedSite {
 	return s
 }
 
-// number gives the site numbers in an order that rng draws, parents before what lies in them.
+// number gives the site numbers in an order that rng draws, parents before their children.
 func (s *namedSite) number(t *testing.T, rng *rand.Rand) *numbered {
 	t.Helper()
 	n := &numbered{

@@ -4,8 +4,8 @@ package policy
 
 import "iter"
 
-// Only returns a plan that hands out nothing: of a run that somebody makes for the sake of a few units, which
-// the caller requests.
+// Only returns a plan that hands out nothing: for a run that is made for a few units, which the caller
+// requests.
 func Only(m *Model) Plan { return &only{m: m, state: make([]handling, m.Units())} }
 
 type only struct {

@@ -5,7 +5,7 @@
 //
 // A [Model] is what the runs so far have observed, in columns: 17 bytes a unit, and stories that units share.
 // A unit is a page, or a listing: a request that names what lies directly in a directory. A [Plan] is one
-// run. It hands out batches of the units that pay most, is told what came of them, thinks again, and ends by
+// run. It hands out batches of the units that pay most, takes their results, computes again, and ends by
 // itself:
 //
 //	m := policy.NewModel() // units and directories, then Learn for each run of the history, oldest first
@@ -15,7 +15,7 @@
 //	}
 //	m.Learn(&policy.Run{Time: now, Asked: …, Changed: …})
 //
-// What a plan is told without having handed it out was observed without a request: evidence such as a listing
+// Results for units that it did not hand out were observed without a request: evidence such as a listing
 // or a sitemap. What it is not told of is not observed, which is not the same as unchanged. Nothing here is
 // random: the same history and the same answers give the same requests.
 //
@@ -37,7 +37,7 @@ const (
 	Full Name = "full" // asks for everything
 	// asks for everything outside the skipped directories (Chen, Bhowmick, Nejdl 2007)
 	Near     Name = "near"
-	Adaptive Name = "adaptive" // asks for what is worth more than Options.Price
+	Adaptive Name = "adaptive" // requests the units worth more than Options.Price
 )
 
 // DefaultPrice is the price of a request, in changed pages, that adaptive pays unless told otherwise.
@@ -84,8 +84,8 @@ type Options struct {
 	Expired bool
 	// each skipped directory is requested all the same in every Every-th run, the directories in turn; 0: never
 	Every int
-	// how many units of each skipped directory are requested all the same; one that changed brings the whole
-	// directory back in this run
+	// how many units of each skipped directory are requested all the same; one that changed restores the
+	// whole directory in this run
 	Audits int
 }
 
@@ -141,7 +141,7 @@ type Result uint8
 const (
 	Unchanged Result = iota
 	Changed          // another content than the last time
-	Gone             // not there any more
+	Gone             // no longer there
 	Failed           // no answer that says anything
 )
 
@@ -152,7 +152,7 @@ type Outcome struct {
 	// it was requested because something told of its change: that says nothing of its neighbours, of which
 	// nothing was told
 	Told bool
-	// URLs that nobody knew of before, named by this unit. A listing that named new or missed entries is Changed
+	// URLs that were unknown before, named by this unit. A listing that named new or missed entries is Changed
 	New int
 }
 

@@ -183,7 +183,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 	})
 }
 
-// Chances stay chances, whatever was told.
+// Chances stay chances after any results.
 func TestBeliefsAreChances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := history(t)

@@ -19,8 +19,8 @@ func (p *Purse) Spend(own, made int) {
 
 // scarcity is the least price of a request when so many are left of a purse to which each run adds own. With
 // those of one run left it is the default price, with those of eight a 512th of it, and it rises with the
-// cube. So a site that needs less than its budget is looked at more closely for what is left over, and one
-// that needs more leaves what is least likely to have changed, and has some left for the week of a rebuild.
+// cube. So a site that needs less than its budget is looked at more closely with the remainder, and one that
+// needs more leaves the units least likely to have changed, and has some left for the week of a rebuild.
 func scarcity(own, left int) float64 {
 	x := float64(own) / float64(max(1, left))
 	return DefaultPrice * x * x * x

@@ -69,7 +69,7 @@ func (m *Model) moves(u ID) uint64 {
 	return shift(x.moves, m.last(u)-x.at)
 }
 
-// stories are what is known of all units, of one sort. The first is that of a unit of which nothing is known.
+// stories are the records of all units, of one sort. The first is that of a unit of which nothing is known.
 // Two may be alike: they are made one when there are twice as many as after the last time, or 64 runs later,
 // since the sets of runs are others then.
 type stories[T story] struct {
@@ -117,7 +117,7 @@ func (s *stories[T]) add(x T) uint32 {
 }
 
 // after returns the story that one becomes by what the run found, which is not 0. A new one is a copy of that
-// one yet. Units of one story mostly go on to have one.
+// one yet. Units of one story mostly keep having one.
 func (s *stories[T]) after(n, what uint32) (next uint32, isNew bool) {
 	r := &s.recall[(n+what*31)&uint32(len(s.recall)-1)] // neighbours lie beside one another
 	if isNew = r.from != n || r.what != what; isNew {
@@ -126,7 +126,7 @@ func (s *stories[T]) after(n, what uint32) (next uint32, isNew bool) {
 	return r.to, isNew
 }
 
-// forget drops the stories that no unit has any more, once they are half as many as the others and a 16th of
+// forget drops the stories that no unit has, once they are half as many as the others and a 16th of
 // the units.
 func (s *stories[T]) forget(tale []uint32) {
 	if len(s.all)-s.lived < max(s.lived/2, len(tale)/16, 64) {

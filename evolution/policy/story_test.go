@@ -18,7 +18,7 @@ func onesBelow(recent uint64, n int32) (k float32) {
 }
 
 // What a model knows of each unit is what runs found of it, one after the other, however many units share
-// their stories, and those that nobody has any more are dropped.
+// their stories, and unused ones are dropped.
 func TestStoriesOfEachUnit(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -26,7 +26,7 @@ func (h heavy) Bytes(u ID) (same, changed float64) {
 	return 400, 400 + size
 }
 
-// Bodies that come whole are requested less often the more their bytes cost, and what is light as often as
+// Bodies that come whole are requested less often the more their bytes cost, and light ones as often as
 // before, even beside a heavy unit of the same history.
 func TestBytesArePaid(t *testing.T) {
 	asked := func(priceMB float64, w Weights) (light, big int) {
@@ -57,7 +57,7 @@ func TestBytesArePaid(t *testing.T) {
 	if _, big := asked(0.004, heavy{from: 20, size: 20e6}); big < big1 {
 		t.Errorf("answered by 304: %d requests, whole: %d", big, big1)
 	}
-	// No change is worth 2 GB at a thousandth for a megabyte; nobody but max_skip requests it.
+	// No change is worth 2 GB at a thousandth for a megabyte; only max_skip requests it.
 	if _, big := asked(0.001, heavy{from: 20, size: 2e9}); big > 0 {
 		t.Errorf("%d requests for what no change is worth", big)
 	}

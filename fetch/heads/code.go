@@ -116,7 +116,7 @@ func (c *coder) fields(b []byte, h, base *Head) []byte {
 	return b
 }
 
-// indexFrom finds the field of a name, at best from an index on, -1 when there is none.
+// indexFrom finds the field of a name, at best from an index on, -1 without one.
 func indexFrom(fields []Field, name string, from int) int {
 	for n := range fields {
 		if i := (from + n) % len(fields); fields[i].Name == name {
@@ -197,10 +197,10 @@ func (d *reader) fields(h, base *Head) {
 func zigzag(n int64) uint64   { return uint64(n<<1) ^ uint64(n>>63) }
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
-// reader reads what is coded; after a short read bad is set and all values are zero.
+// reader decodes; after a short read bad is set and all values are zero.
 type reader struct {
 	binread.Reader
-	src   string // all of it: what is read as text shares it
+	src   string // all of it: decoded text shares it
 	room  int    // bytes that the head may still have
 	moved int64  // by how many seconds the last date that was told differs from the base's
 	text  strings.Builder

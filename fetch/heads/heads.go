@@ -4,8 +4,8 @@
 // values, in order and spelling where the reader of the connection sees them. It compares heads, freshens a
 // stored one by a 304, and codes one as its difference from another.
 //
-// The head of an answer says something of the body and something of the exchange that brought it. Fields of
-// the latter kind ([OfExchange]) differ each time although nothing has changed.
+// The head of an answer says something of the body and something of its exchange. Fields of the latter kind
+// ([OfExchange]) differ each time although nothing has changed.
 //
 // # Coding
 //
@@ -22,7 +22,7 @@
 //	                its value, unless same is 1
 //	value   1 byte for its kind, see value.go
 //
-// What is coded alone has the empty head as its base.
+// A head that is coded alone has the empty head as its base.
 package heads
 
 import (
@@ -219,8 +219,7 @@ func (h *Head) String() string {
 	return b.String()
 }
 
-// Without returns the head with every occurrence of the secrets replaced by a mark, h itself when there is
-// none.
+// Without returns the head with every occurrence of the secrets replaced by a mark, h itself without any.
 func (h *Head) Without(secrets []string) *Head {
 	out := h
 	for i, f := range h.Fields {

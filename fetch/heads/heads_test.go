@@ -100,7 +100,7 @@ func TestSameAndFreshened(t *testing.T) {
 		"</b>\nX-Request-Id: 1\n\n"
 	for _, c := range []struct{ name, answer, want string }{
 		{"nothing", "HTTP/1.1 304 Not Modified\n\n", ""},
-		{"only what is of the exchange",
+		{"only fields of the exchange",
 			"HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nAge: 9\nExpires: 0\nSet-Cookie: " +
 				"x=y\nx-request-id: 2\nCF-RAY: 1-FRA\nX-Amzn-RequestId: 7\nConnection: close\n\n", ""},
 		{"what says nothing of the body",
@@ -195,7 +195,7 @@ func TestDateIsAsPackageTimeReadsIt(t *testing.T) {
 	}
 }
 
-// Whatever date a head has comes back: many servers send the last one as Expires.
+// Any date of a head is decoded exactly: many servers send the last one as Expires.
 func TestDatesComeBack(t *testing.T) {
 	other, _ := Parse([]byte(nginxHead))
 	for _, s := range []string{

@@ -87,7 +87,7 @@ func alphabetsWith(c byte) uint {
 	return 0
 }
 
-// place is where a character stands in an alphabet that has it.
+// place is the index of a character in an alphabet that has it.
 func place(a int, c byte) uint {
 	switch {
 	case a <= hexUpper && c <= '9':
@@ -215,7 +215,7 @@ func date(s string) (int64, bool) {
 	return t.Unix(), t.Day() == day && t.Weekday().String()[:3] == s[:3]
 }
 
-// digits reads a number of a fixed width, -1 for what is none.
+// digits reads a number of a fixed width, -1 for other text.
 func digits(s string) (n int) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -254,7 +254,7 @@ func isWord(c byte) bool {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }
 
-// nextWord returns where the first word from i on begins and ends; both are len(s) when there is none.
+// nextWord returns where the first word from i on begins and ends; both are len(s) at the end.
 func nextWord(s string, i int) (from, to int) {
 	for i < len(s) && !isWord(s[i]) {
 		i++

@@ -14,7 +14,7 @@ type Class uint8
 const (
 	Public   Class = iota // reachable by everybody
 	Private               // of this machine or of the network around it, or of no use to anybody
-	Metadata              // hands the credentials of a cloud machine to whoever asks
+	Metadata              // hands the credentials of a cloud machine to any client
 )
 
 type block struct {
@@ -22,7 +22,7 @@ type block struct {
 	kind   string
 }
 
-// The IANA special-purpose registries (RFC 6890) less what is globally reachable.
+// The IANA special-purpose registries (RFC 6890) without those that are globally reachable.
 var special = [...]block{
 	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},

@@ -46,7 +46,7 @@ func kindOf(s string) string {
 	return kind
 }
 
-// The metadata services, in every form that leads to one.
+// The metadata services, in every form of their addresses.
 func TestMetadata(t *testing.T) {
 	for _, s := range []string{
 		"169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "169.254.170.2", "fd00:ec2::254",
@@ -64,7 +64,7 @@ func TestMetadata(t *testing.T) {
 		"2001:4860::a9fe:a9fe",
 	} {
 		if c, _ := Classify(netip.MustParseAddr(s)); c == Metadata {
-			t.Errorf("%s is taken for a metadata service", s)
+			t.Errorf("%s is classified as a metadata service", s)
 		}
 	}
 }

@@ -11,8 +11,8 @@
 //   - A private one (loopback, private, link-local, unique-local, and all else that is not globally
 //     reachable) is reached only for a URL of the job that is private by itself, at the port of that URL, or
 //     where polite.allow_private of the job says so.
-//   - A name that was ever public is not private later, whatever the job says: who owns its DNS may be
-//     anybody.
+//   - A name that was ever public is not private later, regardless of the job: the owner of its DNS is
+//     not trusted.
 //
 // The package resolves no names and remembers nothing: who is about to connect tells it the address and the
 // past of the name.
@@ -36,8 +36,8 @@ type Endpoint struct {
 type Policy struct {
 	All   bool       // polite.allow_private = true
 	Rules []Rule     // polite.allow_private as a list
-	URLs  []Endpoint // the URLs that whoever wrote the job named
-	File  string     // the job file, for messages; "" when there is none
+	URLs  []Endpoint // the URLs that the job names
+	File  string     // the job file, for messages; "" without one
 }
 
 // Target is where a connection is about to go.
@@ -64,8 +64,8 @@ func IsAddress(host string) bool {
 	return err == nil || IsLocalhost(host)
 }
 
-// IsLocalhost reports whether a host is localhost or a name below it, which are the machine itself whatever a
-// resolver says (RFC 6761 §6.3).
+// IsLocalhost reports whether a host is localhost or a name below it, which are the machine itself regardless
+// of a resolver (RFC 6761 §6.3).
 func IsLocalhost(host string) bool {
 	name := Name(host)
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")

@@ -138,8 +138,8 @@ func rules(t *testing.T, texts ...string) (out []Rule) {
 	return out
 }
 
-// What is refused for a host of the job says which line to add to which file, and what only a page links to
-// does not.
+// The refusal of a host of the job says which line to add to which file, that of a host which only a page
+// links to does not.
 func TestRefusalSays(t *testing.T) {
 	inside := netip.MustParseAddr("10.0.0.7")
 	job := Policy{URLs: []Endpoint{{"wiki.corp.example", 80}}, File: "jobs.d/wiki.toml"}
@@ -214,7 +214,7 @@ func TestParseRule(t *testing.T) {
 	}
 }
 
-// Whatever a rule is made of, what it writes it reads back.
+// The text of any rule parses to the same rule.
 func FuzzParseRule(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8:80,443", "[fd00::/8]:443", "host:8080", "::1", "[::1%eth0]:1"} {
 		f.Add(s)

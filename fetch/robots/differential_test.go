@@ -63,7 +63,7 @@ func FuzzMatch(f *testing.F) {
 				t.Errorf("%q (%q) against %q: got %v, want %v", path, text, u, got, want)
 			}
 		}
-		// Normalising is idempotent: what is normal stays.
+		// Normalising is idempotent: normal paths stay.
 		if again := newTarget(nil, target.plain); again.plain != target.plain {
 			t.Errorf("%q becomes %q, then %q", url, target.plain, again.plain)
 		}
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 		if ok, _ := r.Allowed("/robots.txt"); !ok {
 			t.Error("/robots.txt is disallowed")
 		}
-		// Line ends do not matter, and neither does what other robots are told after it.
+		// Line ends do not matter, and neither do rules for other robots after it.
 		if !strings.ContainsAny(string(body), "\r") && len(body) < MaxBytes/4 {
 			dos := strings.ReplaceAll(string(body), "\n", "\r\n")
 			if ok2, rule2 := Parse([]byte(dos)).Agent("mirrord").Allowed(url); ok2 != ok || rule2 != rule {
@@ -106,11 +106,11 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A second voter: temoto/robotstxt, on files that keep clear of what is known to be wrong there. Those are
-// its known differences: wildcards and '$' (unanchored expressions, lengths counted on the expression, "*"
-// alone matching nothing), ties of equal length, comments without a space, escapes, agents by prefix, agents
-// with a version, groups without rules, a delay between two agents, any odd line (the whole file is an
-// error), and that it lets /robots.txt be disallowed.
+// A second voter: temoto/robotstxt, on files that avoid its known errors. Those are its known differences:
+// wildcards and '$' (unanchored expressions, lengths counted on the expression, "*" alone matching nothing),
+// ties of equal length, comments without a space, escapes, agents by prefix, agents with a version, groups
+// without rules, a delay between two agents, any odd line (the whole file is an error), and that it lets
+// /robots.txt be disallowed.
 func TestAgreesWithTemoto(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	agents := []string{"mirrord", "otherbot", "thirdbot", "*"}

@@ -85,7 +85,7 @@ func newTarget(buf []byte, u string) target {
 	return t
 }
 
-// match takes time linear in the URL: the leftmost place of each piece leaves the most room for the next.
+// match takes time linear in the URL: the leftmost place of each piece leaves the most text for the next.
 func (p *pattern) match(t *target) bool {
 	s := t.plain
 	if p.queried {
@@ -131,7 +131,7 @@ func normalise(dst []byte, s, keep string) []byte {
 			if i+2 < len(s) {
 				hi, lo = unhex(s[i+1]), unhex(s[i+2])
 			}
-			if hi < 0 || lo < 0 { // no escape; it must not become one with what is decoded behind it
+			if hi < 0 || lo < 0 { // no escape; it must not become one with decoded text behind it
 				dst = append(dst, "%25"...)
 				continue
 			}

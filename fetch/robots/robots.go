@@ -64,7 +64,7 @@ type delay struct {
 // A Rule is the line on which a decision rests. The zero Rule means that no line matched.
 type Rule struct {
 	Line  int    // from 1; 0 when no line of a file decided
-	Text  string // the line without its comment; or, with Line 0, why there is none
+	Text  string // the line without its comment; or, with Line 0, why it is missing
 	Allow bool
 }
 
@@ -91,8 +91,8 @@ func AllowAll(reason string) *File { return &File{fixed: true, reason: reason} }
 func DisallowAll(reason string) *File { return &File{fixed: true, closed: true, reason: reason} }
 
 // FromStatus returns what the final answer to the request for robots.txt means (2.3.1): 2xx is parsed; 3xx,
-// which is only final when there were too many redirects, and 4xx allow all; 429, 5xx, and whatever is no
-// HTTP status, disallow all.
+// which is only final when there were too many redirects, and 4xx allow all; 429, 5xx, and invalid statuses
+// disallow all.
 func FromStatus(status int, body []byte) *File {
 	switch {
 	case status >= 200 && status < 300:

@@ -240,8 +240,8 @@ func TestKnownTraps(t *testing.T) {
 	}
 }
 
-// TestLonePercent: a percent sign that begins no escape stands for itself, and makes none with what is
-// decoded behind it.
+// TestLonePercent: a percent sign that begins no escape stands for itself, and makes none with decoded
+// text behind it.
 func TestLonePercent(t *testing.T) {
 	for _, c := range []struct {
 		rule, url string

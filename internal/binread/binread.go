@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package binread reads the small binary values that heads and the store write: bytes, unsigned varints, and
-// strings with their length in front. It does no I/O, and never panics, whatever the bytes are.
+// strings with their length in front. It does no I/O, and never panics, for any bytes.
 package binread
 
 import "encoding/binary"

@@ -35,7 +35,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Texts of a Reader that shares its bytes are those of one that does not, whatever the bytes are.
+// Texts of a Reader that shares its bytes are those of one that does not, for any bytes.
 func FuzzSharing(f *testing.F) {
 	f.Add(AppendString(AppendString([]byte{3}, ""), "text"))
 	f.Add([]byte{5, 'a'})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package charset decides how the bytes of a document become characters. There are two rules. [Browser] is
-// what browsers do, for links: what the document or its header names counts, whatever the bytes are.
+// what browsers do, for links: what the document or its header names counts, regardless of the bytes.
 // [Content] is what the bytes most probably are, for comparing what pages say: a wrong name must not make two
 // copies of a page differ. Both know the same names and find the same declarations in a document.
 //
@@ -137,7 +137,7 @@ func (c Charset) Len(s []byte) int {
 	return 1
 }
 
-// Decode returns s, whole characters, in UTF-8. What is no character becomes U+FFFD.
+// Decode returns s, whole characters, in UTF-8. Invalid characters become U+FFFD.
 func (c Charset) Decode(s []byte) []byte {
 	if c.IsUTF8() {
 		return bytes.ToValidUTF8(s, []byte("\ufffd"))

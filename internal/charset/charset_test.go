@@ -90,7 +90,7 @@ func TestMostlyUTF8(t *testing.T) {
 	}
 }
 
-// Whatever a body holds, both rules end, agree on marks, and give an encoding that decodes.
+// For any body, both rules end, agree on marks, and give an encoding that decodes.
 func FuzzRules(f *testing.F) {
 	for _, body := range []string{
 		"", "\xef\xbb\xbf", "<meta charset=koi8-r>\xc4", "<?xml version='1.0' encoding='gbk'?>",

@@ -51,9 +51,9 @@ const contentWindow = 2048
 
 // Content determines how the bytes of a page are read: UTF-16 or UTF-8 by a byte order mark, what the
 // answer's header names, what a meta element or the XML declaration names, UTF-8 if it is that, else
-// windows-1252. What is not all UTF-8 is windows-1252 if more of it is wrong than right, also where it says
-// that it is UTF-8; else it was cut off, say. What says that it is ASCII or UTF-16 says nothing. UTF-16
-// without a mark is known by its first characters, or by the header if there are zeros.
+// windows-1252. A body with invalid UTF-8 is windows-1252 if more of it is invalid than valid, also where
+// it says that it is UTF-8; else it was cut off, say. What says that it is ASCII or UTF-16 says nothing.
+// UTF-16 without a mark is known by its first characters, or by the header if there are zeros.
 func Content(body []byte, header string) Reading {
 	if c, n := marked(body); n > 0 {
 		return Reading{Charset: c, Mark: n}

@@ -16,7 +16,7 @@ const (
 	HTML                // in a meta element, or an XML declaration
 	XML                 // in an XML declaration
 	CSS                 // in an @charset rule
-	JSON                // nowhere, and it is UTF-8 whatever the header says
+	JSON                // nowhere, and it is UTF-8 regardless of the header
 )
 
 // Declared returns the encoding that a document names in its first bytes.
@@ -190,8 +190,7 @@ func (p *prescanner) meta() (Charset, bool) {
 	return c, true
 }
 
-// attribute is the standard's "get an attribute", but for the case of letters; no name says there is none
-// left.
+// attribute is the standard's "get an attribute", but for the case of letters; no name means the end.
 func (p *prescanner) attribute() (name, value []byte) {
 	b := p.b
 	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {
@@ -263,7 +262,7 @@ func MetaContent(b []byte) []byte {
 	}
 }
 
-// indexFold returns where word, which is lower case, first stands in b, case aside, or -1.
+// indexFold returns where word, which is lower case, first occurs in b, case aside, or -1.
 func indexFold(b []byte, word string) int {
 	for i := 0; i+len(word) <= len(b); i++ {
 		if b[i]|0x20 == word[0] && equalFold(b[i:i+len(word)], word) {

@@ -48,7 +48,7 @@ type bound struct {
 	mu      sync.Mutex
 	stopped bool
 	now     int   // the percentage that is set
-	limits  bool  // a limit of memory is set too: nobody else has set one
+	limits  bool  // a limit of memory is set too: no one else has set it
 	limit   int64 // the last one
 }
 

@@ -54,7 +54,7 @@ const (
 	maxLevels = 64
 )
 
-// Fault says what is wrong with a database file. Page is -1 for the file as a whole.
+// Fault is an error in a database file. Page is -1 for the file as a whole.
 type Fault struct {
 	Page   int64
 	Detail string
@@ -68,8 +68,8 @@ func (f *Fault) Error() string {
 }
 
 // Check reads a database file of a size and returns a *Fault when bbolt must not read it. Buckets may lie in
-// one another up to a depth, 1 for buckets of the root only. What cannot be read is a Fault too. Nobody may
-// write the file meanwhile.
+// one another up to a depth, 1 for buckets of the root only. An unreadable part is a Fault too. The file
+// must not be written meanwhile.
 func Check(r io.ReaderAt, size int64, depth int) error {
 	c := &checker{r: r, size: size, depth: depth}
 	if err := c.meta(); err != nil {
@@ -275,8 +275,8 @@ type pending struct {
 	depth  int // of its bucket
 }
 
-// trees checks all pages that hold keys, level by level and within a level in the order of the file: what is
-// not in memory is read in one pass.
+// trees checks all pages that hold keys, level by level and within a level in the order of the file:
+// uncached pages are read in one pass.
 func (c *checker) trees() error {
 	level := []pending{{id: c.root}}
 	var next []pending
@@ -300,8 +300,8 @@ const (
 	aheadWorth = 8 // of aheadPages, at least
 )
 
-// readAhead reads what follows the first page of a level if much of it is needed. An error does not matter: a
-// page that nobody needs may be the cause.
+// readAhead reads what follows the first page of a level if much of it is needed. An error does not matter:
+// an unneeded page may be the cause.
 func (c *checker) readAhead(level []pending) {
 	first := level[0].id
 	if first < 2 || first >= c.pages || len(level) <= aheadWorth || level[aheadWorth].id-first >= aheadPages {

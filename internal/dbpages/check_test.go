@@ -112,7 +112,7 @@ func high(data []byte) int {
 	return int(binary.NativeEndian.Uint64(a[40:]))
 }
 
-// What is good is readable by bbolt whatever was done to the file: a walk over all keys neither panics nor
+// A file that passes is readable by bbolt after any damage: a walk over all keys neither panics nor
 // finds less, but for values.
 func TestCheckDamage(t *testing.T) {
 	good := database(t, 400)

@@ -8,14 +8,14 @@ import "io"
 //
 // bbolt copies on write: transaction T+1 writes only pages that are free as of T, and then the meta page
 // that T does not use. So what was read of a file between two equal ones is the state of that transaction,
-// whoever wrote meanwhile.
+// regardless of writes meanwhile.
 type Commit struct {
 	Tx   uint64 // number of the transaction
 	Size int64  // bytes that its pages are in; what lies behind is of no use to it
 	sum  uint64 // of the meta page
 }
 
-// ReadCommit reads the newest valid meta page of a database file, which somebody may be writing.
+// ReadCommit reads the newest valid meta page of a database file, which may be written meanwhile.
 func ReadCommit(r io.ReaderAt) (Commit, error) {
 	m, page, err := newest(r)
 	if err != nil {

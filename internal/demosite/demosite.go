@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// origin stands in bodies for the scheme and host that requests to the site name.
+// origin is the placeholder in bodies for the scheme and host that requests to the site name.
 const origin = "@@ORIGIN@@"
 
 // Entry is the path of the entry point.
@@ -53,7 +53,7 @@ type file struct {
 	link     string // Link header
 	robots   string // X-Robots-Tag header
 	body     []byte
-	paint    *painting // of a picture, which has no body until somebody asks
+	paint    *painting // of a picture, which has no body until it is requested
 
 	etag    string
 	changed int // the version in which these bytes appeared

@@ -68,7 +68,7 @@ func links(t *testing.T, body []byte, contentType string) []string {
 	return out
 }
 
-// Every page of every version refers only to what is there, but for the few dead ends it is meant to have.
+// Every page of every version refers only to existing files, but for the few dead ends it is meant to have.
 func TestLinksLeadSomewhere(t *testing.T) {
 	h := New()
 	srv := httptest.NewServer(h)

@@ -29,7 +29,7 @@ func timeline() []string {
 	}
 }
 
-// builder makes the files of all versions. What is dear to make, it makes once.
+// builder makes the files of all versions. It makes expensive files once.
 type builder struct {
 	layout *template.Template
 	drawn  map[string]*painting

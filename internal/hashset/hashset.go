@@ -13,7 +13,7 @@ type Hashes struct {
 	n     int
 }
 
-// New returns an empty set with room for n hashes.
+// New returns an empty set with capacity for n hashes.
 func New(n int) Hashes {
 	return Hashes{slots: make([]uint64, 1<<max(4, bits.Len(uint(n+n/3))))}
 }

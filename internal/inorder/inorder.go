@@ -63,7 +63,7 @@ func (l *Lane[T]) Add(weight int64, work func(worker int) (T, error)) error {
 	t := &task[T]{weight: weight, work: work, done: make(chan struct{})}
 	l.tasks = append(l.tasks, t)
 	l.load += weight
-	l.todo <- t // it has room for all that are on their way
+	l.todo <- t // it has capacity for all that are in progress
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (l *Lane[T]) Flush() error {
 	return nil
 }
 
-// Close ends the workers and waits for them. What is on its way is done and not handed on. It must be called
+// Close ends the workers and waits for them. Tasks in progress are done and not handed on. It must be called
 // also after an error; the line can be used again.
 func (l *Lane[T]) Close() {
 	l.tasks, l.load = nil, 0

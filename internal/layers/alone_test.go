@@ -96,7 +96,7 @@ func TestBulk(t *testing.T) {
 			switch _, run := found[pkg]; {
 			case !name.Match(m[1]):
 			case !run:
-				t.Errorf("%s: %s is run by nobody", rel(file), m[1])
+				t.Errorf("%s: %s is not run", rel(file), m[1])
 			default:
 				found[pkg]++
 			}

@@ -63,8 +63,8 @@ func namedIn(t *testing.T) named {
 	return n
 }
 
-// has reports whether there is what stands in a document between backticks, as far as it is a name; else it
-// returns the name that there is not. NAME is whatever the reader chooses.
+// has reports whether the code between backticks of a document exists, as far as it is a name; else it
+// returns the missing name. NAME is any name.
 func (n *named) has(code string) (missing string, ok bool) {
 	if strings.Contains(code, "NAME") {
 		return "", true

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The measures of the house: its root, its families and the size of its packages. A family is what is in one
-// folder of the root.
+// The measures of the house: its root, its families and the size of its packages. A family is the packages
+// in one folder of the root.
 const (
 	mostFolders = 25   // at the root, without those whose names begin with a dot
 	mostFiles   = 40   // of a package, without tests
@@ -118,8 +118,8 @@ func bulks(srcs []source) map[string]bulk {
 	return out
 }
 
-// tooLarge reports packages over the measures and what is listed for them. Lines may be fewer than what is
-// listed by some hundreds.
+// tooLarge reports packages over the measures and over their listed sizes. Lines may be fewer than listed
+// by some hundreds.
 func tooLarge(now, listed map[string]bulk) (out []string) {
 	fits := func(b bulk) bool { return b.files <= mostFiles && b.lines <= mostLines }
 	for _, pkg := range slices.Sorted(maps.Keys(now)) {

@@ -63,7 +63,7 @@ func tablesOf(text string) (out [][][]string) {
 	return out
 }
 
-// codes returns what is between backticks.
+// codes returns the texts between backticks.
 func codes(cell string) (out []string) {
 	for i, part := range strings.Split(cell, "`") {
 		if i%2 == 1 {

@@ -4,8 +4,7 @@
 //
 // An import goes to a lower row, never along a row or upward. Rows 0 to 3 are pure, and so is replay: no
 // network, no disk, no clock, no goroutine, no log. They may use packages of others that are pure in the same
-// sense. What is true of the table is checked on the source, without building it; tests are free to import
-// what they need.
+// sense. The table is checked on the source, without building it; tests are free to import what they need.
 package layers
 
 import "strings"
@@ -109,7 +108,7 @@ func rows() map[string]Row {
 // openRooms lists the rooms of mirror that those of app import too: they read a site, and need no run.
 func openRooms() []string { return []string{"mirror/render", "mirror/report"} }
 
-// rowOf returns the row of a package. What is below testing is where scenarios are made, suites for
+// rowOf returns the row of a package. Packages below testing have scenarios, suites for
 // implementations of an interface, and experiments: it imports what it likes, and only tests import it.
 func rowOf(pkg string) (row Row, ok bool) {
 	if strings.HasPrefix(pkg, "testing/") {
@@ -129,12 +128,12 @@ const (
 // pure is the highest row that is pure.
 const pure Row = 3
 
-// isPure says whether a package keeps to what pure rows may do. A replay is made of what is pure only, and
-// stands above it.
+// isPure says whether a package keeps to what pure rows may do. Package replay uses pure packages only,
+// and is above them.
 func isPure(pkg string, row Row) bool { return row >= 0 && (row <= pure || pkg == "replay") }
 
-// impure lists the standard packages that pure rows may not import, each with the reason. What is below one
-// of them counts too.
+// impure lists the standard packages that pure rows may not import, each with the reason. Packages below
+// one of them count too.
 func impure() map[string]string {
 	return map[string]string{
 		"os": "the disk and the environment", "os/exec": "processes", "os/signal": "signals",
@@ -142,7 +141,7 @@ func impure() map[string]string {
 		"net":           "the network", "net/http": "the network", "crypto/tls": "the network",
 		"syscall":   "the system",
 		"io/ioutil": "the disk", "embed": "data belongs to the caller",
-		"log": "logs belong to whoever acts", "log/slog": "logs belong to whoever acts",
+		"log": "logs belong to the acting layer", "log/slog": "logs belong to the acting layer",
 		"context": "nothing here waits", "sync": "nothing here is shared", "sync/atomic": "nothing here is shared",
 		"math/rand": "the same input gives the same result", "math/rand/v2": "the same input gives the same result",
 		"crypto/rand": "the same input gives the same result",
@@ -159,7 +158,7 @@ func impureCalls() map[string][]string {
 		"NewTimer", "NewTicker", "LoadLocation"}}
 }
 
-// allowed lists, package by package, the exceptions and why each is none of the kind the rule is there for.
+// allowed lists, package by package, the exceptions and why the rule does not apply to each.
 func allowed() map[string]map[string]string {
 	return map[string]map[string]string{
 		"job": {"time.LoadLocation": "whether a time zone exists is a fact, wherever the table of zones lies"},

@@ -150,7 +150,7 @@ func refuse(pkg string, row Row, imp string) string {
 // isRoom reports whether a package is a room of mirror.
 func isRoom(pkg string) bool { return path.Dir(pkg) == "mirror" }
 
-// entersRoom reports whether a package may import a room at all, whatever the rows say.
+// entersRoom reports whether a package may import a room at all, regardless of the rows.
 func entersRoom(pkg, room string) bool {
 	return pkg == path.Dir(room) || isRoom(pkg) || (family(pkg) == "app" && slices.Contains(openRooms(), room))
 }

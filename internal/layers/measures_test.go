@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The measures that keep parts small. What does not hold yet, or is no part in their sense, stands in a list
-// with its reason; an entry that is not needed any more fails the test, so that the lists only shrink.
+// The measures that keep parts small. Exceptions are in a list with their reasons; an entry that is no
+// longer needed fails the test, so that the lists only shrink.
 const (
 	mostMethods     = 40 // of a type
 	mostMethodFiles = 8  // in which the methods of a type stand
@@ -29,7 +29,7 @@ const (
 func records() map[string]string {
 	return map[string]string{
 		"mirror/process.Options": "what the exchanges of a run are made with",
-		"app/orders.Ordered":     "what is kept of an order, by JSON name",
+		"app/orders.Ordered":     "the stored record of an order, by JSON name",
 		"fetch.Options":          "the settings of a client",
 		"job.Job":                "what a job file says, by key",
 		"mirror/result.Summary":  "the report of a run, by JSON name",
@@ -49,7 +49,7 @@ func largeTypes() map[string]size {
 // size is how large a type is.
 type size struct{ methods, files, fields int }
 
-// over is a size of which only what is over a measure is left.
+// over is the part of a size that is over a measure.
 func (s size) over() size {
 	if s.methods <= mostMethods {
 		s.methods = 0
@@ -152,7 +152,7 @@ func TestSizes(t *testing.T) {
 		s := all[name].over()
 		if data[name] != "" {
 			if s.fields == 0 {
-				t.Errorf("%s is not large any more: take it out of records", name)
+				t.Errorf("%s is no longer large: take it out of records", name)
 			}
 			s.fields = 0
 		}
@@ -172,7 +172,7 @@ func TestSizes(t *testing.T) {
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(data)), slices.Sorted(maps.Keys(large))) {
 		if _, ok := all[name]; !ok {
-			t.Errorf("%s is listed and is no type any more", name)
+			t.Errorf("%s is listed and is no longer a type", name)
 		}
 	}
 }

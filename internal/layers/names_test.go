@@ -66,9 +66,9 @@ func TestTypeNames(t *testing.T) {
 		in := slices.Sorted(maps.Keys(packages[name]))
 		switch listed := shared[name] != ""; {
 		case len(in) > 1 && !listed:
-			t.Errorf("type %s stands in %s: rename one, or list it with the reason", name, strings.Join(in, ", "))
+			t.Errorf("type %s is in %s: rename one, or list it with the reason", name, strings.Join(in, ", "))
 		case len(in) == 1 && listed:
-			t.Errorf("type %s stands in %s alone: take it from the list", name, in[0])
+			t.Errorf("type %s is in %s alone: take it from the list", name, in[0])
 		}
 	}
 	for name := range shared {

@@ -30,7 +30,7 @@ func own() map[string][]string {
 	}
 }
 
-// TestOpens holds that what somebody else may have put there is opened with package internal/regular.
+// TestOpens holds that files of other users are opened with package internal/regular.
 func TestOpens(t *testing.T) {
 	allowed := map[string]bool{} // and whether it is needed
 	for _, names := range own() {

@@ -74,7 +74,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// unreadable lists what is wrong with a file.
+// unreadable lists the violations of a file.
 func unreadable(name string, src []byte) (found []string, err error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, name, src, parser.ParseComments)

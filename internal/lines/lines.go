@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Scratch is a file that nobody else sees: written from its beginning to its end, then read anywhere. Close
+// Scratch is a private file: written from its beginning to its end, then read anywhere. Close
 // gives its room back.
 type Scratch interface {
 	io.Writer
@@ -50,7 +50,7 @@ func (l *Lines) Add(line []byte) error {
 	return l.shed()
 }
 
-// shed writes what is in memory as one part.
+// shed writes the lines in memory as one part.
 func (l *Lines) shed() error {
 	if l.file == nil {
 		f, err := l.Room()

@@ -26,7 +26,7 @@ func (h *scratch) ReadAt(p []byte, off int64) (int, error) {
 
 func (h *scratch) Close() error { *h.closed++; return nil }
 
-// Lines come back in order, whatever lies in a scratch file.
+// Lines come back in order, from any number of scratch files.
 func TestLines(t *testing.T) {
 	for _, limit := range []int{1 << 20, 1000, 1} {
 		for _, sorted := range []bool{false, true} {

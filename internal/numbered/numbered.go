@@ -5,16 +5,16 @@ package numbered
 
 import "iter"
 
-// Values are what is kept of numbers; the zero value of T says that there is nothing. They never move, so
-// they take what they need and no more while they grow: room for each number up to the largest where numbers
-// lie close together, and less where they lie far apart. The zero Values are empty. They are safe for
-// concurrent use as long as nobody puts.
+// Values maps numbers to values; the zero value of T stands for none. They never move, so they take no extra
+// memory while they grow: space for each number up to the largest where numbers are close together, and less
+// where they lie far apart. The zero Values are empty. They are safe for concurrent use without a concurrent
+// Put.
 type Values[T comparable] struct{ parts []*[partNumbers]T }
 
 // partNumbers is how many numbers have their memory together: few, so that those that lie apart take little.
 const partNumbers = 64
 
-// Of returns what is kept of a number.
+// Of returns the value of a number.
 func (l *Values[T]) Of(id uint32) (v T) {
 	if i := id / partNumbers; i < uint32(len(l.parts)) && l.parts[i] != nil {
 		return l.parts[i][id%partNumbers]
@@ -34,7 +34,7 @@ func (l *Values[T]) Put(id uint32, v T) {
 	l.parts[i][id%partNumbers] = v
 }
 
-// All returns what is kept, by the numbers.
+// All iterates over the values, by the numbers.
 func (l *Values[T]) All() iter.Seq2[uint32, T] {
 	return func(yield func(uint32, T) bool) {
 		var none T

@@ -38,7 +38,7 @@ func TestValues(t *testing.T) {
 	}
 	for id := range l.All() {
 		if id != ids[0] {
-			t.Error("goes on after the last one that was wanted")
+			t.Error("continues after the last one that was wanted")
 		}
 		break
 	}

@@ -62,7 +62,7 @@ func (b *Bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// room waits until there is room for a connection; false says that the listener is closed.
+// room waits until a connection fits; false says that the listener is closed.
 func (b *Bounded) room() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// slow is a reader that takes nothing until it is told to, and keeps what it took.
+// slow is a reader that takes nothing until it is released, and keeps what it took.
 type slow struct {
 	httptest.ResponseRecorder
 	ready chan struct{}
@@ -142,7 +142,7 @@ func TestErrors(t *testing.T) {
 	x.Release()
 }
 
-// An answer may take longer than its request: what is sent for long does not end with the time to read that.
+// An answer may take longer than its request: a long transfer does not end with the time to read that.
 func TestLong(t *testing.T) {
 	p := New(1, time.Second)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -120,7 +120,7 @@ func (a *aside) Write(p []byte) (n int, err error) {
 	return n, a.err
 }
 
-// put keeps bytes at the offset of the next write, and returns how many it has room for.
+// put keeps bytes at the offset of the next write, and returns how many fit.
 func (a *aside) put(p []byte) (n int) {
 	if a.w < inMemory {
 		n = min(len(p), inMemory-int(a.w))

@@ -2,7 +2,7 @@
 
 // Package regular opens and reads files that other users may have put there: an archive to import, a folder
 // to serve, a file that a job or a flag names. It opens regular files and folders only, and does not wait for
-// the other end of a named pipe. What is read whole has a limit, which also holds for a sparse file.
+// the other end of a named pipe. Reading a whole file has a limit, which also holds for a sparse file.
 package regular
 
 import (

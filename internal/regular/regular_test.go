@@ -26,7 +26,7 @@ func within(t *testing.T, work func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for somebody else")
+		t.Fatal("it waits for another process")
 		return nil
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// patience is how long systemd may take to read what it is told: a service that waited for it for ever could
-// not end.
+// patience is how long systemd may take to read a notification: a service that waited forever could not end.
 const patience = time.Second
 
 // Notify tells systemd how the service stands: "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…", several

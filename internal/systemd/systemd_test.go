@@ -48,7 +48,7 @@ func TestNotify(t *testing.T) {
 		}
 	}
 	if err := Notify(vars("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "none")), "READY=1"); err == nil {
-		t.Error("nobody listens, and there is no error")
+		t.Error("no listener, and there is no error")
 	}
 }
 

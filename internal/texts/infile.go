@@ -21,8 +21,8 @@ type File interface {
 // recentBlocks is how many blocks that were read from the file are remembered, some 300 bytes each.
 const recentBlocks = 2048
 
-// inFile is what of a list lies in a file: its first chunks. No text is changed there, and what was read is
-// held against a checksum.
+// inFile is the part of a list that is in a file: its first chunks. No text is changed there, and what was
+// read is held against a checksum.
 type inFile struct {
 	f      File
 	chunks int      // that lie in it
@@ -104,7 +104,7 @@ func (t *List) extent(n uint32) (from, to uint32) {
 
 func sumOf(b []byte) uint32 { return uint32(xxh3.Hash(b)) }
 
-// recentOf returns a block that lies in the file.
+// recentOf returns a block of the file.
 func (t *List) recentOf(n uint32) []byte {
 	slot := &t.file.recent[n%recentBlocks]
 	if r := slot.Load(); r != nil && r.n == n {

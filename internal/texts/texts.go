@@ -10,16 +10,16 @@ import "encoding/binary"
 // added before it nor with the end of the first one of its block. The links of a page, and the URLs of a site
 // in the order of their keys, have most of their bytes in common with their neighbours. The first of each
 // block is whole, so that reading one decodes at most a block. UseFile lets many lie in a file. The zero
-// value is empty. It is safe for concurrent use as long as nobody adds.
+// value is empty. It is safe for concurrent use without a concurrent Add.
 type List struct {
-	chunks [][]byte // of textChunk bytes; no block goes over into another one. nil: it lies in the file
+	chunks [][]byte // of textChunk bytes; no block goes over into another one. nil: it is in the file
 	blocks []uint32 // where they begin: chunk << 16 | offset
 	in     uint32   // so many are in the last block
 	last   []byte   // without what it shares at its end
 	first  []byte   // of the last block
 	above  int      // so many chunks stay in memory
 	open   func() (File, error)
-	file   *inFile // nil: all lies in memory
+	file   *inFile // nil: all is in memory
 }
 
 // Size is how many bytes of memory the list takes.
@@ -159,7 +159,7 @@ func (r *Reader) Read(t *List, number uint32) []byte {
 	return r.text
 }
 
-// open goes to the beginning of a block. What is read in order is not kept for others.
+// open goes to the beginning of a block. Blocks that are read in order are not cached.
 func (r *Reader) open(t *List, n uint32) {
 	if t.chunks[t.blocks[n]>>16] != nil {
 		r.block = t.block(n)

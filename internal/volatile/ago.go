@@ -116,7 +116,7 @@ func isOne(w []byte) bool {
 	return false
 }
 
-// unitOf returns the length of a unit of time; 0 for what is none.
+// unitOf returns the length of a unit of time; 0 for other words.
 func unitOf(w []byte) time.Duration {
 	const day = 24 * time.Hour
 	switch strings.ToLower(string(w)) {

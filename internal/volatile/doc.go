@@ -12,9 +12,9 @@
 // Two ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
 // moment at both times, and a mail address that Cloudflare hides under another key in each answer.
 //
-// What is never covered: words, links and everything else that leads somewhere, numbers that nothing says are
+// Never covered: words, links and everything else that leads somewhere, numbers that nothing says are
 // counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
-// answers in a row lets the next one through, so that whatever it might hide is seen in the end.
+// answers in a row lets the next one through, so that any change it might hide is seen in the end.
 package volatile
 
 import (
@@ -33,7 +33,7 @@ const (
 	established  = 2       // changes in a row that make a rule
 )
 
-// Rule is what is known of the volatile segments of a page. The zero value knows nothing.
+// Rule is the knowledge about the volatile segments of a page. The zero value knows nothing.
 type Rule struct {
 	Templates [MaxTemplates]uint64 // hashes, ascending but for the zeros behind them
 	Seen      uint8                // changes in a row that were of these templates; 2 and more make a rule
@@ -84,8 +84,8 @@ func (r Rule) Same() Rule {
 	return r
 }
 
-// Still returns the rule after an answer that was the same as the last one. When that was taken for unchanged
-// although it differed, there is no rule any more: the next answer is stored.
+// Still returns the rule after an answer that was the same as the last one. When that counted as unchanged
+// although it differed, the rule ends: the next response is stored.
 func (r Rule) Still() Rule {
 	if r.Held > 0 {
 		return Rule{}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// mostTag is how many bytes a tag or comment has at most; what is longer counts as text. So many "<" without
+// mostTag is how many bytes a tag or comment has at most; longer ones count as text. So many "<" without
 // an end do not take the square of the time.
 const mostTag = 32 << 10
 

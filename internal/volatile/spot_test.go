@@ -45,7 +45,7 @@ func TestPlacesOfWhatIsDrawnByLot(t *testing.T) {
 		"title":   drawn("Two", "An article.", "Cogito.", links(9)),
 	} {
 		if a, b, _ := Beside(one, other, places); bytes.Equal(a, b) {
-			t.Errorf("%s: a change of it is taken for none", name)
+			t.Errorf("%s: a change of it is not seen", name)
 		}
 	}
 	two := drawn("Two", "Another article.", "Alea iacta est.", links(4))
@@ -118,7 +118,7 @@ func FuzzSpots(f *testing.F) {
 		if len(places) == 0 {
 			return
 		}
-		// What is the same, or may change by itself, but for these places, is so without them.
+		// Pages that are the same, or may change by themselves, but for these places, are so without them.
 		x, y, tags := Beside(revealed(a), revealed(b), places)
 		if len(tags) == 0 {
 			t.Fatalf("places without a tag in\n%q\n%q", a, b)

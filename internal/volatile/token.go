@@ -128,7 +128,7 @@ func tokenize(b []byte) (out []token) {
 // wordByte is true for letters, digits, and all bytes beyond ASCII.
 func wordByte(c byte) bool { return letter(c) || digit(c) || c >= 0x80 }
 
-// numeral returns the length of what is written in digits at the start of b, separators between digits
+// numeral returns the length of the text in digits at the start of b, separators between digits
 // included, and whether it is a date or a time: 12:30, 12:30:05.123, 2026-11-20, 20/11/2026, 20.11.2026,
 // 2026-11-20T12:30:05Z, 20261120123005, or Unix time.
 func numeral(b []byte) (n int, isTime bool) {

@@ -49,7 +49,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 		old, now := page("text", c[0]), page("text", c[1])
 		d, ok := Compare([]byte(old), []byte(now), 0)
 		if !ok || len(d.Templates) == 0 || len(d.Examples) == 0 {
-			t.Errorf("%s: taken for a change", name)
+			t.Errorf("%s: reported as a change", name)
 			continue
 		}
 		rule := Rule{}.Changed(d).Changed(d)
@@ -61,7 +61,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 		}
 		for _, other := range []string{page("other text", c[1]), page("text", c[1]+" more"), page("text", "")} {
 			if d, ok := Compare([]byte(old), []byte(other), 0); ok {
-				t.Errorf("%s: a change of the page is taken for none: %+v\n%s", name, d, other)
+				t.Errorf("%s: a change of the page is not seen: %+v\n%s", name, d, other)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestWhatIsAChange(t *testing.T) {
 	} {
 		for range 2 {
 			if d, ok := Compare([]byte(page(c[0], "foot")), []byte(page(c[1], "foot")), 0); ok {
-				t.Errorf("%s: taken for no change: %+v", name, d)
+				t.Errorf("%s: reported as no change: %+v", name, d)
 			}
 			c[0], c[1] = c[1], c[0]
 		}
@@ -239,7 +239,7 @@ func BenchmarkCompare(b *testing.B) {
 	b.SetBytes(int64(len(old)))
 	for b.Loop() {
 		if _, ok := Compare(old, now, 0); !ok {
-			b.Fatal("taken for a change")
+			b.Fatal("reported as a change")
 		}
 	}
 }

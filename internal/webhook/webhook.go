@@ -36,7 +36,7 @@ const Tolerance = 5 * time.Minute
 // version of a signature by HMAC-SHA256, with its comma.
 const version = "v1,"
 
-// Bounds of what is checked: anybody may send it.
+// Limits of checked requests, which any client may send.
 const (
 	mostID         = 256 // bytes
 	mostSignatures = 16

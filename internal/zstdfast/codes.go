@@ -18,7 +18,7 @@ const (
 	modeRepeat     = 3
 )
 
-// A block brings a table of its own only when that saves more than one of so many bits: to build one takes
+// A block has a table of its own only when that saves more than one of so many bits: to build one takes
 // longer than what that is worth.
 const worthTable = 16
 
@@ -88,8 +88,8 @@ func (c *coder) init(maxLog int, extra [maxSymbols]uint8, fixedLog int, fixed st
 	c.fixed.build(&c.extra)
 }
 
-// choose sets mode and use to what is shortest for counts, of which total is the sum, and appends what the
-// decoder needs for it.
+// choose sets mode and use to the shortest encoding for counts, of which total is the sum, and appends
+// what the decoder needs for it.
 func (c *coder) choose(dst []byte, total int) []byte {
 	used, kinds := 0, 0
 	for i, n := range c.counts {

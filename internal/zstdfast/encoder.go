@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package zstdfast compresses data that lies in memory as a whole into one zstd frame (RFC 8878), fast. The
+// Package zstdfast compresses data in memory as a whole into one zstd frame (RFC 8878), fast. The
 // clusters and sections of a tar of an export are such data, and so are the documents that share a frame of a
 // pack. Any zstd decoder reads the frames.
 //
@@ -97,8 +97,8 @@ func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
 }
 
 // AppendOver appends a frame to dst whose content is src[base:], for a decoder that has src[:base] as a raw
-// dictionary (RFC 8878 5). Of the dictionary the last 8 MiB are used, and of large ones what is at their end
-// is found more often: it is meant for up to a few hundred kilobytes.
+// dictionary (RFC 8878 5). Of the dictionary the last 8 MiB are used, and of large ones matches near the end
+// are found more often: it is meant for up to a few hundred kilobytes.
 func (e *Encoder) AppendOver(dst, src []byte, base int) []byte {
 	dst = e.begin(dst, len(src)-base, base)
 	clear(e.table[:])

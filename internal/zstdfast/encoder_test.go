@@ -204,7 +204,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// Parts are one content, and nothing in one refers to what is before it: the last offsets of one lead to
+// Parts are one content, and nothing in one refers to bytes before it: the last offsets of one lead to
 // before the next one.
 func TestParts(t *testing.T) {
 	e := New(true)
@@ -232,7 +232,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// versions are pairs of a dictionary and what is like it.
+// versions are pairs of a dictionary and similar data.
 func versions(t testing.TB) map[string][2][]byte {
 	text := words(60_000, 40)
 	inserted := slices.Concat(text[:20_000], []byte("a few words more"), text[20_000:])
@@ -257,7 +257,7 @@ func versions(t testing.TB) map[string][2][]byte {
 	}
 }
 
-// What is over a dictionary comes back for who has it, and takes no more than the library makes of it.
+// A frame over a dictionary is decoded with the dictionary, and is no larger than the library's.
 func TestAppendOver(t *testing.T) {
 	for _, checksum := range []bool{false, true} {
 		e := New(checksum)
@@ -293,10 +293,10 @@ func TestAppendOver(t *testing.T) {
 }
 
 // A document that differs from another one in single bytes takes little more than these: an offset that is
-// repeated takes one bit, and what stands in its place in the dictionary is found where no hash would find
+// repeated takes one bit, and the match at its place in the dictionary is found where no hash would find
 // it.
 func TestRepeats(t *testing.T) {
-	const begin = 200 // what is the same before the first change
+	const begin = 200 // equal bytes before the first change
 	changed := func(b []byte, each int) []byte {
 		b = slices.Clone(b)
 		for i := begin; i < len(b); i += each {
@@ -319,7 +319,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// The program of those who made the format reads what is over a dictionary.
+// The reference program of the format reads frames over a dictionary.
 func TestReferenceOver(t *testing.T) {
 	program, err := exec.LookPath("zstd")
 	if err != nil {
@@ -402,7 +402,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// Shares add up to all states, whatever the counts are.
+// Shares add up to all states, for any counts.
 func TestShares(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 18))
 	for range 5000 {
@@ -429,7 +429,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// FuzzAppend compresses data as it is, and what is made of it by repetition: several blocks.
+// FuzzAppend compresses data as it is, and repetitions of it: several blocks.
 func FuzzAppend(f *testing.F) {
 	f.Add([]byte("to be or not to be, that is the question"), uint32(0))
 	f.Add([]byte("<a href=\"../index.html\">up</a>"), uint32(1<<24|140_000))

@@ -116,7 +116,7 @@ func (e *Encoder) search(src []byte, begin, end int) {
 			from, at, t, offset = s, s, s-o1, 1
 			goto match
 		}
-		if s-o1 < base { // what differs is often as long as what stands in its place in the dictionary
+		if s-o1 < base { // what differs is often as long as the bytes at its place in the dictionary
 			for to := min(s+mostChanged, last); s < to; s++ {
 				if load32(src, s) == load32(src, s-o1) {
 					from, at, t, offset = s, s, s-o1, 1
@@ -132,7 +132,7 @@ func (e *Encoder) search(src []byte, begin, end int) {
 }
 
 // index puts up to half as many positions before base into the table as it has places. The search looks at
-// each position until it has found nothing for a while, so what is repeated is found when it is longer than
+// each position until it has found nothing for a while, so repetitions are found when they are longer than
 // the step by the bytes of a hash.
 func (e *Encoder) index(src []byte, base int) {
 	step := 1 + base>>(hashBits-1)

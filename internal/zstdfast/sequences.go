@@ -55,7 +55,7 @@ func (e *Encoder) appendSequences(dst []byte) []byte {
 		c := &e.coders[i]
 		dst = c.choose(dst, n)
 		modes = modes<<2 | c.mode
-		e.now[i] = *c.use // together, so that one register leads to all of them
+		e.now[i] = *c.use // together, so that one register points to all of them
 	}
 	dst[at] = modes << 2
 	return e.appendBits(dst)
@@ -115,7 +115,7 @@ func (e *Encoder) appendBits(dst []byte) []byte {
 			uint64(q.offset&e.masks[oe])<<((le+me)&63)
 		bits |= extra << (have & 63)
 		have += uint(le + me + oe)
-		store64(buf, at, bits) // buf has room for most bytes of each sequence, and for this word
+		store64(buf, at, bits) // buf has space for most bytes of each sequence, and for this word
 		at += int(have >> 3)
 		bits >>= have &^ 7
 		have &= 7
@@ -131,7 +131,7 @@ func (e *Encoder) appendBits(dst []byte) []byte {
 	return dst[:len(dst)+w.at]
 }
 
-// bitWriter writes bits, the lowest first. What is behind the last of them in buf may be changed.
+// bitWriter writes bits, the lowest first. Bytes behind the last of them in buf may be changed.
 type bitWriter struct {
 	buf  []byte
 	at   int    // bytes of buf that are written

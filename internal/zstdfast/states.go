@@ -9,7 +9,7 @@ const (
 	maxSymbols = 64  // of a table; 53 are used
 	minLog     = 5   // log2 of the states of a table at least (RFC 8878 4.1.1)
 
-	unable = 1 << 30 // what is to be written costs more than anything with a table that cannot
+	unable = 1 << 30 // cost of symbols with a table that cannot encode them: more than any other
 )
 
 // states is a table of Finite State Entropy (RFC 8878 4.1) as an encoder uses it. A symbol has as many of the
@@ -19,13 +19,13 @@ type states struct {
 	used    int               // symbols that share has
 	share   [maxSymbols]int16 // states of a symbol; -1 for one of a symbol that comes less often
 	symbols [maxSymbols]symbol
-	next    [maxStates]uint16 // state by symbol and by what is left of the state before
+	next    [maxStates]uint16 // state by symbol and by the remainder of the state before
 }
 
 // symbol says how a symbol is written in a state.
 type symbol struct {
 	bits  uint32 // the upper half of the sum of this and the state is how many bits of the state go out
-	next  int16  // the sum of this and of what is left of the state is a place in states.next
+	next  int16  // the sum of this and of the remainder of the state is a place in states.next
 	extra uint8  // bits that follow the code
 }
 

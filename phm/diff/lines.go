@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// decode returns a text in UTF-8 with newlines alone; ok is false for what is no text. The encoding is found
+// decode returns a text in UTF-8 with newlines alone; ok is false for other data. The encoding is found
 // as browsers do, but a text that is valid UTF-8 and does not say otherwise is UTF-8.
 func decode(b Body) (text string, ok bool) {
 	mime := mimeType(b)

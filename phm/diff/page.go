@@ -11,7 +11,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// Limits of what is compared line by line. Beyond them two files are only said to differ.
+// Limits of the comparison by lines. Beyond them two files are only reported as different.
 const (
 	MaxBytes = 8 << 20 // of each file
 	// of both; the library has a character for each distinct line, and there are about 1.1 million characters
@@ -30,7 +30,7 @@ type Body struct {
 // Options say how pages are compared. The zero value is good.
 type Options struct {
 	Context int           // unchanged lines around a change; default 3, negative: none
-	Timeout time.Duration // after which the rest is taken for changed; default 5 s
+	Timeout time.Duration // after which the rest counts as changed; default 5 s
 }
 
 func (o Options) withDefaults() Options {
@@ -50,7 +50,7 @@ func (o Options) withDefaults() Options {
 type Page struct {
 	Binary bool `json:"binary,omitempty"`    // no text: they differ, that is all
 	Large  bool `json:"too_large,omitempty"` // too much to be compared line by line
-	// time ran out: it says more changed than did. Set by whoever has a clock
+	// time ran out: more is marked as changed than did change. Set by callers with a clock
 	Cut     bool   `json:"cut,omitempty"`
 	Added   int    `json:"added"` // lines
 	Removed int    `json:"removed"`

@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 )
 
-// TakeAll makes a space that to which the mirrors of all jobs belong that name none; "": there is no such
-// space any more.
+// TakeAll makes a space the one of all jobs that name no space; "": no space is.
 func TakeAll(state, name string) error {
 	names, err := Names(state)
 	for _, n := range names {

@@ -12,8 +12,8 @@ import (
 	"mirrord/phm"
 )
 
-// apply makes the new version that of the space: first what comes, then what leads to it, then what
-// counts, at last what leaves.
+// apply makes the new version that of the space: first the new files, then the pages that link to
+// them, then the indexes, and at last the removals.
 func (c *change) apply(ctx context.Context) error {
 	c.affected()
 	if err := c.writeTodo(c.is.Name); err != nil {
@@ -51,7 +51,7 @@ func (c *change) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.all { // what else lies there is of nobody knows which version
+	if c.all { // other files there are of an unknown version
 		if c.left, err = c.strangers(); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (c *change) affected() {
 		for _, u := range urls {
 			m.links.to(u, func(doc uint64) { c.mark(name, doc) })
 		}
-		if c.all { // pages may lead to files that no index names any more
+		if c.all { // pages may link to files that no index names
 			if pages, err := c.pagesOf(m); err == nil {
 				for _, p := range pages {
 					if slices.ContainsFunc(p.To, func(t Landing) bool { return t.Mirror == c.is.Name }) {
@@ -135,8 +135,8 @@ func (u *update) pagesOf(m *mirror) (map[string]*Page, error) {
 	return pages, err
 }
 
-// placeFiles puts the files that came in their places: first what pages need, then pages that nothing
-// leads to yet, then what other files led to before.
+// placeFiles puts the files that came in their places: first what pages need, then pages without
+// links to them, then files that were linked to before.
 func (c *change) placeFiles(ctx context.Context) error {
 	for _, turn := range []struct {
 		files []phm.File
@@ -196,7 +196,7 @@ func (c *change) strangers() (left []string, err error) {
 	return left, err
 }
 
-// commit makes what is known of a mirror count.
+// commit puts the new records of a mirror into force.
 func (u *update) commit(m *mirror) error {
 	if m.written {
 		pages, err := u.pagesOf(m)
@@ -211,7 +211,7 @@ func (u *update) commit(m *mirror) error {
 	return u.writeJSON(u.disk.note(m.Name, ".json"), &m.note)
 }
 
-// commitPages makes what is known of pages count, and drops what is not used any more.
+// commitPages puts the new records of pages into force, and drops unused bodies.
 func (u *update) commitPages() error {
 	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
 		if m.written {

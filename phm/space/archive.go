@@ -28,7 +28,7 @@ import (
 // ArchiveName is the file by which the folder of an exported space is known.
 const ArchiveName = "space.json"
 
-// Names in an exported space, beside what is opened or served.
+// Names in an exported space, next to the files to open or serve.
 const (
 	phmsFolder      = "phm"       // of a folder for each mirror
 	publishedFolder = "published" // in it: the pages of which the space has others, as they were published
@@ -54,9 +54,9 @@ type ArchivedMirror struct {
 const archiveFormat = 1
 
 // errBusy says that a space cannot be read as a whole now.
-var errBusy = errors.New("it is being brought up to date; try again")
+var errBusy = errors.New("it is being updated; try again")
 
-// Export writes a space into an empty folder: what is opened or served, and besides what makes each mirror a
+// Export writes a space into an empty folder: the files to open or serve, and those that make each mirror a
 // PHM of its own again. open is that of Options. Every file is compared with its digest.
 func Export(
 	ctx context.Context, state, name string, out *os.Root, open func(name string) (*Source, error),
@@ -85,7 +85,7 @@ func export(
 		return nil, errBusy
 	}
 	if _, err := u.root.Lstat(u.at(todoName)); err == nil {
-		return nil, errors.New("bringing it up to date was interrupted; mirrord space --update goes on")
+		return nil, errors.New("its update was interrupted; mirrord space --update continues it")
 	}
 	x := &exporter{update: u, out: out}
 	a := &Archived{Format: archiveFormat, Name: name}
@@ -163,12 +163,12 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 	}
 	if is, err := phm.ReadMeta(strings.NewReader(string(meta))); err != nil || is.TableSum != m.Table {
 		return errors.Join(err, errors.New("the space does not have its published version; "+
-			"mirrord space --update brings it up to date"))
+			"mirrord space --update updates it"))
 	}
 	return x.out.WriteFile(path.Join(folder, phm.MetaName), meta, 0o644)
 }
 
-// table writes the lines of what is published of a mirror.
+// table writes the lines of a mirror's published files.
 func (x *exporter) table(m *mirror, to string) error {
 	var lines []byte
 	for f, err := range m.files() {
@@ -223,7 +223,7 @@ type ExportedFolder struct {
 	root regular.Root
 }
 
-// maxArchived bounds what is read of space.json.
+// maxArchived bounds the bytes read of space.json.
 const maxArchived = 16 << 20
 
 // IsArchive reports whether a folder says that it is an exported space.
@@ -289,7 +289,7 @@ type archivedPHM struct {
 	mirror string
 }
 
-// at returns where a file of the PHM lies in the space.
+// at returns the path of a file of the PHM in the space.
 func (p archivedPHM) at(name string) string {
 	if name == phm.MetaName || name == phm.FilesName {
 		return path.Join(phmsFolder, MirrorFolder(p.mirror), name)
@@ -344,7 +344,7 @@ func (a *ExportedFolder) sum(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Verify returns what is wrong with the links between the mirrors of an exported space: pages of which the
+// Verify returns the errors in the links between the mirrors of an exported space: pages of which the
 // space has others than the mirror that are missing or have other bytes, and files to which they lead that
 // are missing. The mirrors themselves are PHMs.
 func (a *ExportedFolder) Verify(ctx context.Context) (findings []Discrepancy, err error) {
@@ -374,7 +374,7 @@ func (a *ExportedFolder) Verify(ctx context.Context) (findings []Discrepancy, er
 			for _, t := range p.To {
 				to := path.Join(MirrorFolder(t.Mirror), t.Path)
 				if fi, err := a.root.Lstat(to); err != nil || !fi.Mode().IsRegular() {
-					say(p.Path, "leads to "+to+", which is not there")
+					say(p.Path, "links to "+to+", which is missing")
 				}
 			}
 		}

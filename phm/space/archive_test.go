@@ -64,7 +64,7 @@ func TestExport(t *testing.T) {
 	w.must(os.Remove(filepath.Join(dir, "@@b/d/x.html")))
 	found, err := a.Verify(t.Context())
 	w.must(err)
-	if len(found) != 3 { // other bytes, missing, leads to it
+	if len(found) != 3 { // other bytes, missing, links to it
 		t.Errorf("%+v", found)
 	}
 	w.must(os.Remove(filepath.Join(dir, "@@a/p.png")))

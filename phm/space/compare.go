@@ -16,7 +16,7 @@ import (
 	"mirrord/phm"
 )
 
-// read compares the version that lies in the space with the new one, and writes the indexes of the new
+// read compares the version in the space with the new one, and writes the indexes of the new
 // one beside those that count. It changes nothing that counts.
 func (c *change) read(ctx context.Context) error {
 	table, all, err := c.compare(ctx)

@@ -14,7 +14,7 @@ import (
 	"mirrord/relocate"
 )
 
-// isFull reports whether an error says that the disk is full or broken: then nothing goes on.
+// isFull reports whether an error says that the disk is full or broken: then all work ends.
 func isFull(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS},
 		func(full error) bool { return errors.Is(err, full) })

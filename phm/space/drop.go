@@ -21,9 +21,9 @@ import (
 // dropSuffix is of the file that says since when nothing of a mirror may stay in the space.
 const dropSuffix = ".drop"
 
-// Drop notes that nothing of a mirror may stay in its spaces once it is no member of them any more: the next
-// Update puts a page that says so in the place of each file to which pages lead that cannot be made again. A
-// mirror that becomes a member later is not concerned.
+// Drop notes that nothing of a mirror may stay in its spaces once it is no longer a member of them: the next
+// Update replaces each file to which pages link that cannot be made again by a page that says so. A mirror
+// that becomes a member later is not concerned.
 func Drop(state, mirror string, now time.Time) error {
 	names, err := Names(state)
 	if len(names) == 0 || err != nil {
@@ -57,10 +57,10 @@ const noticePage = `<!DOCTYPE html>
 <h1>This mirror was removed</h1>
 <p>The mirror <b>{{.Name}}</b> was removed on {{.Since}}, with the file that was here.
 {{with .URL}}<p>On the site it was <a href="{{.}}" rel="noreferrer">{{.}}</a>
-{{end}}<p><a href="{{.Index}}">What is mirrored here</a>
+{{end}}<p><a href="{{.Index}}">All mirrors here</a>
 `
 
-// notice returns the page in the place of a file of a mirror; since is a day, url what the file was on the
+// notice returns the page that replaces a file of a mirror; since is a day, url what the file was on the
 // site, "" when that is not known.
 func notice(mirror, p, since, url string) ([]byte, error) {
 	t, err := template.New("").Parse(noticePage)
@@ -95,14 +95,14 @@ func KeptOf(state, mirror string) (kept []Kept, err error) {
 	return kept, err
 }
 
-// KeptFile is a file of a mirror that the mirror itself does not have any more.
+// KeptFile is a file of a mirror that the mirror itself no longer has.
 type KeptFile struct {
 	*os.File
 	Type   string // by its name
 	Struck bool   // it is a page that says that the mirror was removed
 }
 
-// OpenKept opens such a file; in is the space, "" any. fs.ErrNotExist says that there is none.
+// OpenKept opens such a file; in is the space, "" any. fs.ErrNotExist reports that it is missing.
 func OpenKept(state, in, mirror, p string) (f *KeptFile, err error) {
 	err = eachNote(state, mirror, func(d *disk, n *note) (bool, error) {
 		if (in != "" && d.name != in) || !slices.Contains(n.Kept, p) {

@@ -21,7 +21,7 @@ import (
 // errIndex says that a file of the space is not what was written. The mirror that it is of is made again.
 var errIndex = errors.New("damaged index of a space")
 
-// seed makes hashes that nobody outside can foresee.
+// seed makes hashes unpredictable to others.
 type seed uint64
 
 // seedOf reads the file of a space that has its seed.
@@ -217,9 +217,9 @@ func (x linkIndex) to(url uint64, f func(doc uint64)) {
 	}
 }
 
-// mapped is a file that nobody changes, in memory as far as it is read. The zero value is an empty one.
+// mapped is an immutable file that is mapped into memory. The zero value is an empty one.
 type mapped struct {
-	data []byte // what is left to read
+	data []byte // not yet read
 	all  []byte
 }
 

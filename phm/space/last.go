@@ -25,7 +25,7 @@ const LastFolder = "@@last"
 
 func isLast(p string) bool { return strings.HasPrefix(p, LastFolder+"/") }
 
-// LastCopy is the newest copy that a mirror has of what its site does not have any more.
+// LastCopy is the newest copy that a mirror has of a URL that its site no longer has.
 type LastCopy struct {
 	URL     string `json:"url"`
 	Path    string `json:"path"` // in the folder of the mirror
@@ -41,7 +41,7 @@ type Lasts struct {
 	Of     []LastCopy // of each: Version and Seen
 }
 
-// lastOf finds the last copy of a URL; the zero value is none.
+// lastOf finds the last copy of a URL; the zero value for none.
 func (m *mirror) lastOf(url string) LastCopy {
 	byURL := func(l LastCopy, u string) int { return strings.Compare(l.URL, u) }
 	i, ok := slices.BinarySearchFunc(m.Last, url, byURL)
@@ -108,7 +108,7 @@ func (c *change) findLast() error {
 	return nil
 }
 
-// lastCopies brings those mirrors up to date once more of which other last copies are wanted by now.
+// lastCopies updates those mirrors once more of which other last copies are wanted by now.
 func (u *update) lastCopies(ctx context.Context, is map[string]*Member) error {
 	for _, name := range slices.Sorted(maps.Keys(u.mirrors)) {
 		m, n := u.mirrors[name], is[name]

@@ -23,7 +23,7 @@ func (m *mirror) after(at int64) int64 {
 	return at + int64(i) + 1
 }
 
-// files iterates over the table of a mirror as it lies in the space.
+// files iterates over the table of a mirror in the space.
 func (m *mirror) files() iter.Seq2[*phm.File, error] { return phm.Files(bytes.NewReader(m.table.data)) }
 
 // change is a mirror on its way into the space, or out of it.
@@ -32,7 +32,7 @@ type change struct {
 	was   *mirror
 	is    *mirror
 	src   *Source // nil when the mirror leaves
-	all   bool    // nothing that lies in the space is certain
+	all   bool    // no file in the space is certain
 	added []phm.File
 	other []phm.File // have a file at their path already
 	left  []string   // paths
@@ -47,8 +47,8 @@ func suffixes() []string { return []string{".files", ".held", ".links"} }
 
 const newSuffix = ".new"
 
-// mirror brings one mirror of the space up to date; n is nil when it leaves. What is wrong with the
-// mirror itself is noted in the report, and it stays as it is.
+// mirror updates one mirror of the space; n is nil when it leaves. An error of the mirror itself is
+// noted in the report, and it stays as it is.
 func (u *update) mirror(ctx context.Context, name string, n *Member) error {
 	late, err := u.bring(ctx, name, n)
 	if late > 0 && (err == nil) { // what they had to wait for has left, unless pages lead to it
@@ -60,7 +60,7 @@ func (u *update) mirror(ctx context.Context, name string, n *Member) error {
 	return err
 }
 
-// mirrorsAgain brings those up to date again of which files had to wait for what left only now.
+// mirrorsAgain updates those again of which files had to wait for removals that came later.
 func (u *update) mirrorsAgain(ctx context.Context, members map[string]*Member) error {
 	again := u.late
 	u.late = map[string]int{}

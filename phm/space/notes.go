@@ -32,7 +32,7 @@ const (
 	leftName  = "left"
 	allName   = "all"
 	seedName  = "seed"
-	asideName = "aside" // what is being written
+	asideName = "aside" // temporary name during a write
 
 	filesFolder  = "files"
 	notesFolder  = "mirrors"
@@ -46,7 +46,7 @@ const (
 // FilesDir is what of a space is opened or served, below the state.
 func FilesDir(name string) string { return path.Join(Folder, name, filesFolder) }
 
-// note is what is kept of a mirror of the space.
+// note is the record of a mirror of the space.
 type note struct {
 	Name    string   `json:"name"`
 	Version int      `json:"version"`
@@ -61,7 +61,7 @@ type note struct {
 
 	Repair bool       `json:"repair,omitempty"`
 	Asked  bool       `json:"asked,omitempty"`  // Broken and Last are known
-	Broken []byte     `json:"broken,omitempty"` // hashes of the URLs that its site does not have any more
+	Broken []byte     `json:"broken,omitempty"` // hashes of the URLs that its site no longer has
 	Last   []LastCopy `json:"last,omitempty"`   // by URL
 
 	// Stale are the pages that could not be made again, with the reason. What they lead to stays.
@@ -143,7 +143,7 @@ func (d *disk) move(name string) error {
 
 func (d *disk) clearAside() error { return gone(d.root.Remove(d.at(asideName))) }
 
-// gone is nil for the error that something is not there, or below what is a file by now.
+// gone is nil for the error that a file is missing, or that a parent is a file by now.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -206,7 +206,7 @@ func (d *disk) names(folder, suffix string) (names []string, err error) {
 	return names, err
 }
 
-// readJSON reads a value; false: there is none.
+// readJSON reads a value; false: missing.
 func (d *disk) readJSON(name string, v any) (bool, error) {
 	data, err := d.root.ReadFile(name, mostRead)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,7 +228,7 @@ func (d *disk) writeJSON(name string, v any) error {
 	return d.write(name, data)
 }
 
-// load opens what is known of a mirror; one of which nothing is known is empty.
+// load opens the records of a mirror; an unknown one is empty.
 func (d *disk) load(name string) (m *mirror, err error) {
 	m = &mirror{note: note{Name: name}}
 	if _, err = d.readJSON(d.note(name, ".json"), &m.note); err == nil {
@@ -279,7 +279,7 @@ func (d *disk) writePages(mirror string, pages map[string]*Page) error {
 	return d.write(d.note(mirror, pagesSuffix), b.Bytes())
 }
 
-// sweepBodies removes the bodies of pages of which the space has no files of its own any more.
+// sweepBodies removes the bodies of pages of which the space no longer has files of its own.
 func (d *disk) sweepBodies(mirror string, pages map[string]*Page) error {
 	used := map[string]bool{}
 	for _, p := range pages {

@@ -17,7 +17,7 @@ import (
 // Overview is a space as it lies on the disk.
 type Overview struct {
 	Space   string     `json:"space"`
-	Dir     string     `json:"dir"` // what is opened or served
+	Dir     string     `json:"dir"` // the files to open or serve
 	Mirrors []Resident `json:"mirrors"`
 	Wanted  []Count    `json:"wanted"`  // hosts of links that nothing holds, the most first
 	Pages   int        `json:"pages"`   // with links to other mirrors
@@ -36,7 +36,7 @@ type Resident struct {
 	To      []Count           `json:"to"`              // files of other mirrors that its pages lead to, by mirror
 	Stale   map[string]string `json:"stale,omitempty"` // pages that could not be made again: the reason
 	Kept    []string          `json:"kept,omitempty"`  // files that left, and to which stale pages lead
-	Last    []LastCopy        `json:"last,omitempty"`  // of what its site does not have any more
+	Last    []LastCopy        `json:"last,omitempty"`  // of URLs that its site no longer has
 	Gone    bool              `json:"gone,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func look(state, name string) (u *update, done func(), err error) {
 }
 
 // Look describes a space; most bounds how many hosts are listed, and with 0 no link to what no mirror holds
-// is counted. fs.ErrNotExist says that there is none.
+// is counted. fs.ErrNotExist reports that it is missing.
 func Look(state, name string, most int) (*Overview, error) {
 	u, done, err := look(state, name)
 	if err != nil {
@@ -190,7 +190,7 @@ func Explain(state, name, from, url string) (*Lead, error) {
 	}
 	switch {
 	case ok && isLast(to.Path):
-		h.Why = fmt.Sprintf("its site does not have it any more: it is the last copy, of version %d of mirror %s",
+		h.Why = fmt.Sprintf("its site no longer has it: it is the last copy, of version %d of mirror %s",
 			u.mirrors[to.Mirror].lastOf(url).Version, to.Mirror)
 	case ok && holders == 1:
 		h.Why = "mirror " + to.Mirror + " holds it"
@@ -208,8 +208,8 @@ func Explain(state, name, from, url string) (*Lead, error) {
 	return h, nil
 }
 
-// Verify returns what is wrong with a space: files that are missing or have other bytes, pages that lead
-// to what is not there. The spaces of a state are made of its mirrors, which are verified by themselves.
+// Verify returns the errors of a space: files that are missing or have other bytes, pages that link to
+// missing files. The spaces of a state are made of its mirrors, which are verified by themselves.
 func Verify(state, name string) (findings []Discrepancy, err error) {
 	u, done, err := look(state, name)
 	if err != nil {
@@ -217,7 +217,7 @@ func Verify(state, name string) (findings []Discrepancy, err error) {
 	}
 	defer done()
 	if _, err := u.root.Lstat(u.at(todoName)); err == nil {
-		findings = append(findings, Discrepancy{What: "it was being brought up to date"})
+		findings = append(findings, Discrepancy{What: "it was being updated"})
 	}
 	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
 		found, err := u.verify(m)
@@ -275,7 +275,7 @@ func (u *update) verify(m *mirror) (findings []Discrepancy, err error) {
 	for _, p := range slices.Sorted(maps.Keys(m.pages)) {
 		for _, t := range m.pages[p].To {
 			if fi, err := u.root.Lstat(u.file(t.Mirror, t.Path)); err != nil || !fi.Mode().IsRegular() {
-				say(p, "leads to "+MirrorFolder(t.Mirror)+"/"+t.Path+", which is not there")
+				say(p, "links to "+MirrorFolder(t.Mirror)+"/"+t.Path+", which is missing")
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (p *pages) scan(mirror string, f *phm.File, raw []byte) (bool, error) {
 	return true, p.doc.Scan(raw, in)
 }
 
-// leaves reports whether a link leads to another site and may be made to lead elsewhere.
+// leaves reports whether a link is to another site and may be changed.
 func leaves(l *relocate.Link) bool {
 	switch l.Kind {
 	case relocate.Action, relocate.Discovered, relocate.InScript:
@@ -143,7 +143,7 @@ func (p *pages) relink(
 				if t.part != "" {
 					p.ref = append(append(p.ref, '#'), t.part...)
 				}
-				t.part = "" // one file, whatever part of it
+				t.part = "" // one file, regardless of the part
 				to = append(to, t)
 				return p.ref, true, true
 			}

@@ -40,7 +40,7 @@ type Overlay struct {
 	pages map[string]OverlayPage
 }
 
-// OverlayPage is what a space has in the place of a published page.
+// OverlayPage is the page that a space has instead of a published one.
 type OverlayPage struct {
 	Digest [sha256.Size]byte
 	Size   int64
@@ -101,14 +101,14 @@ func (o *Overlay) add(pages map[string]*Page) error {
 	return nil
 }
 
-// Page returns the page that the space has in the place of a published file.
+// Page returns the page that the space has instead of a published file.
 func (o *Overlay) Page(path string, published [sha256.Size]byte) (OverlayPage, bool) {
 	p, ok := o.pages[path]
 	return p, ok && p.from == published
 }
 
-// OpenLast opens the last copy at a path of the mirror, see LastFolder. fs.ErrNotExist says that there is
-// none.
+// OpenLast opens the last copy at a path of the mirror, see LastFolder. fs.ErrNotExist reports that it is
+// missing.
 func (o *Overlay) OpenLast(p string) (f *os.File, mime string, err error) {
 	root, err := regular.OpenRoot(o.state)
 	if err != nil {
@@ -128,8 +128,8 @@ func (o *Overlay) OpenLast(p string) (f *os.File, mime string, err error) {
 	return f, n.Last[i].Type, err
 }
 
-// Open opens the page of the space at a path when it has that digest; ok is false when it is none of the
-// space. fs.ErrNotExist says that the space has another one by now.
+// Open opens the page of the space at a path when it has that digest; ok is false for other pages.
+// fs.ErrNotExist says that the space has another one by now.
 func (o *Overlay) Open(path string, digest [sha256.Size]byte) (f *os.File, ok bool, err error) {
 	p, ok := o.pages[path]
 	if !ok || p.Digest != digest {

@@ -119,7 +119,7 @@ func (u *update) strikeAll() error {
 	return nil
 }
 
-// strike puts notices in the place of the files that a mirror left behind, if it was dropped; kept are their
+// strike replaces the files that a mirror left behind by notices, if it was dropped; kept are their
 // paths.
 func (u *update) strike(m *mirror, kept []string) error {
 	since, err := u.dropped(m)

@@ -110,8 +110,8 @@ func (u *update) placePage(m *mirror, f *phm.File, from string) error {
 	return u.link(made, u.file(m.Name, f.Path))
 }
 
-// remake makes the documents that are marked again, of what the space has. One that cannot be made stays
-// as it is, and so does what it leads to.
+// remake makes the documents that are marked again, from the space's files. One that cannot be made
+// stays as it is, and so do its targets.
 func (u *update) remake(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(u.dirty)) {
 		m := u.mirrors[name]

@@ -22,7 +22,7 @@ func page(links ...string) string {
 	return b.String()
 }
 
-// staleWorld has a page of a that leads to x.html of b and cannot be made again, until it is mended.
+// staleWorld has a page of a that links to x.html of b and cannot be made again, until it is repaired.
 func staleWorld(t *testing.T) (w *world, mend func()) {
 	w = newWorld(t)
 	w.members["a"], w.members["b"] = true, true
@@ -36,7 +36,7 @@ func staleWorld(t *testing.T) (w *world, mend func()) {
 	for _, n := range names {
 		whole[n], err = os.ReadFile(n)
 		w.must(err)
-		w.must(os.Remove(n)) // it has the inode of what is published
+		w.must(os.Remove(n)) // it has the inode of the published file
 		w.must(os.WriteFile(n, []byte("damaged"), 0o644))
 	}
 	return w, func() {
@@ -46,7 +46,7 @@ func staleWorld(t *testing.T) (w *world, mend func()) {
 	}
 }
 
-// A page that cannot be made again stays as it is, and so does what it leads to; once it can be, both go.
+// A page that cannot be made again stays as it is, and so does its target; once it can be, both go.
 func TestStale(t *testing.T) {
 	w, mend := staleWorld(t)
 	for _, gone := range []bool{false, true} {
@@ -90,7 +90,7 @@ func TestStaleUntilRun(t *testing.T) {
 	w.check("after a run")
 }
 
-// What somebody damages in a space is found, and made again.
+// Damage in a space is found and repaired.
 func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	w.members["a"], w.members["b"] = true, true
@@ -101,7 +101,7 @@ func TestDamaged(t *testing.T) {
 		name := filepath.Join(w.dir, FilesDir("s"), p)
 		old, err := os.ReadFile(name)
 		w.must(err)
-		w.must(os.Remove(name)) // it has the inode of what is published
+		w.must(os.Remove(name)) // it has the inode of the published file
 		w.must(os.WriteFile(name, []byte(strings.Repeat("!", len(old))), 0o644))
 	}
 	found, err := Verify(w.dir, "s")
@@ -116,8 +116,8 @@ func TestDamaged(t *testing.T) {
 	w.check("made again")
 }
 
-// A mirror that cannot be opened stays as it was; all others go on, and none is opened that has not
-// changed.
+// A mirror that cannot be opened stays as it was; all others are updated, and none is opened that
+// has not changed.
 func TestLockedNeighbour(t *testing.T) {
 	w := newWorld(t)
 	for _, n := range []string{"a", "b", "c"} {
@@ -279,8 +279,8 @@ func TestLinksSize(t *testing.T) {
 	}
 }
 
-// The 51st mirror of a space costs what leads to it; run with -v it says how much. The number of mirrors
-// is that of the issue with MIRRORD_LONG=1.
+// The 51st mirror of a space costs as much as the pages that link to it; -v prints it. The number of
+// mirrors is that of the issue with MIRRORD_LONG=1.
 func TestFiftyFirst(t *testing.T) {
 	mirrors, pages := 8, 40
 	if os.Getenv("MIRRORD_LONG") != "" {
@@ -322,8 +322,8 @@ func TestFiftyFirst(t *testing.T) {
 	}
 }
 
-// Links to what a mirror does not have any more lead to its last copy, from mirrors that repair; those of the
-// copy lead to what is there now. Nothing of it is left when nobody links there.
+// Links to URLs that a mirror no longer has go to their last copy, from mirrors that repair; those of the
+// copy go to the present files. The copy is removed when no page links to it.
 func TestLastCopies(t *testing.T) {
 	w := newWorld(t)
 	w.members["a"], w.members["b"], w.members["c"] = true, true, true
@@ -395,10 +395,10 @@ func TestLastCopies(t *testing.T) {
 	leads("gone again", "@@a/index.html", "../@@b/@@last/gone.html#x")
 	w.repair = nil
 	w.update()
-	w.check("nobody repairs")
+	w.check("without repair")
 }
 
-// A link that was repaired to a replica on the network leads to the last copy of what it led to first. One
+// A link that was repaired to a replica on the network goes to the last copy of its first target. One
 // that a page has by itself stays, and a copy of the replica comes first.
 func TestLastCopyOfRepaired(t *testing.T) {
 	w := newWorld(t)
@@ -425,7 +425,7 @@ func TestLastCopyOfRepaired(t *testing.T) {
 	w.publish("r", map[string]string{"gone.html": "copy"})
 	leads("the replica is mirrored", "@@a/index.html", page("../@@r/gone.html#x"))
 	delete(w.members, "r")
-	leads("and is not any more", "@@a/index.html", page("../@@b/@@last/gone.html#x"))
+	leads("and no longer is", "@@a/index.html", page("../@@b/@@last/gone.html#x"))
 }
 
 // A kill while last copies come or go leaves no link that leads nowhere.

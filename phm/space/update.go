@@ -37,7 +37,7 @@ type Source struct {
 	Redirects map[string]string // from a URL to that of the file at the end of the chain, and a fragment
 	Close     func() error
 
-	// Gone lists the URLs that the site does not have any more, and Last finds the newest copies of such: see
+	// Gone lists the URLs that the site no longer has, and Last finds the newest copies of such: see
 	// last.go. They are called for spaces with a mirror that repairs; nil: there are none.
 	Gone func() ([]string, error)
 	Last func(urls []string) (Lasts, error)
@@ -59,17 +59,17 @@ type Options struct {
 	step func(what string) // called between two changes of the disk; tests stop the world there
 }
 
-// Brought is what Update did.
+// Brought is the result of Update.
 type Brought struct {
 	Mirrors []string          // that came, changed or left
 	Pages   int               // that were written again
 	Left    map[string]string // mirrors that stay in the space as they were, or not in it, with the reason
-	Busy    bool              // another process brings the space up to date, and does this too
+	Busy    bool              // another process updates the space, and does this too
 }
 
-// Update brings a space up to date with the published versions of its members. One that cannot be read
-// stays as it is, and so does what leads to it. Another call for the same space that works already does
-// what is left to do, and this one returns at once.
+// Update updates a space to the published versions of its members. One that cannot be read stays as it
+// is, and so do the pages that link to it. When another call works on the same space, it does this
+// one's work too, and this one returns immediately.
 func Update(ctx context.Context, o Options) (r Brought, err error) {
 	if o.step == nil {
 		o.step = func(string) {}
@@ -91,8 +91,8 @@ func Update(ctx context.Context, o Options) (r Brought, err error) {
 			return r, fmt.Errorf("space %s: %w", o.Name, err)
 		}
 		if lock == nil {
-			// Whoever has the lock looks for this file after giving it back; if it was given back before
-			// the file was there, the second try gets it.
+			// The holder of the lock checks for this file after releasing it; if it was given back
+			// before the file was there, the second try gets it.
 			if err := d.ask(o.Fresh); err != nil {
 				return r, fmt.Errorf("space %s: %w", o.Name, err)
 			}
@@ -132,7 +132,7 @@ func (d *disk) lock() (*os.File, error) {
 	return f, nil
 }
 
-// ask leaves word for whoever has the lock.
+// ask leaves a request for the holder of the lock.
 func (d *disk) ask(fresh []string) error {
 	f, err := d.root.OpenFile(d.at(againName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *disk) asked() (fresh []string, err error) {
 // todo is what must be done again when it is there: an Update was cut off.
 type todo struct {
 	Mirrors []string            `json:"mirrors"` // their files in the space may be of two versions
-	Pages   map[string][]uint64 `json:"pages"`   // documents of others that may lead to what is not there
+	Pages   map[string][]uint64 `json:"pages"`   // documents of others that may link to missing files
 }
 
 // update is one pass.
@@ -171,7 +171,7 @@ type update struct {
 	report  *Brought
 }
 
-// pass brings the space up to date. The caller has the lock.
+// pass updates the space. The caller has the lock.
 func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
 	asked, err := d.asked()
 	if err != nil {
@@ -267,7 +267,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// tellLeft keeps which mirrors stay as they were, and says what is new of it.
+// tellLeft keeps which mirrors stay as they were, and logs the changes.
 func (u *update) tellLeft() error {
 	told := map[string]string{}
 	if _, err := u.readJSON(u.at(leftName), &told); err != nil && !errors.Is(err, errIndex) {
@@ -284,7 +284,7 @@ func (u *update) tellLeft() error {
 	return u.writeJSON(u.at(leftName), u.report.Left)
 }
 
-// is reports whether a mirror lies in the space as a member is; nil is none.
+// is reports whether a mirror in the space is that of a member; nil for no member.
 func (m *mirror) is(n *Member) bool {
 	if n == nil {
 		return m.Gone
@@ -293,7 +293,7 @@ func (m *mirror) is(n *Member) bool {
 		slices.Equal(m.Places, n.Places)
 }
 
-// load reads what is known of the space.
+// load reads the records of the space.
 func (u *update) load() error {
 	data, err := u.root.ReadFile(u.at(seedName), mostRead)
 	if err != nil || len(data) != 8 {
@@ -405,7 +405,7 @@ func (u *update) sync() error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-// finish makes again what is left, drops what nobody leads to any more, and describes the space.
+// finish makes the remaining pages again, drops files without links to them, and describes the space.
 func (u *update) finish(ctx context.Context) error {
 	left := 0
 	for _, docs := range u.dirty {
@@ -435,7 +435,7 @@ func (u *update) finish(ctx context.Context) error {
 	return u.describe()
 }
 
-// uncertain reports whether a mirror that an Update left half done could not be brought up to date.
+// uncertain reports whether a mirror that an Update left half done could not be updated.
 func (u *update) uncertain() bool {
 	for name, half := range u.half {
 		if half && u.mirrors[name] != nil {

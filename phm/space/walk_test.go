@@ -199,7 +199,7 @@ func (w *world) update() Brought {
 // errKilled is where a test stops the world.
 var errKilled = errors.New("killed")
 
-// killed brings the space up to date and stops at a step; false: it was done before.
+// killed updates the space and stops at a step; false: it was done before.
 func (w *world) killed(at int) (stopped bool) {
 	w.t.Helper()
 	defer func() {
@@ -256,7 +256,7 @@ func refs(page string) (out []string) {
 	return out
 }
 
-// noDangling checks that each link from one mirror to another leads to a file.
+// noDangling checks that each link from one mirror to another is to a file.
 func (w *world) noDangling() {
 	w.t.Helper()
 	files := w.files()
@@ -267,7 +267,7 @@ func (w *world) noDangling() {
 			}
 			ref, _, _ = strings.Cut(ref, "#")
 			if to := path.Join(path.Dir(p), ref); files[to] == "" {
-				w.t.Errorf("%s leads to %s, which is not there", p, to)
+				w.t.Errorf("%s links to %s, which is missing", p, to)
 			}
 		}
 	}
@@ -417,8 +417,7 @@ func (w *world) site(r *rand.Rand, name string, names []string) map[string]strin
 }
 
 // After any sequence of mirrors that come, change, go back, shrink and leave, with kills anywhere, a
-// space has what a slow computation says, no link leads to what is not there at any moment, and no mirror
-// is touched.
+// space has what a slow computation says, no link is dangling at any moment, and no mirror is touched.
 func TestWalk(t *testing.T) {
 	walks := 5
 	if os.Getenv("MIRRORD_LONG") != "" {

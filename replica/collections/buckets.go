@@ -10,9 +10,9 @@ import (
 
 // bucketer finds the buckets of a band: the pages whose sketches agree in it. The keys of all pages are gone
 // through twice: they are counted by their first bits, and put where those of the same first bits lie
-// together. What is together fits in a cache, and there the keys that nobody else has are dropped, which are
-// most, before the others are sorted. When there are more pages than may be held, ranges of keys are taken
-// one after the other.
+// together. Such a group fits in a cache, and there unique keys are dropped, which are most, before the
+// others are sorted. When there are more pages than may be held, ranges of keys are taken one after the
+// other.
 type bucketer struct {
 	limit int    // entries held at a time
 	pages bitmap // who takes part
@@ -29,7 +29,7 @@ type bucketer struct {
 type column func(visit func(from int, keys []uint32) error) error
 
 const (
-	partBits  = 11      // the first bits of keys that are told apart at once, at most
+	partBits  = 11      // the first bits of keys that are distinguished at once, at most
 	partSize  = 2048    // entries of a part that are wished for
 	spareSize = 1 << 16 // entries that are sorted with as much again
 	seenBits  = 16      // entries of the table of keys that were seen, as a power of two

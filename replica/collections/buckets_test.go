@@ -32,7 +32,7 @@ func plainBuckets(keys []uint32, pages bitmap) [][]uint64 {
 	return out
 }
 
-// Whatever the keys and the memory, the buckets are those of the obvious way, and no more entries are held
+// For all keys and memory sizes, the buckets are those of the obvious way, and no more entries are held
 // than may be.
 func TestBuckets(t *testing.T) {
 	kinds := map[string]func(r *rand.Rand, i int) uint32{
@@ -209,7 +209,7 @@ func TestGroupAsObvious(t *testing.T) {
 				for j := range d.Sketch {
 					d.Sketch[j] = byte(r.UintN(256))
 				}
-			case k < 5: // agrees with many in a band, and with nobody else
+			case k < 5: // agrees with many in a band, and with no other
 				for j := range d.Sketch {
 					d.Sketch[j] = byte(r.UintN(256))
 				}

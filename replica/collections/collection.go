@@ -18,7 +18,7 @@ type Chain uint8
 const (
 	ChainNone   Chain = iota // what it links to is not taken
 	ChainPrefix              // what it links to is taken below the collection's own directory
-	ChainAll                 // everything it leads to is taken: the paper's letter
+	ChainAll                 // everything that it links to is taken: the paper's letter
 )
 
 // Growing says how similar clusters are grown from trivial ones.
@@ -136,7 +136,7 @@ func newGrower(w linkedPages, sets *unionfind.Sets, o Growing, room linkRoom) *g
 	return g
 }
 
-// findEdges keeps the edges that clusters may grow along. It returns the trivial clusters that one leads to.
+// findEdges keeps the edges that clusters may grow along. It returns the trivial clusters that one points to.
 func (g *grower) findEdges(room linkRoom) (incoming bitmap, err error) {
 	incoming = newBitmap(g.sets.Len())
 	keep := func(e edge, links [][2]uint32) error {

@@ -17,8 +17,8 @@ type Copy struct {
 	Shared int     // pages that it has in common with the fullest copy, at least
 }
 
-// DirCluster is a collection and where it lies. What is said of a copy is true of it and the first one: the
-// two have that many pages in common, whatever other copies have.
+// DirCluster is a collection and its places. The figures of a copy are for it and the first one: the two
+// have that many pages in common, regardless of other copies.
 type DirCluster struct {
 	Copies []Copy    // the fullest first
 	Pairs  []DirPair // the evidence: those of two copies
@@ -186,7 +186,7 @@ func (g *copyGraph) cluster(root int, shared map[int]int) DirCluster {
 // mostWithin bounds the copies that are compared so, the fullest first.
 const mostWithin = 40
 
-// addWithin adds what is known of two copies by a pair of directories above them: only the outermost pairs
+// addWithin adds the figures of two copies by a pair of directories above them: only the outermost pairs
 // are found.
 func (g *copyGraph) addWithin(c *DirCluster) {
 	some := c.Copies[:min(len(c.Copies), mostWithin)]

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// What is said of two places of a cluster is true of these two: no chain of pairs makes copies of directories
-// that have nothing in common.
-// What is said of two copies follows from a pair of directories above them, when only a third place makes
-// them a collection of its own.
+// The figures of two places of a cluster are true for these two: no chain of pairs makes copies of
+// directories that have nothing in common. The figures of two copies follow from a pair of directories
+// above them, when only a third place makes them a collection of its own.
 func TestCopiesBelowCopies(t *testing.T) {
 	a, b, c := Address{"a.test", "/"}, Address{"b.test", "/m/"}, Address{"c.test", "/j/"}
 	apiA, apiB := Address{"a.test", "/doc/api/"}, Address{"b.test", "/m/doc/api/"}
@@ -96,7 +95,7 @@ func TestClustersWithoutClosure(t *testing.T) {
 			pair("a", "b", 30, 40, 40), pair("b", "c", 30, 40, 40), pair("c", "d", 30, 40, 40),
 		}, "a 40/40 b 40/30 c 40/20; c 40/40 d 40/30"},
 	} {
-		for _, cluster := range Clusters(c.pairs) { // whoever leads, no copy has more in common than it has pages
+		for _, cluster := range Clusters(c.pairs) { // no copy has more in common than it has pages
 			n := len(cluster.Copies)
 			cluster.Lead(n - 1)
 			if len(cluster.Copies) != n || cluster.Copies[0].Shared != cluster.Copies[0].Pages {

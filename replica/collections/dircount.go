@@ -30,7 +30,7 @@ func newDirVotes(o Votes, dirs int) dirVotes {
 }
 
 // place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is
-// that of others by chance, or because somebody made it so.
+// that of others by chance, or by intention.
 func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 	d.placed = d.placed[:0]
 	for _, v := range votes {
@@ -46,8 +46,7 @@ func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 	})
 }
 
-// rootsOf are the directories that a vote for two pages is for: what is left of their paths without what they
-// have in common at their ends.
+// rootsOf are the directories that a vote for two pages is for: their paths without their common ends.
 func rootsOf(p, q Address) (a, b Address) {
 	if n, m := commonEnds(p.Path, q.Path); n > 0 {
 		return Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-m]}
@@ -116,7 +115,7 @@ func (d *dirVotes) enough(shared, ofA, ofB int) bool {
 	return shared >= d.o.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.o.Share*float64(min(ofA, ofB))
 }
 
-// accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path and
+// accept keeps a pair of directories. Where all of it is in one subdirectory, that is the root; path and
 // other are of pages that there is a vote for.
 func (d *dirVotes) accept(a, b Address, path, other string, shared int) {
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
@@ -212,7 +211,7 @@ func (c dirCounts) add(dir string, n int) {
 	}
 }
 
-// root is the deepest directory that has most of n votes; "" when there is none.
+// root is the deepest directory that has most of n votes; "" without one.
 func (c dirCounts) root(n int) string {
 	root := ""
 	for dir, m := range c {

@@ -10,13 +10,13 @@ import (
 	"mirrord/replica/hash"
 )
 
-// maxDepth is the depth of directories below which they are not told apart: whoever makes directories without
-// end does not get memory without end. Deeper ones count for those above them.
+// maxDepth is the depth of directories below which they are not distinguished: endless directories must not
+// take endless memory. Deeper ones count for those above them.
 const maxDepth = 64
 
 // dirTotals count the pages below directories. The pages are gone through once, and while there are more
 // directories than limit, a second time: the first time says roughly which have at least least pages, the
-// second counts these. Whatever there are many of has few pages each.
+// second counts these. Directories that are many have few pages each.
 type dirTotals struct {
 	least int
 	limit int
@@ -79,7 +79,7 @@ func (t *dirTotals) roughly(key uint64, n uint32) {
 	*p = uint8(min(uint64(*p)+uint64(n), math.MaxUint8))
 }
 
-// coarsen goes on with rough counts, in about as much room as the others took.
+// coarsen continues with rough counts, in about as much memory as the others took.
 func (t *dirTotals) coarsen() {
 	t.rough = make([]uint8, 1<<bits.Len(uint(t.limit)*32))
 	for key, n := range t.total {

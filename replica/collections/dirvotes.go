@@ -59,7 +59,7 @@ func (d *dirVotes) pairs() []DirPair {
 	return d.out
 }
 
-// outermost leaves out the pairs of which each directory lies in one of another pair, or is it.
+// outermost leaves out the pairs of which each directory is below one of another pair, or is it.
 func outermost(all []DirPair) []DirPair {
 	known := make(map[uint64]struct{}, len(all))
 	for _, p := range all {

@@ -26,7 +26,7 @@ import (
 
 // Finder finds the pages that resemble one another and the directories that hold the same, of more pages than
 // fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
-// What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it
+// Data beyond its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it
 // takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
 // shared (how many there are), and 4 MiB at most for joined pages.
 type Finder struct {
@@ -231,7 +231,7 @@ func (f *Finder) begin(phase string, of int) error {
 	return f.progress(phase, 0, of)
 }
 
-// tellEvery is after how many small steps progress is told.
+// tellEvery is after how many small steps progress is reported.
 const tellEvery = 1 << 17
 
 // tick says that n more small steps are done.
@@ -244,8 +244,8 @@ func (f *Finder) tick(n int) error {
 }
 
 // group joins the pages that resemble one another, and those that resemble these. Pages without words stay
-// alone. The time is in proportion to the pages, whatever they hold: pages of the same words count once, and
-// the pages of a bucket are compared with a few of them.
+// alone. The time is in proportion to the pages, regardless of their content: pages of the same words count
+// once, and the pages of a bucket are compared with a few of them.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: unionfind.New(f.pages), Pages: f.words}
 	err := inTurn(func() error {

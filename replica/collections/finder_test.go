@@ -68,7 +68,7 @@ func (r *memoryRun) Close() error {
 	return nil
 }
 
-// sameFound holds what a Finder finds against what is found in the obvious way.
+// sameFound holds what a Finder finds against the results of the obvious way.
 func sameFound(
 	t *testing.T, pages []Address, digests []text.ContentDigest, o FindOptions, memory int64,
 ) (spill *memorySpill, found int) {
@@ -118,7 +118,7 @@ func sameFound(
 	return spill, len(pairs)
 }
 
-// Whatever the memory, what is found is the same.
+// The results do not depend on the memory.
 func TestFinderFindsTheSame(t *testing.T) {
 	n := 20_000
 	if replicatest.RaceEnabled {
@@ -216,7 +216,7 @@ func TestFinderWithoutRoom(t *testing.T) {
 	}
 	for fail := 1; fail < room.bytes; fail += room.bytes / 20 {
 		if err := run(&memorySpill{fail: fail}); !errors.Is(err, errSpill) {
-			t.Errorf("room for %d of %d bytes: %v", fail, room.bytes, err)
+			t.Errorf("space for %d of %d bytes: %v", fail, room.bytes, err)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func BenchmarkFinder(b *testing.B) {
 		for i := range n {
 			generatedPage(i)
 		}
-		making := replicatest.CPUSeconds(b) - start // of pages, which is no part of what is measured
+		making := replicatest.CPUSeconds(b) - start // of pages, which is not measured
 		phase, last, spent := "add", replicatest.CPUSeconds(b), map[string]float64{"add": -making}
 		end := func(next string) {
 			now := replicatest.CPUSeconds(b)

@@ -93,7 +93,7 @@ func (c *voteCount) finish() error {
 	return nil
 }
 
-// flush looks at what is held.
+// flush counts the votes in memory.
 func (c *voteCount) flush() error {
 	places, err := c.addresses(c.batch, true)
 	if err != nil {

@@ -75,7 +75,7 @@ func (r *brokenRun) Close() error {
 	return r.SpillFile.Close()
 }
 
-// Whatever fails, and whenever, is said, and nothing stays open. Nothing is ever found of half the pages.
+// Any failure at any time is reported, and nothing stays open. Nothing is ever found of half the pages.
 func TestFinderBrokenRuns(t *testing.T) {
 	pages, digests := generated(2200)
 	run := func(s *brokenSpill) error {
@@ -210,7 +210,7 @@ func (r diskRun) ReadAt(b []byte, off int64) (int, error) {
 	return r.File.ReadAt(b, off)
 }
 
-// What is held is what was allowed, and 5 bytes a page, 64 a directory.
+// The memory is the budget, and 5 bytes a page, 64 a directory.
 func TestFinderMemory(t *testing.T) {
 	n, every := 100_000, 64 // how often is looked
 	if replicatest.RaceEnabled {

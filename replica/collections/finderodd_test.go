@@ -30,13 +30,13 @@ func (w *web) add(host, path string, says uint64) {
 	w.pages, w.digests = append(w.pages, Address{host, path}), append(w.digests, d)
 }
 
-// Webs that nobody would make but to do harm, or by mistake. With little memory they are found to be what
+// Webs that are made only to do harm, or by mistake. With little memory they are found to be what
 // they are found to be with much, and where it is known what that must be, it is.
 func TestFinderOddWebs(t *testing.T) {
 	deep := func(n int) string { return "/" + strings.Repeat("d/", n) }
 	for name, odd := range map[string]struct {
 		make func(w *web)
-		want []string // directories that must be found; nil: nobody knows
+		want []string // directories that must be found; nil: unknown
 		o    FindOptions
 	}{
 		"nothing":           {make: func(w *web) {}, want: []string{}},
@@ -310,7 +310,7 @@ func TestFinderTooManyPages(t *testing.T) {
 	}
 }
 
-// What is left of pairs is what lies in no other, as the obvious way has it.
+// The remaining pairs are those below no other, as found by the obvious way.
 func TestOutermost(t *testing.T) {
 	within := func(a, b Address) bool {
 		return a.Host == b.Host && strings.HasPrefix(a.Path, b.Path) &&

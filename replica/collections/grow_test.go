@@ -10,7 +10,7 @@ import (
 	"mirrord/testing/replicatest"
 )
 
-// A collection of seven pages on h1, whose root leads to all others, and a copy on h2 in another directory
+// A collection of seven pages on h1, whose root links to all others, and a copy on h2 in another directory
 // that lacks four of them; then the same with the links in the copy that lead to pages of the whole one.
 func TestGrowPartialCopy(t *testing.T) {
 	paths := []string{"x/a", "x/b", "x/c", "x/s/d", "x/s/e", "y/f", "y/g"}

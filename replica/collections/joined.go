@@ -44,7 +44,7 @@ type Joined struct {
 	Pages int     // below it
 	At    Address // the one page that has all, or a directory
 	On    int     // pages there: 1 is a page
-	Share float64 // of what is said there that the parts say, estimated
+	Share float64 // of the text there that the parts have, estimated
 	// of the words of the parts those that are there, at least: what all of them repeat, such as a menu, is
 	// counted in each
 	OfParts float64
@@ -368,7 +368,7 @@ func (d *joinedDir) shareOf(p *partsSide) float64 {
 	return sum / float64(n)
 }
 
-// places reads the addresses of what was found, and leaves out what lies in one another.
+// places reads the addresses of what was found, and leaves out directories below one another.
 func (j *joiners) places() ([]Joined, error) {
 	var pages []uint32
 	for _, x := range j.found {
@@ -414,7 +414,7 @@ func (a Address) liesIn(dir Address) bool {
 	return a.Host == dir.Host && strings.HasPrefix(a.Path, dir.Path)
 }
 
-// overlap reports whether of two directories one lies in the other.
+// overlap reports whether of two directories one is below the other.
 func overlap(a, b Address) bool { return a.liesIn(b) || b.liesIn(a) }
 
 // best leaves, of pairs of places of which those of one lie in those of the other, the one that says most

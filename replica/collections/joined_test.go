@@ -175,7 +175,8 @@ func TestJoinedEnds(t *testing.T) {
 	}
 }
 
-// On real pages there is none, and of one copy of each collection that is joined on one page this is found.
+// On real pages nothing is joined, and of one copy of each collection that is joined on one page this is
+// found.
 func TestJoinedOnCorpus(t *testing.T) {
 	c := replicatest.ReadCorpus(t)
 	if c == nil {

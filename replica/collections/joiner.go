@@ -137,7 +137,7 @@ func (j *joiner) load(need []uint64) error {
 	return nil
 }
 
-// sketch gives that of a page: of those that were loaded, or, seldom, from disk.
+// sketch gives that of a page: of those that were loaded, or, rarely, from disk.
 func (j *joiner) sketch(page uint32, s *text.Sketch) error {
 	_, err := j.digests.ReadAt(s[:], int64(page)*digestSize+8)
 	return err

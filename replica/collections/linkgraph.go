@@ -14,11 +14,12 @@ import (
 	"mirrord/replica/hash"
 )
 
-// PageRef is a reference of a page: what it leads to, and how it is written.
+// PageRef is a reference of a page: its target, and how it is written.
 type PageRef struct{ Target, Written uint64 }
 
-// NewPageRef makes a PageRef of the address that a reference leads to, and of its own text. A query is part
-// of the address, as pages of programs differ in it; the paper drops it. "/x/" and "/x/index.html" are one.
+// NewPageRef makes a PageRef of the address that a reference resolves to, and of its own text. A query is
+// part of the address, as pages of programs differ in it; the paper drops it. "/x/" and "/x/index.html" are
+// one.
 func NewPageRef(to Address, written []byte) PageRef {
 	return PageRef{addressHash(to), hash.Token(written)}
 }
@@ -57,7 +58,7 @@ func (r builtRef) compare(s builtRef) int {
 		cmp.Compare(r.written, s.written))
 }
 
-// resolvedRef is a reference of a page, with the page that it leads to.
+// resolvedRef is a reference of a page, with its target page.
 type resolvedRef struct {
 	written uint64
 	page    uint32

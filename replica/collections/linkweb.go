@@ -15,7 +15,7 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// LinkWeb is pages and which each links to, what is more than its budget in files. Not for concurrent use.
+// LinkWeb is pages and their links, in files beyond its budget. Not for concurrent use.
 type LinkWeb struct {
 	Links, Dangling int // links in all; of these, those that lead nowhere as they are written
 
@@ -35,7 +35,7 @@ type nearPages struct {
 // mostNear is how many such are kept, each of startEvery pages.
 const mostNear = 4096
 
-// Web resolves the references, once. With dangling, one that leads to no page counts as a link to the page
+// Web resolves the references, once. With dangling, one to no page counts as a link to the page
 // that a counterpart of its own page, one of the same trivial cluster, reaches by the same reference: a copy
 // whose links lead nowhere shares these pages.
 func (b *LinkBuilder) Web(sets *unionfind.Sets, dangling bool) (_ *LinkWeb, err error) {
@@ -77,7 +77,7 @@ const refSize = 12 // bytes of a reference in refs
 
 func (x *resolver) close() error { return errors.Join(x.refs.close(), x.extra.close()) }
 
-// resolve finds the page that each reference leads to.
+// resolve finds the target page of each reference.
 func (x *resolver) resolve(b *LinkBuilder) (err error) {
 	x.refs = newPile(x.room.spill, 2*x.room.memory)
 	x.extra = sorter[pageLink]{
@@ -323,7 +323,7 @@ type LinkedCluster struct {
 func (c *LinkedCluster) Factor() int { return len(c.Copies) }
 
 // Linked grows clusters along the links and describes those that have at least two copies of so many pages,
-// what is copied most first: what many keep is what should be kept first (Cho, Shivakumar, Garcia-Molina,
+// the most copied ones first: what many keep should be kept first (Cho, Shivakumar, Garcia-Molina,
 // section 5). Of equal ones those come first whose roots have the most links from other sites.
 func (w *LinkWeb) Linked(sets *unionfind.Sets, o Growing, least int) ([]LinkedCluster, error) {
 	var out []LinkedCluster

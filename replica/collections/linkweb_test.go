@@ -135,7 +135,7 @@ func buildWeb(pages []linkedPage, sets *unionfind.Sets, spill *memorySpill, memo
 	return w, errors.Join(err, b.Close())
 }
 
-// Whatever the memory, the links and the clusters are those found in the obvious way.
+// With any memory, the links and the clusters are those found in the obvious way.
 func TestLinkWebFindsTheSame(t *testing.T) {
 	o := Growing{Extended: true, SkipBoilerplate: true}
 	found, dangled := 0, 0
@@ -204,7 +204,7 @@ func TestLinkWebWithoutRoom(t *testing.T) {
 	}
 	for fail := 1; fail < room.bytes; fail += room.bytes / 15 {
 		if err := run(&memorySpill{fail: fail}); !errors.Is(err, errSpill) {
-			t.Errorf("room for %d of %d bytes: %v", fail, room.bytes, err)
+			t.Errorf("space for %d of %d bytes: %v", fail, room.bytes, err)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (m packedMember) compare(n packedMember) int {
 	return less(m.page() < n.page())
 }
 
-// addMember adds a page to what is sorted by groups.
+// addMember adds a page to those sorted by groups.
 func (f *Finder) addMember(set, page uint32, host, path, digest []byte) error {
 	size := memberFixed + len(path) + len(host)
 	b := f.room.take(size)
@@ -108,7 +108,7 @@ type room struct {
 	at     int // the piece that is filled
 }
 
-// take returns an empty slice with room for n bytes, valid until everything is given back.
+// take returns an empty slice with capacity for n bytes, valid until everything is given back.
 func (r *room) take(n int) []byte {
 	if n > r.piece/4 {
 		return make([]byte, 0, n)

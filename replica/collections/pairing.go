@@ -12,7 +12,7 @@ import (
 )
 
 // vote says that page p of one directory resembles q of another. The pages count below these directories by
-// what is behind them in p's path.
+// the part of p's path below them.
 type vote struct {
 	key  uint64 // of the two directories
 	p, q uint32
@@ -235,7 +235,7 @@ func keyOf(x, y uint64) uint64 { return hash.Mix(x)*hash.RollPrime + y }
 
 // commonEnds is how many bytes of whole segments two paths have in common at their ends, the slash before
 // them not counted: in the case of ASCII letters they may differ, and in what follows the last dot, as they
-// do where somebody renamed files.
+// do where files were renamed.
 func commonEnds(a, b string) (ofA, ofB int) {
 	if n := commonEnd(a, b); n > 0 {
 		return n, n

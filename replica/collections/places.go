@@ -86,7 +86,7 @@ type placeReader struct {
 	host, path []byte
 	sameDir    bool // host and directory are those of the page before
 
-	at    int64 // of what is behind ahead
+	at    int64 // of the bytes behind ahead
 	buf   []byte
 	ahead []byte // of buf: not yet looked at
 }

@@ -19,7 +19,7 @@ type found struct {
 	sets    *unionfind.Sets
 	pairs   []DirPair
 	related map[Address][]Address // directories that a directory is paired with
-	known   map[Address]struct{}  // all pages, once somebody asks
+	known   map[Address]struct{}  // all pages, once they are requested
 	texts   map[hostText]struct{} // and what they say
 	least   int                   // equal bytes of two sketches that are alike
 	renamed int                   // …, of pages with other names in directories that hold the same
@@ -62,8 +62,8 @@ func findAll(t testing.TB, pages []Address, digests []text.ContentDigest) *found
 // depends on where they lie. In directories that hold the same they must have the same place, and be alike,
 // or one of them must hold most of what the other says. Where neither has a counterpart in its place, files
 // have other names there: they must be much alike. Elsewhere they must be very much alike, and on one host,
-// or where one of them has a counterpart, of one name. What has the same words as some page of the other's
-// host is none but that, though made of one template with the other.
+// or where one of them has a counterpart, of one name. A page with the same words as some page of the
+// other's host is only that one's, though made of one template with the other.
 func (f *found) same(p, q uint32) bool {
 	a, b := &f.digests[p], &f.digests[q]
 	if a.Words == 0 || b.Words == 0 {

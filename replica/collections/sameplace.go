@@ -61,8 +61,8 @@ func addPlaced(pages []placedPage, p placedPage, most int) []placedPage {
 }
 
 // samePlaces tells pairs of copies from those that say something else at many of the places that both have,
-// and notes how many of these were looked at. The pages are gone through once for as many directories as the
-// budget has room for.
+// and notes how many of these were looked at. The pages are gone through once for as many directories as fit
+// in the budget.
 func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
 	const size = placesMost * (digestSize + 16)
 	for some := range slices.Chunk(pairs, max(f.budget/8/size, placesDirs)/2) {
@@ -130,7 +130,7 @@ func addPlace(dirs map[uint64]*placedDir, host, path string, digest []byte) {
 	})
 }
 
-// eachDirOf calls f with the keys of the directories above a page, and where in its path what is behind each
+// eachDirOf calls f with the keys of the directories above a page, and where in its path the part below each
 // begins.
 func eachDirOf(host, path string, f func(key uint64, at int)) {
 	at := 0

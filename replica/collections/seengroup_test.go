@@ -9,7 +9,7 @@ import (
 	"mirrord/testing/replicatest"
 )
 
-// What is said to be nearly the same is, and nearly all that a Finder joins at that resemblance has a page
+// Pages reported as nearly the same are, and nearly all that a Finder joins at that resemblance has a page
 // like it.
 func TestSeenAgainstGroup(t *testing.T) {
 	c := replicatest.ReadCorpus(t)

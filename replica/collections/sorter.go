@@ -20,7 +20,7 @@ type order[R any] struct {
 	write   func([]byte, R) []byte // appends it
 	// the result may be valid until the next call for the same reader only. io.EOF at the end
 	read    func(*bufio.Reader) (R, error)
-	flushed func() // called when no added record is held any more; may be nil
+	flushed func() // called when no added record is held; may be nil
 }
 
 // sorter is an external merge sort: records that are more than limit bytes are sorted piece by piece, written
@@ -57,7 +57,7 @@ func (s *sorter[R]) add(r R) error {
 	return nil
 }
 
-// sort sorts what is held: first into parts by the first bits in which keys differ.
+// sort sorts the records in memory: first into parts by the first bits in which keys differ.
 func (s *sorter[R]) sort() error {
 	s.sorted = slices.Grow(s.sorted[:0], s.n)[:s.n]
 	all, none := ^uint64(0), uint64(0)
@@ -100,7 +100,7 @@ func (s *sorter[R]) sort() error {
 	return nil
 }
 
-// flush writes what is held as one more sorted piece.
+// flush writes the records in memory as one more sorted piece.
 func (s *sorter[R]) flush() error {
 	if s.n == 0 {
 		return nil
@@ -171,7 +171,7 @@ func (w *pieceWriter[R]) end() error {
 	return nil
 }
 
-// settle makes room when there are pieces on disk already: what is held goes there too.
+// settle makes room when there are pieces on disk already: the records in memory go there too.
 func (s *sorter[R]) settle() error {
 	if s.run == nil {
 		return nil

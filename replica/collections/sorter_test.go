@@ -13,7 +13,7 @@ import (
 	"mirrord/replica/text"
 )
 
-// Whatever the records and the memory, they come back sorted, once.
+// Any records come back sorted, once, with any memory.
 func TestSorter(t *testing.T) {
 	keys := map[string]func(r *rand.Rand, i int) uint64{
 		"random":     func(r *rand.Rand, i int) uint64 { return r.Uint64() },
@@ -73,7 +73,7 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// Sorting ends where it is told to.
+// Sorting ends when it is stopped.
 func TestSorterEnds(t *testing.T) {
 	for after := range 40 {
 		steps := 0
@@ -110,7 +110,7 @@ func TestSorterEnds(t *testing.T) {
 	}
 }
 
-// Members come back whole, whatever the bytes and the length of their addresses.
+// Members come back whole, for any bytes and any length of their addresses.
 func TestMembers(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 30} {
 		f := NewFinder(&memorySpill{}, FinderOptions{Memory: memory})

@@ -8,7 +8,8 @@ import (
 	"io"
 )
 
-// Spill makes room outside memory: files that nobody else sees. Calls come one after the other.
+// Spill makes temporary files for data beyond the memory budget, invisible to others. Calls
+// come one after the other.
 type Spill interface {
 	Create() (SpillFile, error)
 }

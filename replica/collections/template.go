@@ -13,7 +13,7 @@ import (
 
 const (
 	siblingsKept  = 3    // pages of a host whose bins are compared
-	siblingsLeast = 2    // with fewer nothing is known of the template
+	siblingsLeast = 2    // with fewer the template is unknown
 	mostHosts     = 4096 // whose pages are kept at a time
 	ownShare      = 0.3  // of a page's own bins: those that another page which says the same has, at least
 )

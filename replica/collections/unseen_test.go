@@ -28,7 +28,7 @@ type variant struct {
 	// share of its pages that are said to be what they were made of, at least
 	recall float64
 	decoy  bool // it is no copy
-	open   bool // nothing is wanted: what is found is logged
+	open   bool // nothing is wanted: the results are logged
 }
 
 // markupAt matches markup where it begins, with what a script or a style holds.

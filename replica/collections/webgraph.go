@@ -22,7 +22,7 @@ type LinkGraph struct {
 	Links [][]uint32 // of each page: in ascending order, each once, none to itself
 }
 
-// linkedPages is a web of pages: a LinkGraph, or one that lies in files.
+// linkedPages is a web of pages: a LinkGraph, or one in files.
 type linkedPages interface {
 	at(page uint32) Address
 	// each calls f with the pages that have links, in ascending order. What f gets is its own only until it
@@ -77,7 +77,7 @@ type linkRoom struct {
 	tick   func(n int) error
 }
 
-// inMemory is the room of what is held as a whole.
+// inMemory is the room of a web that is wholly in memory.
 func inMemory() linkRoom {
 	return linkRoom{memory: math.MaxInt, tick: func(int) error { return nil }}
 }

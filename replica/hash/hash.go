@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hash has the hashes that the rooms of replica share, and sets of hashes. H is the same everywhere;
-// the fast ones may change with the package, and what is kept of them carries a form (text.DigestForm).
+// the fast ones may change with the package, and stored ones carry a form (text.DigestForm).
 package hash
 
 import (
@@ -10,8 +10,8 @@ import (
 	"math/bits"
 )
 
-// H is the hash of the golden mode: the first 8 bytes of SHA-256, big-endian. What is sampled by hash uses it
-// in every mode, so that two programs that follow the same rules sample the same.
+// H is the hash of the golden mode: the first 8 bytes of SHA-256, big-endian. Samples by hash use it in every
+// mode, so that two programs that follow the same rules sample the same.
 func H[T string | []byte](x T) uint64 {
 	sum := sha256.Sum256([]byte(x))
 	return binary.BigEndian.Uint64(sum[:])

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Resemblance and what is in common are those of the definition.
+// Resemblance and common hashes are those of the definition.
 func TestResemblance(t *testing.T) {
 	for _, c := range []struct {
 		a, b   []uint64
@@ -31,7 +31,7 @@ func TestResemblance(t *testing.T) {
 	}
 }
 
-// What is sampled by H must be what others sample; the hash of a path can be had from the hash of its
+// Samples by H must be those of other programs; the hash of a path can be had from the hash of its
 // beginning.
 func TestHashes(t *testing.T) {
 	if got := H(""); got != 0xe3b0c44298fc1c14 {

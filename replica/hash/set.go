@@ -7,7 +7,7 @@ import "slices"
 // Set is a set of 64-bit hashes, in ascending order.
 type Set []uint64
 
-// NewSet sorts hashes and drops what is there twice.
+// NewSet sorts hashes and drops duplicates.
 func NewSet(hashes []uint64) Set {
 	slices.Sort(hashes)
 	return slices.Compact(hashes)

@@ -22,14 +22,14 @@ type PageBody struct {
 	list     []uint64 // shingles in their order
 
 	answer bool     // by NewAnswer: said is known
-	said   hash.Set // shingles of what is left without the page's own path
+	said   hash.Set // shingles of the text without the page's own path
 }
 
 // DefaultShingle is k of the tests, in words: with fewer, unrelated pages share shingles.
 const DefaultShingle = 10
 
-// NewAnswer is NewBody of the answer to a request for a path, which can then be told from what is said to any
-// request (see PageBody.Alike).
+// NewAnswer is NewBody of the answer to a request for a path, which can then be distinguished from responses
+// to any request (see PageBody.Alike).
 func NewAnswer(body []byte, isText, isHTML bool, k int, path string) PageBody {
 	return newBody(body, isText, isHTML, k, &path)
 }
@@ -40,8 +40,8 @@ func AnswerBody(mime string, u site.URL, body []byte) PageBody {
 	return NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
 }
 
-// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the
-// bytes are compared; isHTML says that it is text with markup.
+// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of other data than text
+// only the bytes are compared; isHTML says that it is text with markup.
 func NewBody(body []byte, isText, isHTML bool, k int) PageBody {
 	return newBody(body, isText, isHTML, k, nil)
 }
@@ -98,7 +98,7 @@ func withoutPath(tokens []string, path string) []string {
 	return out
 }
 
-// unescape decodes percent-encodings, and leaves what is none.
+// unescape decodes percent-encodings, and leaves all else.
 func unescape(path string) string { return string(appendUnescaped(nil, []byte(path))) }
 
 func appendUnescaped(out, path []byte) []byte {
@@ -137,14 +137,14 @@ func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 }
 
 // Alike says whether a page is the same as another answer of its host, which was one to a path that does not
-// exist: nine tenths of the text, or of what is left of it when each of the two answers repeats the path that
-// it is for.
+// exist: nine tenths of the text, or of the remaining text when each of the two responses repeats the path
+// that it is for.
 func (b PageBody) Alike(probe PageBody) bool { return b.alike(probe, StageTwo{}.withDefaults().Soft) }
 
 func (b PageBody) alike(probe PageBody, soft float64) bool { return b.likeness(probe) >= soft }
 
-// likeness is the resemblance of a page to another answer of its host, of the texts or of what is left of
-// them without the paths, whichever is more.
+// likeness is the resemblance of a page to another answer of its host, of the texts or of the texts
+// without the paths, whichever is more.
 func (b PageBody) likeness(probe PageBody) float64 {
 	_, r := probe.Compare(b)
 	if b.answer && probe.answer {

@@ -202,8 +202,8 @@ func (f Feature) key() uint64 {
 	return h &^ pathBit
 }
 
-// Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which chance
-// seldom makes.
+// Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which is
+// rarely by chance.
 const pathBit, wordsBit = 1, 2
 
 // isPathKey says whether a key is that of a path's feature.

@@ -9,12 +9,12 @@ import (
 	"mirrord/replica/hash"
 )
 
-// guards keep hosts that answer every request from being taken for mirrors: by the answers to what cannot
+// guards keep hosts that answer every request from counting as mirrors: by the answers to what cannot
 // exist, and by answers that repeat. The paper has none.
 type guards struct {
 	o       StageTwo
 	answers map[TestRequest]TestAnswer
-	pages   map[string][]hostPage // by host, once somebody asks
+	pages   map[string][]hostPage // by host, once they are requested
 }
 
 func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }

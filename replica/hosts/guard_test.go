@@ -66,7 +66,7 @@ func TestHostsThatAnswerAll(t *testing.T) {
 			}
 			return give(ask, text+strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 50))
 		},
-		"nobody said what cannot exist is": func(ask TestRequest) TestAnswer {
+		"no answer to a path that cannot exist": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
 				return TestAnswer{Kind: NoAnswer}
 			}
@@ -74,7 +74,7 @@ func TestHostsThatAnswerAll(t *testing.T) {
 		},
 	} {
 		if v := decide(get); v.Interchangeable() {
-			t.Errorf("%s: level %v, confident, %d answers, good %.2f, %d taken for failures", name, v.Level,
+			t.Errorf("%s: level %v, confident, %d answers, good %.2f, %d counted as failures", name, v.Level,
 				v.Answered, v.Good, v.Soft)
 		}
 	}

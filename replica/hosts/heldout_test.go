@@ -26,7 +26,7 @@ type heldOut struct {
 
 var wordAt = regexp.MustCompile(`<[^>]*>|&#?\w+;|[\pL\pN\x{FFFD}]+`)
 
-// reworded puts f in the place of the words of a page.
+// reworded replaces the words of a page by those of f.
 func reworded(page []byte, f func(word []byte) []byte) []byte {
 	return wordAt.ReplaceAllFunc(page, func(w []byte) []byte {
 		if w[0] == '<' {

@@ -82,7 +82,7 @@ func TestHostileLists(t *testing.T) {
 }
 
 // Hosts that all have the same pages by their addresses are compared in time, and no more pairs are kept than
-// there is room for.
+// fit in the budget.
 func TestHostsAllAlike(t *testing.T) {
 	v := NewInventory(StageOne{})
 	hosts := 2200

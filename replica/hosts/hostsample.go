@@ -11,15 +11,15 @@ import (
 	"mirrord/replica/hash"
 )
 
-// hostURLs is what is known of one host.
+// hostURLs is the inventory of one host.
 type hostURLs struct {
 	name   string
 	number uint32
 	n      int // unique URLs
 
 	// The paths that may be in the sample. While these are all paths their hashes are the fast ones, by which
-	// the paths of small hosts are told apart without a set: most hosts of a list never have URLs enough, and H
-	// is dear.
+	// the paths of small hosts are distinguished without a set: most hosts of a list never have URLs enough,
+	// and H is dear.
 	kept   []keptPath
 	text   []byte // of the kept paths
 	hashed bool   // kept has H(path), and perhaps only the least
@@ -30,7 +30,7 @@ type hostURLs struct {
 	all []string // Paper: every path
 }
 
-// keptPath is a path of a host, which lies in its bytes.
+// keptPath is a path of a host, a part of the host's bytes.
 type keptPath struct {
 	hash   uint64
 	at     int
@@ -104,7 +104,7 @@ func (h *hostURLs) keep(hash uint64, path []byte) {
 	h.text = append(h.text, path...)
 }
 
-// hash puts H in the place of the fast hashes.
+// hash replaces the fast hashes by H.
 func (v *Inventory) hash(h *hostURLs) {
 	if h.hashed {
 		return
@@ -118,7 +118,7 @@ func (v *Inventory) hash(h *hostURLs) {
 	h.hashed = true
 }
 
-// trim lets go of paths whose hash is not small any more, once they are twice as many as must be kept.
+// trim drops paths whose hash is no longer small, once they are twice as many as must be kept.
 func (v *Inventory) trim(h *hostURLs) {
 	most := slack * v.o.sampleSize(h.n)
 	if len(h.kept) < 2*most {

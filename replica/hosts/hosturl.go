@@ -38,7 +38,7 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 	default:
 		return nil, nil, ErrNotURL
 	}
-	end, other := 0, false // whether there is what is not in lower case ASCII
+	end, other := 0, false // whether there are other characters than lower case ASCII
 	for ; end < len(rest) && rest[end] != '/' && rest[end] != '?' && rest[end] != '#'; end++ {
 		if c := rest[end]; c <= ' ' || c == 0x7f || c == '<' || c == '>' || c == '"' || c == '\\' {
 			return nil, nil, ErrNotURL

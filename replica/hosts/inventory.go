@@ -18,8 +18,8 @@ import (
 // value is the rule that mirrord uses; Paper is the paper's.
 type StageOne struct {
 	MinURLs int // unique URLs that a host must have; 0 means 100
-	// the paper's samples and features to the letter; else samples are the paths of least hash, and what is on
-	// many hosts counts by stars
+	// the paper's samples and features to the letter; else samples are the paths of least hash, and features
+	// of many hosts count by stars
 	Paper    bool
 	MaxHosts int // hosts that a feature may be on to be counted in full; 0 means 20
 
@@ -81,7 +81,7 @@ func positive(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// Inventory is what is known of hosts from their URLs: how many, a sample of their paths, and a sample of
+// Inventory is a summary of hosts by their URLs: how many, a sample of their paths, and a sample of
 // their leaves. In any order, and in parts that are merged later, the same URLs give the same inventory. A
 // host takes about 300 bytes, its first 128 URLs their paths and 24 bytes more, all further ones 11 to 22
 // bytes; with Paper it keeps every path. Not for concurrent use.
@@ -97,7 +97,7 @@ type Inventory struct {
 	leafCut uint64 // leaves of a greater hash are not kept
 
 	words       words
-	leaf, shape []byte // room for one
+	leaf, shape []byte // buffers for one
 }
 
 // NewInventory returns an empty inventory.
@@ -113,7 +113,7 @@ func NewInventory(o StageOne) *Inventory {
 // Hosts is the number of hosts.
 func (v *Inventory) Hosts() int { return len(v.list) }
 
-// AddURL takes a URL; ErrNotURL when it is none.
+// AddURL takes a URL; ErrNotURL for other bytes.
 func (v *Inventory) AddURL(url []byte) error {
 	if len(v.prefix) > 0 && bytes.HasPrefix(url, v.prefix) {
 		path, err := splitPath(url[len(v.prefix)-1:])

@@ -26,8 +26,8 @@ func slowSample(paths []string) []string {
 	return slices.Sorted(slices.Values(least[:min(k, len(least))]))
 }
 
-// Samples are what the rule says, whatever the size of the host, how often a path comes, and how many are
-// avoided.
+// Samples are what the rule says, regardless of the size of the host, how often a path comes, and how
+// many are avoided.
 func TestSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 15, 16, 17, 18, 99, 127, 128, 129, 130, 257, 1000, 20_000} {
@@ -71,7 +71,7 @@ func TestAddURLAfterAnother(t *testing.T) {
 		}
 	}
 	got, want := fmt.Sprint(once.Samples()), fmt.Sprint(each.Samples())
-	want = strings.Replace(want, "/7] false}", "/7] true}", 1) // Add is told of no scheme
+	want = strings.Replace(want, "/7] false}", "/7] true}", 1) // Add gets no scheme
 	if got != want || !strings.Contains(want, "{b.test 5 [/ //5 /4 /6 /7] true}") {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -5,7 +5,7 @@ package hosts
 // judge gives the tests of a pair of hosts their outcomes.
 type judge struct {
 	guards
-	v *PairVerdict // counts what is no page, parts of pages, and aliases
+	v *PairVerdict // counts failures, parts of pages, and aliases
 }
 
 // test runs one test on the answers; false when robots.txt forbids it.

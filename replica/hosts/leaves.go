@@ -245,7 +245,7 @@ func (p pairs) contain(a, b uint32, leaves int, overlap float64) {
 }
 
 // overlapOf says of two samples of least hashes which share of the fewer is in both, as far as both reach,
-// given how many are in both. What is in both is never beyond that.
+// given how many are in both. Common hashes are never beyond that.
 func overlapOf(a, b []uint64, common int) (both int, share float64) {
 	if len(a) == 0 || len(b) == 0 {
 		return 0, 0

@@ -51,8 +51,8 @@ func variedWords(r *rand.Rand, n int) (out []string) {
 	return out[:n]
 }
 
-// A page without its end or a part of its middle is seen, whatever its length, and however much of it is
-// template; one of which some words were edited, or whose parts have moved, is not taken for one.
+// A page without its end or a part of its middle is detected, for any length, and however much of it is
+// template; one of which some words were edited, or whose parts have moved, is not reported as one.
 func TestMissingPartsOfAnyLength(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 2))
 	wrong := 0
@@ -88,7 +88,7 @@ func TestMissingPartsOfAnyLength(t *testing.T) {
 			} {
 				came := NewBody([]byte("<p>"+strings.Join(left, " ")), true, true, k)
 				if kin := held.Kin(came, shared, 0.7); (kin == Alike || kin == Grown) && !held.LacksPart(came) {
-					t.Errorf("round %d, k %d: %d of %d words are missing, the %s, and it is taken for kin %v",
+					t.Errorf("round %d, k %d: %d of %d words are missing, the %s, and its kinship is %v",
 						round, k, gone, len(all), name, kin)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // Pages of the web from which bytes were taken, at their end or in their middle, are seen to lack words; and
-// what is whole lacks nothing of itself.
+// a whole page lacks nothing of itself.
 func TestMissingPartsOfWebPages(t *testing.T) {
 	if replicatest.RaceEnabled {
 		t.Skip("slow")

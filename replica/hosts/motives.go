@@ -14,7 +14,7 @@ import (
 type Motive string
 
 const (
-	MotiveAlias       Motive = "one host by two names" // one of the two leads to the other
+	MotiveAlias       Motive = "one host by two names" // one of the two redirects to the other
 	MotiveTypo        Motive = "typo of a host name"
 	MotiveSession     Motive = "session names"   // names of hosts that were made for visitors
 	MotiveServers     Motive = "several servers" // names that differ in a small number
@@ -25,7 +25,7 @@ const (
 	MotiveCountry     Motive = "country"      // names of countries, and the same pages
 )
 
-// PairEvidence is what is known of two hosts.
+// PairEvidence is the evidence about two hosts.
 type PairEvidence struct {
 	Host1, Host2 string // with a port, if it is not the usual one
 	Level        Level

@@ -10,7 +10,7 @@ import (
 
 // Pages of one template resemble one another by what all of them say, and not by what they are about: two
 // products of a shop, with 400 words of template around 60 of their own, resemble one another by three
-// quarters. What a page says itself is what is left without the template: what several other pages of its
+// quarters. A page's own text is the remainder without the template: what several other pages of its
 // site say, too.
 
 // Shared returns what at least so many of the pages say.
@@ -64,9 +64,9 @@ const (
 	cutLeast = 0.1 // …, at least: of a page with nothing but a sentence of another one nothing is said
 )
 
-// Kin says what a second page is to this one beyond what is shared: high is the least resemblance of the rest
-// of pages that are alike. A difference of a word is none where the rest says more than that word. Bodies
-// that are no text are alike only when they are equal.
+// Kin returns the kinship of a second page to this one beyond shared shingles: high is the least resemblance
+// of the rest of pages that are alike. A difference of a word does not count where the rest has more than
+// that word. Bodies that are no text are alike only when they are equal.
 func (b PageBody) Kin(c PageBody, shared hash.Set, high float64) Kinship {
 	if b.sum == c.sum {
 		return Alike
@@ -125,7 +125,7 @@ func has(s hash.Set, h uint64) bool {
 // IsText reports whether the words of a body can be compared.
 func (b PageBody) IsText() bool { return b.text }
 
-// minus returns what is in a and not in b.
+// minus returns the hashes of a that are not in b.
 func minus(a, b hash.Set) hash.Set {
 	var out hash.Set
 	j := 0

@@ -9,11 +9,11 @@ import (
 
 // errNoPage says that a line of a proxy's log names no page that was had: a tunnel, another method than GET
 // and HEAD, or a status of 400 and more.
-var errNoPage = errors.New("a request of a proxy that brought no page")
+var errNoPage = errors.New("a request of a proxy without a page")
 
 // proxyURL finds the URL in a line of the log of a proxy, in Squid's native form or in the combined (or
-// common) form; nil when it is none of these. Of the requests in such a log, only those that brought a page
-// count: the error is errNoPage for all others.
+// common) form; nil for other lines. Of the requests in such a log, only those with a page count: the
+// error is errNoPage for all others.
 func proxyURL(line []byte) ([]byte, error) {
 	if method, url, status, ok := squidLine(line); ok {
 		return loggedURL(method, url, status)

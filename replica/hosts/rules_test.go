@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A host is considered from the hundredth unique URL on; what is avoided, and queries, count.
+// A host is considered from the hundredth unique URL on; avoided URLs, and queries, count.
 func TestFewestURLs(t *testing.T) {
 	for _, paper := range []bool{true, false} {
 		v := NewInventory(StageOne{Paper: paper})
@@ -132,7 +132,7 @@ func TestStageTwoOptions(t *testing.T) {
 	}
 }
 
-// What is avoided is never passed over by the quick look.
+// The quick look never misses an avoided URL.
 func TestAvoided(t *testing.T) {
 	for _, o := range []StageOne{{}, {Avoid: []string{"x", "é", "longer"}}, {Avoid: []string{}}} {
 		o = o.withDefaults()

@@ -136,9 +136,9 @@ func (p pairs) add(a, b onHost, isPath bool, weight float64) {
 func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
 
 // Pairs returns the candidate pairs, best first. By the paper's rule these are the pairs with two features in
-// common, one of them of paths, where what is on more than MaxHosts hosts does not count (Bharat, Broder,
+// common, one of them of paths, where features on more than MaxHosts hosts do not count (Bharat, Broder,
 // section 3.1). Else equal leaves vote for the pairs of their biggest hosts and the others, pairs that such
-// pairs connect are candidates when their leaves agree, and what is on many hosts counts in the scores in the
+// pairs connect are candidates when their leaves agree, and features on many hosts count in the scores in the
 // same way.
 func (v *Inventory) Pairs() []HostPair {
 	hosts := v.consider()

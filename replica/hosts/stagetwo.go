@@ -114,7 +114,7 @@ const (
 type TestAnswer struct {
 	Kind  AnswerKind
 	Body  PageBody // of GotPage
-	Other bool     // a redirect led to the other host of the pair
+	Other bool     // a redirect to the other host of the pair
 	At    string   // where the body lay in the end, after redirects; "" when that is not known
 }
 
@@ -135,8 +135,8 @@ type StageTwo struct {
 	// missing
 	Paper  bool
 	Paths  int     // of each host that are tested; 0 means 9
-	High   float64 // resemblance of what is highly similar, at least; 0 means 0.5
-	Own    float64 // resemblance of what is highly similar without the template of its host; 0 means 0.5
+	High   float64 // least resemblance of highly similar pages; 0 means 0.5
+	Own    float64 // least resemblance of highly similar pages without the template of their host; 0 means 0.5
 	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
 	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
 	// share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all
@@ -232,7 +232,7 @@ func Around(h HostSample, tests []Test) []TestRequest {
 	return out
 }
 
-// ProbePath is a path that no host has unless it has all: what is like the answer to it is no page.
+// ProbePath is a path that no host has unless it has all: a response like that to it is no page.
 func ProbePath(host string) string { return fmt.Sprintf("/%016x.html", hash.H("probe "+host)) }
 
 // PairVerdict is what the tests of a pair of hosts came to.
@@ -248,7 +248,7 @@ type PairVerdict struct {
 	// exist; with Paper: enough were had
 	Confident bool
 	RootOnly  bool // level 4, and nothing but "/" is alike: a parked host, or a server just installed
-	// answers that were taken for failures because they are like the answer to a path that no host has, or say
+	// responses that counted as failures because they are like the answer to a path that no host has, or say
 	// nothing but their template
 	Soft int
 	// tests in which the page of the first host, or of the second, lacks a part of what the other's says
@@ -257,8 +257,7 @@ type PairVerdict struct {
 	Lacks [2]int
 	// words of the pages that both have, by host, roughly
 	Words [2]int
-	// tests in which one host gave both answers, because the other led to it by a redirect, or both led to a
-	// third
+	// tests in which one host gave both answers, because the other redirected to it, or both to a third
 	Aliases int
 	Alias   bool // more than half of those with an answer: one host by two names, which cannot stand for itself
 }

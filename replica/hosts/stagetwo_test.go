@@ -199,7 +199,7 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 	}
 	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(genuine)); v.Level != Level1 || !v.Confident ||
 		v.Soft > 0 {
-		t.Errorf("real: %v, confident %v, %d taken for failures", v.Level, v.Confident, v.Soft)
+		t.Errorf("real: %v, confident %v, %d counted as failures", v.Level, v.Confident, v.Soft)
 	}
 	one := func(ask TestRequest) string {
 		if ask.Host == "b.test" {
@@ -287,7 +287,7 @@ func TestDecide(t *testing.T) {
 			}
 			return genuine(ask)
 		}, "server failure 0 good 0.0"},
-		{"one leads to the other", func(ask TestRequest) TestAnswer {
+		{"one redirects to the other", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.Other = r.Kind != 0 && ask.Host == "b.test"
 			return r
@@ -302,7 +302,7 @@ func TestDecide(t *testing.T) {
 			r.At = "https://" + ask.Host + ask.Path
 			return r
 		}, "1 confident 8 good 1.0"},
-		{"one page of one leads to the other", func(ask TestRequest) TestAnswer {
+		{"one page of one redirects to the other", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.Other = ask.Host == "b.test" && ask.Path == "/2"
 			return r
@@ -347,11 +347,11 @@ func TestDecide(t *testing.T) {
 		Host:  "a.test",
 		Paths: []string{"/5", "/4", "/3", "/2", "/1"},
 	})) {
-		t.Error("the order of the sample decides what is tested")
+		t.Error("the order of the sample decides the tests")
 	}
 }
 
-// Whatever is answered to whatever path, an answer is like itself.
+// Any response to any path is like itself.
 func FuzzNewAnswer(f *testing.F) {
 	for _, s := range [][2]string{
 		{"", ""}, {"/a/b%20c.html", "<p>nothing at /a/b c.html"}, {"%", "%"}, {"/a-a-a", "a a a a a"},

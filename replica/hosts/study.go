@@ -143,8 +143,8 @@ func ParseLevel(s string) Level {
 	return NoInformation
 }
 
-// AddressPairs lists the pairs of hosts that have an address in common which at most most hosts have: what is
-// on more is the machine of a hoster. The pairs of fewest hosts come first.
+// AddressPairs lists the pairs of hosts that have an address in common which at most most hosts have: one of
+// more hosts is a machine of a hoster. The pairs of fewest hosts come first.
 func AddressPairs(addresses map[string][]netip.Addr, most int) [][2]string {
 	at := map[netip.Addr][]string{}
 	for host, addrs := range addresses {

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxURL bounds a line of a list, in bytes; what is longer is skipped and counted.
+// maxURL bounds a line of a list, in bytes; longer ones are skipped and counted.
 const maxURL = 64 << 10
 
 // ListCount is what a list held.
@@ -23,7 +23,7 @@ type ListCount struct {
 	Lines int // or records of a WARC
 	URLs  int // taken
 	Bad   int // lines that hold no URL
-	// lines of a proxy's log whose requests brought no page: tunnels, failures, what was sent
+	// lines of a proxy's log whose requests had no page: tunnels, failures, what was sent
 	Skipped int
 }
 
@@ -152,7 +152,7 @@ func (l *lister) takeLine(line []byte) error {
 	return l.take(url)
 }
 
-// take hands an address on; ErrNotURL when it is none.
+// take hands an address on; ErrNotURL for other bytes.
 func (l *lister) take(url []byte) error {
 	if url == nil {
 		return ErrNotURL

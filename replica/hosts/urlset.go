@@ -8,9 +8,9 @@ import (
 	"mirrord/replica/hash"
 )
 
-// pathHash is the fast hash by which paths of a host are told apart, and leaves sampled: 64 bits, never 0, of
-// 16 bytes at a time (after wyhash by Wang Yi). It is the same in every process, so that inventories can be
-// merged.
+// pathHash is the fast hash by which paths of a host are distinguished, and leaves sampled: 64 bits, never 0,
+// of 16 bytes at a time (after wyhash by Wang Yi). It is the same in every process, so that inventories can
+// be merged.
 func pathHash(b []byte) uint64 {
 	h := uint64(len(b)) * hash.TokenSeed
 	for ; len(b) > 16; b = b[16:] {

@@ -76,7 +76,7 @@ func (d *decoded) rune(i int) (r rune, size int, again bool) {
 	return r, size, again
 }
 
-// fromUTF16 appends the UTF-8 of b to dst. What is no character becomes U+FFFD.
+// fromUTF16 appends the UTF-8 of b to dst. Invalid characters become U+FFFD.
 func fromUTF16(dst, b []byte, order binary.ByteOrder) []byte {
 	little := order == binary.LittleEndian
 	dst = slices.Grow(dst, len(b)/2+8)

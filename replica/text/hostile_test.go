@@ -35,7 +35,7 @@ func TestHostilePages(t *testing.T) {
 }
 
 // BenchmarkHostilePages says for each part how much longer a byte of a page of 32 MB takes than one of a page
-// of 1 MB: about 1, whatever it is.
+// of 1 MB: about 1 for each.
 func BenchmarkHostilePages(b *testing.B) {
 	s := NewSketcher(SketchOptions{})
 	for _, part := range hostile {

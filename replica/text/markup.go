@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// markup skips what is not text. Each search that fails once would fail again, so it is not made again: a
+// markup skips markup. Each search that fails once would fail again, so it is not made again: a
 // page takes linear time.
 type markup struct {
 	tags      *tagTable
@@ -28,8 +28,8 @@ func opens(b []byte, i int) bool {
 	return IsLetter(c) || c == '/' || c == '!' || c == '?'
 }
 
-// skip returns where the text goes on after the markup at b[i], which opens, and what it means. A script or
-// style is skipped with its content.
+// skip returns where the text continues after the markup at b[i], which opens, and what it means. A script
+// or style is skipped with its content.
 func (m *markup) skip(b []byte, i int) (int, tagKind) {
 	rest := b[i:]
 	switch {
@@ -62,7 +62,7 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 		at++
 	}
 	kind := inline
-	if at == len(rest) || (rest[at] != '-' && rest[at] != ':') { // else it is an element of somebody's own
+	if at == len(rest) || (rest[at] != '-' && rest[at] != ':') { // else it is a custom element
 		kind = m.tags.kind(name[:n])
 	}
 	next := i + m.tagEnd(rest, at)
@@ -77,7 +77,7 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 	return next, kind
 }
 
-// tagEnd returns where a tag ends: behind the ">" that stands in no quoted value.
+// tagEnd returns where a tag ends: behind the ">" outside of quoted values.
 func (m *markup) tagEnd(tag []byte, from int) int {
 	for i := from; i < len(tag); {
 		x := load(tag, i)
@@ -137,8 +137,8 @@ func rawEnd(b []byte, i int, name string) int {
 // maxEntity bounds a character reference: the longest name has 31 letters, and more digits say nothing more.
 const maxEntity = 34
 
-// entity decodes the character reference at b[i], which is "&", into dst, and returns where the text goes on.
-// What is no reference stays as it is.
+// entity decodes the character reference at b[i], which is "&", into dst, and returns where the text
+// continues. Other text is copied as it is.
 func entity(dst []byte, b []byte, i int) ([]byte, int) {
 	end := i + 1
 	for end < len(b) && end < i+maxEntity &&

@@ -11,7 +11,7 @@ import (
 
 // scan feeds the words of a page; false when it must be read again, as Latin-1. It looks at eight bytes at a
 // time: which are letters and digits, and which of the others need more than being skipped. A word is hashed
-// from there, unless it goes on behind a tag, a reference or a character beyond ASCII: then it waits in
+// from there, unless it continues behind a tag, a reference or a character beyond ASCII: then it waits in
 // s.word.
 func (s *Sketcher) scan(d *decoded, markup bool) bool {
 	b := d.text
@@ -114,7 +114,7 @@ func (s *Sketcher) run(b []byte, i int) int {
 		}
 		s.wait[maxK+s.n] = endWord(sum, part)
 		all := sum | part
-		s.n += int((all | -all) >> 63) // unless it is empty; without a branch, because nobody could guess it
+		s.n += int((all | -all) >> 63) // unless it is empty; without a branch, because it is unpredictable
 		if next&odd != 0 {
 			return i
 		}
@@ -150,8 +150,8 @@ func (s *Sketcher) char(r rune) {
 	}
 }
 
-// wide goes on character by character from b[i], which is not ASCII, as long as it is valid UTF-8 of at most
-// three bytes, and returns where something else comes, or where ASCII follows the end of a word.
+// wide continues character by character from b[i], which is not ASCII, as long as it is valid UTF-8 of at
+// most three bytes, and returns where something else comes, or where ASCII follows the end of a word.
 func (s *Sketcher) wide(b []byte, i int) int {
 	w := s.word
 	for i+2 < len(b) {
@@ -220,7 +220,7 @@ type refs [64]struct {
 	text string
 }
 
-// reference takes the character reference, or "&", at b[i], and returns where the text goes on.
+// reference takes the character reference, or "&", at b[i], and returns where the text continues.
 func (s *Sketcher) reference(b []byte, i int) int {
 	x := load(b, i)
 	semicolon := has(x, ';')

@@ -15,7 +15,7 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Whoever keeps digests relies on their form: when one of these is another, raise DigestForm and write a line
+// Stored digests depend on their form: when one of these is another, raise DigestForm and write a line
 // of its history.
 func TestDigestForm(t *testing.T) {
 	s := NewSketcher(SketchOptions{})
@@ -65,7 +65,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A word has one hash, in whatever pieces it is read.
+// A word has one hash, regardless of the pieces in which it is read.
 func TestWordHash(t *testing.T) {
 	text := "abcdefghijklmnopqrstuvwxyz0123456789"
 	seen := map[uint64]string{}

@@ -32,7 +32,7 @@ type SeenOptions struct {
 	Current     func(page uint32, of *ContentDigest) bool // says whether a page still counts; nil: all do
 	Pages       int                                       // how many to expect
 	Resemblance float64                                   // estimated, from which pages are alike; 0 means 0.9
-	Scratch     func() (SeenFile, error)                  // makes a file; nil: all lies in memory
+	Scratch     func() (SeenFile, error)                  // makes a file; nil: all is in memory
 }
 
 // NewSeenPages returns an index without pages. The caller closes it.
@@ -145,8 +145,8 @@ func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) error {
 	return nil
 }
 
-// place returns where a key is, or would be, and what is kept of it: in the place of another one where too
-// many are near, as a site can have it that knows what is done here.
+// place returns where a key is, or would be, and its value: it replaces another one where too many are
+// near, as a hostile site can arrange.
 func (s *SeenPages) place(key uint64) (at int, part uint16) {
 	i := s.home(key)
 	part = max(1, uint16(key))

@@ -72,7 +72,7 @@ func TestSeen(t *testing.T) {
 	}
 	s.o.Current = func(page uint32, of *ContentDigest) bool { return page != 8 }
 	if k, ok := ask(t, s, &on, near); ok && k.Page == 8 {
-		t.Error("a page that does not count any more is found")
+		t.Error("a page that no longer counts is found")
 	}
 	s.o.Digest = func(uint32) (ContentDigest, error) { return ContentDigest{}, errors.New("gone") }
 	if _, _, err := s.Like(&near); err == nil {
@@ -80,7 +80,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// A thousand times the same page, then a thousand others, take room for what differs.
+// A thousand times the same page, then a thousand others, take memory for the distinct ones.
 func TestSeenGrows(t *testing.T) {
 	some := manyDigests(5000)
 	var on shelf
@@ -99,7 +99,7 @@ func TestSeenGrows(t *testing.T) {
 	}
 	for i, d := range some {
 		if k, ok := ask(t, s, &on, d); !ok || !k.Exact || on[k.Page] != d {
-			t.Fatalf("page %d is not known any more", i)
+			t.Fatalf("page %d is no longer known", i)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 var errFull = errors.New("no space left on device")
 
-// Without room for its file an index says so.
+// Without disk space for its file an index returns an error.
 func TestSeenWithoutRoom(t *testing.T) {
 	some := manyDigests(1)
 	var on shelf

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// SeenFile is a file for what an index has no room for in memory. It is empty in the beginning.
+// SeenFile is a file for the part of an index that does not fit in memory. It is empty in the beginning.
 type SeenFile interface {
 	io.ReaderAt
 	io.WriterAt
@@ -26,7 +26,7 @@ type seenNumbers struct {
 	one  [4]byte
 }
 
-// room makes room for n of them. Those of before are void.
+// room allocates n of them. Earlier ones are void.
 func (s *seenNumbers) room(n int) error {
 	if s.file != nil {
 		return nil

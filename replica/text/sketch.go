@@ -42,7 +42,7 @@ type Sketch [Bins]byte
 // 0.045.
 func (s *Sketch) Resemblance(t *Sketch) float64 { return estimate(s.Equal(t)) }
 
-// estimate takes off what is equal by chance (Li, König, b-bit minwise hashing, 2010).
+// estimate subtracts the bits that are equal by chance (Li, König, b-bit minwise hashing, 2010).
 func estimate(equal int) float64 {
 	const chance = 1.0 / 256
 	return max(0, (float64(equal)/Bins-chance)/(1-chance))

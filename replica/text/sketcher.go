@@ -8,7 +8,7 @@ import (
 	"mirrord/replica/hash"
 )
 
-// ContentDigest is what is kept of a page: 144 bytes.
+// ContentDigest is the stored digest of a page: 144 bytes.
 type ContentDigest struct {
 	Text   uint64 // fingerprint of its words, in order; 0 of a page without any
 	Words  uint32 // how many
@@ -22,7 +22,7 @@ type ContentDigest struct {
 //	1: the first that was kept
 //	2: words are hashed eight bytes at a time
 //	3: UTF-16 without a mark, what says that it is UTF-8 and is not, and UTF-8 with errors are read
-//	4: what is read as Latin-1 is windows-1252, and UTF-16 that only the header names is read; meta elements
+//	4: text read as Latin-1 is windows-1252, and UTF-16 that only the header names is read; meta elements
 //	   come before an XML declaration, and none in comments count
 //	5: what a page declares is looked for as browsers do
 const DigestForm = 5

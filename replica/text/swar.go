@@ -42,7 +42,7 @@ func alnum(x uint64) uint64 {
 	return (a | d) &^ x & tops
 }
 
-// special marks "<", "&" and what is not ASCII.
+// special marks "<", "&" and bytes beyond ASCII.
 func special(x uint64) uint64 {
 	low := x &^ tops
 	lt := (low ^ '<'*ones) + 0x7f*ones

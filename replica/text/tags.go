@@ -78,7 +78,7 @@ func (t *tagTable) meaning(name uint64) tagKind {
 
 // quick finds the end of most tags: a name of at most six letters, then the end, or attributes of which the
 // last one is quoted. It returns the name for meaning, and 0 for any other tag, for script and style, and for
-// what is no tag.
+// other markup.
 func quick(b []byte, i int) (next int, name uint64) {
 	if i++; i >= len(b) {
 		return 0, 0
@@ -105,8 +105,8 @@ func quick(b []byte, i int) (next int, name uint64) {
 	return 0, 0
 }
 
-// quickly goes on over most tags, whatever they mean, and blanks and line ends between and after them. It
-// leaves scripts, styles, comments and what is no tag.
+// quickly skips most tags, regardless of their meaning, and blanks and line ends between and after them.
+// It leaves scripts, styles, comments and other markup.
 func quickly(b []byte, i int) int {
 	for i+1 < len(b) && b[i] == '<' {
 		c := b[i+1]

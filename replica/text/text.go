@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text says what a page says, whatever its markup and encoding, and makes short stand-ins for it that
-// can be compared.
+// Package text extracts the text of a page, independent of its markup and encoding, and makes short digests
+// of it that can be compared.
 //
-//   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] cut up what is left, [Shingles] are its
+//   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] split the text, [Shingles] are its
 //     k-grams, [Chunks] its fingerprints by lines.
 //   - A [Sketcher] makes a [ContentDigest] of a page's bytes in one pass: 144 bytes that stand for its words
 //     and its shingles.
@@ -180,7 +180,7 @@ func Tokens(text string) []string {
 	return out
 }
 
-// lowerRune is the lower case of one character, whatever stands beside it.
+// lowerRune is the lower case of one character, regardless of its neighbors.
 func lowerRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {
@@ -209,7 +209,7 @@ func standsAlone(r rune) bool {
 const lineWidth = 72
 
 // Lines re-flows every block of a text to lines of at most 72 characters, filled greedily; a longer word has
-// a line of its own. So lines depend on what is said and not on the source of the page.
+// a line of its own. So lines depend on the text and not on the source of the page.
 func Lines(text string) []string {
 	var out []string
 	for block := range strings.SplitSeq(text, "\n") {

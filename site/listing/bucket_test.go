@@ -74,12 +74,12 @@ func TestParseBucket(t *testing.T) {
 	}
 	for _, none := range []string{"/list.xml", "/dir/bucket.xml"} {
 		if _, ok := ParseBucket([]byte(cut), mustURL(t, host+none)); ok {
-			t.Errorf("%s is taken for a bucket", none)
+			t.Errorf("%s is recognized as a bucket", none)
 		}
 	}
 }
 
-// What ParseBucket makes of a page lies in the bucket, whatever the page, and no page leads to itself.
+// For any page, the result of ParseBucket is in the bucket, and no page links to itself.
 func FuzzParseBucket(f *testing.F) {
 	for _, inside := range []string{
 		"", "<Contents><Key>a/b</Key></Contents><IsTruncated>true</IsTruncated>",
@@ -105,7 +105,7 @@ func FuzzParseBucket(f *testing.F) {
 		}
 		for _, x := range append(b.Folders, b.Next) {
 			if !x.IsZero() && (x == u || x.Path() != u.Path()) {
-				t.Errorf("%s leads to %s", u, x)
+				t.Errorf("%s links to %s", u, x)
 			}
 		}
 	})

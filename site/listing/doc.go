@@ -31,8 +31,8 @@
 // keeps both time and size, nor one made within the precision of the time after the page was made: ask
 // Entry.Settled about the older observation. They say nothing of directories (a directory's time does not
 // tell of changes inside its files) nor of programs (the time of index.php is not that of its output). A copy
-// of a listing, saved as index.html where it was made, looks exactly like one; whoever relies on listings
-// must audit them, and compare an entry with what the resource's own answers say: Entry.Agrees.
+// of a listing, saved as index.html where it was made, looks exactly like one; users of listings must audit
+// them, and compare an entry with what the resource's own answers say: Entry.Agrees.
 //
 // So evidence is used like this: the listing is requested first, then the resource; if the entry was Settled
 // when the listing was requested and Agrees with the resource's answer, Entry.Evidence is kept with the
@@ -60,8 +60,8 @@
 //
 // Where UTC and local time look alike, the time is a wall clock (Entry.Local); nginx, when told to write
 // local time, moves all times of a listing as the clocks change, which costs requests and no truth. Rounded
-// sizes are a range. IIS writes dates in the server's locale: day and month are told apart by the whole page,
-// else the time is unknown.
+// sizes are a range. IIS writes dates in the server's locale: day and month are distinguished by the whole
+// page, else the time is unknown.
 //
 // Sources: nginx ngx_http_autoindex_module.c and ngx-fancyindex; httpd mod_autoindex.c with apr_strfsize;
 // lighttpd mod_dirlisting.c; caddy modules/caddyhttp/fileserver/browse.html; CPython Lib/http/server.py. The

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What Parse takes for a listing is sound, whatever the page.
+// Listings that Parse returns are sound, for any page.
 func FuzzParse(f *testing.F) {
 	for _, c := range pages() {
 		f.Add(sample(f, c.file), c.path)
@@ -36,7 +36,7 @@ func FuzzParse(f *testing.F) {
 		l, ok := Parse(page, u)
 		if !ok {
 			if l != nil {
-				t.Error("a listing that is none")
+				t.Error("no listing was recognized as one")
 			}
 			return
 		}
@@ -84,7 +84,7 @@ func checkSound(t *testing.T, e Entry) {
 	}
 }
 
-// Prices of a page that is none, and of one entry.
+// Costs of a page that is no listing, and of one entry.
 func BenchmarkParse(b *testing.B) {
 	u := mustURL(b, "http://h.example/pub/")
 	const n = 10_000
@@ -110,7 +110,7 @@ func BenchmarkParse(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, ok := Parse(ordinary, u); ok {
-				b.Fatal("taken for a listing")
+				b.Fatal("recognized as a listing")
 			}
 		}
 	})

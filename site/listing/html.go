@@ -45,7 +45,7 @@ type cell struct {
 	bytes    []byte // data-order, data-size
 }
 
-// A row collects what stands in one line, table row or list item. Its buffers are used again.
+// A row collects the parts of one line, table row or list item. Its buffers are used again.
 type row struct {
 	cells  []cell
 	links  []link
@@ -347,7 +347,7 @@ func (p *parser) cellText(b []byte) {
 	}
 }
 
-// inCell reports whether text belongs to the row: in a table, only what is in a cell does.
+// inCell reports whether text belongs to the row: in a table, only text in a cell does.
 func (p *parser) inCell() bool { return p.region != regionTable || len(p.row.cells) > 0 }
 
 func (p *parser) startRegion(tag atom.Atom) {

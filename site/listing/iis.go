@@ -38,7 +38,7 @@ type numericDate struct {
 }
 
 // readDates sets the times of entries from the dates as IIS wrote them, in the locale of the server. Years of
-// four digits tell themselves; day and month of "6/12/2014" are told apart by the other dates of the page,
+// four digits tell themselves; day and month of "6/12/2014" are distinguished by the other dates of the page,
 // and by the dot of "12.6.2014", which puts the day first. If neither helps, or the page contradicts itself,
 // these times stay unknown.
 func readDates(entries []Entry, dates []string) {

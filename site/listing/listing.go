@@ -250,7 +250,7 @@ func child(dir, u site.URL) (name string, isDir, ok bool) {
 	return name, isDir, strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, 0) < 0
 }
 
-// unescape decodes percent-encoded bytes; what is no such stays.
+// unescape decodes percent-encoded bytes; all others stay.
 func unescape(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s

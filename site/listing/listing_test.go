@@ -116,7 +116,7 @@ func appendInt(b []byte, n int64) []byte {
 	return append(b, byte('0'+n%10))
 }
 
-// Whatever a server rounds to, the range holds the size.
+// For any rounding of a server, the range contains the size.
 func TestRoundedSizesHoldTheSize(t *testing.T) {
 	var sizes []int64
 	for n := int64(1); n < 1<<45; n += n/9 + 1 {

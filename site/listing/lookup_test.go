@@ -33,8 +33,8 @@ func (l *Listing) Lookup(dir, u site.URL) (Entry, bool) {
 	return e, ok && (e.Dir || !isDir)
 }
 
-// Digest returns a fingerprint of the names, kinds, times and sizes, whatever their order on the page and the
-// software that made it.
+// Digest returns a fingerprint of the names, kinds, times and sizes, regardless of their order on the page
+// and the software that made it.
 func (l *Listing) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte

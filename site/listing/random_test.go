@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Any directory that a server can list is read back, whatever bytes are in its names.
+// Any directory that a server can list is read back, for any bytes in its names.
 func TestRandomDirectories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type file struct {

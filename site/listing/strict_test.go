@@ -112,7 +112,7 @@ func TestNoListing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if l, ok := Parse([]byte(page), mustURL(t, "http://h.example/pub/")); ok {
-				t.Errorf("taken for a listing: %+v", l)
+				t.Errorf("recognized as a listing: %+v", l)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestNoListing(t *testing.T) {
 			"http://h.example/pub", "http://h.example/pub/index.html", "http://h.example/", "http://h.example/other/",
 		} {
 			if _, ok := Parse([]byte(page), mustURL(t, u)); ok {
-				t.Errorf("%s taken for a listing of %s", page, u)
+				t.Errorf("%s recognized as a listing of %s", page, u)
 			}
 		}
 	}
@@ -289,7 +289,7 @@ func TestDocumentation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := Parse(raw, mustURL(t, "http://h.example/docs/")); ok {
-			t.Errorf("%s taken for a listing", name)
+			t.Errorf("%s recognized as a listing", name)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, ok := Parse([]byte(page), mustURL(t, "http://h.example/pub/")); ok {
-				t.Error("taken for a listing")
+				t.Error("recognized as a listing")
 			}
 		})
 	}

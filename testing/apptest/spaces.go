@@ -28,8 +28,8 @@ type twoSites struct {
 	Log      bytes.Buffer
 	A, B     string // addresses
 	Requests atomic.Int64
-	Shrunk   atomic.Bool // b does not link to its page any more
-	Lost     atomic.Bool // b does not have its page any more
+	Shrunk   atomic.Bool // b no longer links to its page
+	Lost     atomic.Bool // b no longer has its page
 }
 
 func NewTwoSites(t *testing.T) *twoSites {

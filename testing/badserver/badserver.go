@@ -21,7 +21,7 @@ import (
 // shared holds what all servers do; its bodies are made once for a test binary.
 var shared = sync.OnceValue(behaviours)
 
-// A Handler answers one request by writing to c. It reports whether the connection can go on.
+// A Handler answers one request by writing to c. It reports whether the connection can be kept.
 type Handler func(c *Conn, r *http.Request) (keep bool)
 
 // Server is a running server.
@@ -100,7 +100,7 @@ func (s *Server) Paths() []string {
 	return slices.Sorted(maps.Keys(s.handlers))
 }
 
-// Hits returns how often path was requested, whatever the query.
+// Hits returns how often path was requested, with any query.
 func (s *Server) Hits(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

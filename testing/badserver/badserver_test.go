@@ -42,7 +42,7 @@ func TestServer(t *testing.T) {
 	if s.Hits("/mine") != 2 || len(s.Log()) != 7 || len(s.Paths()) < 100 {
 		t.Errorf("%d hits, %d requests, %d paths", s.Hits("/mine"), len(s.Log()), len(s.Paths()))
 	}
-	other := Start(t) // what one server is told does not reach another
+	other := Start(t) // settings of one server do not reach another
 	if other.handlers["/mine"] != nil {
 		t.Error("servers share their handlers")
 	}

@@ -83,7 +83,7 @@ func behaviours() map[string]Handler {
 		"/chunk-no-trailer": chunks("5\r\nhello\r\n0\r\n"),
 		"/reset-body": func(c *Conn, _ *http.Request) bool {
 			c.Text("HTTP/1.1 200 OK\r\n%s\r\nContent-Length: 500\r\n\r\nhalf", html)
-			c.Pause(20 * time.Millisecond) // a RST overtakes what is still to be sent
+			c.Pause(20 * time.Millisecond) // a RST overtakes unsent bytes
 			c.Reset()
 			return false
 		},

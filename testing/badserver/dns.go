@@ -30,7 +30,7 @@ type DNSAnswer struct {
 	Addrs  string // with spaces between; none: the name exists without any
 	TTL    uint32 // of the addresses
 	Alias  string // a canonical name that stands before them, with AliasTTL
-	Absent uint32 // lifetime of "there is none", in the SOA record; 0: no such record is sent
+	Absent uint32 // lifetime of a negative answer, in the SOA record; 0: no such record is sent
 	None   bool   // the name does not exist
 	// what goes wrong
 	Fails    bool          // SERVFAIL
@@ -97,7 +97,7 @@ func StartDNS(t testing.TB) *DNS {
 	return d
 }
 
-// Connect connects to the server whatever address is asked for.
+// Connect connects to the server for any address.
 func (d *DNS) Connect(ctx context.Context, network, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, d.addr)
 }

@@ -27,8 +27,8 @@ import (
 // graceful GOAWAY that does not cover the request, then good on the next connection), /goaway-error and /cut
 // (the connection ends within the body, with and without a GOAWAY), /rst (RST_STREAM within the body),
 // /refused (REFUSED_STREAM on the first try), /short (END_STREAM before the declared length), /long (more
-// than declared), /stall (silence within the body while other streams go on), /flood and /flood-huge (header
-// lists of 264 KB and 2.4 MB), /bad-frame (a frame on stream 0 that must not be).
+// than declared), /stall (silence within the body while other streams continue), /flood and /flood-huge
+// (header lists of 264 KB and 2.4 MB), /bad-frame (a frame on stream 0 that must not be).
 type H2 struct {
 	URL string // "https://127.0.0.1:port"
 	CA  []byte // PEM, the server's own certificate
@@ -165,7 +165,7 @@ func (s *H2) serve(c net.Conn) {
 	}
 }
 
-// answerH2 answers one request and reports whether the connection goes on.
+// answerH2 answers one request and reports whether the connection is kept.
 func answerH2(f *http2.Framer, id uint32, path string, nth int) bool {
 	page := []byte(Page)
 	head := func(length int, extra ...string) {

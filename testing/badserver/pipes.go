@@ -91,7 +91,7 @@ func newOutbox(c net.Conn) *outbox {
 	return o
 }
 
-// send writes what is queued, and closes the connection after the last of it.
+// send writes the queue, and closes the connection after the last of it.
 func (o *outbox) send() {
 	defer o.Conn.Close()
 	for {
@@ -126,7 +126,7 @@ func (o *outbox) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close lets what is queued go out first. It does not wait for that.
+// Close sends the queue first. It does not wait for that.
 func (o *outbox) Close() error {
 	o.end()
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // addRanges adds a file of 1 MiB whose connection breaks: on each of the first ?breaks=n requests (default 1)
-// after ?at=bytes (default 300000) of what is being sent. The paths differ in what they do with Range and
+// after ?at=bytes (default 300000) of the response. The paths differ in what they do with Range and
 // If-Range.
 func addRanges(m map[string]Handler) {
 	type kind struct {

@@ -40,7 +40,7 @@ func (c *Call) Is(names ...string) bool {
 
 var callLine = regexp.MustCompile(`^(\w+)\((.*)\)\s+= (-?\d+)`)
 
-// Read reads the output of strace. Calls that failed, and what is no call, are left out. A call of one thread
+// Read reads the output of strace. Calls that failed, and other lines, are left out. A call of one thread
 // that another one interrupts counts when it ends, but close when it begins, since its number is free then,
 // and so does mkdirat, since another thread may open the folder before strace says that it was made.
 func Read(r io.Reader) (calls []Call, err error) {

@@ -12,9 +12,9 @@ import (
 )
 
 // PowerLoss is a folder as a process sees it, and what of it is on the disk for certain. Names come to the
-// disk in the order in which they were made, as a journal has it; a sync of a file or folder brings what
-// concerns it, all names before, and the bytes of that file. Bytes that were not synced come in any order, or
-// not at all.
+// disk in the order in which they were made, as a journal has it; a sync of a file or folder writes its own
+// name, all names before, and the bytes of that file. Bytes that were not synced come in any order, or not at
+// all.
 type PowerLoss struct {
 	base    string // path of the folder
 	root    *inode
@@ -142,7 +142,7 @@ func (d *PowerLoss) isInside(c *Call) bool {
 	return false
 }
 
-// dirOf returns the folder that a number stands for; nil for the working folder and what is not here.
+// dirOf returns the folder that a number stands for; nil for the working folder and unknown numbers.
 func (d *PowerLoss) dirOf(fd int) *inode {
 	if h := d.open[fd]; (h != nil) && h.of.isDir {
 		return h.of
@@ -169,7 +169,7 @@ func (d *PowerLoss) place(dir *inode, p string) (*inode, string) {
 	return dir, name
 }
 
-// lookup returns what a path leads to, the last symbolic link not followed; nil when it is not here.
+// lookup returns the inode of a path, the last symbolic link not followed; nil when it is not here.
 func (d *PowerLoss) lookup(dir *inode, p string) *inode {
 	if path.Clean(p) == d.base {
 		return d.root
@@ -184,7 +184,7 @@ func (d *PowerLoss) lookup(dir *inode, p string) *inode {
 	return dir.names[name]
 }
 
-// follow returns what a path leads to in the end.
+// follow returns the inode of a path, with all links followed.
 func (d *PowerLoss) follow(dir *inode, p string) *inode {
 	n := d.lookup(dir, p)
 	for (n != nil) && (n.target != "") {
@@ -315,7 +315,7 @@ func (d *PowerLoss) touch(c *Call) {
 	n.modified = time.Unix(sec, nsec)
 }
 
-// sync brings a file or folder to the disk.
+// sync writes a file or folder to the disk.
 func (d *PowerLoss) sync(n *inode) {
 	n.settle()
 	last := -1
@@ -358,7 +358,7 @@ func (d *PowerLoss) syncAll() {
 	}
 }
 
-// settle brings the bytes of a file to the disk.
+// settle writes the bytes of a file to the disk.
 func (n *inode) settle() {
 	for _, w := range n.pending {
 		n.data = w.on(n.data)

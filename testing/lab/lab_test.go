@@ -27,11 +27,11 @@ func runLab(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// said is a command line, and what it comes to.
+// said is a command line, and its result.
 type said struct {
 	args string
 	code int
-	want string // a regular expression: of what is written, or for a code other than 0 of the error
+	want string // a regular expression: of the output, or for a code other than 0 of the error
 }
 
 func (s said) check(t *testing.T) {

@@ -142,7 +142,7 @@ func plot(l *lab, cmd *cobra.Command, name string, hs []*replay.History, o repla
 	if err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%d sites: what is saved, and what it costs", len(hs))
+	title := fmt.Sprintf("%d sites: savings and costs", len(hs))
 	var p *experiments.Picture
 	if len(hs) == 1 {
 		h := hs[0]

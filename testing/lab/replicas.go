@@ -73,7 +73,7 @@ docs/replicas.md describes the figures, docs/json.md the JSON.`,
 	return c
 }
 
-// check says what is wrong with the flags.
+// check returns an error for invalid flags.
 func (o *replicaFlags) check(args []string) error {
 	if o.Limit < 0 || o.MinURLs < 0 || o.cluster < 1 {
 		return env.Usagef("--limit and --min-urls are at least 0, --cluster at least 1")

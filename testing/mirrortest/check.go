@@ -63,7 +63,7 @@ func (m *Mirror) checkPlaces() {
 	}
 	for _, e := range inside {
 		if !known[e.Name()] {
-			m.t.Errorf("%s lies in the state", e.Name())
+			m.t.Errorf("%s is in the state", e.Name())
 		}
 	}
 	tmp, err := os.ReadDir(filepath.Join(m.Dir, "blobs/tmp"))
@@ -77,7 +77,7 @@ func (m *Mirror) checkPlaces() {
 // place is the URL at which a file of a tree lies while its links are checked.
 const place = "http://tree.invalid/"
 
-// BrokenLinks is a phm.LinkChecker: what is relative must lead to a file of the tree.
+// BrokenLinks is a phm.LinkChecker: relative links must lead to a file of the tree.
 func BrokenLinks(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
 	base, _, err := site.Parse(place + escapePath(f.Path))
 	if err != nil {
@@ -107,7 +107,7 @@ func BrokenLinks(f *phm.File, raw []byte, exists func(string) bool) (broken []st
 		p, _, _ = strings.Cut(p, "?")
 		p, err := url.PathUnescape(p)
 		if err != nil || !exists(p) {
-			broken = append(broken, string(l.Ref)+" leads to no file")
+			broken = append(broken, string(l.Ref)+" is to no file")
 		}
 	}
 	return broken

@@ -22,7 +22,7 @@ import (
 // every time. It is a mirror.Fetcher and a mirror.Robots.
 type Fake struct {
 	Web     *Web
-	Handler http.Handler  // answers in the place of Web
+	Handler http.Handler  // answers instead of Web
 	Takes   time.Duration // of each exchange, in the time of the bubble
 
 	mu     sync.Mutex
@@ -202,7 +202,7 @@ func (Eager) SetCrawlDelay(string, time.Duration) {}
 // Defer does nothing.
 func (Eager) Defer(string, time.Time, time.Time) {}
 
-// Gap is none.
+// Gap returns 0.
 func (Eager) Gap(string, fetch.Politeness) time.Duration { return 0 }
 
 // Held is by nothing.

@@ -227,7 +227,7 @@ func (m *Mirror) Site(f func(*store.Site)) {
 }
 
 // Outcomes returns what the records say of each URL: the outcome, with its reason after a colon, and "+" in
-// front of what is in the mirror. A favicon.ico that there is not is left out, as it is from the log of a
+// front of members of the mirror. A favicon.ico that there is not is left out, as it is from the log of a
 // Web.
 func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
@@ -342,7 +342,7 @@ func Text(s *mirror.Summary) string {
 	return b.String()
 }
 
-// ByURL returns the files of the published tree by their URLs, with every link that leads to a file of the
+// ByURL returns the files of the published tree by their URLs, with every link to a file of the
 // tree replaced by its URL in angle brackets, so that trees whose paths differ can be compared.
 func (m *Mirror) ByURL() map[string]string {
 	m.t.Helper()

@@ -13,9 +13,8 @@ import (
 	"mirrord/testing/badserver"
 )
 
-// Network is an internet of two servers for World.Network: whatever is at a public address is one, whatever
-// is at a private address the other. Names change their addresses as it pleases the test. It is safe for
-// concurrent use.
+// Network is an internet of two servers for World.Network: all public addresses are one, all private
+// addresses the other. Names change their addresses as it pleases the test. It is safe for concurrent use.
 type Network struct {
 	Inside *Web // what a mirror may not reach; it answers everything with SECRET
 
@@ -50,7 +49,7 @@ func (n *Network) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, err
 	return new(net.Dialer).DialContext(ctx, "tcp", server)
 }
 
-// OneServer is a network in which each name has the same public address, and each connection leads to the
+// OneServer is a network in which each name has the same public address, and each connection goes to the
 // server at At, an address with its port.
 type OneServer struct{ At string }
 

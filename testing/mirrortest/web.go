@@ -42,7 +42,7 @@ func HTML(title, body string) Page {
 	}
 }
 
-// Redirect leads to another place.
+// Redirect redirects to another address.
 func Redirect(to string) Page {
 	return Page{Status: http.StatusFound, Header: map[string]string{"Location": to}}
 }

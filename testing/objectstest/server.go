@@ -46,7 +46,7 @@ func OpenS3(t testing.TB, endpoint, prefix string) *objects.S3 {
 		Endpoint: endpoint,
 		Bucket:   Bucket,
 		Prefix:   prefix,
-		Keys:     credentials.NewStaticV4("somebody", "something-secret", ""),
+		Keys:     credentials.NewStaticV4("other-user", "something-secret", ""),
 	})
 	if err != nil {
 		t.Fatal(err)

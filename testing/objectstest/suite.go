@@ -62,7 +62,7 @@ func missing(t *testing.T, s objects.Store) {
 		t.Errorf("get: %v", err)
 	}
 	if _, _, err := s.Get(t.Context(), "no", 0, 10); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("get of what is a folder: %v", err)
+		t.Errorf("get of a folder: %v", err)
 	}
 	if err := s.Delete(t.Context(), "no/such"); err != nil {
 		t.Errorf("delete: %v", err)

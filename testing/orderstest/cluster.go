@@ -16,7 +16,7 @@ import (
 	"mirrord/store"
 )
 
-// FakeCluster is one without keepers: what its nodes share lies in one state.
+// FakeCluster is one without keepers: what its nodes share is in one state.
 type FakeCluster struct {
 	facts    *sharedFacts
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type FakeCluster struct {
 	doubts   int
 }
 
-// NewCluster makes a cluster that nobody has joined.
+// NewCluster makes a cluster without nodes.
 func NewCluster(t testing.TB) *FakeCluster {
 	t.Helper()
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
@@ -235,7 +235,7 @@ func (f *sharedFacts) Follow(ctx context.Context, kind string, changed func(stri
 var _ orders.ClusterFacts = (*sharedFacts)(nil)
 
 // TestFacts holds facts to their contract. open makes some with nothing in them, and returns how those of
-// another node are made; nil: nobody else writes them.
+// another node are made; nil: they have no other writer.
 func TestFacts(
 	t *testing.T, open func(t *testing.T) (f orders.Facts, other func(t *testing.T) orders.Facts),
 ) {
@@ -298,7 +298,7 @@ func TestFacts(
 	}
 	holds(f, want)
 
-	// what one changes the others hear of; each counts, whoever counts at the same moment
+	// what one changes the others hear of; each counts, also of concurrent changes
 	ctx, cancel := context.WithCancel(t.Context())
 	heard := make(chan string, 100)
 	var watches, counts sync.WaitGroup

@@ -24,7 +24,7 @@ type CorpusPage struct {
 	crawled           bool
 }
 
-// Corpus is one of the data sets: real pages of invented hosts, and what is true of them.
+// Corpus is one of the data sets: real pages of invented hosts, and the truth about them.
 type Corpus struct {
 	Dir   string
 	Pages []CorpusPage

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sourcetest has the suite that every source.Fetcher passes, whatever its URL scheme.
+// Package sourcetest has the suite that every source.Fetcher passes, regardless of its URL scheme.
 package sourcetest
 
 import (
@@ -138,7 +138,7 @@ func testBody(t *testing.T, open openFetcher) {
 	}
 }
 
-// What is as it was has no body.
+// Unchanged resources have no body.
 func testNotModified(t *testing.T, open openFetcher) {
 	f, base := open(t, http.HandlerFunc(serve))
 	for tag, want := range map[string]bool{pageTag: true, `"v0"`: false} {
@@ -173,7 +173,7 @@ func testRedirect(t *testing.T, open openFetcher) {
 		t.Fatalf("%+v, %v; begun %d", res, err, sink.begun)
 	}
 	if want := below(t, base, "page"); res.Location != want || res.Fragment != "part" || res.LocationErr != nil {
-		t.Errorf("it leads to %s, %q, %v; want %s", res.Location, res.Fragment, res.LocationErr, want)
+		t.Errorf("it redirects to %s, %q, %v; want %s", res.Location, res.Fragment, res.LocationErr, want)
 	}
 }
 

@@ -129,7 +129,7 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	for _, p := range []store.PairRecord{
 		pair("http://b/", "http://c/", "1"), pair("http://a/", "http://c/", "2"),
 		pair("http://a/", "http://b/", "3"),
-		pair("http://a/", "http://c/", "4"), // in the place of the earlier one
+		pair("http://a/", "http://c/", "4"), // instead of the earlier one
 	} {
 		if err := f.SavePair(p); err != nil {
 			t.Fatal(err)

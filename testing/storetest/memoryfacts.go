@@ -98,7 +98,7 @@ func (f *Facts) Pairs() ([]store.PairRecord, error) {
 	}), nil
 }
 
-// LoadHost returns what is known of an origin.
+// LoadHost returns the record of an origin.
 func (f *Facts) LoadHost(origin string) (h store.HostFact, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *Facts) LoadHost(origin string) (h store.HostFact, ok bool, err error) {
 	return h, ok, nil
 }
 
-// SaveHost keeps what is known of an origin.
+// SaveHost stores the record of an origin.
 func (f *Facts) SaveHost(origin string, h store.HostFact) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,7 @@ type MemoryNotes struct {
 	wrong   []string
 }
 
-// Run returns the unfinished run, nil when there is none.
+// Run returns the unfinished run, nil without one.
 func (m *MemoryNotes) Run() (*store.Run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *MemoryNotes) BeginRun(r *store.Run) error {
 	return nil
 }
 
-// CountRun gives a run its number that no other run goes on with.
+// CountRun gives a run a number that no other run has.
 func (m *MemoryNotes) CountRun(r *store.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *MemoryNotes) Runs() (int, error) {
 	return m.runs, nil
 }
 
-// SetRun keeps what is known of the unfinished run; nil ends it.
+// SetRun stores the unfinished run; nil ends it.
 func (m *MemoryNotes) SetRun(r *store.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

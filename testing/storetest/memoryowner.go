@@ -47,7 +47,7 @@ func (o *Owner) Acquire(site string) (store.Lease, error) {
 	return l, nil
 }
 
-// Lose takes a site from whoever holds it.
+// Lose takes a site from its holder.
 func (o *Owner) Lose(site string) {
 	o.mu.Lock()
 	l := o.leases[site]

@@ -25,7 +25,7 @@ type Records struct {
 	observed map[int]store.Observation // by run
 }
 
-// batch is what one Commit brought.
+// batch is the content of one Commit.
 type batch struct {
 	first uint32
 	news  []store.NewURL
@@ -132,7 +132,7 @@ func (m *Records) Fold(o store.Folding) error {
 	return nil
 }
 
-// Get returns the record of a URL; ok is false when there is none.
+// Get returns the record of a URL; ok is false without one.
 func (m *Records) Get(u site.URL) (r store.Resource, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +184,7 @@ func (m *Records) TargetsOf(id uint32) ([]byte, error) {
 	return bytes.Clone(m.targets[id]), nil
 }
 
-// AddObservation keeps what a run has observed, in the place of what it observed before.
+// AddObservation keeps what a run has observed, instead of its earlier observation.
 func (m *Records) AddObservation(o *store.Observation) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

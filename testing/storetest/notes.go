@@ -14,7 +14,7 @@ import (
 )
 
 // RunNotes is all that runs and checks of a site leave for the next one. No room declares it whole: a run
-// keeps itself and its rules, source, spare and repair keep facts, publish and report what is damaged.
+// keeps itself and its rules, source, spare and repair keep facts, publish and report the damage.
 // *store.SiteNotes is the implementation on the disk.
 type RunNotes interface {
 	unfinished
@@ -97,7 +97,7 @@ func notesRuns(t *testing.T, open openNotes) {
 	n, again := open(t)
 	for want := 1; want <= 4; want++ {
 		r := store.Run{
-			Number:      99, // whatever the caller has
+			Number:      99, // any number of the caller's
 			Started:     int64(100 * want),
 			Fingerprint: "rules",
 			Planned:     true,
@@ -203,7 +203,7 @@ func notesFacts(t *testing.T, open openNotes) {
 	}
 }
 
-// What is damaged is kept until the next call: sorted, and each once.
+// Damage is kept until the next call: sorted, and each once.
 func notesDamaged(t *testing.T, open openNotes) {
 	n, again := open(t)
 	for _, step := range []struct{ note, want []string }{

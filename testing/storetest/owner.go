@@ -18,7 +18,7 @@ type Ownership struct {
 	Owner store.Owner
 	// Again returns an Owner of the same sites, as another process has it.
 	Again func(t *testing.T) store.Owner
-	// Lose takes a site from whoever holds it.
+	// Lose takes a site from its holder.
 	Lose func(t *testing.T, site string)
 	// State returns a state whose sites the Owner owns. The test closes it.
 	State func(t *testing.T) *store.State

@@ -129,8 +129,8 @@ func recordsJournal(t *testing.T, open openRecords) {
 	}
 }
 
-// recordsFold moves the journal into the records: what was fetched has the path that it is given, what is
-// pending is known and no more, and what is neither is forgotten.
+// recordsFold moves the journal into the records: what was fetched has the path that it is given, pending
+// URLs are known and no more, and the others are forgotten.
 func recordsFold(t *testing.T, open openRecords) {
 	r, again := open(t)
 	news := []store.NewURL{
@@ -149,7 +149,7 @@ func recordsFold(t *testing.T, open openRecords) {
 		Requis:   true,
 	}
 	lost := errors.New("lost")
-	err := r.Fold(store.Folding{ // what it is told does not count
+	err := r.Fold(store.Folding{ // its input does not count
 		Version: 1,
 		Pending: func(uint32) bool { return true },
 		Path:    func(*store.Resource) string { return "wrong" },
@@ -284,7 +284,7 @@ func recordsTooLong(t *testing.T, open openRecords) {
 	}
 }
 
-// recordsErrors has callers that do not go on: their error comes back, and they are not called again.
+// recordsErrors has callbacks that fail: their error comes back, and they are not called again.
 func recordsErrors(t *testing.T, open openRecords) {
 	r, _ := open(t)
 	commit(t, r, 0, []store.NewURL{{URL: page(0).String()}, {URL: page(1).String()}}, done(0), done(1))

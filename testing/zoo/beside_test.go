@@ -41,7 +41,7 @@ func TestBrokenBeside(t *testing.T) {
 			},
 		},
 		{
-			name:   "a redirect that goes on without end",
+			name:   "an endless redirect",
 			broken: "/news/3.html /on/*",
 			twist: func(v Visit) *Reply {
 				if v.At("/news/3.html", "/on/*") {

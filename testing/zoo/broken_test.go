@@ -53,9 +53,9 @@ func damaged(s *Site, b breakage, from int, pattern string) *Site {
 
 // sameBut compares a site with a broken part to the same site without: the rest is published as fresh, for
 // as many requests. All runs together may make an eighth and ten more or fewer: when something is broken,
-// time goes by until the last page is requested, and a site may answer otherwise by then. Requests for what
-// is in trouble of its own are not counted, but those are that find out whether its origin answers: one for
-// each of 30 failures in a row beside a page that trickles, for three of four without it.
+// time goes by until the last page is requested, and a site may answer otherwise by then. Requests for
+// parts with faults of their own are not counted, but those are that find out whether its origin answers:
+// one for each of 30 failures in a row beside a page that trickles, for three of four without it.
 func sameBut(without, with []Result, site *Site, part string, trouble ...string) (problems []string) {
 	last := len(with) - 1
 	stale := 0
@@ -107,7 +107,7 @@ func (c *Exhibit) leaf(s *Site) string {
 }
 
 // TestOneBrokenPart breaks each part of an ordinary site in each way, for ever. A page is broken from the
-// start, and what leads to others from the second run on.
+// start, and those with links to others from the second run on.
 func TestOneBrokenPart(t *testing.T) {
 	site := func() *Site {
 		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).

@@ -15,7 +15,7 @@ func changeCases() []Exhibit {
 	const wall = "<p>We value your privacy. <button>Accept all</button>"
 	return []Exhibit{
 		{
-			Name: "a held back run is repeated seldom",
+			Name: "a held back run is repeated rarely",
 			Each: 2 * time.Hour,
 			Site: func() *Site {
 				return Village(10).Twist(When(2, 4, HTML("Before you continue", wall), "*.html", "*/"))
@@ -86,7 +86,7 @@ func changeCases() []Exhibit {
 			Part: "*.html",
 		},
 		{
-			// As bundlers do: what is needed has another name after each deploy, and the old one is gone.
+			// As bundlers do: page requisites have other names after each deploy, and the old one is gone.
 			Name: "style sheets are named after their build",
 			Site: func() *Site { return built("-%x.css") },
 			Want: everRenamed(),
@@ -161,7 +161,7 @@ func changeCases() []Exhibit {
 			Want: everFresh(),
 		},
 		{
-			Name: "the job comes to exclude a section",
+			Name: "the job excludes a section later",
 			Site: func() *Site { return Village(10) },
 			Before: func(run int, m *mirrortest.Mirror) {
 				if run == 3 {

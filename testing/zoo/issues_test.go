@@ -378,7 +378,7 @@ func keepsOld(u string) []Want {
 	}
 }
 
-// cookieWall redirects whoever has no cookie to where he is, with a cookie.
+// cookieWall redirects clients without a cookie to the same URL, with a cookie.
 func cookieWall(pattern string) Twist {
 	return func(v Visit) *Reply {
 		if !v.At(pattern) || strings.Contains(v.Header.Get("Cookie"), "seen=1") {

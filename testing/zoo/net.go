@@ -113,7 +113,7 @@ func (n *Net) visit(origin, u string) Visit {
 	return v
 }
 
-// fault is what is wrong with an origin now.
+// fault is the present fault of an origin.
 func (n *Net) fault(origin string) Outage {
 	if f, ok := n.site.Origins[origin]; ok {
 		return f(n.visit(origin, ""))

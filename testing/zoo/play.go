@@ -28,7 +28,7 @@ type Exhibit struct {
 
 	Each   time.Duration // from the beginning of one run to that of the next; default a day
 	Before func(run int, m *mirrortest.Mirror)
-	Accept int // after this run somebody accepts what it held back
+	Accept int // after this run its held-back result is accepted
 
 	// Part is what the test of one broken part leaves alone, because the site's own trouble lies there; in the
 	// form of Want.Pages.
@@ -39,9 +39,9 @@ type Exhibit struct {
 type Want struct {
 	Run     int
 	Verdict string // one or several with "|" between
-	// Pages says what is published: "all" pages as fresh as the run, or "none", and then exceptions. "/a*@2"
-	// are as they were in run 2, "/a*@+" are there, of whatever run, "/a*@-" are not published, and "/a*@?"
-	// may be as they like.
+	// Pages lists the published pages: "all" pages as fresh as the run, or "none", and then exceptions.
+	// "/a*@2" are as they were in run 2, "/a*@+" are there, of any run, "/a*@-" are not published, and
+	// "/a*@?" may be as they like.
 	Pages    string
 	Extra    int           // files may be published that are no page of the site
 	Requests int           // at most; 0: not more than the site has pages, and 8
@@ -169,7 +169,7 @@ func (r *Result) Requests(but ...string) (n int) {
 	return n
 }
 
-// Check returns what is not as a table row wants it.
+// Check returns the differences from a table row.
 func (w *Want) Check(site *Site, r *Result) (problems []string) {
 	say := func(format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("run %d: ", r.Run)+fmt.Sprintf(format, args...))
@@ -254,7 +254,7 @@ func (w *Want) expected(u string, r *Result) string {
 	return state
 }
 
-// pages compares what is published.
+// pages compares the published pages.
 func (w *Want) pages(site *Site, r *Result) (problems []string) {
 	wrong := map[string][]string{}
 	known := map[string]bool{}

@@ -18,7 +18,7 @@ import (
 // Home is the origin of the sites of the zoo. Addresses that begin with "/" are below it.
 const Home = "http://www.example.org"
 
-// Outage is what is wrong with an origin as a whole.
+// Outage is a fault of an origin as a whole.
 type Outage int
 
 // The faults of origins.
@@ -34,16 +34,16 @@ const (
 	Hangup             // the connection opens and is closed
 )
 
-// Site is a web site, of one host or several, with what is wrong with it.
+// Site is a web site, of one host or several, with its faults.
 type Site struct {
 	// Pages are the bodies by address. "{n}" in a body is the number of the run, and some words that no other
 	// run has, so that a published page shows its age.
 	Pages map[string]string
 
-	// Twists answer in the place of a page, the first that does not return nil.
+	// Twists answer instead of a page, the first that does not return nil.
 	Twists []Twist
 
-	// Origins says what is wrong with an origin, such as "https://www.example.org". Origins that have no page
+	// Origins has the faults of an origin, such as "https://www.example.org". Origins that have no page
 	// and do not stand here refuse connections, or have no name when no other origin has their host.
 	Origins map[string]func(v Visit) Outage
 
@@ -107,7 +107,7 @@ func Status(code int, fields ...string) *Reply {
 	}
 }
 
-// Moved leads to another address.
+// Moved redirects to another address.
 func Moved(code int, to string) *Reply { return Status(code, "Location: "+to) }
 
 // HTML is a page that is not one of the site's.
@@ -118,7 +118,7 @@ func HTML(title, body string, fields ...string) *Reply {
 	}
 }
 
-// When makes a twist of what is asked at some addresses from a run on, up to one; 0 is for ever.
+// When makes a twist of requests at some addresses from a run on, up to one; 0 is for ever.
 func When(from, to int, a *Reply, patterns ...string) Twist {
 	return func(v Visit) *Reply {
 		if v.Run < from || (to > 0 && v.Run > to) || !v.At(patterns...) {
@@ -201,7 +201,7 @@ func (s *Site) Twist(t ...Twist) *Site {
 	return s
 }
 
-// Origin says what is wrong with an origin.
+// Origin sets the fault of an origin.
 func (s *Site) Origin(origin string, f func(Visit) Outage) *Site {
 	if s.Origins == nil {
 		s.Origins = map[string]func(Visit) Outage{}

@@ -9,7 +9,7 @@ import (
 	"mirrord/replay"
 )
 
-// IdeaRow is what adaptive comes to without one of its ideas: the mean over sites.
+// IdeaRow is the result of adaptive without one of its ideas: the mean over sites.
 type IdeaRow struct {
 	Without policy.Idea  `json:"without"` // "": with all
 	Total   replay.Total `json:"total"`

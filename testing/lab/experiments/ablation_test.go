@@ -42,6 +42,6 @@ func TestAblation(t *testing.T) {
 		}
 	}
 	if _, err := replay.Run(hs[0], replay.Options{Without: "wings"}); err == nil {
-		t.Error("an idea that nobody had is left out")
+		t.Error("an unknown idea is left out")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"mirrord/replay"
 )
 
-// Setting is what is skipped in an experiment: by rules, the thresholds of mining; or, with Never, the files
+// Setting decides the skips of an experiment: by rules, the thresholds of mining; or, with Never, the files
 // of every directory of which nothing directly in it changed in training. A directory without files of its
 // own goes with the one above it.
 type Setting struct {

@@ -37,7 +37,7 @@ func ExperimentSites(hs []*replay.History) (out []SiteRow, err error) {
 }
 
 // ExperimentRow is what a setting came to in one of the paper's experiments: the mean over a site's
-// maintenances in which anything had changed, then over the sites. What is undefined is null.
+// maintenances in which anything had changed, then over the sites. Undefined values are null.
 type ExperimentRow struct {
 	Train   int      `json:"train"`   // versions that the rules were learned from
 	K       int      `json:"k"`       // versions from the mirror to the one maintained to

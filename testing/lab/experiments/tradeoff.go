@@ -36,7 +36,7 @@ type Point struct {
 const nearExpire = 8
 
 // TradeOff replays histories under adaptive at several prices, near at its settings, and the baselines. o
-// gives the training and, for the requests, whatever else the policies share; its policy and thresholds are
+// gives the training and, for the requests, all else that the policies share; its policy and thresholds are
 // not looked at. done, when not nil, is called before each setting.
 func TradeOff(hs []*replay.History, o replay.Options, done func(setting string) error) ([]Curve, error) {
 	if o.Train == 0 {
@@ -135,11 +135,11 @@ func PriceCurves(priced, megabytes []replay.Priced) []Curve {
 	return []Curve{full, c, fullBytes, bytes, m}
 }
 
-// panel is one diagram: what is saved, against a measure.
+// panel is one diagram: savings against a measure.
 type panel struct {
 	x, y, w, h float64
 	head       string
-	bytes      bool // what is saved are bytes
+	bytes      bool // the savings are bytes
 	// in the panel's height from 0, at the bottom, to 1; outside is not drawn
 	value func(t *replay.Total) float64
 	ticks []tick
@@ -191,7 +191,7 @@ func crPanel(curves []Curve) panel {
 	return d
 }
 
-// stalePanel is logarithmic from 0.01 % to 100 %; what is less is drawn at the bottom.
+// stalePanel is logarithmic from 0.01 % to 100 %; smaller values are drawn at the bottom.
 func stalePanel() panel {
 	d := panel{
 		x:    540,

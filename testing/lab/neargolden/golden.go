@@ -90,7 +90,7 @@ type goldenRule struct {
 // The file is JSON: format 1 and cases, each with a name; versions, a list of objects from path to contents;
 // params (alpha, beta, gamma, min_conf, zero, structural); train_versions, from how many of the versions is
 // learned. Expected are doc, for every directory (the root is "") and transition of all versions [distance,
-// merged]; of what is learned transitions, foc (counts), coc (x, y, n1, n2, n11, coc or null) and nears,
+// merged]; of the learned part transitions, foc (counts), coc (x, y, n1, n2, n11, coc or null) and nears,
 // every rule (x, y, transitions, foc_x, foc_xy, coc or null, confidence); and maintain, where it is given:
 // from version base to version test, the topmost skipped directories, and br, op, or, cr as [count, of].
 func CheckGolden(r io.Reader) (GoldenReport, error) {

@@ -98,7 +98,7 @@ func TestGoldenFindsFaults(t *testing.T) {
 	}
 }
 
-// FuzzCheckGolden reads whatever: an error or a report, no panic.
+// FuzzCheckGolden reads any bytes: an error or a report, no panic.
 func FuzzCheckGolden(f *testing.F) {
 	good, err := os.ReadFile("testdata/golden.json")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 type goldenURL struct {
-	HostPath []string `json:"host_path"` // null when the address is none
+	HostPath []string `json:"host_path"` // null when the address is invalid
 	URL      string
 }
 

@@ -2,7 +2,7 @@
 
 // Package versions compares versions of a site as trees: Merkle trees of files, the edit script from one to
 // another (WD-Diff of Chen, Bhowmick and Nejdl), and the degrees of change read off the script. Package
-// evolution comes to the same numbers without trees; here they are held against it.
+// evolution computes the same numbers without trees, and is compared with them here.
 package versions
 
 import (
@@ -255,7 +255,7 @@ func dirBeforeFile(dir, file string) bool {
 	return '/' < file[n]
 }
 
-// DigestOf makes a digest of whatever identifies contents.
+// DigestOf makes a digest of a string that identifies contents.
 func DigestOf(id string) Digest {
 	sum := sha256.Sum256([]byte(id))
 	return Digest(sum[:16])

@@ -87,11 +87,11 @@ func TestFileBecomesDirectory(t *testing.T) {
 	}
 }
 
-// What is equal is not entered.
+// Equal subtrees are not entered.
 func TestEqualSubtreesCostNothing(t *testing.T) {
 	old, next := site(t, "a/b/x=1 a/c/x=1 d/e/f/x=1 d/y=1 z=1"), site(t, "a/b/x=2 a/c/x=1 d/e/f/x=1 d/y=1 z=1")
 	d, _ := old.root.findDir("d")
-	// Break what lies in equal subtrees: whoever looks inside finds a difference.
+	// Break equal subtrees inside: a comparison that enters them finds a difference.
 	next.root.dirs[d] = &node{
 		name: "d",
 		hash: old.root.dirs[d].hash,
