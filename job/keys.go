@@ -37,6 +37,13 @@ func (k Key) Default() string {
 	return encode(k.field(Default()))
 }
 
+// To returns the key with its value stored where field points to, whatever the job. Of the key its Name,
+// Type, Example and Enum count.
+func (k Key) To(field any) Key {
+	k.field = func(*Job) any { return field }
+	return k
+}
+
 // Values returns the values that a key can have, when these are few; nil otherwise.
 func (k Key) Values() []string {
 	if k.Type == "true or false" {

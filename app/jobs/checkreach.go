@@ -202,7 +202,7 @@ func reachWarnings(j *job.Job, all []*reachQuestion) (lines, unknown []string) {
 	slices.Sort(forget)
 	for _, name := range slices.Compact(forget) {
 		lines = append(lines,
-			fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget-address %s",
+			fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget --address %s",
 				name, name))
 	}
 	return lines, unknown

@@ -310,10 +310,10 @@ type nodeFlags struct {
 	source  bool   // its job files are the cluster's
 	follow  bool   // it has the mirrors of other nodes too, to read
 	depot   string // address; "": each site stays on one node
-	keepers int
+	keepers int64
 	// check-outs leave in the depot what only older versions need
 	onDemand bool
-	depotGC  string // time between collections
+	depotGC  time.Duration // between collections
 	keeper   keeperFlags
 }
 
@@ -330,27 +330,13 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
 	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
-	fl.StringVar(&f.depotGC, "depot-gc", "7d", "`TIME` from gc to gc of it; 0: never")
+	durationFlag(cmd, &f.depotGC, "depot-gc", "`TIME` from gc to gc of it; 0: never")
 	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
 	fl.BoolVar(&f.follow, "follow", false, "have all mirrors of the depot, to read")
-	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
+	fl.Int64Var(&f.keepers, "keepers", f.keepers, "how many keepers it has")
 	fl.StringVar(&f.keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
 	fl.StringSliceVar(&f.keeper.peers, "join", nil, "`ADDRESSES` of theirs")
 	fl.StringVar(&f.keeper.cert, "keeper-cert", "", "`FILE` of its certificate")
 	fl.StringVar(&f.keeper.key, "keeper-key", "", "`FILE` of its key")
-	// The help has to be short; manual pages and completions have them.
-	hide := func(hidden bool) {
-		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "depot-on-demand", "depot-gc",
-			"keepers", "keeper", "keeper-routes", "join", "keeper-cert", "keeper-key",
-		} {
-			fl.Lookup(name).Hidden = hidden
-		}
-	}
-	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
-		hide(true)
-		defer hide(false)
-		c.Parent().HelpFunc()(c, args)
-	})
 }

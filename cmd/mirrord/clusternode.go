@@ -21,7 +21,6 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
 	"mirrord/internal/version"
-	"mirrord/job"
 	"mirrord/store"
 )
 
@@ -99,10 +98,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *env.App, st *store.Stat
 			return nil, env.Usagef("--node: %w", err)
 		}
 	}
-	n := new(node)
-	if n.gc, err = job.ParseDuration(f.depotGC); err != nil {
-		return nil, env.Usagef("--depot-gc: %w", err)
-	}
+	n := &node{gc: f.depotGC}
 	if f.keeper.listen != "" {
 		if host, _, err := net.SplitHostPort(f.keeper.listen); err != nil {
 			return nil, env.Usagef("--keeper: %w", err)
@@ -124,7 +120,7 @@ func (f *nodeFlags) join(ctx context.Context, a *cli, x *env.App, st *store.Stat
 			}
 		}
 	}
-	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log
+	o.Replicas, o.Slots, o.Version, o.Log = int(f.keepers), slots, version.Number, x.Log
 	o.Floor = st.LastToken
 	if n.depot, o.Mode, err = f.openDepot(ctx, a, x); err != nil {
 		n.close()

@@ -19,12 +19,12 @@ func commandGroups(a *cli) []commandGroup {
 		}},
 		{"Look", []*cobra.Command{
 			statusCommand(a), findCommand(a), planCommand(a), explainCommand(a), versionsCommand(a),
-			diffCommand(a), verifyCommand(a), spaceCommand(a),
+			diffCommand(a), verifyCommand(a), repairCommand(a), spaceCommand(a),
 			evolutionCommand(a), rulesCommand(a), replicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
 			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),
-			forgetCommand(a), forgetAddressCommand(a), tuneCommand(a),
+			forgetCommand(a), tuneCommand(a),
 		}},
 		{"Run", []*cobra.Command{
 			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),
@@ -33,8 +33,7 @@ func commandGroups(a *cli) []commandGroup {
 			exportCommand(a), importCommand(a), applyCommand(a), clusterCommand(a),
 		}},
 		{"Daemon", []*cobra.Command{
-			daemonCommand(a), openCommand(a), userCommand(a), tokenCommand(a), reloadCommand(a),
-			healthCommand(a), notifyTestCommand(a),
+			daemonCommand(a), openCommand(a), userCommand(a),
 		}},
 	}
 }

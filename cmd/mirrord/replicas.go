@@ -93,6 +93,8 @@ candidates are tested. Details: docs/replicas.md.`,
 	f.IntVar(&o.Limit, "limit", 50, "table lines; 0: all")
 	setFlag(cmd, &o.set)
 	f.StringVar(&method, "method", "text", "find collections by text or along links")
+	oldFlag(cmd, "memory", "more pages are compared through files")
+	oldFlag(cmd, "method", "text is the method")
 	movedFlags(cmd, "paper", "plot", "graph", "cluster")
 	return cmd
 }

@@ -47,6 +47,7 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 				return err
 			}
 			a.started = true
+			noteOld(a.stderr, cmd)
 			return nil
 		},
 	}
@@ -61,18 +62,30 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
-			if o, is := ops.OfCommand(c.Name()); is {
-				c.Short = o.Doc
-			}
+			describe(c)
 		}
 		root.AddCommand(g.commands...)
 	}
+	root.AddCommand(oldCommand(reloadCommand(a), "daemon reload"), oldCommand(healthCommand(a), "daemon health"),
+		oldCommand(notifyTestCommand(a, "notify-test"), "daemon notify"),
+		oldCommand(tokenCommand(a), "console token"),
+		oldCommand(forgetAddressCommand(a), "forget --address"))
 	root.AddCommand(replayCommand(a), movedCommand("near-golden"), movedCommand("replica-golden"), manCommand(a),
 		versionCommand(a))
 	nameUsage(root)
 	root.SetHelpCommand(helpCommand())
 	refuseUnknown(root)
 	return root
+}
+
+// describe gives a command, and those below it, the sentence of its operation.
+func describe(c *cobra.Command) {
+	if o, is := ops.OfCommand(c.Name()); is && c.Short == "" {
+		c.Short = o.Doc
+	}
+	for _, below := range c.Commands() {
+		describe(below)
+	}
 }
 
 // app is the application with the choices of this command line.

@@ -127,7 +127,7 @@ func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 
 func sayDisk(a *cli) {
 	fmt.Fprintln(a.stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
-		"When mirrord health says the same, start it again: sudo systemctl restart mirrord")
+		"When mirrord daemon health says the same, start it again: sudo systemctl restart mirrord")
 }
 
 func printStatuses(a *cli, all status.All) error {

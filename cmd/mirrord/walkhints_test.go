@@ -26,7 +26,7 @@ func walkDamaged(t *testing.T, _ string) {
 	}
 	put(t, dir, "site.db", strings.Repeat("this is no database; ", 500))
 	w.run(exitError)
-	fix := w.shown("mirrord verify --rebuild walked; then: mirrord run-now walked")
+	fix := w.shown("mirrord repair --rebuild walked; then: mirrord run-now walked")
 	if w.was.Health != status.Damaged || !strings.HasPrefix(fix, status.RebuildHint(w.name)) {
 		t.Errorf("%s: %s", w.was.Health, fix)
 	}

@@ -69,7 +69,7 @@ func ScrubHint(name string) string {
 
 // DropHint is what to do about damaged bodies that only older versions have.
 func DropHint(name string) string {
-	return "mirrord verify --drop-lost " + name + " takes what is lost out of the versions that have it"
+	return "mirrord repair --drop-lost " + name + " takes what is lost out of the versions that have it"
 }
 
 // Say describes one damaged file: "damaged: FILE: what is wrong; what happens".

@@ -7,10 +7,43 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/store"
 )
+
+func repairCommand(a *cli) *cobra.Command {
+	var rebuild, dropLost, yes bool
+	cmd := &cobra.Command{
+		Use:   "repair JOB",
+		Short: "Repair a mirror without a request",
+		Long: `Make again what can be made without a request: the database from its log, bodies from copies, published files from
+bodies, those in a space too. The next run does so too, and requests the rest.
+
+--drop-lost takes pages that are lost out of the versions that had them. If the log is damaged too, --rebuild uses the
+published version; older versions are lost. Exit code 1 when something stays wrong.`,
+		Example: `  mirrord repair samba
+  mirrord repair --rebuild samba`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case rebuild:
+				return runRebuild(cmd.Context(), a, args[0])
+			case dropLost:
+				return runDropLost(cmd.Context(), a, args[0], yes)
+			}
+			return runMend(cmd.Context(), a, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database")
+	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of the mirror")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
+	cmd.MarkFlagsMutuallyExclusive("rebuild", "drop-lost")
+	return cmd
+}
 
 // runMend repairs what it can of a mirror without a request.
 func runMend(ctx context.Context, a *cli, name string) error {
@@ -110,4 +143,27 @@ func some(list []string) []string {
 		return list
 	}
 	return append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(list)-most))
+}
+
+// runRebuild says whether a database had to be made again.
+func runRebuild(ctx context.Context, a *cli, name string) error {
+	out, err := care.Rebuild(ctx, a.app(), name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		return a.printJSON(out)
+	case out.Whole:
+		a.printf("%s: its database was made again from its log, and nothing is lost; the damaged one is in the "+
+			"site's folder \"damaged\"\n", name)
+	case out.Rebuilt:
+		a.printf(
+			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
+				"\"damaged\"\n", name, out.Known)
+		a.printf("mirrord run-now %s brings the rest\n", name)
+	default:
+		a.printf("%s: its database can be read; nothing was changed\n", name)
+	}
+	return nil
 }
