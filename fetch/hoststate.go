@@ -22,7 +22,6 @@ type HostState struct {
 	Seen       time.Time
 }
 
-// snapshot returns the state of a host.
 func (s *host) snapshot(name string) HostState {
 	next := s.next
 	if s.notBefore.After(next) {

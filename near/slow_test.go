@@ -254,7 +254,6 @@ func drawRecording(t *rapid.T, blind bool) recording {
 	return r
 }
 
-// add adds one version to a history.
 func (r recording) add(t testing.TB, h *evolution.History, version int) {
 	t.Helper()
 	before := map[string]string{}

@@ -211,7 +211,6 @@ func sameBody(a *Archive, at string, it item) error {
 	return nil
 }
 
-// write writes the delta.
 func (p *deltaPacker) write(w io.Writer) error {
 	z, err := newZipPacker(w, packLevel, inorder.Crew{})
 	if err != nil {

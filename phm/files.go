@@ -337,7 +337,6 @@ func Paths(r io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// pathOf returns the path of a line.
 func pathOf(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"path":"`)); ok {
 		if i := bytes.IndexAny(rest, "\"\\"); i > 0 && rest[i] == '"' && utf8.Valid(rest[:i]) {

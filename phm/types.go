@@ -101,7 +101,6 @@ func TypeByExtension(ext string) string {
 	return ""
 }
 
-// typeExtensions returns the extensions of a MIME type.
 func typeExtensions(mime string) []string {
 	for f := range allFormats() {
 		if slices.Contains(f.types, mime) {

@@ -39,7 +39,6 @@ func (e *queryEncoder) escape(dst []byte, to stateOf2022) []byte {
 	return appendQueryBytes(dst, []byte(to))
 }
 
-// append appends a character.
 func (e *queryEncoder) append(dst []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		if e.state != inRoman || r == '\\' || r == '~' {

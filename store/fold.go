@@ -246,7 +246,6 @@ func ahead[T any](next func() (v T, last bool, err error)) iter.Seq2[T, error] {
 	}
 }
 
-// fold folds the chunk.
 func (c *foldChunk) fold() error {
 	next, n := c.inMemory()
 	if c.sorter != nil {

@@ -64,7 +64,6 @@ const (
 // folderShare is which part of the descriptors that the process may have a writer may take, about.
 const folderShare = 32
 
-// writerFolders returns the folders of a writer.
 func writerFolders(root regular.Root) folders {
 	most := maxDescriptors()
 	return folders{

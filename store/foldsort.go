@@ -144,7 +144,6 @@ func (s *foldSorter) addDone(key []byte, batch, at uint32, record, answer []byte
 
 func appendBytes(b, v []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(v))), v...) }
 
-// write writes the open run.
 func (s *foldSorter) write() error {
 	items := make([]sortedItem, len(s.at))
 	for n, at := range s.at {

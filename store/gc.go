@@ -117,7 +117,6 @@ func (s *Site) WipeFree() error {
 	return nil
 }
 
-// compactor returns what compacts the site.
 func (s *Site) compactor() *compactor {
 	return &compactor{
 		home:      s.home,

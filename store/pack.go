@@ -302,7 +302,6 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// unpackZstd unpacks a payload in zstd.
 func (r *FrameReader) unpackZstd(payload []byte) ([]byte, error) {
 	out := r.out[:0]
 	var head zstd.Header
@@ -319,7 +318,6 @@ func (r *FrameReader) unpackZstd(payload []byte) ([]byte, error) {
 	return out, nil
 }
 
-// unpackS2 unpacks a payload in S2.
 func (r *FrameReader) unpackS2(payload []byte) ([]byte, error) {
 	n, err := s2.DecodedLen(payload)
 	if err != nil {

@@ -30,7 +30,6 @@ import (
 // The digest in the FrameMeta says whether the file is still what it was.
 const restMagic = "mPo1"
 
-// isRest reports whether a frame is a rest.
 func isRest(raw []byte) bool { return len(raw) >= frameHeader && string(raw[:4]) == restMagic }
 
 // rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the

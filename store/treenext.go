@@ -204,7 +204,6 @@ func (s *Trees) coming() string {
 	return name
 }
 
-// markAlso marks one more tree.
 func (s *Trees) markAlso(name string) error {
 	marked, err := s.marked()
 	if (err != nil) || slices.Contains(marked, name) {

@@ -38,7 +38,6 @@ type treeNote struct {
 // maxDoubt is how many files of a tree may be in doubt before all of it is.
 const maxDoubt = 1000
 
-// treeName is the name of the tree of a version.
 func treeName(version int) string { return fmt.Sprintf("%06d", version) }
 
 // versionOf returns the version that the name of a finished tree says; 0 for the names that mirrord 0.2.0

@@ -52,9 +52,8 @@ type Daemon struct {
 	Share *shares.NodeShare // nil: all jobs are this daemon's
 
 	// Settings reads the settings again and puts in force what can be; nil: there are none. It is set before the
-	// daemon runs.
+	// daemon runs, and safe for concurrent use.
 	Settings func() error
-	settings sync.Mutex // one call of Settings at a time
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir

@@ -114,7 +114,8 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 // About is what does not change of a daemon.
 func (d *Daemon) About() status.Daemon { return d.about }
 
-// UseSettings puts settings in force: how messages leave the machine, and how many bytes all mirrors may take.
+// UseSettings puts settings in force: how messages leave the machine, and how many bytes all mirrors may
+// take.
 func UseSettings(d *Daemon, n life.NotifyOptions, most job.Size) error {
 	o, err := life.Transport(d.App, n)
 	if err != nil {
@@ -130,8 +131,6 @@ func ReadSettings(d *Daemon) error {
 	if d.Settings == nil {
 		return nil
 	}
-	d.settings.Lock()
-	defer d.settings.Unlock()
 	return d.Settings()
 }
 

@@ -202,8 +202,8 @@ func reachWarnings(j *job.Job, all []*reachQuestion) (lines, unknown []string) {
 	slices.Sort(forget)
 	for _, name := range slices.Compact(forget) {
 		lines = append(lines,
-			fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget --address %s",
-				name, name))
+			fmt.Sprintf("%s was public before; when it has moved inside for good, run %s", name,
+				reach.AllowHint(name)))
 	}
 	return lines, unknown
 }

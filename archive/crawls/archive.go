@@ -284,7 +284,6 @@ func madeHead(rec *warc.Record) []byte {
 	return []byte(head + "\r\n")
 }
 
-// open opens the record of a capture.
 func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
 	rec, o, err := a.late.open(a.files[c.file], c.at, c.end)
 	if err == nil {

@@ -11,7 +11,6 @@ import (
 // bytes before it that are the same, the number of bytes that are shown in its place, the number of bytes
 // that the page has there, each as a varint, and these bytes.
 
-// appendUndo appends a change.
 func appendUndo(undo []byte, same, shown int, raw []byte) []byte {
 	undo = binary.AppendUvarint(undo, uint64(same))
 	undo = binary.AppendUvarint(undo, uint64(shown))

@@ -28,7 +28,6 @@ type source struct {
 	frame *frameReader
 }
 
-// counted counts what was read.
 type counted struct {
 	r io.Reader
 	n int64
@@ -105,7 +104,6 @@ func (s *source) member() (fresh bool, err error) {
 	return fresh, nil
 }
 
-// begin begins the next member.
 func (s *source) begin() error {
 	if s.kind == gzipFile {
 		return s.nextGzip()

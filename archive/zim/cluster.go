@@ -249,7 +249,6 @@ func (w *Writer) flush(most int) error {
 	return nil
 }
 
-// write writes a packed cluster.
 func (w *Writer) write(c *OpenCluster) error {
 	if c.pack {
 		w.plainSize += uint64(c.size)

@@ -232,7 +232,6 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 	return r.bodies(ctx, m, s)
 }
 
-// fetch fetches pieces of files.
 func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 	for i := range pieces {
 		r.out.Received += pieces[i].stored

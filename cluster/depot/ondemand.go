@@ -40,7 +40,6 @@ func newLeaving(d *Depot, p *Pointer) *leaving {
 	}
 }
 
-// number is the number of an object.
 func (l *leaving) number(object string) int {
 	n, ok := l.object[object]
 	if !ok {

@@ -71,7 +71,6 @@ func (p *pageDepot) in(lister depot.PageLister) *depot.CheckedIn {
 	return c
 }
 
-// read reads the list from a store.
 func (p *pageDepot) read(s objects.Store, known int) (version int, list string, digests []byte, err error) {
 	l, err := depot.ReadPages(p.t.Context(), p.open(s), "test", p.t.TempDir(),
 		func(l *depot.PageList) bool { return l.Version == known },

@@ -108,7 +108,6 @@ func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
 	}, nil
 }
 
-// answer answers one call.
 func answer(ctx context.Context, nc *nats.Conn, m *nats.Msg, h http.Handler) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

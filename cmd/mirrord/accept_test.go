@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // What waits to be accepted is shown by diff, status, the page and accept, also before anything is published.
@@ -18,11 +20,11 @@ func TestFirstVersionWaits(t *testing.T) {
 	broken.Store(13)
 	srv := brokenSite(t, &broken)
 	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir(), "--listen", "127.0.0.1:0")
-	d.do(exitPartial, "mirrord accept demo", "run-now", "demo", "--set", "limits.retries=0")
+	d.do(cli.ExitPartial, "mirrord accept demo", "run-now", "demo", "--set", "limits.retries=0")
 	held := `8 added, 0 changed, 0 removed; \+[0-9.]+ k?B; nothing is published yet; not known: 13 URLs without an answer`
-	d.do(exitOK, "^demo: waits for accept: "+held, "diff", "demo")
-	d.do(exitOK, "(?m)^ +8 .* \\./$", "diff", "demo", "--held")
-	d.do(exitOK, `"waiting": \[`, "status", "demo", "--json")
+	d.do(cli.ExitOK, "^demo: waits for accept: "+held, "diff", "demo")
+	d.do(cli.ExitOK, "(?m)^ +8 .* \\./$", "diff", "demo", "--held")
+	d.do(cli.ExitOK, `"waiting": \[`, "status", "demo", "--json")
 	resp, err := http.Get(statusAddress(t, d))
 	if err != nil {
 		t.Fatal(err)
@@ -34,13 +36,13 @@ func TestFirstVersionWaits(t *testing.T) {
 	}
 	asks := func(answer string, yes bool) (string, error) {
 		var errs bytes.Buffer
-		e := environ{
-			stdin:     strings.NewReader(answer),
-			stderr:    &errs,
-			asks:      true,
-			lookupEnv: vars(),
+		e := cli.Environ{
+			Stdin:     strings.NewReader(answer),
+			Stderr:    &errs,
+			Asks:      true,
+			LookupEnv: vars(),
 		}
-		err := (&cli{environ: e, jobsFlag: d.jobs, stateFlag: d.state}).confirmAccept("demo", yes, true)
+		err := (&cli.CLI{Environ: e, JobsFlag: d.jobs, StateFlag: d.state}).ConfirmAccept("demo", yes, true)
 		return errs.String(), err
 	}
 	for _, answer := range []string{"n\n", "\n", ""} {
@@ -55,7 +57,7 @@ func TestFirstVersionWaits(t *testing.T) {
 	if said, err := asks("", true); (err != nil) || strings.Contains(said, "[y/N]") {
 		t.Errorf("--yes: %v, %q", err, said)
 	}
-	d.do(exitOK, "version 1 published", "accept", "demo")
+	d.do(cli.ExitOK, "version 1 published", "accept", "demo")
 	if said, err := asks("", false); (err != nil) || (said != "") {
 		t.Errorf("nothing waits: %v, %q", err, said)
 	}

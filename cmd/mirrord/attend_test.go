@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // What systemd shows of the daemon follows its state, and not only with the watchdog.
@@ -36,10 +38,10 @@ func TestStatusLineFollowsTheState(t *testing.T) {
 			}
 		}
 	}
-	d.do(exitOK, "", "run-now", "a", "--wait=false")
+	d.do(cli.ExitOK, "", "run-now", "a", "--wait=false")
 	says("1 job, 1 running")
 	close(gate)
 	says("1 job, 0 running")
-	d.do(exitOK, "", "pause", "a")
+	d.do(cli.ExitOK, "", "pause", "a")
 	says("1 job, 0 running, 1 paused")
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -93,7 +94,7 @@ func newBadPages(t *testing.T) *badPages {
 	for version := 1; version <= 2; version++ {
 		for i, name := range []string{"bad", "good"} {
 			sites[i].SetVersion(version)
-			if code, out, errs := b.run("run-now", name); code != exitOK {
+			if code, out, errs := b.run("run-now", name); code != cli.ExitOK {
 				t.Fatalf("run-now: %d\n%s%s", code, out, errs)
 			}
 		}
@@ -184,13 +185,13 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stdout, stderr := b.run("run-now", "bad")
-			if code != exitOK {
+			if code != cli.ExitOK {
 				t.Fatalf("%s: a run: %d\n%s%s", what, code, stdout, stderr)
 			}
 			if strings.Contains(stderr, "made again from its log") {
 				healed++
 			}
-			if code, stdout, stderr = b.run("verify", "bad"); code != exitOK {
+			if code, stdout, stderr = b.run("verify", "bad"); code != cli.ExitOK {
 				t.Errorf("%s: afterwards: %d\n%s%s", what, code, stdout, stderr)
 			}
 			if _, now, _ := b.run("versions", "bad"); now != versions {
@@ -234,7 +235,7 @@ func TestBadPagesOfSiteInBulk(t *testing.T) {
 			}
 			code, stdout, stderr := b.run("status", "--json")
 			var list []status.Job
-			if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || stderr != "" ||
+			if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != cli.ExitOK || stderr != "" ||
 				len(list) != 2 || list[1].Health != status.OK {
 				t.Fatalf("%s: status: %d %v\n%s%s", what, code, err, stdout, stderr)
 			}
@@ -256,22 +257,22 @@ func TestBadPagesOfSiteInBulk(t *testing.T) {
 				}
 				code, stdout, stderr := b.run(args...)
 				switch {
-				case value && code == exitOK:
+				case value && code == cli.ExitOK:
 				case args[0] == "status", args[0] == "replicas":
-					if code != exitOK {
+					if code != cli.ExitOK {
 						t.Errorf("%s: %v: %d %s", what, args, code, stderr)
 					}
 				case args[0] == "accept": // nothing waits
-				case value && args[0] == "verify" && code == exitError &&
+				case value && args[0] == "verify" && code == cli.ExitError &&
 					strings.Contains(stdout, "repair --rebuild bad"):
 				case bad && args[0] == "gc":
-					if code != exitError || !strings.Contains(stdout+stderr, "repair --rebuild bad") {
+					if code != cli.ExitError || !strings.Contains(stdout+stderr, "repair --rebuild bad") {
 						t.Errorf("%s: %v: %d\n%s%s", what, args, code, stdout, stderr)
 					}
-				case bad && (code != exitError || !oneLine.MatchString(stderr)):
+				case bad && (code != cli.ExitError || !oneLine.MatchString(stderr)):
 					t.Errorf("%s: %v: %d\n%s%s%q", what, args, code, stdout, stderr, list[0].Problems)
-				case !bad && code != exitOK && !(args[0] == "verify" && code == exitError && stderr == "") &&
-					!(strings.HasPrefix(d.name, "bits") && code == exitError && strings.Count(stderr, "\n") == 1):
+				case !bad && code != cli.ExitOK && !(args[0] == "verify" && code == cli.ExitError && stderr == "") &&
+					!(strings.HasPrefix(d.name, "bits") && code == cli.ExitError && strings.Count(stderr, "\n") == 1):
 					t.Errorf("%s does not matter, and %v: %d\n%s%s", what, args, code, stdout, stderr)
 				}
 			}
@@ -305,9 +306,10 @@ func TestBadPagesOfStateInBulk(t *testing.T) {
 					t.Fatal(err)
 				}
 				code, stdout, stderr := b.run(args...)
-				found := args[0] == "verify" && code == exitError && strings.Contains(stdout, "mirror.db is damaged") &&
+				found := args[0] == "verify" && code == cli.ExitError && strings.Contains(stdout,
+					"mirror.db is damaged") &&
 					strings.Contains(stdout, "mirrord repair bad")
-				if (code != exitOK && !found) || strings.Count(stderr, "\n") > 1 {
+				if (code != cli.ExitOK && !found) || strings.Count(stderr, "\n") > 1 {
 					t.Errorf("page %d %s: %v: %d\n%s%s", page, d.name, args, code, stdout, stderr)
 				}
 			}
@@ -412,7 +414,7 @@ func (b *badPages) daemon(base string, walk bool) {
 	t := b.t
 	d := startDaemon(t, b.jobs, b.state)
 	code, out, errs := b.run("run-now", "bad")
-	if c, o, e := b.run("run-now", "good"); c != exitOK {
+	if c, o, e := b.run("run-now", "good"); c != cli.ExitOK {
 		t.Errorf("the healthy site: %d\n%s%s", c, o, e)
 	}
 	var j status.Job
@@ -422,36 +424,37 @@ func (b *badPages) daemon(base string, walk bool) {
 	}
 	damaged := j.Health == status.Damaged
 	switch {
-	case damaged && (code != exitError || !strings.Contains(out+errs, "mirrord repair --rebuild bad") ||
+	case damaged && (code != cli.ExitError || !strings.Contains(out+errs, "mirrord repair --rebuild bad") ||
 		j.Fix == "" || j.Activity != status.Idle || (j.Next != nil && j.Why == "retry")):
 		t.Errorf("a damaged site: %d\n%s%s\n%+v", code, out, errs, j)
 	case damaged && base == stateDBName:
 		t.Errorf("a site is damaged by the state's database: %+v", j)
-	case !damaged && code != exitOK:
+	case !damaged && code != cli.ExitOK:
 		t.Errorf("the site is %s: %d\n%s%s", j.Health, code, out, errs)
 	}
 	if walk && damaged {
 		if _, o, _ := b.run("status", "bad"); strings.Count(o, "site.db is damaged") != 1 {
 			t.Errorf("status says it not once:\n%s", o)
 		}
-		if c, o, e := b.run("verify", "--rebuild", "bad"); c != exitOK || !strings.Contains(o, "are known again") {
+		if c, o, e := b.run("verify", "--rebuild", "bad"); c != cli.ExitOK || !strings.Contains(o,
+			"are known again") {
 			t.Errorf("rebuild beside the daemon: %d\n%s%s", c, o, e)
 		}
 		if _, o, _ := b.run("status", "bad"); strings.Contains(o, "bad: damaged") ||
 			strings.Contains(o, "--rebuild") || !strings.Contains(o, "what to do: mirrord run-now bad") {
 			t.Errorf("status after the rebuild: %s", o)
 		}
-		if c, o, e := b.run("run-now", "bad"); c != exitOK {
+		if c, o, e := b.run("run-now", "bad"); c != cli.ExitOK {
 			t.Errorf("after the rebuild: %d\n%s%s", c, o, e)
 		}
-		if c, o, e := b.run("verify", "bad"); c != exitOK {
+		if c, o, e := b.run("verify", "bad"); c != cli.ExitOK {
 			t.Errorf("after the rebuild: %d\n%s%s", c, o, e)
 		}
 		if _, o, _ := b.run("status"); strings.Contains(o, "damaged") {
 			t.Errorf("after the rebuild: %s", o)
 		}
 	}
-	d.stop(exitOK)
+	d.stop(cli.ExitOK)
 	noTrace(t, "log", d.log.String())
 	if n := strings.Count(d.log.String(), "mirror.db was damaged"); n > 1 || (n == 1 && base != stateDBName) {
 		t.Errorf("said %d times:\n%s", n, d.log.String())
@@ -472,21 +475,22 @@ func TestStateDBIsMadeAgain(t *testing.T) {
 		}
 	}
 	d := startDaemon(t, b.jobs, b.state)
-	d.do(exitOK, "paused", "pause", "good")
+	d.do(cli.ExitOK, "paused", "pause", "good")
 	spoil()
-	d.do(exitOK, "^bad: ", "run-now", "bad")
-	d.stop(exitOK)
+	d.do(cli.ExitOK, "^bad: ", "run-now", "bad")
+	d.stop(cli.ExitOK)
 	if n := strings.Count(d.log.String(), "mirror.db was damaged"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, d.log.String())
 	}
-	d.do(exitOK, "^good +ok, paused", "status")
+	d.do(cli.ExitOK, "^good +ok, paused", "status")
 	spoil()
 	code, out, errs := b.run("status")
-	if code != exitOK || strings.Count(errs, "mirror.db was damaged") != 1 || strings.Count(out, " ok") != 2 ||
+	if code != cli.ExitOK || strings.Count(errs, "mirror.db was damaged") != 1 || strings.Count(out,
+		" ok") != 2 ||
 		!strings.Contains(out, "ok, paused") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
-	if code, out, errs := b.run("status", "good"); code != exitOK || errs != "" ||
+	if code, out, errs := b.run("status", "good"); code != cli.ExitOK || errs != "" ||
 		!strings.Contains(out, "version 2") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}

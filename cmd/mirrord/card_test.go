@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -22,7 +23,7 @@ func TestEveryKindOfLink(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "copy")
 	code, stdout, stderr := runArgs(t, nil, "get", srv.URL+"/", "-o", out, "--set", "polite.delay=0s", "--set",
 		"polite.factor=0")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	for _, target := range demosite.CardTargets() {
@@ -44,7 +45,7 @@ func TestEveryKindOfLink(t *testing.T) {
 			t.Errorf("%s is not in the copy", p)
 		}
 	}
-	if code, stdout, stderr := runArgs(t, nil, "verify", out); code != exitOK {
+	if code, stdout, stderr := runArgs(t, nil, "verify", out); code != cli.ExitOK {
 		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
 	}
 	// Nothing of the copy leads back to the site but programs, what robots.txt forbids, and what is not there.

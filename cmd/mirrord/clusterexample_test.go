@@ -13,6 +13,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/cluster"
+	"mirrord/cmd/mirrord/daemon"
 	"mirrord/internal/version"
 )
 
@@ -90,11 +93,11 @@ func started(t *testing.T) (nodes []exampleProcess) {
 // join, over one depot.
 func TestClusterExamples(t *testing.T) {
 	for file, nodes := range map[string][]exampleProcess{"compose.yaml": composed(t), "systemd": started(t)} {
-		var f nodeFlags
+		var f cluster.NodeFlags
 		keepers, routes := map[string]bool{}, map[string]bool{}
 		for _, n := range nodes {
-			cmd := daemonCommand(new(cli))
-			cmd.Flags().AddFlagSet(rootCommand(new(cli)).PersistentFlags())
+			cmd := daemon.Command(new(cli.CLI))
+			cmd.Flags().AddFlagSet(rootCommand(new(cli.CLI)).PersistentFlags())
 			if len(n.args) == 0 || n.args[0] != "daemon" || cmd.ParseFlags(n.args[1:]) != nil ||
 				cmd.Flags().NArg() > 0 {
 				t.Errorf("%s, %s: %q", file, n.name, n.args)
@@ -102,22 +105,22 @@ func TestClusterExamples(t *testing.T) {
 			}
 			get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 			keepers["nats://"+get("keeper")], routes[get("keeper-routes")] = true, true
-			for _, url := range strings.Split(n.env[envCluster], ",") {
-				if f.servers = append(f.servers, url); !strings.HasPrefix(url, "nats://") {
+			for _, url := range strings.Split(n.env[cluster.EnvCluster], ",") {
+				if f.Servers = append(f.Servers, url); !strings.HasPrefix(url, "nats://") {
 					t.Errorf("%s: %s", file, url)
 				}
 			}
-			f.keeper.peers = append(f.keeper.peers, strings.Split(strings.Trim(get("join"), "[]"), ",")...)
+			f.Keeper.Peers = append(f.Keeper.Peers, strings.Split(strings.Trim(get("join"), "[]"), ",")...)
 			if get("keepers") != "3" || n.env["MIRRORD_DEPOT"] != "s3://mirrord" || n.env["AWS_ENDPOINT_URL"] == "" {
 				t.Errorf("%s, %s: %q, %v", file, n.name, n.args, n.env)
 			}
 		}
-		for _, url := range f.servers {
+		for _, url := range f.Servers {
 			if !keepers[url] {
 				t.Errorf("%s: no keeper is at %s", file, url)
 			}
 		}
-		for _, address := range f.keeper.peers {
+		for _, address := range f.Keeper.Peers {
 			if !routes[address] {
 				t.Errorf("%s: no keeper is reached at %s", file, address)
 			}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cluster"
 	"mirrord/testing/objectstest"
 )
 
@@ -138,11 +139,11 @@ func TestClusterExampleFiles(t *testing.T) {
 				cmd := exec.CommandContext(ctx, "mirrord", args...)
 				cmd.Env = os.Environ()
 				for name, value := range n.env {
-					if !strings.HasPrefix(name, "AWS_") && name != envSecret {
+					if !strings.HasPrefix(name, "AWS_") && name != cluster.EnvSecret {
 						cmd.Env = append(cmd.Env, name+"="+of.Replace(" " + value)[1:])
 					}
 				}
-				cmd.Env = append(append(cmd.Env, w.env...), envSecret+"="+w.secret)
+				cmd.Env = append(append(cmd.Env, w.env...), cluster.EnvSecret+"="+w.secret)
 				log, err := os.Create(w.log(n.name))
 				if err != nil {
 					t.Fatal(err)
@@ -154,7 +155,7 @@ func TestClusterExampleFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.running[n.name] = cmd
-				w.servers = of.Replace(" " + n.env[envCluster])[1:]
+				w.servers = of.Replace(" " + n.env[cluster.EnvCluster])[1:]
 			}
 			w.allRun("at first")
 			w.signal(syscall.SIGKILL, nodes[1].name)

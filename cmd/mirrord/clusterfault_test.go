@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/cmd/mirrord/cluster"
 	"mirrord/store"
 	"mirrord/testing/badnet"
 	"mirrord/testing/objectstest"
@@ -87,9 +88,11 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // discard is an answer that nobody gets.
 type discard struct{}
 
-func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Header() http.Header { return http.Header{} }
+
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
-func (discard) WriteHeader(int)             {}
+
+func (discard) WriteHeader(int) {}
 
 // TestClusterStore has an S3 server that answers 503 for a while, is slow, loses answers to what it has done,
 // and lets keys expire.
@@ -326,7 +329,7 @@ func TestClusterMoved(t *testing.T) {
 	long(t, "two minutes")
 	names, _ := putCert(t, t.TempDir(), 1)
 	cert, key, _ := strings.Cut(names, ",")
-	w := newClusterWorld(t, 3, 1, "", envCA+"="+cert)
+	w := newClusterWorld(t, 3, 1, "", cluster.EnvCA+"="+cert)
 	w.servers = strings.ReplaceAll(w.servers, "nats://", "tls://")
 	w.args["a"] = append(w.args["a"], "--keeper-cert", cert, "--keeper-key", key)
 	w.args["b"] = []string{"--depot-on-demand"}

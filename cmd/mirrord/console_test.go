@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -30,7 +31,7 @@ func (d *testDaemon) visit(args ...string) *visitor {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	out := d.do(exitOK, `^http://127\.0\.0\.1:\d+/login\?key=\w+$`, append([]string{"open"}, args...)...)
+	out := d.do(cli.ExitOK, `^http://127\.0\.0\.1:\d+/login\?key=\w+$`, append([]string{"open"}, args...)...)
 	link := strings.TrimSpace(out)
 	base, _, _ := strings.Cut(link, "/login")
 	v := &visitor{T: d.t, http: &http.Client{Jar: jar}, base: base}
@@ -69,7 +70,7 @@ func TestConsole(t *testing.T) {
 	const fast = "[polite]\ndelay = \"0s\"\nfactor = 0.0\n"
 	put(t, jobs, "docs.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/docs/", fast))
 	d := startDaemon(t, jobs, state)
-	d.do(exitUsage, "is no role", "open", "--role", "king")
+	d.do(cli.ExitUsage, "is no role", "open", "--role", "king")
 	v := d.visit()
 	me, err := user.Current()
 	if err != nil {
@@ -77,13 +78,13 @@ func TestConsole(t *testing.T) {
 	}
 	v.see(http.StatusOK, me.Username+": operate", "/", nil)
 	v.see(http.StatusOK, "The run was requested", "/jobs/docs/run", url.Values{})
-	d.do(exitOK, "", "run-now", "docs") // that one, or one after it
+	d.do(cli.ExitOK, "", "run-now", "docs") // that one, or one after it
 	v.see(http.StatusOK, "published <time", "/jobs/docs", nil)
 	v.see(http.StatusOK, "current", "/jobs/docs/versions", nil)
 	v.see(http.StatusOK, "<title>", "/jobs/docs/feed.atom", nil)
 	v.see(http.StatusConflict, "changed since this page", "/jobs/docs/accept", url.Values{"run": {"x"}})
 	v.see(http.StatusOK, "is paused", "/jobs/docs/pause", url.Values{})
-	d.do(exitOK, "^docs +ok, paused", "status")
+	d.do(cli.ExitOK, "^docs +ok, paused", "status")
 	v.see(http.StatusOK, "refused: it has changed", "/audit", nil)
 
 	reader := d.visit("--role", "read")
@@ -97,7 +98,7 @@ func TestConsoleFlags(t *testing.T) {
 		{"--console-operator", "ann"},
 	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"daemon", "--state", t.TempDir()}, args...)...); code !=
-			exitUsage || !strings.Contains(errs, "--console") {
+			cli.ExitUsage || !strings.Contains(errs, "--console") {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}
@@ -106,12 +107,12 @@ func TestConsoleFlags(t *testing.T) {
 	site := dir + "/site.json"
 	for file, want := range map[string]string{site: "ends with a slash", site + "x": "no such file"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--mirrorz", file)
-		if code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "--mirrorz") {
+		if code != cli.ExitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "--mirrorz") {
 			t.Errorf("%s: %d %s", file, code, errs)
 		}
 	}
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--console", "off")
-	d.do(exitError, "console of this daemon is off", "open")
-	d.stop(exitOK)
-	d.do(exitError, "no daemon runs", "open")
+	d.do(cli.ExitError, "console of this daemon is off", "open")
+	d.stop(cli.ExitOK)
+	d.do(cli.ExitError, "no daemon runs", "open")
 }

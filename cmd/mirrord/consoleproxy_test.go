@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/testing/oracle"
 )
 
@@ -103,9 +104,9 @@ func TestConsoleBehindNginx(t *testing.T) {
 	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ntimeout = \"1h\"\n", site.URL+"/"))
 	d := startDaemon(t, jobs, t.TempDir(), "--console", "127.0.0.1:0", "--console-proxy", "127.0.0.1",
 		"--console-operator", "ann")
-	link := strings.TrimSpace(d.do(exitOK, "", "open"))
+	link := strings.TrimSpace(d.do(cli.ExitOK, "", "open"))
 	console, _, _ := strings.Cut(link, "/login")
-	token := strings.TrimSpace(d.do(exitOK, "", "token", "add", "reader"))
+	token := strings.TrimSpace(d.do(cli.ExitOK, "", "token", "add", "reader"))
 	base, pool := nginxBefore(t, console)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -165,7 +166,7 @@ func TestConsoleBehindNginx(t *testing.T) {
 		}
 	}
 	open()
-	d.do(exitOK, "", "run-now", "slow")
+	d.do(cli.ExitOK, "", "run-now", "slow")
 	feed := ask("bob", "/jobs/slow/feed.atom", nil)
 	want(feed, http.StatusOK, "<id>tag:mirrord,2026:slow/1</id>")
 }

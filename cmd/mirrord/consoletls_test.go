@@ -9,15 +9,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // putCert writes a certificate for 127.0.0.1, and returns the pool that trusts it.
@@ -54,23 +54,23 @@ func TestConsoleTLS(t *testing.T) {
 	names, pool := putCert(t, dir, 1)
 	for names, want := range map[string]string{"x": "CERT,KEY", "x,y": "no such file"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-tls", names)
-		if code != exitUsage || !strings.Contains(errs, want) {
+		if code != cli.ExitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %s", names, code, errs)
 		}
 	}
 	for _, address := range []string{"mirrors.example.org", "127.0.0.1:8080", "javascript:alert(1)"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-mirrors", address)
-		if code != exitUsage || !strings.Contains(errs, "is not an http or https address") {
+		if code != cli.ExitUsage || !strings.Contains(errs, "is not an http or https address") {
 			t.Errorf("%s: %d %s", address, code, errs)
 		}
 	}
 	code, _, errs := runArgs(t, nil, "daemon", "--jobs", t.TempDir(), "--state", t.TempDir(), "--console",
 		"0.0.0.0:0", "--console-tls", names)
-	if code == exitOK || !strings.Contains(errs, "mirrord user add") {
+	if code == cli.ExitOK || !strings.Contains(errs, "mirrord user add") {
 		t.Errorf("without a user: %d %s", code, errs)
 	}
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--console", "127.0.0.1:0", "--console-tls", names)
-	link := strings.TrimSpace(d.do(exitOK, "^https://127", "open"))
+	link := strings.TrimSpace(d.do(cli.ExitOK, "^https://127", "open"))
 	client := &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -94,42 +94,5 @@ func TestConsoleTLS(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS: %s", resp.Status)
-	}
-}
-
-// A renewed certificate is used, and a broken one is not.
-func TestCertIsRenewed(t *testing.T) {
-	dir := t.TempDir()
-	names, _ := putCert(t, dir, 1)
-	c, err := newCertFiles(names, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Now()
-	serial := func() int64 {
-		t.Helper()
-		at = at.Add(time.Minute)
-		for _, name := range strings.Split(names, ",") { // files of one moment look the same
-			if err := os.Chtimes(name, at, at); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.looked = time.Time{}
-		pair, err := c.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pair.Leaf.SerialNumber.Int64()
-	}
-	if n := serial(); n != 1 {
-		t.Errorf("certificate %d", n)
-	}
-	putCert(t, dir, 2)
-	if n := serial(); n != 2 {
-		t.Errorf("certificate %d", n)
-	}
-	put(t, dir, "cert.pem", "broken")
-	if n := serial(); n != 2 {
-		t.Errorf("certificate %d", n)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/testing/oracle"
@@ -191,7 +192,7 @@ func (w *corpusWay) at(name string) string { return filepath.Join(w.dir, name) }
 func (w *corpusWay) do(args ...string) string {
 	w.t.Helper()
 	code, out, errs := runArgs(w.t, nil, args...)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		w.t.Fatalf("mirrord %s: exit code %d\n%s%s", strings.Join(args, " "), code, out, errs)
 	}
 	return out

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/fetch"
 	"mirrord/internal/demosite"
 	"mirrord/scheduler/status"
@@ -77,19 +78,19 @@ func startDaemonOn(t *testing.T, to fetch.Network, jobs, state string, args ...s
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	d.cancel = cancel
-	e := environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &d.out,
-		stderr:    &d.log,
-		lookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH")),
-		network:   to,
+	e := cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &d.out,
+		Stderr:    &d.log,
+		LookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH")),
+		Network:   to,
 	}
 	go func() {
 		d.ended <- run(ctx, e,
 			append([]string{"daemon", "--jobs", jobs, "--state", state, "--spread", "0"}, args...))
 	}()
 	t.Cleanup(func() {
-		d.stop(exitOK)
+		d.stop(cli.ExitOK)
 		d.told.Close()
 	})
 	d.hear("READY=1")
@@ -190,106 +191,107 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("%v, %v", fi, err)
 	}
 	code, _, errs := runArgs(t, nil, "daemon", "--jobs", jobs, "--state", state)
-	if want := fmt.Sprintf("is owned by the daemon with process id %d\n", os.Getpid()); code != exitLocked ||
+	if want := fmt.Sprintf("is owned by the daemon with process id %d\n", os.Getpid()); code != cli.ExitLocked ||
 		!strings.Contains(errs, want) {
 		t.Errorf("a second daemon: %d %s", code, errs)
 	}
 
 	// A run in the daemon ends as one here would, with its report.
 	// Its first one begins at once, and may have ended.
-	d.do(exitOK, `^docs +(new|ok).* \d{4}-01-01 00:00 [A-Z0-9+-]+ +0 0 1 1 \*$`, "status")
-	d.do(exitOK, "^docs: (complete|no change found)", "run-now", "docs")
+	d.do(cli.ExitOK, `^docs +(new|ok).* \d{4}-01-01 00:00 [A-Z0-9+-]+ +0 0 1 1 \*$`, "status")
+	d.do(cli.ExitOK, "^docs: (complete|no change found)", "run-now", "docs")
 	// a plan may want all that there is
-	d.do(exitOK,
+	d.do(cli.ExitOK,
 		"^docs: (no change found; 2[0-9] of 26 asked(.*\n)*.*; mirrord run-now docs --full asks for all|"+
 			"complete, nothing changed since version 1 .*\n  asked 26:)",
 		"run-now", "docs.toml", "--set", "title=Other")
-	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
-	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
-	d.do(exitOK, "^docs +ok +1 ", "status")
-	d.do(exitOK, "^docs: ok\n(.*\n)*docs: (no change found|complete, nothing changed)", "status", "docs")
-	d.do(exitOK, "complete +1 ", "status", "docs", "--runs", "5")
-	d.do(exitOK, `"asked": [0-9]+,\n +"known": 26,`, "status", "docs", "--runs", "1", "--json")
-	d.do(exitOK, "^docs: no change found; [23] of 26 asked", "run-now", "docs", "/docs/manual/")
-	d.do(exitUsage, "job docs: /about/ is not mirrored: ", "run-now", "docs", "/about/")
-	d.do(exitUsage, "choose one of the two", "run-now", "docs", "/docs/manual/", "--full")
-	d.do(exitUsage, "no such job", "run-now", "nosuch")
+	d.do(cli.ExitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
+	d.do(cli.ExitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
+	d.do(cli.ExitOK, "^docs +ok +1 ", "status")
+	d.do(cli.ExitOK, "^docs: ok\n(.*\n)*docs: (no change found|complete, nothing changed)", "status", "docs")
+	d.do(cli.ExitOK, "complete +1 ", "status", "docs", "--runs", "5")
+	d.do(cli.ExitOK, `"asked": [0-9]+,\n +"known": 26,`, "status", "docs", "--runs", "1", "--json")
+	d.do(cli.ExitOK, "^docs: no change found; [23] of 26 asked", "run-now", "docs", "/docs/manual/")
+	d.do(cli.ExitUsage, "job docs: /about/ is not mirrored: ", "run-now", "docs", "/about/")
+	d.do(cli.ExitUsage, "choose one of the two", "run-now", "docs", "/docs/manual/", "--full")
+	d.do(cli.ExitUsage, "no such job", "run-now", "nosuch")
 
 	// A closed window is waited for, unless somebody says otherwise, also of a run that waits already.
 	put(t, jobs, "late.toml",
 		fmt.Sprintf("url = %q\nwindow = %q\n%s", srv.URL+"/docs/manual/", closedWindow(), fast))
-	d.do(exitOK,
+	d.do(cli.ExitOK,
 		"^late: asked for; waits for its window, which opens .*; mirrord run-now late --now does not wait for it$",
 		"run-now", "late", "--wait=false")
-	d.do(exitOK, "^late: complete, version 1 published", "run-now", "late", "--now")
-	d.do(exitOK, "^late: (complete|no change)", "run-now", "late", "--now", "--full")
+	d.do(cli.ExitOK, "^late: complete, version 1 published", "run-now", "late", "--now")
+	d.do(cli.ExitOK, "^late: (complete|no change)", "run-now", "late", "--now", "--full")
 	if err := os.Remove(filepath.Join(jobs, "late.toml")); err != nil {
 		t.Fatal(err)
 	}
-	d.do(exitUsage, "no such job", "status", "nosuch")
-	d.do(exitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
-	d.do(exitError, "nothing waits; the last run was complete", "accept", "docs")
-	d.do(exitError, "no run is under way", "cancel", "docs")
-	d.do(exitOK, "^ok$", "health")
+	d.do(cli.ExitUsage, "no such job", "status", "nosuch")
+	d.do(cli.ExitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
+	d.do(cli.ExitError, "nothing waits; the last run was complete", "accept", "docs")
+	d.do(cli.ExitError, "no run is under way", "cancel", "docs")
+	d.do(cli.ExitOK, "^ok$", "health")
 
 	// A run that takes longer: --wait=false, joined, left alone, cancelled.
-	d.do(exitOK, "^about: started$", "run-now", "about", "--wait=false")
+	d.do(cli.ExitOK, "^about: started$", "run-now", "about", "--wait=false")
 	<-asked
-	d.do(exitOK, "^about: a run is under way$", "run-now", "about", "--wait=false")
-	d.do(exitLocked, "a run is under way; wait for it, or end it: mirrord cancel about",
+	d.do(cli.ExitOK, "^about: a run is under way$", "run-now", "about", "--wait=false")
+	d.do(cli.ExitLocked, "a run is under way; wait for it, or end it: mirrord cancel about",
 		"run-now", "about", "--full")
-	d.do(exitOK, "^about +new, running", "status")
-	d.do(exitOK, "running since .*\n", "status", "about")
+	d.do(cli.ExitOK, "^about +new, running", "status")
+	d.do(cli.ExitOK, "running since .*\n", "status", "about")
 	ctx, leave := context.WithCancel(t.Context())
 	var out, errOut shared
 	left := make(chan int, 1)
 	go func() {
-		left <- run(ctx, environ{
-			stdin:  strings.NewReader(""),
-			stdout: &out,
-			stderr: writerFunc(func(p []byte) (int, error) {
+		left <- run(ctx, cli.Environ{
+			Stdin:  strings.NewReader(""),
+			Stdout: &out,
+			Stderr: writerFunc(func(p []byte) (int, error) {
 				n, err := errOut.Write(p)
 				leave()
 				return n, err
 			}),
-			lookupEnv: vars(),
+			LookupEnv: vars(),
 		}, []string{"run-now", "about", "--jobs", jobs, "--state", state})
 	}()
-	if code := <-left; code != exitPartial ||
+	if code := <-left; code != cli.ExitPartial ||
 		!strings.Contains(errOut.String(), "a run is under way; this is it") ||
 		!strings.Contains(errOut.String(), "left alone: the run of about goes on") {
 		t.Errorf("%d %s", code, errOut.String())
 	}
-	d.do(exitOK, "^about: cancelled$", "cancel", "about")
+	d.do(cli.ExitOK, "^about: cancelled$", "cancel", "about")
 	close(gate)
-	d.do(exitOK, "^about: complete, version 1 published", "run-now", "about")
+	d.do(cli.ExitOK, "^about: complete, version 1 published", "run-now", "about")
 
 	// Paused, suspicious, accepted.
-	d.do(exitOK, "^docs: paused$", "pause", "docs")
-	d.do(exitError, "it is paused", "pause", "docs")
-	d.do(exitOK, "^docs +ok, paused +1 ", "status")
-	d.do(exitOK, "^docs: resumed$", "resume", "docs")
+	d.do(cli.ExitOK, "^docs: paused$", "pause", "docs")
+	d.do(cli.ExitError, "it is paused", "pause", "docs")
+	d.do(cli.ExitOK, "^docs +ok, paused +1 ", "status")
+	d.do(cli.ExitOK, "^docs: resumed$", "resume", "docs")
 	site.SetVersion(6)
-	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
+	d.do(cli.ExitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
 		"--set", "limits.max_delete=0.1%")
-	d.do(exitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs",
+	d.do(cli.ExitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs",
 		"status", "docs")
-	d.do(exitOK, "version 2 published", "accept", "docs")
+	d.do(cli.ExitOK, "version 2 published", "accept", "docs")
 
 	// The jobs directory.
 	put(t, jobs, "docs.toml", "x = 1")
 	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
-	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
+	d.do(cli.ExitError,
+		"docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
 		"reload")
-	d.do(exitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "reload") // and again: it still is
-	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
-	d.do(exitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
-	d.do(exitOK, "there is no job file of this name", "status", "late")
-	d.do(exitOK, "complete|no change", "run-now", "docs") // its last good version goes on
+	d.do(cli.ExitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "reload") // and again: it still is
+	d.do(cli.ExitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
+	d.do(cli.ExitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
+	d.do(cli.ExitOK, "there is no job file of this name", "status", "late")
+	d.do(cli.ExitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
-	d.do(exitOK, "complete", "run-now", "new") // without a word to the daemon
-	d.do(exitOK, `^command cat …: ok$`, "notify-test", "about")
-	d.do(exitError, "tells nobody", "notify-test", "docs")
+	d.do(cli.ExitOK, "complete", "run-now", "new") // without a word to the daemon
+	d.do(cli.ExitOK, `^command cat …: ok$`, "notify-test", "about")
+	d.do(cli.ExitError, "tells nobody", "notify-test", "docs")
 	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
 		!strings.Contains(string(data), `"kind":"test"`) {
 		t.Errorf("%s, %v", data, err)
@@ -297,9 +299,9 @@ func TestDaemon(t *testing.T) {
 
 	// A disk without room for what a job wants to leave free: it waits, and says so.
 	put(t, jobs, "large.toml", fmt.Sprintf("url = %q\nlimits.min_free = \"900TB\"\n%s", srv.URL+"/data/", fast))
-	d.do(exitOK, "^large: asked for; waits for room on the disk$", "run-now", "large", "--wait=false")
-	d.do(exitOK, "^large +new, waits for (room on the disk|its turn) ", "status")
-	d.do(exitOK, "^large: cancelled$", "cancel", "large")
+	d.do(cli.ExitOK, "^large: asked for; waits for room on the disk$", "run-now", "large", "--wait=false")
+	d.do(cli.ExitOK, "^large +new, waits for (room on the disk|its turn) ", "status")
+	d.do(cli.ExitOK, "^large: cancelled$", "cancel", "large")
 
 	// The status page, and what monitoring asks for.
 	base := statusAddress(t, d)
@@ -326,25 +328,26 @@ func TestDaemon(t *testing.T) {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
 		}
 	}
-	d.stop(exitOK)
+	d.stop(cli.ExitOK)
 	d.hear("STOPPING=1")
 
 	// Without a daemon the same commands work, or say what they need.
-	d.do(exitOK, "^docs +invalid +2 ", "status")
-	d.do(exitOK, "no daemon runs, the next one will heed it", "pause", "about")
-	d.do(exitOK, "^about +ok, paused", "status")
-	d.do(exitError, "no daemon runs", "cancel", "about")
-	d.do(exitError, "no daemon runs", "reload")
-	d.do(exitError, "needs a daemon", "run-now", "about", "--wait=false")
-	d.do(exitOK, "^command .*: ok$", "notify-test", "about")
+	d.do(cli.ExitOK, "^docs +invalid +2 ", "status")
+	d.do(cli.ExitOK, "no daemon runs, the next one will heed it", "pause", "about")
+	d.do(cli.ExitOK, "^about +ok, paused", "status")
+	d.do(cli.ExitError, "no daemon runs", "cancel", "about")
+	d.do(cli.ExitError, "no daemon runs", "reload")
+	d.do(cli.ExitError, "needs a daemon", "run-now", "about", "--wait=false")
+	d.do(cli.ExitOK, "^command .*: ok$", "notify-test", "about")
 	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
 		!strings.Contains(string(data[bytes.LastIndex(data, []byte(`"kind":"test"`)):]), `"state":"ok"`) {
 		t.Errorf("%s, %v", data, err)
 	}
-	d.do(exitOK, "complete", "run-now", "about")
+	d.do(cli.ExitOK, "complete", "run-now", "about")
 	again := startDaemon(t, jobs, state)
-	again.do(exitOK, "^about +ok, paused", "status")
-	again.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status") // the last good version outlives the daemon
+	again.do(cli.ExitOK, "^about +ok, paused", "status")
+	// the last good version outlives the daemon
+	again.do(cli.ExitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 }
 
 // statusAddress is where a daemon says that its status page is.
@@ -383,25 +386,25 @@ func TestDaemonResumes(t *testing.T) {
 			srv.URL+"/"))
 	d := startDaemon(t, jobs, state)
 	<-asked
-	d.stop(exitOK)
+	d.stop(cli.ExitOK)
 	if !strings.Contains(d.log.String(), "verdict=partial cause=shutdown") {
 		t.Errorf("log:\n%s", d.log.String())
 	}
-	d.do(exitOK, "^site +partial ", "status")
+	d.do(cli.ExitOK, "^site +partial ", "status")
 	close(gate)
 	d = startDaemon(t, jobs, state)
 	// the run that goes on by itself may have ended already
-	d.do(exitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site")
+	d.do(cli.ExitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site")
 	if log := d.log.String(); !strings.Contains(log, "published=true") {
 		t.Errorf("no run published:\n%s", log)
 	}
 	var all status.Job
-	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil ||
+	if err := json.Unmarshal([]byte(d.do(cli.ExitOK, "", "status", "site", "--json")), &all); err != nil ||
 		all.Health != status.OK || all.Verified == nil || all.Verified.After(all.Last.Ended) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	d.stop(exitOK)
-	d.do(exitOK, "all is well", "verify", "site")
+	d.stop(cli.ExitOK)
+	d.do(cli.ExitOK, "all is well", "verify", "site")
 }
 
 // A site that another process works on is tried again later, and that is no failure.
@@ -412,8 +415,8 @@ func TestDaemonLockedSite(t *testing.T) {
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
 	defer holdDemo(t, state)()
 	d := startDaemon(t, jobs, state)
-	d.do(exitLocked, "locked by another process", "run-now", "demo")
-	d.do(exitOK, "^demo +new ", "status")
+	d.do(cli.ExitLocked, "locked by another process", "run-now", "demo")
+	d.do(cli.ExitOK, "^demo +new ", "status")
 }
 
 // A daemon that lives for years must not lose a file or a goroutine with each run.
@@ -430,9 +433,9 @@ func TestDaemonLeaks(t *testing.T) {
 	}
 	run := func(n int) {
 		for range n {
-			d.do(exitOK, "complete|no change", "run-now", "demo")
-			d.do(exitOK, "ok", "status")
-			d.do(exitOK, "1 job is in force", "reload")
+			d.do(cli.ExitOK, "complete|no change", "run-now", "demo")
+			d.do(cli.ExitOK, "ok", "status")
+			d.do(cli.ExitOK, "1 job is in force", "reload")
 		}
 	}
 	run(3)
@@ -463,10 +466,10 @@ func TestDaemonPoliteTogether(t *testing.T) {
 	}
 	d := startDaemon(t, jobs, state)
 	for _, name := range []string{"docs", "about"} {
-		d.do(exitOK, "started", "run-now", name, "--wait=false")
+		d.do(cli.ExitOK, "started", "run-now", name, "--wait=false")
 	}
 	for _, name := range []string{"news", "docs", "about"} {
-		d.do(exitOK, "complete|no change", "run-now", name)
+		d.do(cli.ExitOK, "complete|no change", "run-now", name)
 	}
 	if most.Load() != 1 || requests.Load() < 60 {
 		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(),

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -123,12 +124,13 @@ func TestDaemonKilled(t *testing.T) {
 		t.Errorf("%d requests, more than %d", asked.Load(), most)
 	}
 	for _, name := range names {
-		if code, out, errs := runArgs(t, nil, append([]string{"verify", name}, common...)...); code != exitOK {
+		if code, out, errs := runArgs(t, nil, append([]string{"verify", name}, common...)...); code != cli.ExitOK {
 			t.Errorf("%s: %s%s", name, out, errs)
 		}
 	}
 	for _, name := range names {
-		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", quiet); code != exitOK {
+		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state",
+			quiet); code != cli.ExitOK {
 			t.Fatalf("%s: %s%s", name, out, errs)
 		}
 		got, want := treeOf(t, filepath.Join(state, "sites", name, "current")),

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/app/daemon"
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/store"
 )
@@ -23,7 +24,7 @@ func TestDaemonTidies(t *testing.T) {
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
 	d := &testDaemon{t: t, jobs: jobs, state: state}
-	d.do(exitOK, "complete", "run-now", "demo")
+	d.do(cli.ExitOK, "complete", "run-now", "demo")
 	orphan := filepath.Join(state, "blobs", "ab", "ab"+strings.Repeat("0", 62))
 	if err := os.MkdirAll(filepath.Dir(orphan), 0o755); err != nil {
 		t.Fatal(err)
@@ -52,5 +53,5 @@ func TestDaemonTidies(t *testing.T) {
 	if _, err := os.Stat(orphan); err == nil {
 		t.Error("what nothing refers to is still there")
 	}
-	d.do(exitOK, "all is well", "verify", "demo")
+	d.do(cli.ExitOK, "all is well", "verify", "demo")
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/daemon"
 	"mirrord/internal/demosite"
 )
 
@@ -28,23 +30,23 @@ func showDemo(t *testing.T) *shown {
 	said := make(chan string, 1)
 	var out, errs shared
 	link := regexp.MustCompile(`(?s)date: (http://\S+)\n.*in: (http://\S+)\nPress`)
-	e := environ{
-		stdin: strings.NewReader(""),
-		stdout: writerFunc(func(p []byte) (int, error) {
+	e := cli.Environ{
+		Stdin: strings.NewReader(""),
+		Stdout: writerFunc(func(p []byte) (int, error) {
 			out.Write(p)
 			if strings.Contains(string(p), "Press ^C") {
 				said <- out.String()
 			}
 			return len(p), nil
 		}),
-		stderr:    &errs,
-		lookupEnv: func(string) (string, bool) { return "", false },
+		Stderr:    &errs,
+		LookupEnv: func(string) (string, bool) { return "", false },
 	}
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, e, []string{"demo", "--serve", "-o", filepath.Join(t.TempDir(), "demo")}) }()
 	s := &shown{t: t, end: func() {
 		cancel()
-		if code := <-ended; code != exitOK {
+		if code := <-ended; code != cli.ExitOK {
 			t.Errorf("exit code %d: %s", code, errs.String())
 		}
 	}}
@@ -74,10 +76,10 @@ func TestDemoShows(t *testing.T) {
 	defer v.http.CloseIdleConnections()
 	list := v.see(http.StatusOK, "Kestrel Point Observatory", "/login"+login, nil)
 	week := demosite.Published(demosite.Versions()).Format("2006-01-02")
-	if !strings.Contains(list, week) || !strings.Contains(list, s.mirrors+demoName+"/") {
+	if !strings.Contains(list, week) || !strings.Contains(list, s.mirrors+daemon.DemoName+"/") {
 		t.Errorf("the list does not name %s, or the mirror below %s:\n%s", week, s.mirrors, list)
 	}
-	v.see(http.StatusOK, "8 versions", "/jobs/"+demoName+"/versions", nil)
-	v.see(http.StatusOK, "</svg>", "/jobs/"+demoName+"/changes", nil)
-	(&visitor{T: t, http: v.http, base: s.mirrors}).see(http.StatusOK, "Kestrel Point", demoName+"/", nil)
+	v.see(http.StatusOK, "8 versions", "/jobs/"+daemon.DemoName+"/versions", nil)
+	v.see(http.StatusOK, "</svg>", "/jobs/"+daemon.DemoName+"/changes", nil)
+	(&visitor{T: t, http: v.http, base: s.mirrors}).see(http.StatusOK, "Kestrel Point", daemon.DemoName+"/", nil)
 }

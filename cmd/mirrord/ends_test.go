@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // A signal ends a command that waits for what another program says.
@@ -34,17 +36,17 @@ func TestSignalEndsWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
 		var out, errs bytes.Buffer
-		e := environ{
-			stdin:     stdin,
-			stdout:    &out,
-			stderr:    &errs,
-			lookupEnv: func(string) (string, bool) { return "", false },
+		e := cli.Environ{
+			Stdin:     stdin,
+			Stdout:    &out,
+			Stderr:    &errs,
+			LookupEnv: func(string) (string, bool) { return "", false },
 		}
 		done := make(chan int, 1)
 		go func() { done <- run(ctx, e, append(tc.args, "--state", dir, "--jobs", dir)) }()
 		select {
 		case code := <-done:
-			if code != exitError || !strings.Contains(errs.String(), tc.want) {
+			if code != cli.ExitError || !strings.Contains(errs.String(), tc.want) {
 				t.Errorf("%v: exit code %d: %s", tc.args, code, &errs)
 			}
 		case <-time.After(20 * time.Second):

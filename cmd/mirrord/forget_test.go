@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler/status"
 )
 
@@ -18,20 +19,20 @@ func walkForgotten(t *testing.T, _ string) {
 	site := brokenSite(t, &broken)
 	w := newWalk(t, "")
 	w.job(site.URL + "/")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	u := site.URL + "/p3.html"
-	w.do(exitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
+	w.do(cli.ExitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
 	for _, urls := range [][]string{{u}, {"p2.html", "p3.html"}} {
-		said := w.do(exitUsage, append([]string{"run-now", w.name}, urls...)...)
+		said := w.do(cli.ExitUsage, append([]string{"run-now", w.name}, urls...)...)
 		if !strings.Contains(said, u+" is not mirrored: forgotten on 2") ||
 			!strings.Contains(said, "order 12; to mirror it again: mirrord forget walked \""+u+"\" --allow") ||
 			!strings.Contains(said, status.AllowHint(w.name, u)) {
 			t.Error(said)
 		}
 	}
-	w.do(exitOK, "run-now", w.name, "p2.html")
-	w.do(exitOK, "forget", w.name, u, "--allow")
-	w.do(exitOK, "run-now", w.name, "p3.html")
+	w.do(cli.ExitOK, "run-now", w.name, "p2.html")
+	w.do(cli.ExitOK, "forget", w.name, u, "--allow")
+	w.do(cli.ExitOK, "run-now", w.name, "p3.html")
 	w.well()
 }
 
@@ -42,15 +43,15 @@ func walkForgottenElsewhere(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	for _, w.name = range []string{"second", "walked"} {
 		w.job(site.URL+"/", `scope.exclude = ["/not/`+w.name+`/**"]`)
-		w.do(exitOK, "reload")
-		w.run(exitOK)
+		w.do(cli.ExitOK, "reload")
+		w.run(cli.ExitOK)
 	}
 	u := site.URL + "/p3.html"
-	said := w.do(exitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
+	said := w.do(cli.ExitOK, "forget", w.name, u, "--reason", "order 12", "--yes")
 	if !strings.Contains(said, "second mirrors it too, as "+u+": "+status.ForgetHint("second", u)) {
 		t.Error(said)
 	}
-	said = w.do(exitOK, "forget", "second", u, "--reason", "TEXT", "--yes")
+	said = w.do(cli.ExitOK, "forget", "second", u, "--reason", "TEXT", "--yes")
 	if strings.Contains(said, "elsewhere") {
 		t.Error(said)
 	}

@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -29,7 +30,7 @@ func TestFormatStep(t *testing.T) {
 	do := func(args ...string) string {
 		t.Helper()
 		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%v: %d: %s%s", args, code, out, errs)
 		}
 		return out + errs

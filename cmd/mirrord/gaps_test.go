@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 )
@@ -61,27 +62,27 @@ func TestGapsExitCode(t *testing.T) {
 		t.Helper()
 		do(code, want, append([]string{"run-now", "demo"}, quick...)...)
 	}
-	again(exitGaps, "demo: gaps, version 1 published")
-	do(exitOK, "demo: gaps: 1 new gap (since ", "status", "demo")
-	do(exitOK, "gap: "+srv.URL+" (6 URLs, such as "+srv.URL+"/p1.html), since ", "status", "demo")
-	do(exitOK, "what to do: nothing, each run tries again; if the gaps are to stay: mirrord accept demo",
+	again(cli.ExitGaps, "demo: gaps, version 1 published")
+	do(cli.ExitOK, "demo: gaps: 1 new gap (since ", "status", "demo")
+	do(cli.ExitOK, "gap: "+srv.URL+" (6 URLs, such as "+srv.URL+"/p1.html), since ", "status", "demo")
+	do(cli.ExitOK, "what to do: nothing, each run tries again; if the gaps are to stay: mirrord accept demo",
 		"status", "demo")
 	var list []status.Job
-	if err := json.Unmarshal([]byte(do(exitOK, "", "status", "--json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(do(cli.ExitOK, "", "status", "--json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	isListed := (len(list) == 1) && (list[0].Health == status.Gaps) && (list[0].Last.Gaps == 1)
 	if !isListed || (list[0].Failures != 0) {
 		t.Errorf("%+v", list)
 	}
-	do(exitOK, "complete but for 1 known gap (since ", "accept", "demo")
-	do(exitError, "nothing waits", "accept", "demo")
-	again(exitOK, "complete but for 1 known gap (since ")
-	do(exitOK, "demo: ok but for 1 known gap (since ", "status", "demo")
+	do(cli.ExitOK, "complete but for 1 known gap (since ", "accept", "demo")
+	do(cli.ExitError, "nothing waits", "accept", "demo")
+	again(cli.ExitOK, "complete but for 1 known gap (since ")
+	do(cli.ExitOK, "demo: ok but for 1 known gap (since ", "status", "demo")
 	broken.Store(10)
-	again(exitGaps, "could not be had")
+	again(cli.ExitGaps, "could not be had")
 	broken.Store(0)
-	again(exitOK, "demo: complete, version 2 published")
+	again(cli.ExitOK, "demo: complete, version 2 published")
 }
 
 // A first version of less than half waits for accept; a get is complete with gaps, and says so.
@@ -94,7 +95,7 @@ func TestGapsOfGet(t *testing.T) {
 	args := []string{"get", srv.URL + "/", "-o", out, "--set", "polite.delay=0s", "--set", "polite.factor=0",
 		"--set", "limits.retries=0"}
 	code, said, errs := runArgs(t, nil, args...)
-	if (code != exitGaps) || !strings.Contains(said, "open: "+filepath.Join(out, "index.html")) {
+	if (code != cli.ExitGaps) || !strings.Contains(said, "open: "+filepath.Join(out, "index.html")) {
 		t.Errorf("exit code %d: %s%s", code, said, errs)
 	}
 	if _, err := os.Stat(filepath.Join(out, "p0.html")); err != nil {
@@ -105,11 +106,11 @@ func TestGapsOfGet(t *testing.T) {
 	args[3] = filepath.Join(t.TempDir(), "half.phm")
 	code, said, errs = runArgs(t, nil, append(args, "--json")...)
 	var sum mirror.Summary
-	if err := json.Unmarshal([]byte(said), &sum); (err != nil) || (code != exitPartial) || !sum.Gaps.Hold {
+	if err := json.Unmarshal([]byte(said), &sum); (err != nil) || (code != cli.ExitPartial) || !sum.Gaps.Hold {
 		t.Errorf("exit code %d, %v: %s%s", code, err, said, errs)
 	}
 	code, said, errs = runArgs(t, nil, append(args, "--accept")...)
-	if (code != exitOK) || !strings.Contains(said, "complete but for ") {
+	if (code != cli.ExitOK) || !strings.Contains(said, "complete but for ") {
 		t.Errorf("exit code %d: %s%s", code, said, errs)
 	}
 	if _, err := os.Stat(args[3]); err != nil {
@@ -127,13 +128,13 @@ func TestDaemonGaps(t *testing.T) {
 	put(t, jobs, "demo.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n"+
 		"[limits]\nretries = 0\n[notify]\ncommand = 'echo $MIRRORD_KIND >> %s'\n", srv.URL+"/", told))
 	d := startDaemon(t, jobs, state)
-	d.do(exitGaps, "demo: gaps, version 1 published", "run-now", "demo", "--full")
-	d.do(exitGaps, "gap: ", "run-now", "demo", "--full")
-	d.do(exitOK, "^demo +gaps: 1 new gap ", "status")
-	d.do(exitOK, "complete but for 1 known gap", "accept", "demo")
-	d.do(exitOK, "complete but for 1 known gap", "run-now", "demo", "--full")
-	d.do(exitOK, "^demo +ok but for 1 known gap ", "status")
-	d.stop(exitOK)
+	d.do(cli.ExitGaps, "demo: gaps, version 1 published", "run-now", "demo", "--full")
+	d.do(cli.ExitGaps, "gap: ", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "^demo +gaps: 1 new gap ", "status")
+	d.do(cli.ExitOK, "complete but for 1 known gap", "accept", "demo")
+	d.do(cli.ExitOK, "complete but for 1 known gap", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "^demo +ok but for 1 known gap ", "status")
+	d.stop(cli.ExitOK)
 	got, err := os.ReadFile(told)
 	if (err != nil) || (string(got) != "gaps\nrecovered\n") {
 		t.Errorf("messages %q, %v", got, err)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // What get cannot have, and could not have later, is one plain line with what to do, and nothing is left.
@@ -28,15 +30,15 @@ func TestGetFailsInOneLine(t *testing.T) {
 		t.Run(strings.TrimPrefix(want, "its "), func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			var out, errs bytes.Buffer
-			code := run(t.Context(), environ{
-				stdin:     strings.NewReader(""),
-				stdout:    &out,
-				stderr:    &errs,
-				lookupEnv: vars(),
-				network:   names{},
+			code := run(t.Context(), cli.Environ{
+				Stdin:     strings.NewReader(""),
+				Stdout:    &out,
+				Stderr:    &errs,
+				LookupEnv: vars(),
+				Network:   names{},
 			}, []string{"get", url, "--set", "limits.retries=0"})
 			line := errs.String()
-			if code != exitError || out.Len() > 0 || strings.Count(line, "\n") != 1 ||
+			if code != cli.ExitError || out.Len() > 0 || strings.Count(line, "\n") != 1 ||
 				!strings.HasPrefix(line, "mirrord: "+url+": ") || !strings.Contains(line, want) {
 				t.Errorf("exit code %d: %s%s", code, &out, line)
 			}

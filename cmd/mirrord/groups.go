@@ -2,7 +2,16 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"mirrord/cmd/mirrord/archives"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/cluster"
+	"mirrord/cmd/mirrord/daemon"
+	"mirrord/cmd/mirrord/jobs"
+	"mirrord/cmd/mirrord/mirror"
+)
 
 // commandGroup is a part of the list of commands.
 type commandGroup struct {
@@ -12,28 +21,31 @@ type commandGroup struct {
 
 // commandGroups are the commands by what somebody wants of them. Commands for tests and packagers are in no
 // group.
-func commandGroups(a *cli) []commandGroup {
+func commandGroups(a *cli.CLI) []commandGroup {
 	return []commandGroup{
 		{"First hour", []*cobra.Command{
-			demoCommand(a), getCommand(a), initCommand(a), checkCommand(a), serveCommand(a),
+			daemon.DemoCommand(a), mirror.GetCommand(a), jobs.InitCommand(a), jobs.CheckCommand(
+				a), daemon.ServeCommand(a),
 		}},
 		{"Look", []*cobra.Command{
-			statusCommand(a), findCommand(a), planCommand(a), explainCommand(a), versionsCommand(a),
-			diffCommand(a), verifyCommand(a), repairCommand(a), spaceCommand(a),
-			evolutionCommand(a), rulesCommand(a), replicasCommand(a),
+			jobs.StatusCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a), mirror.ExplainCommand(
+				a), mirror.VersionsCommand(a),
+			mirror.DiffCommand(a), mirror.VerifyCommand(a), mirror.RepairCommand(a), archives.SpaceCommand(a),
+			jobs.EvolutionCommand(a), jobs.RulesCommand(a), mirror.ReplicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
-			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),
-			forgetCommand(a), tuneCommand(a),
+			jobs.AcceptCommand(a), mirror.RollbackCommand(a), mirror.GCCommand(a), jobs.RenameCommand(
+				a), jobs.RemoveCommand(a),
+			mirror.ForgetCommand(a), jobs.TuneCommand(a),
 		}},
 		{"Run", []*cobra.Command{
-			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),
+			jobs.RunNowCommand(a), jobs.CancelCommand(a), jobs.PauseCommand(a), jobs.ResumeCommand(a),
 		}},
 		{"Archives", []*cobra.Command{
-			exportCommand(a), importCommand(a), applyCommand(a), clusterCommand(a),
+			archives.ExportCommand(a), archives.ImportCommand(a), archives.ApplyCommand(a), cluster.Command(a),
 		}},
 		{"Daemon", []*cobra.Command{
-			daemonCommand(a), openCommand(a), userCommand(a),
+			daemon.Command(a), daemon.OpenCommand(a), daemon.UserCommand(a),
 		}},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // What nothing links to any more is shown as removed while it waits, and accept removes just that.
@@ -43,27 +45,27 @@ func TestHeldOrphansAreShown(t *testing.T) {
 		}
 	}
 	const lost = "0 added, 1 changed, 15 removed; "
-	do(exitOK, "version 1 published", "run-now", "demo")
+	do(cli.ExitOK, "version 1 published", "run-now", "demo")
 	later := filepath.Join(jobs, "later.toml")
 	if err := os.WriteFile(later, []byte(fmt.Sprintf("url = %q\n", srv.URL+"/later/")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	do(exitError, "later has not run yet: mirrord run-now later ", "versions", "later")
+	do(cli.ExitError, "later has not run yet: mirrord run-now later ", "versions", "later")
 	links.Store(5)
-	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
-	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo")
-	do(exitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo")
-	do(exitOK, "demo: waits for accept: "+lost, "diff", "demo", "--held")
-	do(exitOK, "\nPages that link to what comes or goes get other links", "diff", "demo", "--held")
-	do(exitOK, "15", "diff", "demo", "docs/", "--held")
-	do(exitOK, lost, "accept", "demo")
-	do(exitOK, "demo: from version 1 to 2: "+lost, "diff", "demo")
+	do(cli.ExitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
+	do(cli.ExitOK, "demo: waits for accept: "+lost, "diff", "demo")
+	do(cli.ExitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo")
+	do(cli.ExitOK, "demo: waits for accept: "+lost, "diff", "demo", "--held")
+	do(cli.ExitOK, "\nPages that link to what comes or goes get other links", "diff", "demo", "--held")
+	do(cli.ExitOK, "15", "diff", "demo", "docs/", "--held")
+	do(cli.ExitOK, lost, "accept", "demo")
+	do(cli.ExitOK, "demo: from version 1 to 2: "+lost, "diff", "demo")
 	links.Store(0) // what was accepted is no part of what waits next
-	do(exitSuspicious, "5 of 6 resources are no longer linked", "run-now", "demo", "--full")
-	do(exitOK, "demo: waits for accept: 0 added, 1 changed, 5 removed; ", "diff", "demo")
+	do(cli.ExitSuspicious, "5 of 6 resources are no longer linked", "run-now", "demo", "--full")
+	do(cli.ExitOK, "demo: waits for accept: 0 added, 1 changed, 5 removed; ", "diff", "demo")
 	links.Store(5)
-	do(exitOK, "", "run-now", "demo", "--full")
-	do(exitError, "nothing waits", "diff", "demo", "--held")
+	do(cli.ExitOK, "", "run-now", "demo", "--full")
+	do(cli.ExitError, "nothing waits", "diff", "demo", "--held")
 }
 
 // A run that is held back because its entry points are gone looks at no links. What accept publishes then is
@@ -99,9 +101,9 @@ func TestAcceptDropsWhatItShows(t *testing.T) {
 			t.Fatalf("%v: exit code %d, want %d with %q\n%s%s", args, got, code, want, out, errs)
 		}
 	}
-	do(exitOK, "version 1 published", "run-now", "demo")
+	do(cli.ExitOK, "version 1 published", "run-now", "demo")
 	gone.Store(true)
-	do(exitSuspicious, "the entry point "+srv.URL+"/a/: failed (status 404", "run-now", "demo", "--full")
-	do(exitOK, "0 added, 1 changed, 0 removed; ", "diff", "demo", "--held")
-	do(exitOK, "0 added, 1 changed, 0 removed\n", "accept", "demo")
+	do(cli.ExitSuspicious, "the entry point "+srv.URL+"/a/: failed (status 404", "run-now", "demo", "--full")
+	do(cli.ExitOK, "0 added, 1 changed, 0 removed; ", "diff", "demo", "--held")
+	do(cli.ExitOK, "0 added, 1 changed, 0 removed\n", "accept", "demo")
 }

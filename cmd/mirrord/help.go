@@ -5,11 +5,10 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"mirrord/internal/count"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/version"
 )
 
@@ -53,20 +52,6 @@ func completeCommand(
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// plainDefaults shows defaults of a command's flags as people write them: "24h" in place of "24h0m0s", and no
-// empty list.
-func plainDefaults(c *cobra.Command, names ...string) *cobra.Command {
-	for _, name := range names {
-		f := c.Flags().Lookup(name)
-		if d, err := time.ParseDuration(f.DefValue); err == nil {
-			f.DefValue = count.Span(d)
-		} else {
-			f.DefValue = ""
-		}
-	}
-	return c
-}
-
 // nameUsage makes the errors about arguments of a command, and of those below it, say of which command and
 // what it takes.
 func nameUsage(c *cobra.Command) {
@@ -84,14 +69,14 @@ func nameUsage(c *cobra.Command) {
 }
 
 // versionCommand is what many look for before they know of --version.
-func versionCommand(a *cli) *cobra.Command {
+func versionCommand(a *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use:    "version",
 		Short:  "Write the version, as --version does",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.printf("mirrord %s\n", version.Text())
+			a.Printf("mirrord %s\n", version.Text())
 			return nil
 		},
 	}

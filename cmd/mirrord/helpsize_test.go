@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // Help fits on a screen: at most 250 words for each command, 400 for the list of all commands.
 func TestHelpIsShort(t *testing.T) {
-	root := rootCommand(new(cli))
+	root := rootCommand(new(cli.CLI))
 	root.InitDefaultCompletionCmd()
 	n := 0
 	var look func(*cobra.Command)
@@ -44,7 +46,7 @@ func TestHelpIsShort(t *testing.T) {
 func TestHelpDefaults(t *testing.T) {
 	for command, not := range map[string]string{"daemon": "m0s", "serve": "default []"} {
 		var text bytes.Buffer
-		root := rootCommand(new(cli))
+		root := rootCommand(new(cli.CLI))
 		root.SetOut(&text)
 		root.SetArgs([]string{command, "--help"})
 		if err := root.Execute(); err != nil {
@@ -65,12 +67,12 @@ func TestArgumentsAreNamed(t *testing.T) {
 		"cluster status a":    "usage: mirrord cluster status",
 	} {
 		code, out, errs := runArgs(t, nil, strings.Fields(args)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
 		}
 	}
 	_, long, _ := runArgs(t, nil, "--version")
-	if code, out, errs := runArgs(t, nil, "version"); code != exitOK || out != long || errs != "" {
+	if code, out, errs := runArgs(t, nil, "version"); code != cli.ExitOK || out != long || errs != "" {
 		t.Errorf("version: exit code %d, %q, not %q\n%s", code, out, long, errs)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app/archives"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/store"
 )
@@ -22,11 +22,12 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state, dir := jobsFor(t, srv.URL+"/about/"), t.TempDir(), filepath.Join(t.TempDir(), "out")
-	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
+	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state",
+		state); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if code, _, errs := runArgs(t, nil, "export", "demo", "--format", "dir", "-o", dir, "--state",
-		state); code != exitOK {
+		state); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	meta := filepath.Join(dir, "phm.json")
@@ -35,40 +36,22 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 		t.Fatalf("%v: %s", err, b)
 	}
 	for version, want := range map[string]int{
-		"9223372036854775807": exitError,
-		"2147483648":          exitError,
-		"2147483647":          exitOK,
+		"9223372036854775807": cli.ExitError,
+		"2147483648":          cli.ExitError,
+		"2147483647":          cli.ExitOK,
 	} {
 		if err := os.WriteFile(meta,
 			[]byte(strings.Replace(string(b), `"version": 1,`, `"version": `+version+`,`, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		code, _, errs := runArgs(t, nil, "import", dir, "--as", "copy", "--state", state)
-		if code != want || (want == exitError && !strings.Contains(errs, version)) {
+		if code != want || (want == cli.ExitError && !strings.Contains(errs, version)) {
 			t.Errorf("version %s: exit code %d: %s", version, code, errs)
 		}
-		if _, err := os.Stat(filepath.Join(state, "sites/copy")); os.IsNotExist(err) != (want == exitError) {
+		if _, err := os.Stat(filepath.Join(state, "sites/copy")); os.IsNotExist(err) != (want == cli.ExitError) {
 			t.Errorf("version %s: %v", version, err)
 		}
 		os.RemoveAll(filepath.Join(state, "sites/copy"))
-	}
-}
-
-// What an import leaves out is said in the singular and in the plural.
-func TestImportCounts(t *testing.T) {
-	var out bytes.Buffer
-	a := &cli{environ: environ{stdout: &out}}
-	m := &archives.Imported{Job: "x", Missing: 1, Unused: 2}
-	m.Counted.Damaged = 1
-	if err := printImported(a, "x.warc", m); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"\n1 damaged record left out\n", "\n2 URLs of the archive are", "\n1 URL that pages need or link to is not",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in %q", want, out.String())
-		}
 	}
 }
 
@@ -80,7 +63,7 @@ func TestInterruptedExchange(t *testing.T) {
 	jobs, state, dir := jobsFor(t, srv.URL+"/about/"), t.TempDir(), t.TempDir()
 	archive := filepath.Join(dir, "demo.phm")
 	for _, args := range [][]string{{"run-now", "demo", "--jobs", jobs}, {"export", "demo", "-o", archive}} {
-		if code, _, errs := runArgs(t, nil, append(args, "--state", state)...); code != exitOK {
+		if code, _, errs := runArgs(t, nil, append(args, "--state", state)...); code != cli.ExitOK {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -93,13 +76,13 @@ func TestInterruptedExchange(t *testing.T) {
 		{"export", "demo", "--flatten", "-o", filepath.Join(dir, "d.phm")}, {"import", archive, "--as", "copy"},
 	} {
 		var out, errs bytes.Buffer
-		e := environ{
-			stdin:     strings.NewReader(""),
-			stdout:    &out,
-			stderr:    &errs,
-			lookupEnv: func(string) (string, bool) { return "", false },
+		e := cli.Environ{
+			Stdin:     strings.NewReader(""),
+			Stdout:    &out,
+			Stderr:    &errs,
+			LookupEnv: func(string) (string, bool) { return "", false },
 		}
-		if code := run(ended, e, append(args, "--state", state)); code != exitError ||
+		if code := run(ended, e, append(args, "--state", state)); code != cli.ExitError ||
 			!strings.Contains(errs.String(), context.Canceled.Error()) {
 			t.Errorf("%v: exit code %d: %s", args, code, &errs)
 		}
@@ -112,7 +95,7 @@ func TestInterruptedExchange(t *testing.T) {
 	for _, args := range [][]string{
 		{"export", "demo", "-o", filepath.Join(dir, "c")}, {"verify", filepath.Join(dir, "c")},
 	} {
-		if code, out, errs := runArgs(t, nil, append(args, "--state", state)...); code != exitOK {
+		if code, out, errs := runArgs(t, nil, append(args, "--state", state)...); code != cli.ExitOK {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 	}
@@ -143,12 +126,12 @@ func TestInterruptedExchange(t *testing.T) {
 	if err := killed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []int{exitOK, exitError} { // the second time there is a mirror
+	for _, want := range []int{cli.ExitOK, cli.ExitError} { // the second time there is a mirror
 		if code, _, errs := runArgs(t, nil, "import", archive, "--as", "copy", "--state", state); code != want {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 	}
-	if code, out, errs := runArgs(t, nil, "verify", "copy", "--state", state); code != exitOK {
+	if code, out, errs := runArgs(t, nil, "verify", "copy", "--state", state); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

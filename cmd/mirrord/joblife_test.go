@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -28,25 +29,25 @@ func TestDaemonRenameRemove(t *testing.T) {
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
 	d := startDaemon(t, jobs, state)
-	d.do(exitOK, "demo: started", "run-now", "demo", "--wait=false")
+	d.do(cli.ExitOK, "demo: started", "run-now", "demo", "--wait=false")
 	<-asked
-	d.do(exitLocked, "a run of demo is in progress", "rename", "demo", "other")
-	d.do(exitLocked, "a run of demo is in progress", "remove", "demo", "--yes")
+	d.do(cli.ExitLocked, "a run of demo is in progress", "rename", "demo", "other")
+	d.do(cli.ExitLocked, "a run of demo is in progress", "remove", "demo", "--yes")
 	close(gate)
-	d.do(exitOK, "version 1 published|nothing changed|no change found", "run-now", "demo")
-	d.do(exitOK, "paused", "pause", "demo")
-	d.do(exitOK, "^demo is now other$", "rename", "demo", "other")
-	d.do(exitOK, "other +paused|other: .*paused", "status", "other")
-	d.do(exitUsage, "no such job", "run-now", "demo")
-	d.do(exitOK, "resumed", "resume", "other")
-	d.do(exitOK, "nothing changed|no change found", "run-now", "other")
-	d.do(exitOK, "^other: removed$", "remove", "other", "--yes")
+	d.do(cli.ExitOK, "version 1 published|nothing changed|no change found", "run-now", "demo")
+	d.do(cli.ExitOK, "paused", "pause", "demo")
+	d.do(cli.ExitOK, "^demo is now other$", "rename", "demo", "other")
+	d.do(cli.ExitOK, "other +paused|other: .*paused", "status", "other")
+	d.do(cli.ExitUsage, "no such job", "run-now", "demo")
+	d.do(cli.ExitOK, "resumed", "resume", "other")
+	d.do(cli.ExitOK, "nothing changed|no change found", "run-now", "other")
+	d.do(cli.ExitOK, "^other: removed$", "remove", "other", "--yes")
 	for _, left := range []string{filepath.Join(jobs, "other.toml"), filepath.Join(state, "sites", "other")} {
 		if _, err := os.Lstat(left); err == nil {
 			t.Errorf("%s is left", left)
 		}
 	}
-	d.do(exitUsage, "no such job", "status", "other")
+	d.do(cli.ExitUsage, "no such job", "status", "other")
 }
 
 // A rollback beside a daemon: its status is right at once, its next run holds back what was rejected.
@@ -55,14 +56,14 @@ func TestDaemonRollback(t *testing.T) {
 	srv := httptest.NewServer(site)
 	defer srv.Close()
 	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir())
-	d.do(exitOK, "version 1 published", "run-now", "demo")
+	d.do(cli.ExitOK, "version 1 published", "run-now", "demo")
 	site.SetVersion(2)
-	d.do(exitOK, "version 2 published", "run-now", "demo", "--full")
-	d.do(exitOK, "^demo: rolled back to 1, version 3 published", "rollback", "demo")
-	d.do(exitOK, "(?s)^demo: ok, rolled back to 1\n.*version 3, published", "status", "demo")
-	d.do(exitOK, "(?m)^demo +ok, rolled back to 1 +3 ", "status")
-	d.do(exitOK, "version 3 stays published", "run-now", "demo")
-	d.do(exitOK, "(?s)^demo: ok, rolled back to 1\n.*mirrord accept demo", "status", "demo")
-	d.do(exitOK, "version 4 published", "accept", "demo")
-	d.do(exitOK, "(?s)^demo: ok\n.*version 4, published", "status", "demo")
+	d.do(cli.ExitOK, "version 2 published", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "^demo: rolled back to 1, version 3 published", "rollback", "demo")
+	d.do(cli.ExitOK, "(?s)^demo: ok, rolled back to 1\n.*version 3, published", "status", "demo")
+	d.do(cli.ExitOK, "(?m)^demo +ok, rolled back to 1 +3 ", "status")
+	d.do(cli.ExitOK, "version 3 stays published", "run-now", "demo")
+	d.do(cli.ExitOK, "(?s)^demo: ok, rolled back to 1\n.*mirrord accept demo", "status", "demo")
+	d.do(cli.ExitOK, "version 4 published", "accept", "demo")
+	d.do(cli.ExitOK, "(?s)^demo: ok\n.*version 4, published", "status", "demo")
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/store"
 	"mirrord/testing/oracle"
 )
@@ -38,10 +39,10 @@ func newKilledJob(t *testing.T) *killedJob {
 	t.Cleanup(srv.Close)
 	k.site = srv.URL + "/"
 	k.write(t, k.ready)
-	k.do(t, k.ready, exitOK, "run-now", "a")
+	k.do(t, k.ready, cli.ExitOK, "run-now", "a")
 	version.Add(1)
-	k.do(t, k.ready, exitOK, "run-now", "a", "--full")
-	k.do(t, k.ready, exitOK, "pause", "a")
+	k.do(t, k.ready, cli.ExitOK, "run-now", "a", "--full")
+	k.do(t, k.ready, cli.ExitOK, "pause", "a")
 	return k
 }
 
@@ -173,9 +174,9 @@ func TestRenameKilled(t *testing.T) {
 			t.Errorf("mirrors: %v", got)
 		}
 		done := slices.Equal(left(t, dir, "jobs"), []string{"b.toml"})
-		again := exitOK
+		again := cli.ExitOK
 		if done {
-			again = exitUsage
+			again = cli.ExitUsage
 		}
 		if _, err := os.Lstat(filepath.Join(dir, "jobs", ".a.renamed-to.b")); err == nil {
 			halves++
@@ -196,17 +197,17 @@ func TestRenameKilled(t *testing.T) {
 func (k *killedJob) saysHowToGoOn(t *testing.T, dir string) {
 	t.Helper()
 	for line, code := range map[string]int{
-		"check":          exitError,
-		"run-now a":      exitUsage,
-		"remove a --yes": exitUsage,
-		"rename a c":     exitUsage,
-		"forget a":       exitUsage,
+		"check":          cli.ExitError,
+		"run-now a":      cli.ExitUsage,
+		"remove a --yes": cli.ExitUsage,
+		"rename a c":     cli.ExitUsage,
+		"forget a":       cli.ExitUsage,
 	} {
 		if said := k.do(t, dir, code, strings.Fields(line)...); !strings.Contains(said, "mirrord rename a b") {
 			t.Errorf("mirrord %s does not say how to go on: %s", line, said)
 		}
 	}
-	if said := k.do(t, dir, exitOK, "status"); !strings.Contains(said, "invalid") {
+	if said := k.do(t, dir, cli.ExitOK, "status"); !strings.Contains(said, "invalid") {
 		t.Errorf("status: %s", said)
 	}
 }
@@ -225,14 +226,14 @@ func (k *killedJob) isWhole(t *testing.T, dir string) {
 	if _, err := os.Stat(filepath.Join(dir, "www", "index.html")); err != nil {
 		t.Error(err)
 	}
-	k.do(t, dir, exitOK, "verify", "b")
-	if said := k.do(t, dir, exitOK, "status", "b", "--runs", "5"); strings.Count(said, "complete") < 2 {
+	k.do(t, dir, cli.ExitOK, "verify", "b")
+	if said := k.do(t, dir, cli.ExitOK, "status", "b", "--runs", "5"); strings.Count(said, "complete") < 2 {
 		t.Errorf("runs: %s", said)
 	}
-	if said := k.do(t, dir, exitOK, "status", "b"); !strings.Contains(said, "paused") {
+	if said := k.do(t, dir, cli.ExitOK, "status", "b"); !strings.Contains(said, "paused") {
 		t.Errorf("status: %s", said)
 	}
-	if said := k.do(t, dir, exitOK, "versions", "b"); !strings.Contains(said, "\n2 ") {
+	if said := k.do(t, dir, cli.ExitOK, "versions", "b"); !strings.Contains(said, "\n2 ") {
 		t.Errorf("versions: %s", said)
 	}
 }
@@ -241,9 +242,9 @@ func (k *killedJob) isWhole(t *testing.T, dir string) {
 func TestRemoveKilled(t *testing.T) {
 	k := newKilledJob(t)
 	k.eachStep(t, func(t *testing.T, dir string) {
-		code := exitOK
+		code := cli.ExitOK
 		if len(left(t, dir, "jobs"))+len(left(t, dir, "state", "sites")) == 0 {
-			code = exitUsage
+			code = cli.ExitUsage
 		}
 		k.do(t, dir, code, "remove", "a", "--yes")
 		for place, want := range map[string]string{".": "jobs state", "jobs": "", "state/sites": ""} {
@@ -254,7 +255,7 @@ func TestRemoveKilled(t *testing.T) {
 		if got := recorded(t, dir); len(got) > 0 {
 			t.Errorf("something is noted of %v", got)
 		}
-		if said := k.do(t, dir, exitOK, "status"); strings.Contains(said, "a ") {
+		if said := k.do(t, dir, cli.ExitOK, "status"); strings.Contains(said, "a ") {
 			t.Errorf("status: %s", said)
 		}
 	}, "remove", "a", "--yes")

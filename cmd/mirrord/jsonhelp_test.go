@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"mirrord/app/search"
 	"mirrord/app/spaces"
 	"mirrord/cluster/depot"
+	"mirrord/cmd/mirrord/cluster"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/phm"
@@ -52,8 +52,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"check.go check":                      {"check", jobs.CheckedFile{}},
 		"client.go runInDaemon":               {"run-now without waiting", nil},
 		"client.go said":                      {"status", status.Job{}},
-		"client.go reloadCommand":             {"reload", control.Reloaded{}},
-		"cluster.go printCluster":             {"cluster status", clusterState{}},
+		"health.go ReloadCommand":             {"reload", control.Reloaded{}},
+		"cluster.go printCluster":             {"cluster status", cluster.ClusterState{}},
 		"clusterjobs.go printJobsLook":        {"cluster jobs", nodes.JobsLook{}},
 		"demo.go run":                         {"run-now", mirror.Summary{}},
 		"console.go openCommand":              {"open", control.OpenLink{}},

@@ -12,8 +12,6 @@ import (
 	"runtime"
 	"syscall"
 
-	_ "time/tzdata" // time zones of job files on machines without a zone database
-
 	"mirrord/internal/collector"
 )
 

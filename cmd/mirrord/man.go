@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/version"
 	"mirrord/job"
 )
 
 // manCommand is for packagers: it writes one manual page per command, or that of job files.
-func manCommand(a *cli) *cobra.Command {
+func manCommand(a *cli.CLI) *cobra.Command {
 	section := 1
 	man := &cobra.Command{
 		Use:    "man DIR",

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler/status"
 )
 
@@ -35,12 +36,12 @@ func TestReadsWhatWasLeft(t *testing.T) {
 		t.Helper()
 		var out, said bytes.Buffer
 		e := environment()
-		e.stdout, e.stderr, e.table = &out, &said, nil
-		e.lookupEnv = func(string) (string, bool) { return "", false }
+		e.Stdout, e.Stderr, e.Table = &out, &said, nil
+		e.LookupEnv = func(string) (string, bool) { return "", false }
 		code = run(t.Context(), e, append(args, "--state", state))
 		return code, said.String()
 	}
-	if code, errs := mirrord("get", site.URL+"/", "--set", "polite.delay=0s"); code != exitOK {
+	if code, errs := mirrord("get", site.URL+"/", "--set", "polite.delay=0s"); code != cli.ExitOK {
 		t.Fatalf("%d, %s", code, errs)
 	}
 	names, err := os.ReadDir(filepath.Join(state, "sites"))
@@ -70,12 +71,12 @@ func TestReadsWhatWasLeft(t *testing.T) {
 	}
 	defer lock.Close()
 	const note = "with version 1; node north has version 7"
-	for command, want := range map[string]int{"versions": exitOK, "diff": exitError} {
+	for command, want := range map[string]int{"versions": cli.ExitOK, "diff": cli.ExitError} {
 		if code, errs := mirrord(command, name); code != want || strings.Count(errs, note) != 1 {
 			t.Errorf("%s: %d, %s", command, code, errs)
 		}
 	}
-	if code, errs := mirrord("versions", "nosuch"); code == exitOK || strings.Contains(errs, note) {
+	if code, errs := mirrord("versions", "nosuch"); code == cli.ExitOK || strings.Contains(errs, note) {
 		t.Errorf("%d, %s", code, errs)
 	}
 }

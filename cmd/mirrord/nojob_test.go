@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // withoutJob are the commands that take the name of a job, with a name that no job has.
@@ -39,9 +41,10 @@ func withoutJob() [][]string {
 		{"status", "nosuch", "--runs", "3"},
 		{"tune", "nosuch", "--requests", "10"},
 		{"verify", "nosuch"},
-		{"verify", "nosuch", "--repair"},
-		{"verify", "nosuch", "--rebuild"},
-		{"verify", "nosuch", "--drop-lost", "--yes"},
+		{"verify", "nosuch", "--repair"}, // an old name
+		{"repair", "nosuch"},
+		{"repair", "nosuch", "--rebuild"},
+		{"repair", "nosuch", "--drop-lost", "--yes"},
 		{"verify", "nosuch", "--sample", "5%"},
 		{"versions", "nosuch"},
 		{"notify-test", "nosuch"},
@@ -55,7 +58,7 @@ func TestNoSuchJob(t *testing.T) {
 	walk := func(t *testing.T) {
 		for _, args := range withoutJob() {
 			code, out, said := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-			if code != exitUsage || !strings.Contains(said, "nosuch") || out != "" {
+			if code != cli.ExitUsage || !strings.Contains(said, "nosuch") || out != "" {
 				t.Errorf("%s: exit code %d\n%s%s", strings.Join(args, " "), code, out, said)
 			}
 		}
@@ -63,9 +66,9 @@ func TestNoSuchJob(t *testing.T) {
 	t.Run("no state", walk)
 	d := startDaemon(t, jobs, state)
 	t.Run("daemon", walk)
-	d.stop(exitOK)
+	d.stop(cli.ExitOK)
 	t.Run("no daemon", walk)
-	for _, c := range rootCommand(&cli{}).Commands() {
+	for _, c := range rootCommand(&cli.CLI{}).Commands() {
 		named := slices.ContainsFunc(withoutJob(), func(args []string) bool { return args[0] == c.Name() })
 		if takesJob(c) && !named {
 			t.Errorf("%s is missing in the list", c.CommandPath())

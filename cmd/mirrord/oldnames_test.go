@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // Every command and flag of 7f94b91d is accepted, or its error says where in the laboratory it is.
@@ -22,7 +24,7 @@ func TestOldNames(t *testing.T) {
 			continue
 		}
 		words := strings.Fields(path)[1:]
-		root := rootCommand(new(cli))
+		root := rootCommand(new(cli.CLI))
 		root.InitDefaultCompletionCmd()
 		c, rest, err := root.Find(words)
 		if err != nil || len(rest) > 0 {
@@ -63,7 +65,8 @@ func TestOldNamesAreNoted(t *testing.T) {
 			`--set limits.max_stale is an old key and works; write limits.traps = "strict", "normal" or "off"`},
 	} {
 		_, _, errs := runArgs(t, nil, append(tc.args, "--state", t.TempDir(), "--jobs", t.TempDir())...)
-		if has := strings.Contains(errs, "mirrord: note:"); has != (tc.want != "") || !strings.Contains(errs, tc.want) {
+		has := strings.Contains(errs, "mirrord: note:")
+		if has != (tc.want != "") || !strings.Contains(errs, tc.want) {
 			t.Errorf("%q: %s", tc.args, errs)
 		}
 	}
@@ -72,14 +75,14 @@ func TestOldNamesAreNoted(t *testing.T) {
 // The list of commands has no old names, and each of them still has its help.
 func TestOldNamesAreHidden(t *testing.T) {
 	var out bytes.Buffer
-	root := rootCommand(new(cli))
+	root := rootCommand(new(cli.CLI))
 	root.SetOut(&out)
 	if err := root.Help(); err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
 	for _, c := range root.Commands() {
-		if now := c.Annotations[oldInstead]; now != "" {
+		if now := c.Annotations[cli.OldInstead]; now != "" {
 			if strings.Contains(out.String(), "\n  "+c.Name()+" ") {
 				t.Errorf("%s is in the list of commands", c.Name())
 			}

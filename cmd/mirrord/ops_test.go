@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"mirrord/app/ops"
+	"mirrord/cmd/mirrord/cli"
 )
 
 // Each operation has a command, or the table says why it has none; each command has a sentence.
 func TestOperations(t *testing.T) {
 	has := map[string]bool{}
-	for _, c := range rootCommand(&cli{}).Commands() {
+	for _, c := range rootCommand(&cli.CLI{}).Commands() {
 		has[c.Name()] = true
 		for _, c := range append(c.Commands(), c) {
 			has[c.Name()] = true

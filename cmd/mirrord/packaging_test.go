@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/daemon"
 )
 
 const packaging = "../../packaging"
@@ -104,9 +106,9 @@ func TestPackageContents(t *testing.T) {
 		t.Errorf("%d files", found)
 	}
 	unit, err := os.ReadFile(filepath.Join(packaging, "mirrord.socket"))
-	if err != nil || !strings.Contains(string(unit), "ListenStream="+systemSocket+"\n") ||
-		!strings.Contains(string(unit), "FileDescriptorName="+fdControl+"\n") {
-		t.Errorf("mirrord.socket does not name its socket %s: %v", fdControl, err)
+	if err != nil || !strings.Contains(string(unit), "ListenStream="+cli.SystemSocket+"\n") ||
+		!strings.Contains(string(unit), "FileDescriptorName="+daemon.FDControl+"\n") {
+		t.Errorf("mirrord.socket does not name its socket %s: %v", daemon.FDControl, err)
 	}
 }
 
@@ -162,7 +164,7 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(under)
-	jobs, state := under+systemJobs, under+systemState
+	jobs, state := under+cli.SystemJobs, under+cli.SystemState
 	for _, d := range []string{jobs, state, under + "/run"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -171,17 +173,17 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 	put(t, jobs, "a.toml", "url = \"http://127.0.0.1:1/\"\n")
 	status := func() (code int, out string) {
 		var stdout, stderr bytes.Buffer
-		e := environ{
-			stdout:    &stdout,
-			stderr:    &stderr,
-			lookupEnv: func(string) (string, bool) { return "", false },
-			under:     under,
-			root:      true,
+		e := cli.Environ{
+			Stdout:    &stdout,
+			Stderr:    &stderr,
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Under:     under,
+			Root:      true,
 		}
 		code = run(t.Context(), e, []string{"status"})
 		return code, stdout.String() + stderr.String()
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: under + systemSocket, Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: under + cli.SystemSocket, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 	}
 	d.hear("READY=1")
 	by, ok, err := env.DaemonOf(state)
-	if code != exitOK || !strings.Contains(out, "new") || !ok {
+	if code != cli.ExitOK || !strings.Contains(out, "new") || !ok {
 		t.Errorf("%d, %q; daemon %+v, %v", code, out, by, err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -236,7 +238,7 @@ func TestSocketStartsTheDaemon(t *testing.T) {
 	}
 	f.Close()
 	l.Close()
-	if code, out := status(); code != exitOK || !strings.Contains(out, "new") {
+	if code, out := status(); code != cli.ExitOK || !strings.Contains(out, "new") {
 		t.Errorf("without systemd: %d, %q", code, out)
 	}
 }
@@ -279,7 +281,7 @@ func TestSocketActivation(t *testing.T) {
 	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {
 		t.Errorf("%+v, %v, %v", by, ok, err)
 	}
-	d.do(exitOK, "0 jobs are in force", "reload")
+	d.do(cli.ExitOK, "0 jobs are in force", "reload")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

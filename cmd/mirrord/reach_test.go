@@ -13,6 +13,7 @@ import (
 
 	"mirrord/app/jobs"
 	"mirrord/app/serving"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
 )
@@ -45,12 +46,12 @@ func (in *insider) job(name, toml string) {
 func (in *insider) do(code int, want []string, args ...string) {
 	in.t.Helper()
 	var out, errs bytes.Buffer
-	e := environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &out,
-		stderr:    &errs,
-		lookupEnv: func(string) (string, bool) { return "", false },
-		network:   in.n,
+	e := cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &out,
+		Stderr:    &errs,
+		LookupEnv: func(string) (string, bool) { return "", false },
+		Network:   in.n,
 	}
 	got := run(in.t.Context(), e, append(args, "--jobs", in.jobs, "--state", in.state))
 	text := strings.ReplaceAll(out.String()+errs.String(), in.jobs, "JOBS")
@@ -86,7 +87,7 @@ func TestInsideSite(t *testing.T) {
 	in.job("public", "url = \"http://www.public.test/\"\n")
 	in.job("lost", "url = \"http://lost.corp.test/\"\n")
 	const needs = `add allow_private = ["wiki.corp.test:80", "hook.corp.test:443"] to the table [polite] of JOBS/wiki.toml`
-	in.do(exitOK, []string{
+	in.do(cli.ExitOK, []string{
 		"JOBS/wiki.toml: ok\n",
 		"JOBS/wiki.toml: warning: http://wiki.corp.test, named by url, will not be reached: wiki.corp.test at " +
 			"10.0.0.7 is a private address",
@@ -94,39 +95,41 @@ func TestInsideSite(t *testing.T) {
 			"192.168.3.3", needs, "JOBS/public.toml: ok\n", "!public.toml: warning", "!lost.toml: warning",
 		"unknown: lost.corp.test",
 	}, "check")
-	in.do(exitOK, []string{"!warning", "!unknown"}, "check", "--resolve=false")
-	in.do(exitOK, []string{`"warnings": [`, `[\"wiki.corp.test:80\"`}, "check", "--json")
-	in.do(exitError, // another run would meet the same
+	in.do(cli.ExitOK, []string{"!warning", "!unknown"}, "check", "--resolve=false")
+	in.do(cli.ExitOK, []string{`"warnings": [`, `[\"wiki.corp.test:80\"`}, "check", "--json")
+	in.do(cli.ExitError, // another run would meet the same
 		[]string{`add allow_private = ["wiki.corp.test:80"] to the table [polite] of JOBS/wiki.toml`},
 		"run-now", "wiki")
 
 	in.job("wiki", top+"allow_private = [\"wiki.corp.test:80\", \"hook.corp.test:443\"]\n")
-	in.do(exitOK, []string{"!warning"}, "check")
-	in.do(exitOK, nil, "run-now", "wiki")
+	in.do(cli.ExitOK, []string{"!warning"}, "check")
+	in.do(cli.ExitOK, nil, "run-now", "wiki")
 	// The image was refused, as it was before nothing said that it is meant; here it is.
 	in.job("wiki", top+"allow_private = [\"10.0.0.0/8\", \"[fd00::/8]:8080\", \"192.168.3.3:443\"]\n")
-	in.do(exitOK, nil, "run-now", "wiki")
+	in.do(cli.ExitOK, nil, "run-now", "wiki")
 	if in.n.Inside.Asked()["http://static.corp.test:8080/x.png"] == 0 {
 		t.Error("the image was not asked")
 	}
 	in.job("wiki", top) // what the mirror has of other hosts is in the line too
-	in.do(exitOK,
+	in.do(cli.ExitOK,
 		[]string{"named by a file of the mirror",
 			`allow_private = ["wiki.corp.test:80", "static.corp.test:8080", "hook.corp.test:443"]`}, "check")
 
 	// The name is public for a time.
 	in.n.Name("wiki.corp.test", "93.184.216.34")
-	in.do(exitOK, nil, "run-now", "wiki")
+	in.do(cli.ExitOK, nil, "run-now", "wiki")
 	in.n.Name("wiki.corp.test", "10.0.0.7")
 	in.job("wiki", top+"allow_private = true\n")
-	in.do(exitOK, []string{"the name was public before", "run mirrord forget --address wiki.corp.test"}, "check")
-	in.do(exitPartial, []string{"if it has moved inside for good, run mirrord forget --address wiki.corp.test"},
+	in.do(cli.ExitOK, []string{"the name was public before", "run mirrord forget --address wiki.corp.test"},
+		"check")
+	in.do(cli.ExitPartial,
+		[]string{"if it has moved inside for good, run mirrord forget --address wiki.corp.test"},
 		"run-now", "wiki")
-	in.do(exitError, []string{"x.corp.test: not remembered", "wiki.corp.test: forgotten"}, "forget-address",
+	in.do(cli.ExitError, []string{"x.corp.test: not remembered", "wiki.corp.test: forgotten"}, "forget-address",
 		"x.corp.test", "Wiki.corp.test.")
-	in.do(exitOK, []string{"!warning"}, "check")
-	in.do(exitOK, nil, "run-now", "wiki")
-	in.do(exitError, []string{`"name": "wiki.corp.test"`, `"forgotten": false`}, "forget-address", "--json",
+	in.do(cli.ExitOK, []string{"!warning"}, "check")
+	in.do(cli.ExitOK, nil, "run-now", "wiki")
+	in.do(cli.ExitError, []string{`"name": "wiki.corp.test"`, `"forgotten": false`}, "forget-address", "--json",
 		"wiki.corp.test")
 }
 
@@ -139,7 +142,7 @@ func TestMetadataIsNoSite(t *testing.T) {
 		"http://[::ffff:a9fe:a9fe]/", "http://2852039166/",
 	} {
 		in.job("m", fmt.Sprintf("url = %q\npolite.allow_private = true\n", u))
-		in.do(exitError, []string{"is the metadata service of a cloud, which is never reached"}, "check")
+		in.do(cli.ExitError, []string{"is the metadata service of a cloud, which is never reached"}, "check")
 	}
 }
 
@@ -152,7 +155,7 @@ scope = ["http://127.0.0.1:81/", "http://127.0.0.1:82/", "http://[fd00::7]/x/", 
 alternates = ["http://10.0.0.9/"]
 polite.allow_private = ["192.168.0.0/16"]
 `)
-	in.do(exitOK, []string{
+	in.do(cli.ExitOK, []string{
 		"warning: http://127.0.0.1:82, named by scope, ", "warning: http://[fd00::7], named by scope, ",
 		"!127.0.0.1:81", "!10.0.0.9", "!192.168.1.1",
 		`change allow_private of the table [polite] in JOBS/two.toml to ["192.168.0.0/16", "127.0.0.1:82", "[fd00::7]:80"]`,
@@ -175,22 +178,22 @@ func TestForwardAndWebhookGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	a := &cli{environ: environ{stderr: new(bytes.Buffer), network: in.n}, jobsFlag: in.jobs}
-	fw, done, err := serving.Forwarding(a.app(), st.PublicNames(), false)
+	a := &cli.CLI{Environ: cli.Environ{Stderr: new(bytes.Buffer), Network: in.n}, JobsFlag: in.jobs}
+	fw, done, err := serving.Forwarding(a.App(), st.PublicNames(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	all, doneAll, err := serving.Forwarding(a.app(), st.PublicNames(), true)
+	all, doneAll, err := serving.Forwarding(a.App(), st.PublicNames(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer doneAll()
-	job, err := a.app().FindJob("plain")
+	job, err := a.App().FindJob("plain")
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := jobs.Webhooks(a.app(), st.PublicNames())(job)
+	hook := jobs.Webhooks(a.App(), st.PublicNames())(job)
 	for _, tt := range []struct {
 		name string
 		way  http.RoundTripper
@@ -242,9 +245,9 @@ func TestReplicasVerifyGuard(t *testing.T) {
 		"url = \"http://wiki.corp.test/\"\nalternates = [\"http://alt.test/\", "+
 			"\"http://inside.test/\"]\n[polite]\ndelay = \"0s\"\nfactor = 0\n")
 	in.n.Name("inside.test", "fd00::1")
-	in.do(exitOK, nil, "run-now", "wiki")
-	in.do(exitOK, nil, "replicas", "--verify", "wiki")
-	in.do(exitOK, nil, "replicas", "--verify", "wiki")
+	in.do(cli.ExitOK, nil, "run-now", "wiki")
+	in.do(cli.ExitOK, nil, "replicas", "--verify", "wiki")
+	in.do(cli.ExitOK, nil, "replicas", "--verify", "wiki")
 	for u := range in.n.Inside.Asked() {
 		t.Errorf("%s was asked inside", u)
 	}
@@ -272,5 +275,5 @@ func TestStatusPageHost(t *testing.T) {
 			}
 		}
 	}
-	d.stop(exitOK)
+	d.stop(cli.ExitOK)
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"mirrord/app/care"
+	"mirrord/cmd/mirrord/cli"
 )
 
 // slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a
@@ -82,7 +83,8 @@ func besideRun(t *testing.T) (s *slowSite, cmd *exec.Cmd, common []string) {
 		"timeout = \"1h\"\n" // the answers wait for commands, which take their time on a busy machine
 	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n%s", s.URL+"/", polite))
 	common = []string{"--jobs", jobs, "--state", state}
-	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
+	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"},
+		common...)...); code != cli.ExitOK {
 		t.Fatalf("%d: %s%s", code, out, errs)
 	}
 	s.version.Store(2)
@@ -134,7 +136,7 @@ func TestReadBesideRun(t *testing.T) {
 		for want, args := range readingCommands(s, dir) {
 			all.Go(func() {
 				code, out, errs := runArgs(t, nil, append(args, common...)...)
-				failed := (code != exitOK) && args[0] != "replay"
+				failed := (code != cli.ExitOK) && args[0] != "replay"
 				if failed || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "locked") {
 					t.Errorf("round %d: %v: exit code %d, want %q: %s%s", round, args, code, want, out, errs)
 				}
@@ -160,14 +162,16 @@ func TestReadBesideRun(t *testing.T) {
 			if err != nil {
 				t.Errorf("the run ends with %v", err)
 			}
-			if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK ||
+			if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"},
+				common...)...); code != cli.ExitOK ||
 				strings.Contains(out, "in progress") {
 				t.Errorf("after the run: %d: %s%s", code, out, errs)
 			}
 			return
 		default:
 		}
-		if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK {
+		if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"},
+			common...)...); code != cli.ExitOK {
 			t.Errorf("while it ends: %d: %s%s", code, out, errs)
 		}
 	}
@@ -179,7 +183,7 @@ func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		code, out, errs := runArgs(t, nil, append([]string{"verify", "slow", "--json"}, common...)...)
 		var v care.Verified
-		if code != exitOK || json.Unmarshal([]byte(out), &v) != nil {
+		if code != cli.ExitOK || json.Unmarshal([]byte(out), &v) != nil {
 			t.Fatalf("%d: %s%s", code, out, errs)
 		}
 		if v.Kept.Journal >= answers {
@@ -229,13 +233,14 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 			want = "version 1, published"
 		}
 		code, out, errs := runArgs(t, nil, append(args, common...)...)
-		if failed := (code != exitOK) && args[0] != "replay"; failed || !strings.Contains(out+errs, want) {
+		if failed := (code != cli.ExitOK) && args[0] != "replay"; failed || !strings.Contains(out+errs, want) {
 			t.Errorf("after the kill: %v: exit code %d, want %q: %s%s", args, code, want, out, errs)
 		}
 	}
 	s.slow.Store(false)
 	close(s.allow)
-	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
+	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"},
+		common...)...); code != cli.ExitOK {
 		t.Errorf("the run after it: %d: %s%s", code, out, errs)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // readmeLines are the commands in the README's blocks of commands, without comments, as .ci/bare takes them.
@@ -68,7 +70,7 @@ func TestReadme(t *testing.T) {
 	}))
 	defer srv.Close()
 	under := t.TempDir()
-	for _, d := range []string{systemJobs, systemState} { // what the package brings
+	for _, d := range []string{cli.SystemJobs, cli.SystemState} { // what the package brings
 		if err := os.MkdirAll(under+d, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -131,16 +133,16 @@ func typed(t *testing.T, to oneServer, under string, args []string) {
 		args[i] = strings.Replace(args[i], "https://", "http://", 1)
 	}
 	var out, errs bytes.Buffer
-	code := run(t.Context(), environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &out,
-		stderr:    &errs,
-		lookupEnv: func(string) (string, bool) { return "", false },
-		network:   to,
-		under:     under,
-		root:      true,
+	code := run(t.Context(), cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &out,
+		Stderr:    &errs,
+		LookupEnv: func(string) (string, bool) { return "", false },
+		Network:   to,
+		Under:     under,
+		Root:      true,
 	}, args)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("mirrord %s: exit code %d: %s%s", strings.Join(args, " "), code, &out, &errs)
 	}
 }

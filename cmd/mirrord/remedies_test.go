@@ -13,12 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // Every command that a message names is there, with the flags that it names, and is no way back to the
 // message itself: status shows a remedy, so that no remedy may be status.
 func TestRemediesLeadSomewhere(t *testing.T) {
-	root := rootCommand(&cli{})
+	root := rootCommand(&cli.CLI{})
 	root.InitDefaultHelpCmd()
 	named := regexp.MustCompile(`\bmirrord ([a-z][a-z-]*)((?: (?:--?[a-z-]+|[A-Z%][A-Za-z%]*))*)`)
 	// "mirrord login" is the label of a key in app/access, "mirrord feeds" a title of console.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/testing/mirrortest"
 )
 
@@ -52,7 +53,7 @@ func TestReplicasAlongLinks(t *testing.T) {
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", dir, "--json")
 	var got replicas.LinkedReplicas
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	if got.Pages != 106 || got.Found != 1 || got.Dangling != 15 {
@@ -77,7 +78,7 @@ func TestReplicasAlongLinks(t *testing.T) {
 		{"--method", "guess", dir},
 		{"--method", "links", "--urls", "x"},
 	} {
-		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
+		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -104,7 +105,7 @@ func TestReplicasAlongLinksOfMirrors(t *testing.T) {
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", "--state", state, "--json")
 	var got replicas.LinkedReplicas
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	if len(got.Clusters) != 1 || len(got.Clusters[0].Copies) != 2 {

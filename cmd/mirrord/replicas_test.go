@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/testing/mirrortest"
 )
@@ -48,7 +49,7 @@ func TestReplicasOfDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", dir, "--json")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	var report replicas.Replicas
@@ -94,7 +95,7 @@ func TestReplicasOfURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--urls", list)
-	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad line; 1 candidate pair") ||
+	if code != cli.ExitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad line; 1 candidate pair") ||
 		!strings.Contains(out, "mirror.b.test www.a.test") {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
@@ -106,7 +107,7 @@ func TestReplicasOfURLs(t *testing.T) {
 		BadLines int `json:"bad_lines"`
 		Pairs    []struct{ Host1, Host2 string }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Pairs) != 1 ||
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || len(got.Pairs) != 1 ||
 		got.Pairs[0].Host1 != "mirror.b.test" || got.BadLines != 1 {
 		t.Errorf("exit code %d, %v: %s", code, err, out)
 	}
@@ -119,13 +120,13 @@ func TestReplicasWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--urls"}, exitUsage, "at least one list"},
-		{[]string{"--graph", "y.svg"}, exitUsage, "go run ./testing/lab replicas"},
-		{[]string{"--paper"}, exitUsage, "go run ./testing/lab replicas"},
-		{[]string{"--memory", "much"}, exitUsage, "--memory"},
-		{[]string{"--memory", "0"}, exitUsage, "--memory"},
-		{[]string{"--urls", filepath.Join(empty, "missing")}, exitError, "missing"},
-		{[]string{filepath.Join(empty, "missing")}, exitError, "missing"},
+		{[]string{"--urls"}, cli.ExitUsage, "at least one list"},
+		{[]string{"--graph", "y.svg"}, cli.ExitUsage, "go run ./testing/lab replicas"},
+		{[]string{"--paper"}, cli.ExitUsage, "go run ./testing/lab replicas"},
+		{[]string{"--memory", "much"}, cli.ExitUsage, "--memory"},
+		{[]string{"--memory", "0"}, cli.ExitUsage, "--memory"},
+		{[]string{"--urls", filepath.Join(empty, "missing")}, cli.ExitError, "missing"},
+		{[]string{filepath.Join(empty, "missing")}, cli.ExitError, "missing"},
 	} {
 		code, _, errs := runArgs(t, nil, append([]string{"replicas"}, tc.args...)...)
 		if code != tc.code || !strings.Contains(errs, tc.want) {
@@ -133,7 +134,7 @@ func TestReplicasWrong(t *testing.T) {
 		}
 	}
 	code, out, errs := runArgs(t, nil, "replicas", empty)
-	if code != exitOK || !strings.Contains(out, "0 pages") {
+	if code != cli.ExitOK || !strings.Contains(out, "0 pages") {
 		t.Errorf("an empty directory: exit code %d, %s %s", code, out, errs)
 	}
 }
@@ -151,7 +152,7 @@ func TestReplicasOfState(t *testing.T) {
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json")
 	var report replicas.Replicas
-	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	slices.Sort(hosts)
@@ -167,7 +168,7 @@ func TestReplicasOfState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, small, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--memory",
-		"1"); code != exitOK || small != out {
+		"1"); code != cli.ExitOK || small != out {
 		t.Errorf("with little memory: exit code %d, %s: %s", code, errs, small)
 	}
 	if after, err := os.ReadDir(state); err != nil || len(after) != len(before) {
@@ -183,7 +184,7 @@ func runMirror(t *testing.T, state, name, url string) {
 		[]byte("url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+	if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/testing/mirrortest"
 )
 
@@ -70,12 +71,12 @@ func TestReplicasStudy(t *testing.T) {
 		return runArgs(t, nil, append(all, args...)...)
 	}
 	private := "polite.allow_private=127.0.0.0/8"
-	if code, out, errs := study("--json", "--limit", "1"); code != exitOK || sites[0].asked.Load() != 0 {
+	if code, out, errs := study("--json", "--limit", "1"); code != cli.ExitOK || sites[0].asked.Load() != 0 {
 		t.Errorf("private addresses: exit code %d: %s %s", code, out, errs)
 	}
 	state = t.TempDir()
 	code, out, errs := study("--set", private, "--json", "--limit", "0")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	var got replicas.Study
@@ -113,7 +114,7 @@ func TestReplicasStudy(t *testing.T) {
 		"motive: same network", "server failure        3  50.0%", "address address       1 100.0%",
 		"1 to 6                3       1     33.3%",
 	} {
-		if code != exitOK || !strings.Contains(out, want) {
+		if code != cli.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d: %q is not in\n%s%s", code, want, out, errs)
 		}
 	}

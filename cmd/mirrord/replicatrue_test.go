@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/testing/mirrortest"
 )
 
@@ -48,7 +49,7 @@ func TestReplicasSayWhatIsTrue(t *testing.T) {
 
 	code, out, errs := runArgs(t, nil, "replicas", dir, "--json")
 	var report replicas.Replicas
-	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	pairs := map[string]replicas.ReplicaHosts{}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/mirror"
 	"mirrord/testing/mirrortest"
 )
@@ -80,14 +81,14 @@ func TestReplicasPutToUse(t *testing.T) {
 		}
 		return out
 	}
-	if out := mirrord(exitOK, "replicas", "--verify", "manual"); !strings.Contains(out, "run it first") {
+	if out := mirrord(cli.ExitOK, "replicas", "--verify", "manual"); !strings.Contains(out, "run it first") {
 		t.Errorf("without a mirror: %s", out)
 	}
-	mirrord(exitOK, "run-now", "manual")
-	mirrord(exitOK, "run-now", "twin")
+	mirrord(cli.ExitOK, "run-now", "manual")
+	mirrord(cli.ExitOK, "run-now", "twin")
 
 	var pairs []replicas.ReplicaPair
-	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
+	if err := json.Unmarshal([]byte(mirrord(cli.ExitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
 		t.Fatal(err)
 	}
 	if len(pairs) != 2 || pairs[0].Base1 != origin.URL+"/" || pairs[0].Base2 != base || pairs[0].Level != "1" ||
@@ -95,13 +96,13 @@ func TestReplicasPutToUse(t *testing.T) {
 		pairs[1].Level != "1" || pairs[1].Base2 != twin.URL+"/" || len(pairs[1].Outcomes) != 19 {
 		t.Fatalf("pairs %+v", pairs)
 	}
-	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out,
+	if out := mirrord(cli.ExitOK, "replicas", "--verify"); !strings.Contains(out,
 		"it is used when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
 		t.Errorf("verify says\n%s", out)
 	}
 
 	var reg replicas.Registry
-	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--registry", "--json")), &reg); err != nil {
+	if err := json.Unmarshal([]byte(mirrord(cli.ExitOK, "replicas", "--registry", "--json")), &reg); err != nil {
 		t.Fatal(err)
 	}
 	if reg.Format != 1 || len(reg.Mirrors) != 2 || len(reg.Pairs) != 2 {
@@ -119,20 +120,20 @@ func TestReplicasPutToUse(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(m.Tree, m.Entry)); err != nil {
 		t.Error(err)
 	}
-	if out := mirrord(exitOK, "replicas", "--registry"); !strings.Contains(out, "interchangeable") {
+	if out := mirrord(cli.ExitOK, "replicas", "--registry"); !strings.Contains(out, "interchangeable") {
 		t.Errorf("registry says\n%s", out)
 	}
 
 	origin.Close()
 	second.news.Store(true)
 	var sum mirror.Summary
-	if err := json.Unmarshal([]byte(mirrord(exitOK, "run-now", "manual", "--json")), &sum); err != nil {
+	if err := json.Unmarshal([]byte(mirrord(cli.ExitOK, "run-now", "manual", "--json")), &sum); err != nil {
 		t.Fatal(err)
 	}
 	if sum.Alternates[base] != 31 || sum.Foreign != 1 || sum.Changed != 1 {
 		t.Errorf("%v, %d foreign, %d changed", sum.Alternates, sum.Foreign, sum.Changed)
 	}
-	if out := mirrord(exitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out,
+	if out := mirrord(cli.ExitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out,
 		"from a replica") || !strings.Contains(out, base+"c3.html") {
 		t.Errorf("explain says\n%s", out)
 	}
@@ -154,7 +155,7 @@ func TestReplicasPutToUse(t *testing.T) {
 	}
 
 	d := startDaemon(t, jobs, state)
-	defer d.stop(exitOK)
+	defer d.stop(cli.ExitOK)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(state, "daemon.sock"))
 	}
@@ -200,7 +201,7 @@ func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 		{"--registry", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"},
 		{"--verify", "--set", "polite.delay=0s"},
 	} {
-		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
+		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -231,7 +232,7 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	mirrord := func(args ...string) (out, errs string) {
 		t.Helper()
 		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 		return out, errs
@@ -281,13 +282,14 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 					url)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state",
+			state); code != cli.ExitOK {
 			t.Fatal(out, errs)
 		}
 	}
 	var pairs []replicas.ReplicaPair
 	code, out, errs := runArgs(t, nil, "replicas", "--verify", "--json", "--jobs", jobs, "--state", state)
-	if err := json.Unmarshal([]byte(out), &pairs); code != exitOK || err != nil {
+	if err := json.Unmarshal([]byte(out), &pairs); code != cli.ExitOK || err != nil {
 		t.Fatal(code, err, errs)
 	}
 	if len(pairs) != 1 || pairs[0].Base1 != first.URL+"/" || pairs[0].Base2 != second.URL+"/copies/manual/" ||
@@ -296,18 +298,18 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	}
 
 	if code, out, _ := runArgs(t, nil, "replicas", "--verify", "copy", "--jobs", jobs, "--state",
-		state); code != exitOK || !strings.Contains(out, "there are no alternates of copy") {
+		state); code != cli.ExitOK || !strings.Contains(out, "there are no alternates of copy") {
 		t.Error(code, out)
 	}
 
 	// One of them does not answer: that ends soon, says nothing, and what was found stays.
 	second.Close()
 	code, out, errs = runArgs(t, nil, "replicas", "--verify", "--jobs", jobs, "--state", state)
-	if code != exitOK || !strings.Contains(out, "this says nothing of the two") {
+	if code != cli.ExitOK || !strings.Contains(out, "this says nothing of the two") {
 		t.Error(code, out, errs)
 	}
 	code, out, errs = runArgs(t, nil, "replicas", "--registry", "--jobs", jobs, "--state", state)
-	if code != exitOK || strings.Count(out, "level 1, interchangeable") != 2 {
+	if code != cli.ExitOK || strings.Count(out, "level 1, interchangeable") != 2 {
 		t.Error(code, out, errs)
 	}
 }

@@ -2,7 +2,11 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"mirrord/cmd/mirrord/cli"
+)
 
 // Hints carry sudo for whoever came by it, and for nobody else.
 func TestHintsBySudo(t *testing.T) {
@@ -14,14 +18,14 @@ func TestHintsBySudo(t *testing.T) {
 		root, sudo bool
 		want       string
 	}{{true, true, sudo}, {true, false, hint}, {false, true, hint}} {
-		a := &cli{environ: environ{
-			root:      c.root,
-			lookupEnv: func(name string) (string, bool) { return "me", c.sudo && name == "SUDO_USER" },
+		a := &cli.CLI{Environ: cli.Environ{
+			Root:      c.root,
+			LookupEnv: func(name string) (string, bool) { return "me", c.sudo && name == "SUDO_USER" },
 		}}
-		if got := a.typed(hint); got != c.want {
+		if got := a.Typed(hint); got != c.want {
 			t.Errorf("root %v, sudo %v: %s", c.root, c.sudo, got)
 		}
-		if got := a.typed("mirrord serve a"); (got == "sudo mirrord serve a") != (c.want == sudo) {
+		if got := a.Typed("mirrord serve a"); (got == "sudo mirrord serve a") != (c.want == sudo) {
 			t.Error(got)
 		}
 	}

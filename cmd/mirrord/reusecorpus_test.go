@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/mirror/urls"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -80,7 +81,7 @@ func TestReuseOnCorpus(t *testing.T) {
 			}
 			before := h.asked.Load()
 			code, out, errs := runArgs(t, nil, "run-now", fmt.Sprintf("h%02d", i), "--jobs", jobs, "--state", state)
-			if code != exitOK && code != exitGaps {
+			if code != cli.ExitOK && code != cli.ExitGaps {
 				t.Fatalf("%s: exit code %d: %s%s", h.name, code, out, errs)
 			}
 			pages += h.asked.Load() - before
@@ -139,7 +140,7 @@ func copiesToSkip(t *testing.T, state string, urls []string) [][]string {
 	t.Helper()
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--limit", "0")
 	var found replicas.Replicas
-	if err := json.Unmarshal([]byte(out), &found); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &found); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	skip := make([][]string, len(urls))

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/testing/mirrortest"
 )
 
@@ -61,7 +62,7 @@ func TestReuseIsFound(t *testing.T) {
 	mirrord := func(args ...string) string {
 		t.Helper()
 		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 		return out
@@ -130,7 +131,8 @@ func TestReuseIsFoundOnce(t *testing.T) {
 	}
 	run := func(name string) {
 		t.Helper()
-		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state",
+			state); code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/job"
@@ -25,53 +25,26 @@ import (
 	"mirrord/store"
 )
 
-// Exit codes: a contract with scripts, see docs/jobs.md and mirrord help.
-const (
-	exitOK         = 0 // complete and published, or nothing to do
-	exitError      = 1
-	exitUsage      = 2 // wrong usage or invalid job file
-	exitPartial    = 3 // can be resumed
-	exitSuspicious = 4 // waits for accept
-	exitLocked     = 5 // another process works on it
-	exitGaps       = 6 // published, but a part that could not be had is new
-)
-
-// env is the process's contact with the world, passed in so that run can be tested.
-type environ struct {
-	stdin     io.Reader
-	stdout    io.Writer
-	stderr    io.Writer
-	lookupEnv func(string) (string, bool)
-	network   fetch.Network    // that sites are reached by; nil is the system's
-	clock     func() time.Time // of states and runs; nil is the system's
-	screen    screen           // the terminal on stderr
-	table     func() int       // how wide the terminal on stdout is, 0 when it does not say; nil is no terminal
-	root      bool             // runs as the superuser
-	under     string           // where the directories of the system lie; "" is the root directory
-	asks      bool             // somebody sits there: questions may be asked on stderr and answered on stdin
-	ascii     bool             // terminals show ASCII only
-}
-
-func environment() environ {
-	onTerminal := func(f *os.File) bool { _, ok := terminalOf(f); return ok }
-	columns := func(f *os.File) func() int { return func() int { n, _ := terminalOf(f); return n } }
-	e := environ{
-		stdin:     os.Stdin,
-		stdout:    os.Stdout,
-		stderr:    os.Stderr,
-		lookupEnv: os.LookupEnv,
-		network:   fetch.System(), // one for all runs of the process: it remembers names
-		screen: screen{
-			drawn:   onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
-			columns: columns(os.Stderr),
-			color:   colorsWanted(os.LookupEnv),
+func environment() cli.Environ {
+	onTerminal := func(f *os.File) bool { _, ok := cli.TerminalOf(f); return ok }
+	columns := func(f *os.File) func() int { return func() int { n, _ := cli.TerminalOf(f); return n } }
+	e := cli.Environ{
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Network:   fetch.System(), // one for all runs of the process: it remembers names
+		Screen: cli.Screen{
+			Drawn:   onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
+			Columns: columns(os.Stderr),
+			Color:   cli.ColorsWanted(os.LookupEnv),
 		},
-		ascii: asciiLocale(os.LookupEnv),
-		asks:  onTerminal(os.Stderr) && onTerminal(os.Stdin),
-		root:  os.Geteuid() == 0,
+		Ascii: cli.AsciiLocale(os.LookupEnv),
+		Asks:  onTerminal(os.Stderr) && onTerminal(os.Stdin),
+		Root:  os.Geteuid() == 0,
 	}
 	if onTerminal(os.Stdout) {
-		e.table = columns(os.Stdout)
+		e.Table = columns(os.Stdout)
 	}
 	return e
 }
@@ -82,37 +55,37 @@ func exitCode(err error, started bool) int {
 	var invalid job.Errors
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &known):
 		return map[env.Kind]int{
-			env.Failed:     exitError,
-			env.Usage:      exitUsage,
-			env.Partial:    exitPartial,
-			env.Suspicious: exitSuspicious,
-			env.Locked:     exitLocked,
-			env.Gaps:       exitGaps,
+			env.Failed:     cli.ExitError,
+			env.Usage:      cli.ExitUsage,
+			env.Partial:    cli.ExitPartial,
+			env.Suspicious: cli.ExitSuspicious,
+			env.Locked:     cli.ExitLocked,
+			env.Gaps:       cli.ExitGaps,
 		}[known.Kind]
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrBusy):
-		return exitLocked
+		return cli.ExitLocked
 	case errors.As(err, &invalid), !started: // cobra found fault before any command began
-		return exitUsage
+		return cli.ExitUsage
 	}
-	return exitError
+	return cli.ExitError
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, e environ, args []string) int {
-	e.stdin = regular.UntilReader(ctx, e.stdin)
-	out := &output{Writer: e.stdout}
-	e.stdout = out
-	a := &cli{environ: e}
-	a.replaceForTerminals()
-	e = a.environ
+func run(ctx context.Context, e cli.Environ, args []string) int {
+	e.Stdin = regular.UntilReader(ctx, e.Stdin)
+	out := &output{Writer: e.Stdout}
+	e.Stdout = out
+	a := &cli.CLI{Environ: e}
+	a.ReplaceForTerminals()
+	e = a.Environ
 	root := rootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(e.stdin)
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = unknownBelow(cmd)
@@ -120,15 +93,15 @@ func run(ctx context.Context, e environ, args []string) int {
 	if out.broken.Load() && !slices.Contains([]string{"daemon", "serve"}, cmd.Name()) {
 		return exitBroken
 	}
-	code := exitCode(err, a.started)
-	if code == exitError {
+	code := exitCode(err, a.Started)
+	if code == cli.ExitError {
 		err = unknownJob(a, cmd, err)
 		code = exitCode(err, true)
 	}
-	if a.started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
+	if a.Started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
 		for _, name := range cmd.Flags().Args() {
-			if note := env.NewerElsewhere(ctx, a.app(), name); job.ValidName(name) && note != "" {
-				fmt.Fprintf(e.stderr, "mirrord: %s\n", note)
+			if note := env.NewerElsewhere(ctx, a.App(), name); job.ValidName(name) && note != "" {
+				fmt.Fprintf(e.Stderr, "mirrord: %s\n", note)
 			}
 		}
 	}
@@ -138,28 +111,28 @@ func run(ctx context.Context, e environ, args []string) int {
 	}
 	var invalid job.Errors
 	if errors.As(err, &invalid) {
-		fmt.Fprintln(e.stderr, withSetFlag(invalid))
+		fmt.Fprintln(e.Stderr, withSetFlag(invalid))
 		return code
 	}
 	if errors.Is(err, store.ErrNoSite) {
 		for _, name := range args[1:] {
 			if job.ValidName(name) {
-				err = cmp.Or(env.Elsewhere(ctx, a.app(), name), err)
+				err = cmp.Or(env.Elsewhere(ctx, a.App(), name), err)
 			}
 		}
 	}
-	fmt.Fprintf(e.stderr, "mirrord: %s\n", withFlag(a.app().NotYours(err)))
-	if code == exitUsage && !a.started {
-		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
+	fmt.Fprintf(e.Stderr, "mirrord: %s\n", withFlag(a.App().NotYours(err)))
+	if code == cli.ExitUsage && !a.Started {
+		fmt.Fprintln(e.Stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}
 	return code
 }
 
 // unknownJob returns the error of a command that failed because neither a job nor a mirror, nor a file where
 // the command takes one, has a name that it was given; else err.
-func unknownJob(a *cli, cmd *cobra.Command, err error) error {
+func unknownJob(a *cli.CLI, cmd *cobra.Command, err error) error {
 	takes, _, _ := strings.Cut(strings.TrimPrefix(cmd.Use, cmd.Name()+" "), " ")
-	if !a.started || cmd.Parent() != cmd.Root() || !strings.Contains(takes, "JOB") ||
+	if !a.Started || cmd.Parent() != cmd.Root() || !strings.Contains(takes, "JOB") ||
 		strings.Contains(takes, "DIR") { // which is no job unless flags say so
 		return err
 	}
@@ -168,10 +141,10 @@ func unknownJob(a *cli, cmd *cobra.Command, err error) error {
 		names = names[:min(len(names), 1)]
 	}
 	for _, name := range names {
-		if bare := strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(bare) || env.IsFile(a.app(), name) {
+		if bare := strings.TrimSuffix(name, scheduler.Suffix); !job.ValidName(bare) || env.IsFile(a.App(), name) {
 			continue
 		}
-		known := env.KnownJob(a.app(), name)
+		known := env.KnownJob(a.App(), name)
 		if known == nil {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -24,11 +25,11 @@ import (
 func runArgs(t *testing.T, vars map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	e := environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &out,
-		stderr:    &errs,
-		lookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok },
+	e := cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &out,
+		Stderr:    &errs,
+		LookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok },
 	}
 	code = run(t.Context(), e, args)
 	return code, out.String(), errs.String()
@@ -50,7 +51,8 @@ func TestLockedSite(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
-	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
+	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state",
+		state); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	defer holdDemo(t, state)()
@@ -60,27 +62,27 @@ func TestLockedSite(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"run-now", "demo"}, exitLocked, "locked by another process"},
-		{[]string{"versions", "demo"}, exitOK, "current"},
-		{[]string{"explain", "demo", srv.URL + "/about/"}, exitOK, "mirrored"},
-		{[]string{"plan", "demo"}, exitOK, "everything is requested"},
-		{[]string{"evolution", "demo"}, exitOK, "changes are counted"},
-		{[]string{"rules", "demo"}, exitOK, "rule"},
-		{[]string{"import", out, "--as", "demo"}, exitError, "no such file"},
-		{[]string{"rollback", "demo"}, exitLocked, "locked by another process"},
-		{[]string{"diff", "demo", "1", "1"}, exitOK, ""},
-		{[]string{"export", "demo", "-o", out, "--version", "1"}, exitOK, "version 1 written"},
+		{[]string{"run-now", "demo"}, cli.ExitLocked, "locked by another process"},
+		{[]string{"versions", "demo"}, cli.ExitOK, "current"},
+		{[]string{"explain", "demo", srv.URL + "/about/"}, cli.ExitOK, "mirrored"},
+		{[]string{"plan", "demo"}, cli.ExitOK, "everything is requested"},
+		{[]string{"evolution", "demo"}, cli.ExitOK, "changes are counted"},
+		{[]string{"rules", "demo"}, cli.ExitOK, "rule"},
+		{[]string{"import", out, "--as", "demo"}, cli.ExitError, "no such file"},
+		{[]string{"rollback", "demo"}, cli.ExitLocked, "locked by another process"},
+		{[]string{"diff", "demo", "1", "1"}, cli.ExitOK, ""},
+		{[]string{"export", "demo", "-o", out, "--version", "1"}, cli.ExitOK, "version 1 written"},
 		{
-			[]string{"gc"}, exitLocked,
+			[]string{"gc"}, cli.ExitLocked,
 			"demo: left as it is: open site demo: locked by another process\nother stored bodies are left as they " +
 				"are: a run is under way\n",
 		},
-		{[]string{"gc", "--dry-run"}, exitOK, "nothing to do"},
-		{[]string{"status"}, exitOK, "running"},
-		{[]string{"replicas"}, exitOK, "pages"},
-		{[]string{"export", "demo", "-o", out}, exitOK, "version 1 written"},
-		{[]string{"verify", "demo"}, exitOK, "a run is in progress"},
-		{[]string{"import", out, "--as", "demo"}, exitLocked, "locked by another process"},
+		{[]string{"gc", "--dry-run"}, cli.ExitOK, "nothing to do"},
+		{[]string{"status"}, cli.ExitOK, "running"},
+		{[]string{"replicas"}, cli.ExitOK, "pages"},
+		{[]string{"export", "demo", "-o", out}, cli.ExitOK, "version 1 written"},
+		{[]string{"verify", "demo"}, cli.ExitOK, "a run is in progress"},
+		{[]string{"import", out, "--as", "demo"}, cli.ExitLocked, "locked by another process"},
 	} {
 		code, stdout, stderr := runArgs(t, nil, append(tc.args, "--jobs", jobs, "--state", state)...)
 		if code != tc.code || !strings.Contains(stdout+stderr, tc.want) {
@@ -98,17 +100,18 @@ func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	e := environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &out,
-		stderr:    &errs,
-		lookupEnv: func(string) (string, bool) { return "", false },
+	e := cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &out,
+		Stderr:    &errs,
+		LookupEnv: func(string) (string, bool) { return "", false },
 	}
-	if code := run(ctx, e, []string{"run-now", "demo", "--jobs", jobs, "--state", state}); code != exitPartial {
-		t.Errorf("exit code %d, want %d: %s%s", code, exitPartial, &out, &errs)
+	if code := run(ctx, e, []string{"run-now", "demo", "--jobs", jobs, "--state",
+		state}); code != cli.ExitPartial {
+		t.Errorf("exit code %d, want %d: %s%s", code, cli.ExitPartial, &out, &errs)
 	}
 	if code, stdout, stderr := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state",
-		state); code != exitOK || !strings.Contains(stdout, "complete, version 1 published") {
+		state); code != cli.ExitOK || !strings.Contains(stdout, "complete, version 1 published") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -116,22 +119,23 @@ func TestInterruptedRun(t *testing.T) {
 func TestStateDir(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		cli  cli
+		cli  cli.CLI
 		want string
 	}{
-		{"flag", cli{stateFlag: "x"}, "x"},
-		{"systemd", cli{environ: environ{
-			lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"),
-			root:      true,
+		{"flag", cli.CLI{StateFlag: "x"}, "x"},
+		{"systemd", cli.CLI{Environ: cli.Environ{
+			LookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"),
+			Root:      true,
 		}}, "/var/lib/a"},
-		{"root", cli{environ: environ{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
-		{"xdg", cli{environ: environ{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
-		{"relative xdg is not heeded", cli{environ: environ{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME",
+		{"root", cli.CLI{Environ: cli.Environ{LookupEnv: vars("HOME", "/root"), Root: true}}, "/var/lib/mirrord"},
+		{"xdg", cli.CLI{Environ: cli.Environ{LookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}},
+			"/x/mirrord"},
+		{"relative xdg is not heeded", cli.CLI{Environ: cli.Environ{LookupEnv: vars("XDG_STATE_HOME", "x", "HOME",
 			"/home/u")}},
 			"/home/u/.local/state/mirrord"},
-		{"nothing", cli{environ: environ{lookupEnv: vars()}}, ""},
+		{"nothing", cli.CLI{Environ: cli.Environ{LookupEnv: vars()}}, ""},
 	} {
-		got, err := tc.cli.stateDir()
+		got, err := tc.cli.StateDir()
 		if got != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%s: %q, %v; want %q", tc.name, got, err, tc.want)
 		}
@@ -197,22 +201,22 @@ func TestProgressLine(t *testing.T) {
 			"samba: relocating 5 of 10 files, 0s"},
 		{then, status.Progress{Phase: status.Publishing, Relocated: 10, Total: 10}, 20, "samba: publishing..."},
 	} {
-		got := lineOf("samba", tc.then, tc.now).text(tc.width, false)
+		got := cli.LineOf("samba", tc.then, tc.now).Text(tc.width, false)
 		if got != tc.want {
 			t.Errorf("%d: got %q, want %q", tc.width, got, tc.want)
 		}
 		if n := len([]rune(got)); (tc.width > 0) && n > tc.width {
 			t.Errorf("%d characters, not %d", n, tc.width)
 		}
-		colored := lineOf("samba", tc.then, tc.now).text(tc.width, true)
-		plain := strings.NewReplacer(bold, "", red, "", yellow, "", noColor, "").Replace(colored)
-		if plain != got || strings.Count(colored, noColor) != strings.Count(colored, "\x1b")/2 {
+		colored := cli.LineOf("samba", tc.then, tc.now).Text(tc.width, true)
+		plain := strings.NewReplacer(cli.Bold, "", cli.Red, "", cli.Yellow, "", cli.NoColor, "").Replace(colored)
+		if plain != got || strings.Count(colored, cli.NoColor) != strings.Count(colored, "\x1b")/2 {
 			t.Errorf("in colours: %q", colored)
 		}
 	}
 	host := status.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour}
-	got := lineOf("samba", then, host).text(79, false)
-	if len([]rune(got)) > 79 || !strings.HasSuffix(got, cutMark) {
+	got := cli.LineOf("samba", then, host).Text(79, false)
+	if len([]rune(got)) > 79 || !strings.HasSuffix(got, cli.CutMark) {
 		t.Errorf("a long host: %q", got)
 	}
 }
@@ -220,11 +224,11 @@ func TestProgressLine(t *testing.T) {
 // Without a terminal there is a plain line now and then, of long runs only; with --json none.
 func TestProgressWithoutTerminal(t *testing.T) {
 	var errs strings.Builder
-	a := &cli{environ: environ{stderr: &errs}}
-	if newProgress(a, "samba", true).update() != nil {
+	a := &cli.CLI{Environ: cli.Environ{Stderr: &errs}}
+	if cli.NewProgress(a, "samba", true).Update() != nil {
 		t.Error("progress with --json")
 	}
-	show := newProgress(a, "samba", false).update()
+	show := cli.NewProgress(a, "samba", false).Update()
 	for s := range 3600 {
 		show(status.Progress{
 			Elapsed:  time.Duration(s) * time.Second,
@@ -258,15 +262,15 @@ func TestASCIITerminal(t *testing.T) {
 		{"de_DE@euro", true, `a \u2013 b\u2026 \u201c\u00e9\u201d \u6f22 \ud83d\ude00` + "\n"},
 	} {
 		var out, errs strings.Builder
-		a := &cli{json: c.json, environ: environ{
-			stdout: &out,
-			stderr: &errs,
-			table:  func() int { return 60 },
-			ascii:  asciiLocale(vars("LANG", "fr_FR.UTF-8", "LC_ALL", c.locale)),
+		a := &cli.CLI{JSON: c.json, Environ: cli.Environ{
+			Stdout: &out,
+			Stderr: &errs,
+			Table:  func() int { return 60 },
+			Ascii:  cli.AsciiLocale(vars("LANG", "fr_FR.UTF-8", "LC_ALL", c.locale)),
 		}}
-		a.replaceForTerminals()
-		a.printf("%s", text)
-		fmt.Fprint(a.stderr, text)
+		a.ReplaceForTerminals()
+		a.Printf("%s", text)
+		fmt.Fprint(a.Stderr, text)
 		if out.String() != c.want || errs.String() != text {
 			t.Errorf("%q: %q and %q", c.locale, out.String(), errs.String())
 		}
@@ -282,9 +286,9 @@ func TestNarrowTable(t *testing.T) {
 		3:  "JOB    STATE\nsamba  ok\n",
 	} {
 		var out strings.Builder
-		a := &cli{environ: environ{stdout: &out, table: func() int { return width }}}
-		tab := table{{"JOB", "STATE", "SIZE", "SCHEDULE"}, {"samba", "ok", "1.0 MB", "@daily"}}
-		if err := tab.write(a, []string{"SCHEDULE", "SIZE"}); err != nil || out.String() != want {
+		a := &cli.CLI{Environ: cli.Environ{Stdout: &out, Table: func() int { return width }}}
+		tab := cli.Table{{"JOB", "STATE", "SIZE", "SCHEDULE"}, {"samba", "ok", "1.0 MB", "@daily"}}
+		if err := tab.Write(a, []string{"SCHEDULE", "SIZE"}); err != nil || out.String() != want {
 			t.Errorf("%d columns: %q, %v", width, out.String(), err)
 		}
 	}

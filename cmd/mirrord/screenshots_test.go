@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/testing/oracle"
-
 	"github.com/chromedp/chromedp"
+
+	"mirrord/cmd/mirrord/daemon"
+	"mirrord/testing/oracle"
 )
 
 // TestBrowser takes the pictures of README of the console at the end of a demonstration, in a real browser.
@@ -34,7 +35,7 @@ func TestBrowser(t *testing.T) {
 	ctx, cancel := chromedp.NewContext(alloc)
 	defer cancel()
 	base, _, _ := strings.Cut(s.console, "/login")
-	job := base + "/jobs/" + demoName
+	job := base + "/jobs/" + daemon.DemoName
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil {
 		t.Fatal(err)
 	}

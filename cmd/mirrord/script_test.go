@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		// where each site is the server at $SITE_AT: orders reach no address of this machine
 		"mirrord-of-site": func() {
 			e := environment()
-			e.network = mirrortest.OneServer{At: os.Getenv("SITE_AT")}
+			e.Network = mirrortest.OneServer{At: os.Getenv("SITE_AT")}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			code := run(ctx, e, os.Args[1:])
 			stop()

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/daemon"
 )
 
 // A warning that comes again as it was is logged once an hour, with how many were left out; others are not
@@ -17,7 +20,10 @@ import (
 func TestWarningsRepeatSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log, err := daemonLog(&out, logText, slog.LevelInfo, func(string) (string, bool) { return "", false })
+		log, err := daemon.DaemonLog(&out, daemon.LogText, slog.LevelInfo, func(string) (string,
+			bool) {
+			return "", false
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,10 +42,10 @@ func TestWarningsRepeatSeldom(t *testing.T) {
 				t.Errorf("%q: %d times, want %d", text, got, want)
 			}
 		}
-		for i := range 3 * mostSaid {
+		for i := range 3 * cli.MostSaid {
 			log.Warn("one of many", "n", i)
 		}
-		if n := len(log.Handler().(*seldom).said.all); n > mostSaid {
+		if n := len(log.Handler().(*cli.Seldom).Said.All); n > cli.MostSaid {
 			t.Errorf("%d are remembered", n)
 		}
 	})

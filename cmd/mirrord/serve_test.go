@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 )
 
@@ -25,11 +26,11 @@ func served(t *testing.T, n int, args ...string) (addresses []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		e := environ{
-			stdin:     strings.NewReader(""),
-			stdout:    w,
-			stderr:    &errs,
-			lookupEnv: func(string) (string, bool) { return "", false },
+		e := cli.Environ{
+			Stdin:     strings.NewReader(""),
+			Stdout:    w,
+			Stderr:    &errs,
+			LookupEnv: func(string) (string, bool) { return "", false },
 		}
 		ended <- run(ctx, e, append([]string{"serve"}, args...))
 		w.Close()
@@ -37,7 +38,7 @@ func served(t *testing.T, n int, args ...string) (addresses []string) {
 	t.Cleanup(func() {
 		cancel()
 		go io.Copy(io.Discard, r)
-		if code := <-ended; code != exitOK {
+		if code := <-ended; code != cli.ExitOK {
 			t.Errorf("serve ended with code %d: %s", code, &errs)
 		}
 	})
@@ -80,12 +81,13 @@ func TestServe(t *testing.T) {
 	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
 	mirror := func() {
 		t.Helper()
-		if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
+		if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state",
+			state); code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
 	}
 	if code, _, errs := runArgs(t, nil, "serve", "--state", state, "--listen",
-		"127.0.0.1:0"); code != exitError || !strings.Contains(errs, "no mirrors") {
+		"127.0.0.1:0"); code != cli.ExitError || !strings.Contains(errs, "no mirrors") {
 		t.Errorf("nothing to serve: code %d, %s", code, errs)
 	}
 	mirror()
@@ -94,12 +96,12 @@ func TestServe(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"nosuch"}, exitUsage, "no job and no mirror is named"},
-		{[]string{"../demo"}, exitUsage, "is no file and cannot name a job"},
-		{[]string{"--own", "../demo=:0"}, exitUsage, "cannot name a job"},
-		{[]string{"--base", "http://x/"}, exitUsage, "no host name"},
-		{[]string{"--listen", "nowhere"}, exitError, "nowhere"},
-		{[]string{"--listen", "127.0.0.1:0", "--own", "demo=256.0.0.1:1"}, exitError, "256.0.0.1"},
+		{[]string{"nosuch"}, cli.ExitUsage, "no job and no mirror is named"},
+		{[]string{"../demo"}, cli.ExitUsage, "is no file and cannot name a job"},
+		{[]string{"--own", "../demo=:0"}, cli.ExitUsage, "cannot name a job"},
+		{[]string{"--base", "http://x/"}, cli.ExitUsage, "no host name"},
+		{[]string{"--listen", "nowhere"}, cli.ExitError, "nowhere"},
+		{[]string{"--listen", "127.0.0.1:0", "--own", "demo=256.0.0.1:1"}, cli.ExitError, "256.0.0.1"},
 	} {
 		code, out, errs := runArgs(t, nil,
 			append([]string{"serve", "--jobs", jobs, "--state", state}, tc.args...)...)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/phm"
 )
 
@@ -34,7 +35,7 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 	do := func(args ...string) string {
 		t.Helper()
 		code, text, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%q: exit code %d: %s%s", args, code, text, errs)
 		}
 		return text

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"mirrord/cmd/mirrord/cli"
 )
 
 // badSector is a mirror on a disk that does not give some of its files back.
@@ -44,9 +46,9 @@ func newBadSector(t *testing.T) *badSector {
 	b.site = srv.URL + "/"
 	put(t, filepath.Join(b.ready, "jobs"), "a.toml", fmt.Sprintf(
 		"url = %q\npolite.delay = \"0s\"\npolite.factor = 0.0\npublish.keep = \"all\"\n", b.site))
-	b.do(t, b.ready, exitOK, "run-now", "a")
+	b.do(t, b.ready, cli.ExitOK, "run-now", "a")
 	b.version.Store(2)
-	b.do(t, b.ready, exitOK, "run-now", "a", "--full")
+	b.do(t, b.ready, cli.ExitOK, "run-now", "a", "--full")
 	blobs, err := filepath.Glob(b.ready + "/state/blobs/??/*")
 	if len(blobs) != 1 || err != nil {
 		t.Fatal(blobs, err)
@@ -107,21 +109,21 @@ func TestUnreadableSectors(t *testing.T) {
 		code  int
 		names bool // the disk, with what to do
 	}{
-		{"pack", []string{"verify", "a"}, exitError, true},
-		{"pack", []string{"verify", "--repair", "a"}, exitError, true},
-		{"pack", []string{"export", "a", "-o", "OUT"}, exitOK, false},
-		{"pack", []string{"export", "a", "--version", "1", "-o", "OUT"}, exitError, true},
-		{"pack", []string{"rollback", "a", "1"}, exitPartial, true},
-		{"page", []string{"verify", "a"}, exitError, true},
-		{"page", []string{"verify", "--repair", "a"}, exitError, true},
-		{"page", []string{"export", "a", "-o", "OUT"}, exitOK, false},
-		{"phm.files", []string{"run-now", "a"}, exitOK, false},
-		{"phm.files", []string{"export", "a", "-o", "OUT"}, exitOK, true},
-		{"phm.files", []string{"export", "a", "--version", "1", "-o", "OUT"}, exitOK, false},
-		{"blob", []string{"verify", "a"}, exitError, true},
-		{"blob", []string{"export", "a", "-o", "OUT"}, exitError, true},
-		{"blob", []string{"export", "a", "--version", "1", "-o", "OUT"}, exitError, true},
-		{"page", []string{"run-now", "a", "--full"}, exitOK, true}, // of a new version, which would link it
+		{"pack", []string{"verify", "a"}, cli.ExitError, true},
+		{"pack", []string{"verify", "--repair", "a"}, cli.ExitError, true},
+		{"pack", []string{"export", "a", "-o", "OUT"}, cli.ExitOK, false},
+		{"pack", []string{"export", "a", "--version", "1", "-o", "OUT"}, cli.ExitError, true},
+		{"pack", []string{"rollback", "a", "1"}, cli.ExitPartial, true},
+		{"page", []string{"verify", "a"}, cli.ExitError, true},
+		{"page", []string{"verify", "--repair", "a"}, cli.ExitError, true},
+		{"page", []string{"export", "a", "-o", "OUT"}, cli.ExitOK, false},
+		{"phm.files", []string{"run-now", "a"}, cli.ExitOK, false},
+		{"phm.files", []string{"export", "a", "-o", "OUT"}, cli.ExitOK, true},
+		{"phm.files", []string{"export", "a", "--version", "1", "-o", "OUT"}, cli.ExitOK, false},
+		{"blob", []string{"verify", "a"}, cli.ExitError, true},
+		{"blob", []string{"export", "a", "-o", "OUT"}, cli.ExitError, true},
+		{"blob", []string{"export", "a", "--version", "1", "-o", "OUT"}, cli.ExitError, true},
+		{"page", []string{"run-now", "a", "--full"}, cli.ExitOK, true}, // of a new version, which would link it
 	} {
 		t.Run(tc.what+" "+strings.Join(tc.words, " "), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "copy")
@@ -142,10 +144,10 @@ func TestUnreadableSectors(t *testing.T) {
 				t.Errorf("it does not name the disk and the file:\n%s", text)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "out.phm")); err == nil {
-				b.do(t, dir, exitOK, "verify", filepath.Join(dir, "out.phm"))
+				b.do(t, dir, cli.ExitOK, "verify", filepath.Join(dir, "out.phm"))
 			}
-			b.do(t, dir, exitOK, "run-now", "a")
-			b.do(t, dir, exitOK, "verify", "a")
+			b.do(t, dir, cli.ExitOK, "run-now", "a")
+			b.do(t, dir, cli.ExitOK, "verify", "a")
 		})
 	}
 }
@@ -175,13 +177,13 @@ func TestUnwritableEndOfPack(t *testing.T) {
 			}
 			before(dir)
 			b.version.Add(1)
-			b.failing(t, dir, call, call, []string{pack}, exitOK, "run-now", "a", "--full")
+			b.failing(t, dir, call, call, []string{pack}, cli.ExitOK, "run-now", "a", "--full")
 			next := filepath.Join(dir, "state/sites/a/packs/000002.pack")
 			if fi, err := os.Stat(next); err != nil || fi.Size() == 0 {
 				t.Errorf("the next pack: %v", err)
 			}
-			b.do(t, dir, exitOK, "verify", "a")
-			b.do(t, dir, exitOK, "export", "a", "--version", "1", "-o", filepath.Join(dir, "out.phm"))
+			b.do(t, dir, cli.ExitOK, "verify", "a")
+			b.do(t, dir, cli.ExitOK, "export", "a", "--version", "1", "-o", filepath.Join(dir, "out.phm"))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mirrord/app/care"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -23,7 +24,7 @@ func TestVerifySummary(t *testing.T) {
 			Report: &phm.Report{Files: x.n, Bytes: 25, Linked: 1},
 			Kept:   &store.Stats{Records: x.n, Frames: x.n},
 		}
-		if got := verifySummary(r); got != x.want {
+		if got := cli.VerifySummary(r); got != x.want {
 			t.Errorf("%q, want %q", got, x.want)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/fetch"
 	"mirrord/scheduler/status"
 )
@@ -123,12 +124,12 @@ func (w *walk) bySchedule() {
 func (w *walk) do(code int, args ...string) string {
 	w.Helper()
 	var out bytes.Buffer
-	got := run(w.Context(), environ{
-		stdin:     strings.NewReader(""),
-		stdout:    &out,
-		stderr:    &out,
-		lookupEnv: vars(),
-		network:   names{},
+	got := run(w.Context(), cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &out,
+		Stderr:    &out,
+		LookupEnv: vars(),
+		Network:   names{},
 	}, append(args, "--jobs", w.d.jobs, "--state", w.d.state))
 	if got != code {
 		w.Fatalf("mirrord %s: exit code %d, want %d:\n%s", strings.Join(args, " "), got, code, &out)
@@ -145,7 +146,7 @@ func (w *walk) run(code int) string {
 // now is the job as the daemon has it.
 func (w *walk) now() (j status.Job) {
 	w.Helper()
-	if err := json.Unmarshal([]byte(w.do(exitOK, "status", w.name, "--json")), &j); err != nil {
+	if err := json.Unmarshal([]byte(w.do(cli.ExitOK, "status", w.name, "--json")), &j); err != nil {
 		w.Fatal(err)
 	}
 	return j
@@ -167,7 +168,7 @@ func (w *walk) shown(texts ...string) string {
 	if tr, _ := status.TroubleOf(strings.Join(w.was.Reasons, "\n")); tr.Cause != w.cause {
 		w.Errorf("%q is taken for %q, want %q", w.was.Reasons, tr.Cause, w.cause)
 	}
-	if text := w.do(exitOK, "status", w.name); !strings.Contains(text, "  what to do: "+fix+"\n") {
+	if text := w.do(cli.ExitOK, "status", w.name); !strings.Contains(text, "  what to do: "+fix+"\n") {
 		w.Errorf("status does not say %q:\n%s", fix, text)
 	}
 	kind := status.Told{}.Tell(&w.was, time.Now())
@@ -197,7 +198,7 @@ func (w *walk) shown(texts ...string) string {
 func (w *walk) lasts(texts ...string) {
 	w.Helper()
 	for range 2 {
-		said := strings.TrimSpace(w.run(exitError))
+		said := strings.TrimSpace(w.run(cli.ExitError))
 		if first, rest, ok := strings.Cut(said, "\n"); ok && strings.HasSuffix(first, "this is it") {
 			said = rest // the daemon's first run was under way
 		}
@@ -214,7 +215,7 @@ func (w *walk) lasts(texts ...string) {
 // gone wants a complete run and nothing more to do.
 func (w *walk) gone() {
 	w.Helper()
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	w.well()
 }
 
@@ -238,13 +239,13 @@ func (w *walk) until(h status.Health) {
 }
 
 // quiet is an environment whose output nobody reads.
-func quiet() environ {
-	return environ{
-		stdin:     strings.NewReader(""),
-		stdout:    io.Discard,
-		stderr:    io.Discard,
-		lookupEnv: vars(),
-		network:   names{},
+func quiet() cli.Environ {
+	return cli.Environ{
+		Stdin:     strings.NewReader(""),
+		Stdout:    io.Discard,
+		Stderr:    io.Discard,
+		LookupEnv: vars(),
+		Network:   names{},
 	}
 }
 

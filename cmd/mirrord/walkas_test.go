@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler/status"
 )
 
@@ -114,12 +115,12 @@ func TestWalkPermission(t *testing.T) {
 func walkDenied(t *testing.T, deny func(dir string, denied bool) error) {
 	w := newWalk(t, "permission denied")
 	w.job(w.site.URL + "/")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	dir := filepath.Join(w.d.state, "sites", w.name)
 	if err := deny(dir, true); err != nil {
 		t.Fatal(err)
 	}
-	w.run(exitError)
+	w.run(cli.ExitError)
 	w.shown("give the state directory to the daemon's user (sudo chown -R)")
 	if err := deny(dir, false); err != nil {
 		t.Fatal(err)
@@ -150,11 +151,11 @@ func TestWalkFullDisk(t *testing.T) {
 	}
 	w.answers(large)
 	w.job(w.site.URL+"/", `limits.min_free = "0"`)
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	if w.shown("free some space (mirrord gc)"); w.was.Last.Cause != status.DiskFull {
 		t.Errorf("%+v", w.was.Last)
 	}
-	w.do(exitOK, "gc")
+	w.do(cli.ExitOK, "gc")
 	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, "size=240m"); err != nil {
 		t.Fatal(err)
 	}

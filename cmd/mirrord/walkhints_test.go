@@ -13,24 +13,25 @@ import (
 	"syscall"
 	"testing"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler/status"
 )
 
 func walkDamaged(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	w.job(w.site.URL + "/")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	dir := filepath.Join(w.d.state, "sites", w.name)
 	if err := os.RemoveAll(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, "site.db", strings.Repeat("this is no database; ", 500))
-	w.run(exitError)
+	w.run(cli.ExitError)
 	fix := w.shown("mirrord repair --rebuild walked; then: mirrord run-now walked")
 	if w.was.Health != status.Damaged || !strings.HasPrefix(fix, status.RebuildHint(w.name)) {
 		t.Errorf("%s: %s", w.was.Health, fix)
 	}
-	w.do(exitOK, "verify", "--rebuild", w.name)
+	w.do(cli.ExitOK, "verify", "--rebuild", w.name)
 	w.gone()
 }
 
@@ -59,16 +60,16 @@ func walkHeld(t *testing.T, _ string) {
 	pages.Store(40)
 	w.answers(manyPages(&pages))
 	w.job(w.site.URL+"/", `policy = "full"`)
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	pages.Store(2)
 	w.until(status.Suspicious)
 	if fix := w.shown("mirrord diff walked", "mirrord accept walked"); fix != status.AcceptHint(w.name) {
 		t.Error(fix)
 	}
-	if said := w.do(exitOK, "diff", w.name); !strings.Contains(said, "p10.html") {
+	if said := w.do(cli.ExitOK, "diff", w.name); !strings.Contains(said, "p10.html") {
 		t.Errorf("diff does not show what would go:\n%s", said)
 	}
-	w.do(exitOK, "accept", w.name)
+	w.do(cli.ExitOK, "accept", w.name)
 	w.well()
 }
 
@@ -78,15 +79,15 @@ func walkGaps(t *testing.T, _ string) {
 	site := brokenSite(t, &broken)
 	w := newWalk(t, `limits.max_failures`)
 	w.job(site.URL + "/")
-	w.run(exitGaps)
+	w.run(cli.ExitGaps)
 	fix := w.shown("nothing, each run tries again", "mirrord accept walked")
 	if fix != status.GapsHint(w.name, "") {
 		t.Error(fix)
 	}
-	w.do(exitOK, "accept", w.name)
+	w.do(cli.ExitOK, "accept", w.name)
 	w.well()
 	broken.Store(0)
-	w.do(exitOK, "run-now", w.name, "--full")
+	w.do(cli.ExitOK, "run-now", w.name, "--full")
 	w.well()
 }
 
@@ -101,12 +102,12 @@ func walkNoRoom(t *testing.T, _ string) {
 		page(rw, r)
 	})
 	w.job(w.site.URL+"/", `limits.min_free = "4000000TB"`)
-	w.do(exitOK, "reload")
-	w.do(exitOK, "run-now", w.name, "--wait=false")
+	w.do(cli.ExitOK, "reload")
+	w.do(cli.ExitOK, "run-now", w.name, "--wait=false")
 	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file", "goes on by itself")
-	w.do(exitOK, "gc")
+	w.do(cli.ExitOK, "gc")
 	w.job(w.site.URL + "/")
-	w.do(exitOK, "reload")
+	w.do(cli.ExitOK, "reload")
 	select {
 	case <-asked: // by itself
 	case <-t.Context().Done():
@@ -121,13 +122,13 @@ func walkNoRoom(t *testing.T, _ string) {
 func walkInvalid(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	w.job(w.site.URL+"/", "titel = \"x\"")
-	w.do(exitError, "reload")
+	w.do(cli.ExitError, "reload")
 	w.shown("mirrord check")
-	if said := w.do(exitError, "check"); !strings.Contains(said, "titel") {
+	if said := w.do(cli.ExitError, "check"); !strings.Contains(said, "titel") {
 		t.Errorf("check: %s", said)
 	}
 	w.job(w.site.URL+"/", "title = \"x\"")
-	w.do(exitOK, "check")
+	w.do(cli.ExitOK, "check")
 	w.gone()
 }
 
@@ -135,18 +136,18 @@ func walkPaused(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	w.job(w.site.URL + "/")
 	w.gone()
-	w.do(exitOK, "pause", w.name)
+	w.do(cli.ExitOK, "pause", w.name)
 	if w.shown("mirrord resume walked"); w.was.Activity != status.Paused {
 		t.Errorf("%+v", w.was)
 	}
-	w.do(exitOK, "resume", w.name)
+	w.do(cli.ExitOK, "resume", w.name)
 	w.well()
 }
 
 func walkRolledBack(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	w.job(w.site.URL+"/", `policy = "full"`)
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	w.answers(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			rw.Header().Set("Content-Type", "text/html")
@@ -155,12 +156,12 @@ func walkRolledBack(t *testing.T, _ string) {
 		}
 		page(rw, r)
 	})
-	w.run(exitOK)
-	w.do(exitOK, "rollback", w.name)
+	w.run(cli.ExitOK)
+	w.do(cli.ExitOK, "rollback", w.name)
 	run(t.Context(), quiet(), []string{"run-now", w.name, "--jobs", w.d.jobs, "--state", w.d.state})
 	if fix := w.shown("to publish the site as it is: mirrord accept walked"); fix != status.HeldHint(w.name) {
 		t.Error(fix)
 	}
-	w.do(exitOK, "accept", w.name)
+	w.do(cli.ExitOK, "accept", w.name)
 	w.well()
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler/status"
 )
 
@@ -171,10 +172,10 @@ func walkSecret(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	secret := w.file("secret")
 	w.job(w.site.URL+"/", `auth.user = "me"`, fmt.Sprintf("auth.password_file = %q", secret))
-	w.run(exitError)
+	w.run(cli.ExitError)
 	w.shown("let the daemon's user read the secret", "mirrord check names it")
 	w.bySchedule()
-	if said := w.do(exitOK, "check"); !strings.Contains(said, secret) {
+	if said := w.do(cli.ExitOK, "check"); !strings.Contains(said, secret) {
 		t.Errorf("check does not name %s:\n%s", secret, said)
 	}
 	if err := os.WriteFile(secret, []byte("word\n"), 0o600); err != nil {
@@ -187,10 +188,10 @@ func walkFile(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	cookies := w.file("cookies")
 	w.job(w.site.URL+"/", fmt.Sprintf("auth.cookies_file = %q", cookies))
-	w.run(exitError)
+	w.run(cli.ExitError)
 	w.shown("let the daemon's user read it, or correct its name", "mirrord check says more")
 	w.bySchedule()
-	if said := w.do(exitOK, "check"); !strings.Contains(said, cookies) {
+	if said := w.do(cli.ExitOK, "check"); !strings.Contains(said, cookies) {
 		t.Errorf("check does not name %s:\n%s", cookies, said)
 	}
 	if err := os.WriteFile(cookies, nil, 0o600); err != nil {
@@ -268,7 +269,7 @@ func walkNoEntry(t *testing.T, cause string) {
 		}
 	})
 	w.job(w.site.URL + "/old")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	gone.Store(true)
 	w.until(status.Suspicious)
 	fix := w.shown("if it has moved, change url in the job's file")
@@ -325,7 +326,7 @@ func walkRetryAfter(t *testing.T, cause string) {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	w.job(w.site.URL+"/", `polite.max_wait = "1s"`)
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("nothing, the site wants to be left alone for so long")
 	w.answers(page)
 	w.until(status.OK)
@@ -342,7 +343,7 @@ func walkEntryFails(t *testing.T, cause string) {
 		page(rw, r)
 	})
 	w.job(w.site.URL + "/wrong")
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("look whether url in the job's file is right", "then: mirrord run-now walked")
 	w.job(w.site.URL + "/right")
 	w.gone()
@@ -354,7 +355,7 @@ func walkFailures(t *testing.T, cause string) {
 	site := brokenSite(t, &broken)
 	w := newWalk(t, cause)
 	w.job(site.URL + "/")
-	w.run(exitGaps)
+	w.run(cli.ExitGaps)
 	j := w.now()
 	j.StaleAfter = 1
 	j.Judge(time.Now().Add(time.Hour)) // it is shown when nobody has looked after it for long
@@ -363,11 +364,11 @@ func walkFailures(t *testing.T, cause string) {
 			t.Errorf("%q is not in %q", want, j.Fix)
 		}
 	}
-	if said := w.do(exitOK, "explain", w.name, site.URL+"/p1.html"); !strings.Contains(said, "500") {
+	if said := w.do(cli.ExitOK, "explain", w.name, site.URL+"/p1.html"); !strings.Contains(said, "500") {
 		t.Errorf("explain: %s", said)
 	}
 	w.job(site.URL+"/", `limits.max_failures = "50%"`)
-	w.do(exitOK, "run-now", w.name, "--full")
+	w.do(cli.ExitOK, "run-now", w.name, "--full")
 	w.well()
 }
 
@@ -380,7 +381,7 @@ func walkNoAnswer(t *testing.T, cause string) {
 	address := l.Addr().String()
 	l.Close()
 	w.job("http://" + address + "/")
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("the host does not answer and is tried again", "look whether url in the job's file is right",
 		"at once: mirrord run-now walked")
 	if w.was.Why != "retry" {
@@ -394,7 +395,7 @@ func walkLeft(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.answers(func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) })
 	w.job(w.site.URL + "/")
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("nothing, it is tried again; at once: mirrord run-now walked")
 	if w.was.Why != "retry" {
 		t.Errorf("next run: %s", w.was.Why)
@@ -414,10 +415,10 @@ func walkWall(t *testing.T, cause string) {
 		}
 	}))
 	w.job(w.site.URL + "/")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	open := *w.serve.Load()
 	w.answers(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) })
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("it is tried again; if it stays so, ask the site's owner", "at once: mirrord run-now walked")
 	if w.was.Why != "retry" {
 		t.Errorf("next run: %s", w.was.Why)
@@ -429,9 +430,9 @@ func walkWall(t *testing.T, cause string) {
 func walkFull(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.job(w.site.URL + "/")
-	w.run(exitOK)
+	w.run(cli.ExitOK)
 	w.job(w.site.URL+"/", `limits.max_state = "1kB"`)
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("raise limits.max_state in the job's file")
 	w.job(w.site.URL+"/", `limits.max_state = "1GB"`)
 	w.gone()
@@ -440,13 +441,13 @@ func walkFull(t *testing.T, cause string) {
 func walkShare(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.job(w.site.URL + "/")
-	w.run(exitOK)
-	w.d.stop(exitOK)
+	w.run(cli.ExitOK)
+	w.d.stop(cli.ExitOK)
 	jobs, state := w.d.jobs, w.d.state
 	w.d = startDaemonOn(t, names{}, jobs, state, "--listen", "127.0.0.1:0", "--max-state", "1kB")
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("raise --max-state of the daemon", "mirrord remove JOB")
-	w.d.stop(exitOK)
+	w.d.stop(cli.ExitOK)
 	w.d = startDaemonOn(t, names{}, jobs, state, "--max-state", "1GB")
 	w.gone()
 }
@@ -455,7 +456,7 @@ func walkTime(t *testing.T, cause string) {
 	w := newWalk(t, cause)
 	w.answers(func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	w.job(w.site.URL+"/", `limits.max_time = "1s"`)
-	w.run(exitPartial)
+	w.run(cli.ExitPartial)
 	w.shown("nothing, the next run goes on; at once: mirrord run-now walked")
 	w.answers(page)
 	w.until(status.OK)
@@ -469,10 +470,10 @@ func walkPublishDir(t *testing.T, cause string) {
 		t.Fatal(err)
 	}
 	w.job(w.site.URL+"/", fmt.Sprintf("publish.dir = %q", dir))
-	w.run(exitError)
+	w.run(cli.ExitError)
 	w.shown("mirrord check names what is in the way")
 	w.bySchedule()
-	if said := w.do(exitOK, "check"); !strings.Contains(said, dir) {
+	if said := w.do(cli.ExitOK, "check"); !strings.Contains(said, dir) {
 		t.Errorf("check does not name %s:\n%s", dir, said)
 	}
 	if err := os.Remove(dir); err != nil {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/jobs"
 	"mirrord/scheduler/control"
 )
 
@@ -26,28 +28,28 @@ import (
 // mirrors of their own.
 func TestJobsAndStateAreAPair(t *testing.T) {
 	under, home := t.TempDir(), t.TempDir()
-	state := func(c cli) string {
+	state := func(c cli.CLI) string {
 		t.Helper()
-		c.under, c.lookupEnv = under, func(k string) (string, bool) { return home, k == "HOME" }
-		dir, err := c.stateDir()
+		c.Under, c.LookupEnv = under, func(k string) (string, bool) { return home, k == "HOME" }
+		dir, err := c.StateDir()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return dir
 	}
 	own := filepath.Join(home, ".local/state/mirrord")
-	if got := state(cli{}); got != own {
+	if got := state(cli.CLI{}); got != own {
 		t.Errorf("without a daemon of the system: %s", got)
 	}
-	for _, d := range []string{systemJobs, systemState} {
+	for _, d := range []string{cli.SystemJobs, cli.SystemState} {
 		if err := os.MkdirAll(under+d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := state(cli{}); got != under+systemState {
+	if got := state(cli.CLI{}); got != under+cli.SystemState {
 		t.Errorf("beside the jobs of the system: %s", got)
 	}
-	if got := state(cli{jobsFlag: "jobs.d"}); got != own {
+	if got := state(cli.CLI{JobsFlag: "jobs.d"}); got != own {
 		t.Errorf("with jobs of their own: %s", got)
 	}
 }
@@ -70,10 +72,10 @@ func TestStatusBesideAStoppedDaemon(t *testing.T) {
 	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
 	for _, args := range [][]string{{"status"}, {"status", "a"}, {"status", "--json"}} {
 		var out, errs bytes.Buffer
-		e := environ{stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+		e := cli.Environ{Stdout: &out, Stderr: &errs, LookupEnv: func(string) (string, bool) { return "", false }}
 		code := run(t.Context(), e, append(args, "--jobs", jobs, "--state", state))
 		said := strings.Contains(errs.String(), "the daemon does not answer")
-		if code != exitOK || !said || !strings.Contains(out.String(), "new") {
+		if code != cli.ExitOK || !said || !strings.Contains(out.String(), "new") {
 			t.Errorf("%v: %d, %q, %q", args, code, out.String(), errs.String())
 		}
 	}
@@ -81,24 +83,27 @@ func TestStatusBesideAStoppedDaemon(t *testing.T) {
 
 // Outside of its window run-now asks a terminal; cron it does not ask.
 func TestRunNowAsksATerminal(t *testing.T) {
-	jobs := t.TempDir()
+	jobList := t.TempDir()
 	now := time.Now().UTC()
-	put(t, jobs, "a.toml", fmt.Sprintf("url = \"https://a.example/\"\ntimezone = \"UTC\"\nwindow = \"%s-%s\"\n",
-		now.Add(2*time.Hour).Format("15:04"), now.Add(3*time.Hour).Format("15:04")))
+	put(t, jobList, "a.toml",
+		fmt.Sprintf("url = \"https://a.example/\"\ntimezone = \"UTC\"\nwindow = \"%s-%s\"\n",
+			now.Add(2*time.Hour).Format("15:04"), now.Add(3*time.Hour).Format("15:04")))
 	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
 		var errs bytes.Buffer
-		a := &cli{environ: environ{stdin: strings.NewReader(answer), stderr: &errs, asks: true}, jobsFlag: jobs}
-		if got := asksNow(a, "a", control.RunRequest{}); got != want || !strings.Contains(errs.String(), "[y/N]") {
+		a := &cli.CLI{Environ: cli.Environ{Stdin: strings.NewReader(answer), Stderr: &errs, Asks: true},
+			JobsFlag: jobList}
+		if got := jobs.AsksNow(a, "a", control.RunRequest{}); got != want || !strings.Contains(errs.String(),
+			"[y/N]") {
 			t.Errorf("%q: %v, %q", answer, got, errs.String())
 		}
 		errs.Reset()
-		if a.asks = false; asksNow(a, "a", control.RunRequest{}) || errs.Len() != 0 {
+		if a.Asks = false; jobs.AsksNow(a, "a", control.RunRequest{}) || errs.Len() != 0 {
 			t.Errorf("without a terminal: %q", errs.String())
 		}
 	}
-	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
-	a := &cli{environ: environ{stderr: new(bytes.Buffer), asks: true}, jobsFlag: jobs}
-	if asksNow(a, "a", control.RunRequest{}) {
+	put(t, jobList, "a.toml", "url = \"https://a.example/\"\n")
+	a := &cli.CLI{Environ: cli.Environ{Stderr: new(bytes.Buffer), Asks: true}, JobsFlag: jobList}
+	if jobs.AsksNow(a, "a", control.RunRequest{}) {
 		t.Error("asked about a window that there is not")
 	}
 }
@@ -110,7 +115,7 @@ func TestRootActsAsTheOwner(t *testing.T) {
 	}
 	if state := os.Getenv("MIRRORD_TEST_STATE"); state != "" { // the process that becomes somebody else
 		e := environment()
-		e.root = false
+		e.Root = false
 		os.Exit(run(context.Background(), e, []string{"run-now", "a", "--jobs", os.Getenv("MIRRORD_TEST_JOBS"),
 			"--state", state}))
 	}

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
 )
 
 // worldSite is a mirror of job a with two versions, and the site that it is of.
@@ -83,7 +84,7 @@ func (s *worldSite) twice(t *testing.T, run func(args ...string) (int, string)) 
 	t.Helper()
 	for range 2 {
 		s.version.Add(1)
-		if code, out := run("run-now", "a"); code != exitOK {
+		if code, out := run("run-now", "a"); code != cli.ExitOK {
 			t.Fatalf("%d: %s", code, out)
 		}
 	}
@@ -134,14 +135,14 @@ type spoken struct {
 // ordinary is what the commands come to where nothing is in their way.
 func ordinary() map[string]spoken {
 	return map[string]spoken{
-		"status":        {exitOK, `(?m)^a +ok`},
-		"status a":      {exitOK, `^a: ok\n`},
-		"run-now a":     {exitOK, `^a: (complete|no change found)`},
-		"plan a":        {exitOK, `^a: run \d+ would request \d+ of the \d+`},
-		"explain a URL": {exitOK, `\n  mirrored\n`},
-		"versions a":    {exitOK, `\n2 .*current`},
-		"diff a":        {exitOK, `from version 1 to 2: 0 added, 2 changed`},
-		"accept a":      {exitError, `^mirrord: accept a: nothing waits; the last run was complete\n$`},
+		"status":        {cli.ExitOK, `(?m)^a +ok`},
+		"status a":      {cli.ExitOK, `^a: ok\n`},
+		"run-now a":     {cli.ExitOK, `^a: (complete|no change found)`},
+		"plan a":        {cli.ExitOK, `^a: run \d+ would request \d+ of the \d+`},
+		"explain a URL": {cli.ExitOK, `\n  mirrored\n`},
+		"versions a":    {cli.ExitOK, `\n2 .*current`},
+		"diff a":        {cli.ExitOK, `from version 1 to 2: 0 added, 2 changed`},
+		"accept a":      {cli.ExitError, `^mirrord: accept a: nothing waits; the last run was complete\n$`},
 	}
 }
 
@@ -179,7 +180,7 @@ func TestCommandsBesideDaemons(t *testing.T) {
 	s := newWorldSite(t)
 	run := func(line string) (int, string) { return s.inProcess(t, line) }
 	s.twice(t, func(args ...string) (int, string) { return run(strings.Join(args, " ")) })
-	silent := spoken{exitError, `^mirrord: the daemon does not answer; end its process and start it again: [^\n]*\n$`}
+	silent := spoken{cli.ExitError, `^mirrord: the daemon does not answer; end its process and start it again: [^\n]*\n$`}
 	disk := `the daemon does not answer; this is what the disk knows`
 
 	t.Run("down", func(t *testing.T) {
@@ -217,8 +218,8 @@ func TestCommandsBesideDaemons(t *testing.T) {
 		checkSpoken(t, map[string]spoken{"run-now a": ordinary()["run-now a"]}, run)
 		stopProcess(t, cmd.Process)
 		checkSpoken(t, with(map[string]spoken{
-			"status":         {exitOK, `(?s)\na +ok.*` + disk},
-			"status a":       {exitOK, `(?s)^a: ok\n.*` + disk},
+			"status":         {cli.ExitOK, `(?s)\na +ok.*` + disk},
+			"status a":       {cli.ExitOK, `(?s)^a: ok\n.*` + disk},
 			"run-now a":      silent,
 			"accept a":       silent,
 			"cancel a":       silent,
@@ -228,8 +229,8 @@ func TestCommandsBesideDaemons(t *testing.T) {
 			"rename a b":     silent,
 			"remove a --yes": silent,
 			"health":         silent,
-			"verify a":       {exitOK, `a: `},
-			"status --json":  {exitOK, `(?s)"job": "a".*` + disk},
+			"verify a":       {cli.ExitOK, `a: `},
+			"status --json":  {cli.ExitOK, `(?s)"job": "a".*` + disk},
 		}), run)
 	})
 	t.Run("of an older version", func(t *testing.T) {
@@ -250,16 +251,16 @@ func TestCommandsBesideDaemons(t *testing.T) {
 		defer lock.Close()
 		put(t, s.state, "daemon.lock", fmt.Sprintf(`{"pid": %d, "socket": %q}`, os.Getpid(), socket))
 		// it could not read what they write
-		other := spoken{exitError, `^mirrord: the daemon [^\n]* is of an older version, [^\n]*restart mirrord\n$`}
+		other := spoken{cli.ExitError, `^mirrord: the daemon [^\n]* is of an older version, [^\n]*restart mirrord\n$`}
 		checkSpoken(t, with(map[string]spoken{
 			"rollback a":                     other,
 			"gc":                             other,
 			"rename a b":                     other,
 			"remove a --yes":                 other,
 			"forget a URLx --reason x --yes": other,
-			"accept a":                       {exitError, `^mirrord: nothing to accept\n$`},
-			"reload":                         {exitOK, `1 job is in force`},
-			"health":                         {exitError, `the daemon answers 404`},
+			"accept a":                       {cli.ExitError, `^mirrord: nothing to accept\n$`},
+			"reload":                         {cli.ExitOK, `1 job is in force`},
+			"health":                         {cli.ExitError, `the daemon answers 404`},
 		}), run)
 	})
 }
@@ -318,7 +319,7 @@ func exitOf(err error) int {
 	if err != nil {
 		return -1
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // Every command as root, as the owner of the mirrors, in their group, and as somebody else. Who may not is
@@ -334,15 +335,15 @@ func TestCommandsAsUsers(t *testing.T) {
 	}
 	root, own := worldUser{name: "root"}, worldUser{name: "owner", uid: owner, gid: owner}
 	s.twice(t, func(args ...string) (int, string) { return s.as(own, strings.Join(args, " ")) })
-	refused := spoken{exitError, `^mirrord: [^\n]*(as root|sudo)[^\n]*\n$`}
-	runs := spoken{exitError, `^mirrord: what is noted of runs cannot be read: [^\n]*user 61234: ` +
+	refused := spoken{cli.ExitError, `^mirrord: [^\n]*(as root|sudo)[^\n]*\n$`}
+	runs := spoken{cli.ExitError, `^mirrord: what is noted of runs cannot be read: [^\n]*user 61234: ` +
 		`run this as root \(sudo\)[^\n]*while it runs \(sudo systemctl start mirrord\)\n$`}
 	reads := with(map[string]spoken{
 		"status":    runs, // they are the owner's
 		"status a":  runs,
 		"run-now a": refused,
-		"diff a":    {exitOK, `(?s)only the owner of the state may read.*from version 1 to 2: |2: .*owner of the state`},
-		"verify a":  {exitOK, `all is well`},
+		"diff a":    {cli.ExitOK, `(?s)only the owner of the state may read.*from version 1 to 2: |2: .*owner of the state`},
+		"verify a":  {cli.ExitOK, `all is well`},
 		"accept a":  refused,
 	})
 	for _, c := range []struct {
@@ -460,7 +461,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 				if (w.name == "no colours") && colored.MatchString(out) {
 					t.Errorf("%s: colours: %q", line, out)
 				}
-				if (w.name == "no UTF-8") && !isASCII([]byte(out)) {
+				if (w.name == "no UTF-8") && !cli.IsASCII([]byte(out)) {
 					t.Errorf("%s: not ASCII: %q", line, out)
 				}
 				if line == "status" {

@@ -98,7 +98,6 @@ const leastRecall, mostRecall = 1 << 8, 1 << 16
 
 func newStories[T story]() stories[T] { return stories[T]{all: make([]T, 1), lived: 1, apart: 1} }
 
-// begin begins with a run.
 func (s *stories[T]) begin(run int32) {
 	size := leastRecall
 	for size < min(len(s.all), mostRecall) {

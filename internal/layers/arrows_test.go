@@ -30,7 +30,6 @@ const (
 func largeCircles() map[string]int {
 	return map[string]int{
 		"app/orders":     15,
-		"cmd/mirrord":    55,
 		"console":        25,
 		"job":            24,
 		"mirror/parse":   11,

@@ -16,7 +16,14 @@ type Row int
 // rows is the table of docs/design.md. Paths are below the module.
 func rows() map[string]Row {
 	return map[string]Row{
-		"cmd/mirrord": 25,
+		"cmd/mirrord": 28,
+
+		// The commands, by what they act on; cli is what they share.
+		"cmd/mirrord/daemon": 27,
+
+		"cmd/mirrord/archives": 26, "cmd/mirrord/cluster": 26, "cmd/mirrord/jobs": 26, "cmd/mirrord/mirror": 26,
+
+		"cmd/mirrord/cli": 25,
 
 		"console": 24, "console/api": 24,
 

@@ -179,7 +179,7 @@ func TestPureRows(t *testing.T) {
 
 // Flags, streams and exit codes are the command's: what lies below it can be called by a server too.
 func TestNoCommandLineBelow(t *testing.T) {
-	command, _ := rowOf("cmd/mirrord")
+	command, _ := rowOf("cmd/mirrord/cli")
 	flags := []string{"flag", "github.com/spf13/cobra", "github.com/spf13/pflag"}
 	streams := []string{"Stdin", "Stdout", "Stderr", "Exit", "Args"}
 	for _, src := range sources(t) {

@@ -43,7 +43,7 @@ func TestRooms(t *testing.T) {
 	}
 	var entered []string
 	for _, src := range srcs {
-		if src.pkg == "cmd/mirrord" {
+		if src.pkg == "cmd/mirrord" || isRoomOf(src.pkg, "cmd/mirrord") {
 			entered = append(entered, ours(src)...)
 		}
 	}

@@ -247,7 +247,6 @@ func TestFinderEnds(t *testing.T) {
 	}
 }
 
-// addAndFind adds pages and finds.
 func addAndFind(f *Finder, pages []Address, digests []text.ContentDigest) error {
 	for i := range pages {
 		if err := f.Add(pages[i], digests[i]); err != nil {

@@ -39,7 +39,6 @@ func (r *replayReport) experiment(hs []*replay.History) error {
 	return errors.Join(err1, err2, err3)
 }
 
-// write writes the report for people.
 func (r *replayReport) write(to io.Writer, steps bool) error {
 	if err := r.WriteText(to, steps); err != nil {
 		return err

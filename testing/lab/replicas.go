@@ -17,7 +17,6 @@ import (
 	"mirrord/testing/lab/drawings"
 )
 
-// replicaFlags are the flags of replicas.
 type replicaFlags struct {
 	replicas.ReplicaOptions
 	urls, verify bool

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/archive"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/count"
+)
+
+func ExportCommand(a *cli.CLI) *cobra.Command {
+	var o archives.ExportRequest
+	spaceName := ""
+	cmd := &cobra.Command{
+		Use: "export JOB",
+		Long: `Write the published mirror of a job, or an older version of it, to ` + env.Joined(archive.Docs(), "or") + `.
+
+Files are read back before they replace older ones. Web archives hold the answers of the site.
+
+--flatten and --mask need room for a copy of the mirror. Guide: docs/archives.md.`,
+		Example: `  mirrord export samba --version 12 -o samba-12.phm
+  mirrord export samba --format wacz --all-versions
+  mirrord export samba --since 12
+  mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.CompleteJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if spaceName != "" {
+				return exportSpace(cmd, a, spaceName, o.Out, args)
+			}
+			if len(args) == 0 {
+				return env.Usagef("export: name a job, or a space with --space")
+			}
+			if cmd.Flags().Changed("version") && o.Version < 1 {
+				return env.Usagef("--version %d: versions are numbered from 1; mirrord versions lists them", o.Version)
+			}
+			if cmd.Flags().Changed("mask") && len(o.Mask) == 0 {
+				return env.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
+			}
+			o.Job, o.Stream = args[0], a.Stdout
+			return export(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.Out, "output", "o", "",
+		"`FILE` or directory; - is standard output (default JOB and its extension)")
+	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
+	cli.Complete(cmd, "version", a.CompleteVersionFlag)
+	cmd.Flags().StringVar(&o.Format, "format", "", env.Joined(archive.Names(), "or")+
+		" (default: by the name of FILE, else phm)")
+	cmd.Flags().StringVar(&o.Since, "since", "",
+		"only what `VERSION|FILE` does not have, for apply or import")
+	cmd.Flags().StringVar(&o.Single, "single-file", "", "the page at `URL` as one HTML file")
+	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
+	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "all kept versions, not in a ZIM file")
+	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
+	cli.OldFlag(cmd, "with-cookies", "cookies of a crawl may be sessions")
+	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
+	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
+		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
+	cmd.Flags().StringVar(&spaceName, "space", "", "a folder of all mirrors of space `NAME`")
+	for _, other := range []string{"since", "format", "flatten", "mask", "all-versions", "with-cookies"} {
+		cmd.MarkFlagsMutuallyExclusive("single-file", other)
+		cmd.MarkFlagsMutuallyExclusive("space", other)
+	}
+	cmd.MarkFlagsMutuallyExclusive("space", "version")
+	cmd.MarkFlagsMutuallyExclusive("space", "single-file")
+	return cmd
+}
+
+// export says what was written; nothing of what went to standard output.
+func export(ctx context.Context, a *cli.CLI, r archives.ExportRequest) error {
+	environ, done := a.AppWithNote()
+	show, end := exportProgress(a, r.Job)
+	r.Progress = show
+	x, err := archives.Export(ctx, environ, r)
+	end()
+	done()
+	if err != nil || x == nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(x)
+	}
+	if d := x.Delta; d != nil {
+		a.Printf("%s: what version %d has since version %d written to %s: %s in %s, %d removed\n", x.Job,
+			x.Version, d.Base, x.Path, count.Of(d.Carried, "file"), cli.BytesText(x.Packed), d.Removed)
+		return nil
+	}
+	packed := ""
+	if x.Packed > 0 {
+		packed = fmt.Sprintf(", %s packed", cli.BytesText(x.Packed))
+	}
+	if x.Versions > 0 {
+		a.Printf("%s: %s written to %s: %s of %s, %s%s\n", x.Job, versionsText(x), x.Path,
+			count.Of(x.Files, "answer"), count.Of(x.Files+x.Revisits, "record"),
+			cli.BytesText(x.Bytes), packed)
+		if x.Made > 0 {
+			a.Printf("  %s not that of the answer, which was not stored\n",
+				count.Of(x.Made, "record has a head that is", "records have a head that is"))
+		}
+		return nil
+	}
+	a.Printf("%s: version %d written to %s: %s, %s%s\n", x.Job, x.Version, x.Path,
+		count.Of(x.Files, "file"), cli.BytesText(x.Bytes), packed)
+	if len(x.Masked) > 0 {
+		a.Printf("  left out (%s): %s, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
+			count.Of(x.MaskedFiles, "file"), cli.BytesText(x.MaskedBytes))
+	}
+	if len(x.Lacks) > 0 {
+		a.Printf("  it lacks what was lost on the disk: %s\n", env.Joined(cli.Some(x.Lacks), "and"))
+	}
+	return nil
+}
+
+// versionsText says of which versions a web archive is.
+func versionsText(x *archives.Exported) string {
+	if x.Versions == 1 {
+		return fmt.Sprintf("version %d", x.Version)
+	}
+	return fmt.Sprintf("%d versions up to %d", x.Versions, x.Version)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"github.com/spf13/cobra"
+
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/count"
+	"mirrord/phm/space"
+)
+
+func ImportCommand(a *cli.CLI) *cobra.Command {
+	var r archives.ImportRequest
+	cmd := &cobra.Command{
+		Use: "import FILE... --as JOB",
+		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
+
+  PHM archive, tar, ZIM file of mirrord, directory  one version; all, when exported with --all-versions
+  WARC and WACZ files, or a directory of them       a version of each crawl that they hold
+  project of HTTrack, by hts-cache/new.zip          the first version; hts-cache/doit.log names the entry point
+  folder of wget -r, with --url                     the first version, of the originals that -K kept
+  folder of export --space                          all mirrors, under their names
+
+Names, sizes, digests and addresses are checked, and nothing is left when something is wrong.
+
+WARC and WACZ files are read as one archive. Their pages are scanned and relocated as in a run, by the rules of the job; without a job file, by those of one that --job writes. The next run requests
+everything with the imported validators, so that what has not changed is not sent again.`,
+		Example: `  mirrord import samba.phm --as samba
+  mirrord import crawl-*.warc.gz --as samba --job
+  mirrord verify samba.wacz && mirrord import samba.wacz --as samba`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && space.IsArchive(args[0]) {
+				return importSpace(cmd, a, r, args[0])
+			}
+			if r.As == "" {
+				return env.Usagef("import: --as JOB is missing")
+			}
+			r.Files = args
+			m, err := archives.ImportAny(cmd.Context(), a.App(), r)
+			if err != nil {
+				return err
+			}
+			return printImported(a, args[0], m)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.As, "as", "", "`JOB` that the mirror is for")
+	f.BoolVar(&r.Job, "job", false, "write a job file for the mirror, of other programs")
+	f.StringVar(&r.URL, "url", "", "entry point of the mirror when there is no job file: `URL`")
+	f.BoolVar(&r.Lenient, "lenient", false, "leave out records that are damaged")
+	return cmd
+}
+
+// printImported says what was imported.
+func printImported(a *cli.CLI, name string, m *archives.Imported) error {
+	switch {
+	case a.JSON && m.Meta != nil:
+		return a.PrintJSON(m.Meta)
+	case a.JSON:
+		return a.PrintJSON(m)
+	case m.Meta != nil:
+		a.Printf("%s: version %d is %s: %s, %s\n", m.Job, archives.ImportedVersion(m.Meta), name,
+			count.Of(m.Meta.Files, "file"), cli.BytesText(m.Meta.Bytes))
+		return nil
+	}
+	for _, v := range m.Versions {
+		a.Printf("%s: version %d is the crawl of %s: %s, %s\n", m.Job, v.Version,
+			v.Time.UTC().Format("2006-01-02 15:04:05 MST"), count.Of(v.Files, "file"), cli.BytesText(v.Bytes))
+	}
+	c := m.Counted
+	a.Printf("%s: %s, %d the same as before\n", count.Of(c.Records, "record"),
+		count.Of(c.Answers, "answer"), c.Revisit)
+	for _, x := range []struct {
+		n         int64
+		one, many string
+	}{
+		{int64(c.Other), "answer left out: to another request than GET, or a part of a body",
+			"answers left out: to other requests than GET, or parts of bodies"},
+		{int64(c.Damaged), "damaged record left out", "damaged records left out"},
+		{int64(m.Unused), "URL of the archive is outside of the job's scope, or unwanted by its rules",
+			"URLs of the archive are outside of the job's scope, or unwanted by its rules"},
+		{int64(m.Lost), "answer left out, whose file is missing or has another size",
+			"answers left out, whose files are missing or have another size"},
+		{int64(m.Changed), "page without an original (.orig): links that wget changed are taken back to the " +
+			"site's addresses by the names of the files, until the next run has the page as it is",
+			"pages without an original (.orig): links that wget changed are taken back to the site's " +
+				"addresses by the names of the files, until the next run has the pages as they are"},
+		{m.Missing, "URL that pages need or link to is not in the archive; the next run requests it",
+			"URLs that pages need or link to are not in the archive; the next run requests them"},
+	} {
+		if x.n > 0 {
+			a.Printf("%s\n", count.Of(x.n, x.one, x.many))
+		}
+	}
+	switch {
+	case m.File != "":
+		a.Printf("job file: %s\n", m.File)
+	case m.NoJob():
+		a.Printf("there is no job file yet: mirrord init %s --as %s\n", m.URL, m.Job)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/archives"
+	"mirrord/app/env"
+	"mirrord/app/spaces"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/count"
+	"mirrord/phm/space"
+)
+
+func SpaceCommand(a *cli.CLI) *cobra.Command {
+	var r spaces.SpaceRequest
+	cmd := &cobra.Command{
+		Use: "space [NAME]",
+		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
+be worth a mirror, because most links to what no mirror holds lead there.
+
+The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds
+lead to that copy: open spaces/NAME/files/index.html in the state directory. Runs and the daemon keep spaces up to
+date; --update does it now, without a request. A mirror that cannot be read stays as it was, and the command says so.
+
+--verify compares all files of the space with what they must be and follows the links from mirror to mirror; findings
+end in exit code 1. With --update it makes damaged files again first.`,
+		Example: `  mirrord space
+  mirrord space library --verify`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				r.Name = args[0]
+			}
+			all, err := spaces.Spaces(cmd.Context(), a.App(), r)
+			if err != nil {
+				return err
+			}
+			return showSpaces(a, all, r)
+		},
+	}
+	cmd.Flags().BoolVar(&r.Update, "update", false, "bring spaces up to date first")
+	cmd.Flags().BoolVar(&r.Verify, "verify", false, "compare files, and follow links between mirrors")
+	return cmd
+}
+
+// showSpaces writes the spaces that were asked for.
+func showSpaces(a *cli.CLI, all []spaces.LookedSpace, r spaces.SpaceRequest) error {
+	bad := 0
+	for i := range all {
+		bad += len(all[i].Findings)
+	}
+	var err error
+	switch {
+	case a.JSON && r.Name != "":
+		err = a.PrintJSON(all[0])
+	case a.JSON:
+		err = a.PrintJSON(all)
+	case len(all) == 0:
+		a.Printf("no space: the key space of a job names one\n")
+	default:
+		for i := range all {
+			err = errors.Join(err, showSpace(a, &all[i], r.Verify))
+		}
+	}
+	if err == nil && bad > 0 {
+		return fmt.Errorf("%s; mirrord space --update --verify makes these files again", count.Of(bad, "finding"))
+	}
+	return err
+}
+
+func showSpace(a *cli.CLI, s *spaces.LookedSpace, verified bool) error {
+	a.Printf("%s: %s; %s %s to other mirrors\n  %s/index.html\n", s.Space, count.Of(len(s.Mirrors), "mirror"),
+		count.Of(s.Pages, "page has", "pages have"), count.Of(s.Links, "link"), s.Dir)
+	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "  MIRROR\tVERSION\tFILES\tPAGES\tLEADS TO")
+	for _, m := range s.Mirrors {
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%s\n", m.Name, m.Version, m.Files, m.Pages, countsText(m.To))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(s.Wanted) > 0 {
+		a.Printf("  %s to what no mirror holds, most to %s\n", count.Of(s.Outside, "link leads", "links lead"),
+			countsText(s.Wanted[:min(5, len(s.Wanted))]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Left)) {
+		a.Printf("  %s stays as it was: %s\n", name, s.Left[name])
+	}
+	for _, m := range s.Mirrors {
+		for _, p := range slices.Sorted(maps.Keys(m.Stale)) {
+			a.Printf("  %s/%s keeps its links until the next run of %s: %s\n", space.MirrorFolder(m.Name), p,
+				m.Name, m.Stale[p])
+		}
+		if len(m.Last) > 0 {
+			a.Printf("  %s: last copies of what its site does not have any more: %d\n", m.Name, len(m.Last))
+		}
+		if len(m.Kept) > 0 {
+			a.Printf("  %s: %s kept for such pages\n", m.Name,
+				count.Of(len(m.Kept), "file that left is", "files that left are"))
+		}
+	}
+	if verified && len(s.Findings) == 0 {
+		a.Printf("  all files and the links between mirrors are as they must be\n")
+	}
+	for _, f := range s.Findings {
+		if f.Mirror == "" {
+			a.Printf("  %s\n", f.What)
+		} else {
+			a.Printf("  %s/%s: %s\n", space.MirrorFolder(f.Mirror), f.Path, f.What)
+		}
+	}
+	return nil
+}
+
+// countsText writes counts as "name 3, name 1".
+func countsText(counts []space.Count) string {
+	parts := make([]string, len(counts))
+	for i, c := range counts {
+		parts[i] = fmt.Sprintf("%s %d", c.Name, c.Links)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// exportSpace exports a space, and says what was written.
+func exportSpace(cmd *cobra.Command, a *cli.CLI, name, out string, args []string) error {
+	if len(args) > 0 {
+		return env.Usagef("export: name a job, or a space with --space, not both")
+	}
+	x, err := archives.ExportSpace(cmd.Context(), a.App(), name, out)
+	if err != nil {
+		return err
+	}
+	return printArchived(a, x, "written to "+x.Path)
+}
+
+// importSpace imports an exported space, and says what came of it.
+func importSpace(cmd *cobra.Command, a *cli.CLI, r archives.ImportRequest, dir string) error {
+	if r.Lenient || r.URL != "" {
+		return env.Usagef("import: %s is an exported space: nothing of it can be left out, and it needs no "+
+			"entry point", dir)
+	}
+	x, err := archives.ImportSpace(cmd.Context(), a.App(), dir, r.As)
+	if err != nil {
+		return err
+	}
+	return printArchived(a, x, "imported, with a job file for each mirror")
+}
+
+func printArchived(a *cli.CLI, x *archives.ExportedSpace, what string) error {
+	if a.JSON {
+		return a.PrintJSON(x)
+	}
+	a.Printf("space %s: %s %s\n", x.Name, count.Of(len(x.Mirrors), "mirror"), what)
+	for _, m := range x.Mirrors {
+		a.Printf("  %s: version %d, %s, %d with links to other mirrors\n", m.Name, m.Version,
+			count.Of(m.Files, "file"), m.Pages)
+	}
+	return nil
+}

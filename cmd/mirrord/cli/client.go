@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/env"
+	"mirrord/internal/count"
+	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+)
+
+// WaitText says what a run waits for.
+func WaitText(j *status.Job) string {
+	s := j.Say()
+	if _, after, ok := strings.Cut(s, ", "); ok {
+		s = after
+	}
+	if j.Activity == status.Window {
+		s += "; mirrord run-now " + j.Name + " --now does not wait for it"
+	}
+	return s
+}
+
+func CauseText(c status.Cause) string {
+	switch c {
+	case status.Shutdown:
+		return "the daemon was told to end; the run goes on when it starts again"
+	case status.Cancelled:
+		return "it was cancelled"
+	case status.PausedRun:
+		return "the job was paused; mirrord resume lets it go on"
+	case status.OutOfHours:
+		return "the job's window closed; the run goes on when it opens"
+	case status.GaveWay:
+		return "it waited for its site while other jobs could not begin; the run goes on later"
+	case status.Postponed:
+		return "hooks.before postponed it; it is tried again"
+	case status.StateFull:
+		return "the mirror takes as much room as it may; the next run goes on when there is more"
+	case status.DiskFull:
+		return "there is too little room on the disk; the run goes on when there is more"
+	}
+	return string(c)
+}
+
+// ClientError gives an answer of the daemon its exit code.
+func ClientError(err error) error {
+	switch {
+	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
+		return &env.Error{Kind: env.Usage, Err: err}
+	case errors.Is(err, os.ErrPermission):
+		join := ""
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
+			join = env.JoinHint(op.Addr.String())
+		}
+		return fmt.Errorf("%w; run this as root (sudo)%s", err, join)
+	}
+	return err
+}
+
+// JobCommand makes a command that asks the daemon to do something with a job.
+func JobCommand(
+	a *CLI, use, long string, run func(ctx context.Context, name string) error,
+) *cobra.Command {
+	return &cobra.Command{
+		Use:               use + " JOB",
+		Long:              long,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), strings.TrimSuffix(args[0], scheduler.Suffix))
+		},
+	}
+}
+
+// Said reports what was done.
+func Said(a *CLI, j status.Job, what string, err error) error {
+	if err != nil {
+		return ClientError(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(j)
+	}
+	a.Printf("%s: %s\n", j.Name, what)
+	return nil
+}
+
+// PrintReloaded prints what changed, and the files that are refused as before.
+func PrintReloaded(a *CLI, re control.Reloaded) {
+	changes := slices.Clone(re.Changes)
+	for _, r := range re.Refused {
+		said := func(ch control.Change) bool { return ch.Job == r.Job && ch.Kind == r.Kind }
+		if !slices.ContainsFunc(changes, said) {
+			changes = append(changes, r)
+		}
+	}
+	for _, ch := range changes {
+		a.Printf("%s: %s\n", ch.Job, ch.Kind)
+		for _, p := range ch.Problems {
+			a.Printf("  %s\n", p)
+		}
+	}
+	a.Printf("%s in force\n", count.Of(re.Jobs, "job is", "jobs are"))
+}

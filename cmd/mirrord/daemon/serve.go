@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/access"
+	"mirrord/app/depots"
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/nodes"
+	"mirrord/app/search"
+	"mirrord/app/serving"
+	"mirrord/cluster/depot"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/job"
+	"mirrord/scheduler"
+	"mirrord/serve"
+	"mirrord/store"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	listen       string
+	opened       net.Listener // takes the place of listen
+	base         string
+	hosts        []string
+	alias, own   map[string]string
+	https        bool
+	proxy        string // in front, whose X-Forwarded-For is believed
+	stay         bool
+	forward      bool
+	gateway      string // order of its sources; "": there is none
+	allowPrivate bool
+	depot        string // that is followed; "": mirrors come in another way
+	onDemand     bool   // older versions come from there when they are read
+}
+
+func ServeCommand(a *cli.CLI) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [JOB… | FILE…]",
+		Short: "Serve mirrors over HTTP",
+		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory, a
+ZIM file or a web archive: it is served as it is.
+
+Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
+queries. Below /NAME/ it is sandboxed. What is not mirrored redirects to the origin. Older versions
+are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
+		Example: `  mirrord serve
+  mirrord serve samba --listen 127.0.0.1:8081 --forward
+  mirrord serve ~/samba-12.phm
+  mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
+		ValidArgsFunction: cli.CompleteJobOrFile(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runServe(cmd.Context(), a, args, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
+	fl.StringVar(&f.base, "base", "", "`HOST` below which mirrors have their names")
+	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` of the base")
+	fl.StringToStringVar(&f.alias, "alias", nil, "another host name of a mirror: `HOST=JOB`")
+	fl.StringToStringVar(&f.own, "own", nil, "a listener for one mirror: `JOB=ADDRESS`")
+	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
+	fl.StringVar(&f.proxy, "proxy", "", "`ADDRESS` of that proxy")
+	fl.BoolVar(&f.stay, "stay", false, "answer 404 instead of redirecting to the origin")
+	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
+	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
+	fl.Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
+	fl.StringVar(&f.depot, "depot", "", "follow the depot `ADDRESS`")
+	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
+	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
+	return cli.PlainDefaults(cmd, "alias", "own")
+}
+
+// proxies are those whose word about their clients is taken.
+func (f *serveFlags) proxies() (access.Proxies, error) {
+	if f.proxy == "" {
+		return nil, nil
+	}
+	p, err := access.ParseProxies(f.proxy)
+	if err != nil {
+		return nil, env.Usagef("--proxy: %w", err)
+	}
+	return p, nil
+}
+
+func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
+	if f.depot == "" && env.AreFiles(a.App(), names) { // a depot has names of mirrors
+		return serveFiles(ctx, a, names, f)
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
+		if !job.ValidName(names[i]) {
+			return env.Usagef("serve: %q is no file and cannot name a job", name)
+		}
+	}
+	for name := range f.own {
+		if !job.ValidName(name) {
+			return env.Usagef("--own: %q cannot name a job", name)
+		}
+	}
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
+	open := a.App().MustState
+	if f.depot != "" {
+		open = a.App().MakeState
+	}
+	st, err := open()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	stop, err := f.follow(ctx, a, st, names)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	kept := &look.KeptVersions{State: st}
+	defer kept.Close()
+	sites := serve.NewStore(st, kept, nil)
+	defer sites.Close()
+	for _, name := range names {
+		if _, err := sites.Site(name); err != nil {
+			return fmt.Errorf("serve %s: %w", name, err)
+		}
+	}
+	o := serve.Options{
+		Sites:    sites,
+		Base:     f.base,
+		Hosts:    f.hosts,
+		Aliases:  f.alias,
+		HTTPS:    f.https,
+		StayHere: f.stay,
+		Texts:    search.TextsOf(st),
+		Proxies:  proxies,
+		Log:      a.Log(),
+	}
+	if len(names) > 0 {
+		o.Only = names
+	}
+	if h, err := os.Hostname(); err == nil && h != "" {
+		o.Hosts = append(o.Hosts, h)
+	}
+	if f.forward || f.gateway != "" {
+		fw, done, err := serving.Forwarding(a.App(), st.PublicNames(), f.allowPrivate)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if f.forward {
+			o.Forward = fw
+		}
+		if f.gateway != "" {
+			o.Gateway = serving.GatewayOf(a.App(), st, fw, f.gateway)
+		}
+	}
+	srv, err := serve.New(o)
+	if err != nil {
+		return &env.Error{Kind: env.Usage, Err: err}
+	}
+	return listenAndServe(ctx, a, srv, f)
+}
+
+// follow brings the mirrors of a depot until stop is called. Those that are named come first.
+func (f *serveFlags) follow(
+	ctx context.Context, a *cli.CLI, st *store.State, names []string,
+) (stop func(), err error) {
+	if f.depot == "" {
+		return func() {}, nil
+	}
+	if _, ok, err := env.DaemonOf(st.Dir); ok || err != nil {
+		return nil, errors.Join(err, env.Usagef("--depot: a daemon runs on %s; give the reader a state directory "+
+			"of its own, with --state", st.Dir))
+	}
+	env := a.App()
+	r := &nodes.Reader{
+		State: st,
+		Open: func(ctx context.Context) (*depot.Depot, error) {
+			return depots.ReadDepot(ctx, env, f.depot, f.onDemand)
+		},
+		Log: a.Log(),
+	}
+	if len(names) > 0 {
+		r.Only = map[string]bool{}
+		for _, name := range names {
+			r.Only[name] = true
+		}
+		if err := r.Look(ctx); err != nil {
+			a.Log().Warn("the depot cannot be read; mirrors are served as they are here", "err", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Follow(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}, nil
+}
+
+// serveFiles serves archives.
+func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
+	if f.gateway != "" {
+		return env.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
+	}
+	if f.forward {
+		return env.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
+	}
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
+	files, err := serving.OpenFiles(ctx, a.App(), names)
+	if err != nil {
+		return fmt.Errorf("serve %w", err)
+	}
+	defer files.Close()
+	srv, err := serve.New(serve.Options{
+		Sites:    files,
+		Base:     f.base,
+		Hosts:    f.hosts,
+		Aliases:  f.alias,
+		HTTPS:    f.https,
+		StayHere: f.stay,
+		Proxies:  proxies,
+		Log:      a.Log(),
+	})
+	if err != nil {
+		return &env.Error{Kind: env.Usage, Err: err}
+	}
+	return listenAndServe(ctx, a, srv, f)
+}
+
+// listener is one address that is served.
+type listener struct {
+	net.Listener
+	srv *http.Server
+}
+
+// listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
+// moment.
+func listenAndServe(ctx context.Context, a *cli.CLI, srv *serve.Server, f serveFlags) (err error) {
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
+	var all []listener
+	add := func(l net.Listener, h http.Handler, what string) {
+		s := cli.ServerOf(cli.Hasty(h), a.Log())
+		all = append(all, listener{cli.Bound(l, s, cli.ServeConnections, proxies), s})
+		a.Printf("serving %s at http://%s/\n", what, l.Addr())
+	}
+	listen := func(addr string, h http.Handler, what string) error {
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			add(l, h, what)
+		}
+		return err
+	}
+	if f.opened != nil {
+		add(f.opened, srv, "mirrors")
+	} else {
+		err = listen(f.listen, srv, "mirrors")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.own)) {
+		if err == nil {
+			err = listen(f.own[name], srv.Site(name), name)
+		}
+	}
+	if err != nil {
+		for _, l := range all {
+			l.Close()
+		}
+		return err
+	}
+	ended := make(chan error, len(all)) // one result each
+	for _, l := range all {
+		go func() { ended <- l.srv.Serve(l.Listener) }()
+	}
+	left := len(all)
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+		left--
+	}
+	late, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	for _, l := range all {
+		if l.srv.Shutdown(late) != nil {
+			l.srv.Close() // who still reads after that time is cut off
+		}
+	}
+	for range left {
+		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/env"
+	"mirrord/app/runs"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+)
+
+func RunNowCommand(a *cli.CLI) *cobra.Command {
+	var r control.RunRequest
+	cmd := &cobra.Command{
+		Use: "run-now JOB [URL|PATH]...",
+		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
+Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
+
+With URLs or paths the run requests only these, the entry point and what is new.
+
+With a daemon the run is the daemon's: this command shows its progress and its end. Ctrl-C leaves the run
+alone; mirrord cancel ends it. A run in progress is joined.
+
+Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
+5 another process runs this job; 6 published, but some parts could not be had: mirrord status JOB lists these gaps.`,
+		Example: `  mirrord run-now samba
+  mirrord run-now samba --set limits.max_delete=50%
+  mirrord run-now samba --full            # skip nothing
+  mirrord run-now samba /news/today.html  # look at this page
+  mirrord run-now samba --wait=false      # only start it; needs a daemon`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.CompleteJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneJob(a, args); err != nil {
+				return err
+			}
+			c, err := a.App().Commander(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if r.Only = args[1:]; !r.Now && r.Wait {
+				r.Now = AsksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), r)
+			}
+			if c != nil {
+				return runInDaemon(cmd.Context(), a, c, args[0], r)
+			}
+			if !r.Wait {
+				return errors.New(
+					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
+			}
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			return a.WithProgress(name, cli.JobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
+				return runs.RunNow(cmd.Context(), a.App(), runs.RunHere{
+					Job:        name,
+					RunRequest: r,
+					Window:     func(opens time.Time) { sayWindow(a, name, opens) },
+					Progress:   show,
+				})
+			})
+		},
+	}
+	cli.SetFlag(cmd, &r.Set)
+	cmd.Flags().BoolVar(&r.Wait, "wait", true, "wait for the end of the run")
+	cmd.Flags().BoolVar(&r.Full, "full", false, "skip nothing: request every known URL")
+	cmd.Flags().BoolVar(&r.Now, "now", false,
+		"also outside of the job's window; with --full also where a host asked to wait")
+	return cmd
+}
+
+// oneJob refuses the names of jobs among the URLs and paths that follow the name of one.
+func oneJob(a *cli.CLI, args []string) error {
+	jobs, _ := a.CompleteJob(nil, nil, "")
+	for _, path := range args[1:] {
+		if slices.Contains(jobs, strings.TrimSuffix(path, scheduler.Suffix)) {
+			const two = "%s is a job of its own: run-now runs one job; for the page of that name give /%s"
+			return env.Usagef(two, path, path)
+		}
+	}
+	return nil
+}
+
+// AsksNow asks whoever sits at the terminal whether a run is to wait for its window. Without a terminal, and
+// without an answer, it waits.
+func AsksNow(a *cli.CLI, name string, r control.RunRequest) bool {
+	if !a.Asks {
+		return false
+	}
+	opens, closed := runs.WindowOpens(a.App(), name, r)
+	if !closed {
+		return false
+	}
+	const ask = "%s: its window opens %s; run it now all the same? [y/N] "
+	fmt.Fprintf(a.Stderr, ask, name, status.TimeText(opens))
+	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(a.Stderr)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// sayWindow says that a run waits for its window.
+func sayWindow(a *cli.CLI, name string, opens time.Time) {
+	const wait = "%s: waits for its window, which opens %s; mirrord run-now %s --now does not wait for it\n"
+	fmt.Fprintf(a.Stderr, wait, name, status.TimeText(opens), name)
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/spaces"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/count"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+)
+
+func StatusCommand(a *cli.CLI) *cobra.Command {
+	runs := 0
+	cmd := &cobra.Command{
+		Use: "status [JOB]",
+		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
+
+States: ok (also with known gaps); new (never ran); gaps (published, but some part could not be had); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
+notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (its database or files of it are damaged); broken (the mirror cannot be read). What a job is doing stands beside it:
+running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
+
+With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown. Mirrors that have no job file are listed too.`,
+		Example: `  mirrord status
+  mirrord status samba --runs 20
+  mirrord status --json | jq '.[] | select(.state != "ok")'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.CompleteJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.App().Client()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				if runs > 0 {
+					return env.Usagef("--runs needs the name of a job")
+				}
+				all, err := statuses(cmd.Context(), a, c, time.Now())
+				if err != nil {
+					return err
+				}
+				if err := printStatuses(a, all); err != nil || a.JSON || !spaces.HasSpaces(a.App()) {
+					return err
+				}
+				return cli.PrintSpaces(cmd.Context(), a)
+			}
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			if runs > 0 {
+				return printRuns(cmd.Context(), a, c, name, runs)
+			}
+			s, err := jobStatus(cmd.Context(), a, c, name, time.Now())
+			if err != nil {
+				return err
+			}
+			return printStatus(a, s)
+		},
+	}
+	cmd.Flags().IntVar(&runs, "runs", 0, "list the last `N` runs of JOB instead")
+	return cmd
+}
+
+// statuses asks the daemon, if there is one, else the disk.
+func statuses(ctx context.Context, a *cli.CLI, c *control.Client, now time.Time) (status.All, error) {
+	if c == nil {
+		list, err := look.Statuses(a.App(), now)
+		return status.All{Jobs: list}, err
+	}
+	all, err := cli.Answer(ctx, c.Status)
+	if errors.Is(err, env.ErrSilent) {
+		sayDisk(a)
+		list, err := look.Statuses(a.App(), now)
+		return status.All{Jobs: list}, err
+	}
+	if err != nil {
+		return all, cli.ClientError(err)
+	}
+	left, err := look.LeftMirrors(a.App(), all.Jobs, now)
+	if err == nil { // otherwise this user may not read the state
+		all.Jobs = append(all.Jobs, left...)
+		slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all, nil
+}
+
+func jobStatus(
+	ctx context.Context, a *cli.CLI, c *control.Client, name string, now time.Time,
+) (status.Job, error) {
+	if c == nil {
+		return look.JobStatus(a.App(), name, now)
+	}
+	j, err := cli.Answer(ctx, func(ctx context.Context) (status.Job, error) { return c.Job(ctx, name) })
+	if errors.Is(err, env.ErrSilent) {
+		sayDisk(a)
+		return look.JobStatus(a.App(), name, now)
+	}
+	if errors.Is(err, control.ErrNotFound) {
+		if left, lerr := look.JobStatus(a.App(), name, now); lerr == nil && left.File == "" {
+			return left, nil
+		}
+	}
+	return j, cli.ClientError(err)
+}
+
+func sayDisk(a *cli.CLI) {
+	fmt.Fprintln(a.Stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
+		"When mirrord health says the same, start it again: sudo systemctl restart mirrord")
+}
+
+func printStatuses(a *cli.CLI, all status.All) error {
+	list := all.Jobs
+	if a.JSON {
+		if list == nil {
+			list = []status.Job{}
+		}
+		return a.PrintJSON(list)
+	}
+	if len(list) == 0 {
+		a.Printf("no jobs in %s; mirrord init URL writes one\n", a.JobsDir())
+		return nil
+	}
+	t := cli.Table{
+		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "VERIFIED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
+	}
+	if len(all.Nodes) > 0 {
+		t[0] = append(t[0], "NODE")
+	}
+	for _, s := range list {
+		version, files, size, verified := "-", "-", "-", "-"
+		if s.Version > 0 {
+			version, files, size = fmt.Sprint(s.Version), fmt.Sprint(s.Files), cli.BytesText(s.Bytes)
+		}
+		if wasVerified(&s) {
+			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
+		}
+		row := []string{
+			s.Name, s.Say(), version, files, size, verified,
+			cli.TimeText(s.LastRun), nextText(&s), orDash(s.Schedule),
+		}
+		if len(all.Nodes) > 0 {
+			row = append(row, orDash(s.Node))
+		}
+		t = append(t, row)
+	}
+	if err := t.Write(a, []string{"SCHEDULE", "FILES", "SIZE", "VERSION", "VERIFIED", "LAST RUN"}); err != nil {
+		return err
+	}
+	for _, line := range all.Daemon.Holders() {
+		a.Printf("%s\n", line)
+	}
+	for _, m := range all.Nodes {
+		switch {
+		case m.Away == "":
+		case m.AsOf == nil:
+			a.Printf("node %s: %s\n", m.Name, m.Away)
+		default:
+			a.Printf("node %s: %s; its %s shown as of %s\n", m.Name, m.Away,
+				count.Of(m.Jobs, "job is", "jobs are"), cli.TimeText(m.AsOf))
+		}
+	}
+	return nil
+}
+
+func printStatus(a *cli.CLI, s status.Job) error {
+	if a.JSON {
+		return a.PrintJSON(s)
+	}
+	a.Printf("%s: %s\n", s.Name, s.Say())
+	if s.Node != "" {
+		a.Printf("  node %s has it\n", s.Node)
+	}
+	for _, r := range s.Reasons {
+		a.Printf("  why: %s\n", r)
+	}
+	for _, p := range s.Problems {
+		if !slices.Contains(s.Reasons, p) {
+			a.Printf("  %s\n", p)
+		}
+	}
+	if s.Fix != "" {
+		a.Printf("  what to do: %s\n", a.Typed(s.Fix))
+	}
+	for _, w := range s.Warnings {
+		a.Printf("  warning: %s\n", w)
+	}
+	if s.Version > 0 {
+		a.Printf("  version %d", s.Version)
+		if s.Published != nil {
+			a.Printf(", published %s", cli.TimeText(s.Published))
+		}
+		a.Printf(": %s, %s\n", count.Of(s.Files, "file"), cli.BytesText(s.Bytes))
+	}
+	if wasVerified(&s) {
+		a.Printf("  all of it was verified within the last %s\n",
+			status.Age(time.Duration(s.Staleness)*time.Second))
+	}
+	if d := s.Disk; d != nil {
+		a.Printf("  on the disk at %s: %s (bodies %s, documents %s, trees %s, database %s)\n", cli.TimeText(&d.At),
+			cli.BytesText(d.Total), cli.BytesText(d.Bodies), cli.BytesText(d.Documents), cli.BytesText(
+				d.Trees), cli.BytesText(d.Database))
+	}
+	for _, line := range s.Scrub.Lines(time.Now()) {
+		a.Printf("  %s\n", line)
+	}
+	for _, line := range s.Hooks {
+		a.Printf("  %s\n", line)
+	}
+	for _, line := range s.Forgotten {
+		a.Printf("  not requested: %s\n", line)
+	}
+	if s.Started != nil {
+		a.Printf("  running since %s", cli.TimeText(s.Started))
+		if p := s.Progress; p != nil {
+			a.Printf(": %s", cli.ProgressLine(*p))
+		}
+		a.Printf("\n")
+	}
+	if s.Next != nil {
+		a.Printf("  next run %s (%s)\n", nextText(&s), s.Why)
+	}
+	if s.LastRun == nil {
+		return nil
+	}
+	a.Printf("  last run ended %s\n", cli.TimeText(s.LastRun))
+	if s.Last != nil && s.Last.Cause != status.ByItself {
+		a.Printf("  %s\n", cli.CauseText(s.Last.Cause))
+	}
+	if len(s.Summary) == 0 {
+		return nil
+	}
+	var sum mirror.Summary
+	if err := json.Unmarshal(s.Summary, &sum); err != nil {
+		return fmt.Errorf("status %s: report of the last run: %w", s.Name, err)
+	}
+	// it ended in an error, before there was anything to report
+	if s.Last != nil && !s.Last.Started.Equal(sum.Started) {
+		a.Printf("  the run before it, of %s:\n", cli.TimeText(&sum.Started))
+	} else {
+		sum.Reasons = nil // they stand above, with what to do
+	}
+	return a.PrintSummary(&sum, cli.Hints{Full: cli.JobHints(s.Name).Full})
+}
+
+func printRuns(ctx context.Context, a *cli.CLI, c *control.Client, name string, n int) error {
+	var runs []status.Run
+	if c != nil {
+		var err error
+		runs, err = cli.Answer(ctx, func(ctx context.Context) ([]status.Run, error) {
+			return c.Runs(ctx, name, min(n, 1000))
+		})
+		if errors.Is(err, env.ErrSilent) {
+			sayDisk(a)
+			runs, err = look.Runs(a.App(), name, n)
+		}
+		if err != nil {
+			return cli.ClientError(err)
+		}
+	} else {
+		var err error
+		if runs, err = look.Runs(a.App(), name, n); err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(runs)
+	}
+	if len(runs) == 0 {
+		a.Printf("%s has not run yet\n", name)
+		return nil
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "STARTED\tTOOK\tVERDICT\tVERSION\tREQUESTS\tRECEIVED\tWHY")
+	for _, r := range runs {
+		version := "-"
+		if r.Published {
+			version = fmt.Sprint(r.Version)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", cli.TimeText(&r.Started),
+			count.Span(r.Ended.Sub(r.Started)), r.Verdict, version, r.Requests, cli.BytesText(r.Received),
+			strings.Join(whyOf(&r), "; "))
+	}
+	return w.Flush()
+}
+
+// whyOf is what the list of runs says of one beside its numbers.
+func whyOf(r *status.Run) []string {
+	if first := r.FirstGoneText(); first != "" {
+		return append([]string{first}, r.Reasons...)
+	}
+	return r.Reasons
+}
+
+// nextText is when a job runs next. A daemon of an older version gives no text for it.
+func nextText(s *status.Job) string {
+	if s.NextText == "" {
+		return cli.TimeText(s.Next)
+	}
+	return s.NextText
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// wasVerified reports whether it can be said how old the mirror is at most: not of one that is damaged.
+func wasVerified(s *status.Job) bool {
+	return (s.Verified != nil) && s.Health != look.Broken && s.Health != status.Damaged
+}

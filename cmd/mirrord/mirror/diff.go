@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/phm"
+	"mirrord/phm/diff"
+	"mirrord/scheduler"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	html  bool
+	files bool
+	held  bool
+	since string
+}
+
+func DiffCommand(a *cli.CLI) *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use: "diff JOB [A] [B] [PATH]",
+		Long: `Show what differs between versions A and B of a job's mirror: for every directory how many files were added, changed and removed, and by how
+much it grew. B is the current version by default, and A the one before it. While something waits for mirrord accept, that is shown:
+what would come, change and go, with examples. PATH is a directory of the mirror, to see that alone, or a page, to
+see it line by line; its URL does as well. Write ./2024 for a directory whose name is a number.
+
+Files that are no text, or larger than 8 MiB, are only said to differ. Links are shown as they are in the mirror.`,
+		Example: `  mirrord diff samba
+  mirrord diff samba --held                    # what waits for mirrord accept
+  mirrord diff samba --since 2026-03-01 docs/  # what changed in a directory since then
+  mirrord diff samba 12 14 docs/
+  mirrord diff samba 12 14 docs/index.html --html > changes.html
+  mirrord diff samba https://www.samba.org/`,
+		Args:              cobra.RangeArgs(1, 4),
+		ValidArgsFunction: a.CompleteVersions(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return runDiff(a, args, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.html, "html", false, "write the difference of a page as HTML")
+	cmd.Flags().BoolVar(&f.held, "held", false, "compare with what waits for accept; the default then")
+	cmd.Flags().StringVar(&f.since, "since", "", "compare with the version of `DATE`, such as 2026-03-01")
+	cmd.Flags().BoolVar(&f.files, "files", false, "list the files of each directory too")
+	return cmd
+}
+
+// diffArgs takes the arguments apart: numbers first; 0 is the default.
+func diffArgs(args []string) (name string, a, b int, path string, err error) {
+	name = strings.TrimSuffix(args[0], scheduler.Suffix)
+	args = args[1:]
+	for _, n := range []*int{&a, &b} {
+		if len(args) > 0 && args[0] != "" && strings.Trim(args[0], "0123456789") == "" {
+			if *n, err = versionArg(args[0]); err != nil {
+				return name, a, b, path, err
+			}
+			args = args[1:]
+		}
+	}
+	if len(args) > 1 {
+		return name, a, b, path, env.Usagef("%q: versions are numbers, and one PATH comes after them", args[0])
+	}
+	if len(args) == 1 {
+		path = args[0]
+	}
+	return name, a, b, path, nil
+}
+
+func runDiff(a *cli.CLI, args []string, f diffFlags) error {
+	name, from, to, path, err := diffArgs(args)
+	if err != nil {
+		return err
+	}
+	r := look.DiffRequest{
+		Job:   name,
+		From:  from,
+		To:    to,
+		Path:  path,
+		Page:  f.html,
+		Files: f.files,
+		Held:  f.held || len(args) == 1,
+	}
+	if f.since != "" {
+		if r.Held = f.held; (from != 0) || f.held {
+			return env.Usagef("--since names the older version: give no numbers and no --held with it")
+		}
+		if r.Since, err = dateArg(f.since); err != nil {
+			return err
+		}
+	}
+	if f.held && ((from != 0) || f.html) {
+		return env.Usagef("--held compares with the current version: no numbers and no --html go with it")
+	}
+	c, err := look.Diff(a.App(), r)
+	hidden := errors.Is(err, fs.ErrPermission)                   // what is noted of runs is the owner's
+	if !f.held && (hidden || errors.Is(err, look.ErrNoneHeld)) { // the default is the last two versions
+		r.Held = false
+		if c, err = look.Diff(a.App(), r); hidden && (err == nil) {
+			fmt.Fprintf(a.Stderr, "mirrord: these are published versions; what waits to be accepted only the owner "+
+				"of the state may read, and mirrord status %s shows it\n", name)
+		}
+	}
+	switch {
+	case errors.Is(err, look.ErrNoPage):
+		return env.Usagef("--html is for one page: give its PATH")
+	case err != nil:
+		return err
+	case c.Tree == nil:
+		return printPage(a, c, f)
+	case a.JSON:
+		return a.PrintJSON(c)
+	}
+	if (f.since != "") && (c.A == c.B) {
+		a.Printf("%s: nothing was published since %s: version %d was there already\n", c.Job, f.since, c.A)
+		return nil
+	}
+	return printTree(a, c, c.Tree)
+}
+
+// dateArg reads a date: a day or a month begins at midnight of this machine's time zone.
+func dateArg(arg string) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, arg, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, env.Usagef("--since %s: want a date such as 2026-03-01", arg)
+}
+
+func printPage(a *cli.CLI, c *look.Difference, f diffFlags) error {
+	title := func(version int, f *phm.File) string {
+		if f == nil {
+			return fmt.Sprintf("version %d: not there", version)
+		}
+		return fmt.Sprintf("version %d: %s, %s", version, f.Path, cli.BytesText(f.Size))
+	}
+	titles := diff.Titles{Old: title(c.A, c.Before), New: title(c.B, c.After)}
+	switch {
+	case a.JSON:
+		return a.PrintJSON(c)
+	case f.html:
+		return c.Diff.WriteHTML(a.Stdout, fmt.Sprintf("%s: %s", c.Job, c.Path), titles)
+	case c.What == "same":
+		a.Printf("%s: %s is the same in versions %d and %d\n", c.Job, c.Path, c.A, c.B)
+		return nil
+	}
+	return c.Diff.WriteText(a.Stdout, titles)
+}
+
+func printTree(a *cli.CLI, c *look.Difference, tree *diff.Dir) error {
+	in := ""
+	if c.Path != "" {
+		in = " in " + c.Path + "/"
+	}
+	if c.Held {
+		return c.WriteHeld(a.Stdout)
+	}
+	if tree.Total() == 0 {
+		a.Printf("%s: versions %d and %d do not differ%s\n", c.Job, c.A, c.B, in)
+		return nil
+	}
+	a.Printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
+		tree.Added, tree.Changed, tree.Removed, look.Growth(tree.Bytes))
+	return c.WriteTable(a.Stdout)
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/evolution/policy"
+	"mirrord/evolution/policy/known"
+	"mirrord/near"
+	"mirrord/replay"
+)
+
+// replayFlags are the settings of a replay as the command line has them.
+type replayFlags struct {
+	policy  string
+	price   float64
+	late    string
+	train   int
+	maxSkip int
+	steps   bool
+}
+
+func ReplayCommand(a *cli.CLI) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay FILE…|JOB",
+		Short: "Try a policy on recorded history",
+		Long: `Replay the recorded history of sites under a policy, and report what it would have requested and found. FILE is a
+site history; of a JOB it is what its runs observed. No site is contacted. The first --train versions are
+full syncs; each later one is a step.
+
+docs/evolution.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
+		Example: `  mirrord replay kafka.history.tsv.gz
+  mirrord replay kafka.history.tsv.gz --policy near --json
+  mirrord replay samba --train 5 --price 0.01`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runReplay(a, cmd, &f, args)
+		},
+	}
+	c.ValidArgsFunction = func(
+		cmd *cobra.Command, args []string, part string,
+	) ([]string, cobra.ShellCompDirective) {
+		names, _ := a.CompleteJob(cmd, nil, part)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), env.Joined(known.All().Names(), "or")+
+		"; nothing, never")
+	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
+	fl.StringVar(&f.late, "late", "", "`TIME` of adaptive.late")
+	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
+	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: most steps without a request")
+	fl.BoolVar(&f.steps, "steps", false, "print all steps")
+	cli.MovedFlags(c, "price-mb", "budget", "alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire",
+		"experiments", "ablation", "plot")
+	return c
+}
+
+// options turns the flags into what a replay takes.
+func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replay.PolicySettings, err error) {
+	set := cmd.Flags().Changed
+	o = replay.Options{Policy: policy.Name(f.policy), Train: f.train, Near: near.Third()}
+	s.Train = f.train
+	if f.train < 1 {
+		return o, s, env.Usagef("--train %d: at least one full sync comes first", f.train)
+	}
+	all := known.All()
+	of, registered := all.Find(o.Policy)
+	switch {
+	case o.Policy == replay.Nothing, o.Policy == replay.Never:
+	case o.Policy == replay.RoundRobin:
+		return o, s, env.Usagef("--policy %s: %w", o.Policy, cli.Moved("replay"))
+	case !registered:
+		return o, s, env.Usagef("--policy %q: want %s", f.policy, env.Joined(all.Names(), "or"))
+	case of.Rules:
+		s.TakeRules(&o.Near)
+	case of.Weighs:
+		if !(f.price >= 0 && f.price <= 1) {
+			return o, s, env.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
+		}
+		if f.maxSkip < 0 {
+			return o, s, env.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
+		}
+		if set("late") {
+			if o.Late, err = cli.LateGoal(f.late); err != nil {
+				return o, s, err
+			}
+			s.Late = o.Late.Hours()
+		}
+		o.Price, o.MaxSkip, s.Price, s.MaxSkip = f.price, f.maxSkip, &f.price, f.maxSkip
+		if f.price == 0 {
+			o.Price = -1
+		}
+	}
+	for _, flag := range []string{"price", "late", "max-skip"} {
+		if set(flag) && !of.Weighs {
+			weigh := all.That(func(p policy.Definition) bool { return p.Weighs })
+			return o, s, env.Usagef("--%s is for --policy %s", flag, env.Joined(weigh, "or"))
+		}
+	}
+	return o, s, nil
+}
+
+func runReplay(a *cli.CLI, cmd *cobra.Command, f *replayFlags, args []string) error {
+	o, settings, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	report := replay.PolicyReport{Policy: o.Policy, Settings: settings}
+	for _, arg := range args {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		h, err := look.History(cmd.Context(), a.App(), arg)
+		if err != nil {
+			return err
+		}
+		o.Relearn = h.Linked() // it is a job's own
+		r, err := replay.Run(h, o)
+		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
+			return fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", arg, err)
+		}
+		report.Sites = append(report.Sites, r)
+	}
+	report.Mean = replay.Mean(report.Sites)
+	if a.JSON {
+		return a.PrintJSON(report)
+	}
+	return report.WriteText(a.Stdout, f.steps || len(args) == 1)
+}
