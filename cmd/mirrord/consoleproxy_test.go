@@ -106,7 +106,7 @@ func TestConsoleBehindNginx(t *testing.T) {
 		"--console-operator", "ann")
 	link := strings.TrimSpace(d.do(cli.ExitOK, "", "open"))
 	console, _, _ := strings.Cut(link, "/login")
-	token := strings.TrimSpace(d.do(cli.ExitOK, "", "token", "add", "reader"))
+	token := strings.TrimSpace(d.do(cli.ExitOK, "", "console", "token", "add", "reader"))
 	base, pool := nginxBefore(t, console)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	t.Cleanup(client.CloseIdleConnections)

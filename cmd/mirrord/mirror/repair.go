@@ -130,10 +130,10 @@ func sayMended(a *cli.CLI, out *care.Repaired) {
 	switch {
 	case len(out.Lost) == 0 || out.Dropped:
 	case present:
-		a.Printf("mirrord run-now %s requests what the site has; mirrord verify --drop-lost %s drops the rest\n",
+		a.Printf("mirrord run-now %s requests what the site has; mirrord repair --drop-lost %s drops the rest\n",
 			name, name)
 	default:
-		a.Printf("no copy is known; mirrord verify --drop-lost %s drops it\n", name)
+		a.Printf("no copy is known; mirrord repair --drop-lost %s drops it\n", name)
 	}
 }
 
