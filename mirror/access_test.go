@@ -317,7 +317,7 @@ func TestLongNames(t *testing.T) {
 func TestMissingSecret(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 1)
-	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password_env = "NOT_SET"`))
+	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password = "${NOT_SET}"`))
 	_, err := mirror.NewClient(m.Job, mirror.World{
 		LookupEnv: func(string) (string, bool) { return "", false },
 		ReadFile:  os.ReadFile,
@@ -338,8 +338,8 @@ func TestProxyPassword(t *testing.T) {
 			without.Add(1)
 		}
 	})
-	m := mirrortest.New(t, w, job(`auth.proxy_user = "mirror"`, `auth.proxy_password_env = "PROXY_PASSWORD"`,
-		fmt.Sprintf("proxy = %q", w.URL)))
+	m := mirrortest.New(t, w, job(
+		fmt.Sprintf("proxy = %q", strings.Replace(w.URL, "://", "://mirror:${PROXY_PASSWORD}@", 1))))
 	m.World.LookupEnv = func(k string) (string, bool) { return "pass", k == "PROXY_PASSWORD" }
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	if n := without.Load(); n > 0 {

@@ -213,7 +213,7 @@ func TestHeadsHaveNoSecretsOfTheJob(t *testing.T) {
 	raw, url := startRaw(t, nil)
 	raw.set("/", "HTTP/1.1 200 OK\nX-You-Said: {auth}\nContent-Length: 4\nContent-Type: text/html\n\n<p>x")
 	m := mirrortest.New(t, nil,
-		fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword_env = \"PASSWORD_OF_THIS_TEST\"\n", url+"/"))
+		fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword = \"${PASSWORD_OF_THIS_TEST}\"\n", url+"/"))
 	t.Setenv("PASSWORD_OF_THIS_TEST", "hush-hush")
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)

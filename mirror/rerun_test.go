@@ -282,7 +282,7 @@ func TestTrapStopsOverRuns(t *testing.T) {
 		rw.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(rw, `<title>day %d</title><a href="?d=%d">next</a><p>today is %d`, d, d+1, day.Load())
 	}})
-	m := mirrortest.New(t, w, job("limits.max_variants = 50", "limits.max_stale = 0"))
+	m := mirrortest.New(t, w, job("limits.max_variants = 50", `limits.traps = "off"`))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantText(t, s, "trap", "more than 50 URLs of /cal/?d")

@@ -21,7 +21,7 @@ const spreadUse = `alternates_use = "spread"`
 // spreadJob is a job that is bound by the delay of its hosts.
 func spreadJob(keys ...string) string {
 	return with(append(keys, fmt.Sprintf("alternates = [%q]", copyBase), `polite.delay = "2s"`,
-		"polite.connections = 1", `polite.header_timeout = "10m"`)...)
+		"polite.connections = 1", `polite.timeout = "10m"`)...)
 }
 
 // hostsOf counts requests of pages by host.

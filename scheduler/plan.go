@@ -263,6 +263,9 @@ func (e *entry) status(now time.Time) status.Job {
 		s.File, s.Problems, s.Refused = e.cfg.Path, e.cfg.Refused, len(e.cfg.Refused) > 0
 	}
 	if j := e.job(); j != nil {
+		for _, w := range j.OldKeys() {
+			s.Warnings = append(s.Warnings, w.Error())
+		}
 		s.Schedule, s.Timezone, s.StaleAfter = j.Schedule, j.Timezone, int64(j.Notify.StaleAfter/time.Second)
 	}
 	if l := e.rec.Last; l != nil {

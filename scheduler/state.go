@@ -187,8 +187,18 @@ func (s *state) apply(c Config) []Change {
 		}
 		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems",
 			strings.Join(ch.Problems, "; "))
+		if ch.Kind == Added || ch.Kind == Changed {
+			warnOldKeys(s.log, c[ch.Job].Job)
+		}
 	}
 	return changes
+}
+
+// warnOldKeys logs the old keys of a job.
+func warnOldKeys(log *slog.Logger, j *job.Job) {
+	for _, w := range j.OldKeys() {
+		log.Warn("old key in job file", "job", j.Name, "err", w.Error())
+	}
 }
 
 // setProblem notes that the jobs directory cannot be read as a whole; "" takes it back.

@@ -75,7 +75,7 @@ func TestDamagedIsNotRetried(t *testing.T) {
 		func(t *testing.T, r *rig) {
 			sleepUntil(2, 15, 0)
 			if j := r.job("daily"); j.Health != status.Damaged || j.Failures != 2 || j.Why != whySchedule ||
-				!strings.Contains(j.Fix, "verify --rebuild daily") ||
+				!strings.Contains(j.Fix, "repair --rebuild daily") ||
 				!strings.Contains(strings.Join(j.Reasons, ""), "page 7") {
 				t.Errorf("%+v", j)
 			}

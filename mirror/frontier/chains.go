@@ -20,7 +20,7 @@ import (
 
 // A program may answer an endless chain of pages, each of which links to the next: the months of a calendar,
 // a list beyond its end. The URLs of a chain have one pattern, see PatternOf. A chain is a trap when so many
-// of its pages in a row (limits.max_stale) brought nothing new:
+// of its pages in a row (limits.traps) brought nothing new:
 //
 //   - growth: only pages count that a page of the chain leads to, itself or through others, and that are
 //     not in the mirror yet. What an index or sitemap names, too, is no chain, nor what a page of the chain
@@ -56,7 +56,7 @@ const (
 
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
 type Chains struct {
-	limit    int          // limits.max_stale
+	limit    int          // limits.traps
 	cuts     atomic.Int32 // traps
 	doubtful atomic.Bool  // some pattern may be a trap
 

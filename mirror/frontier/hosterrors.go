@@ -18,7 +18,7 @@ import (
 type HostErrorsOptions struct {
 	Front   *Frontier
 	MaxWait time.Duration // the longest wait for a host that the job accepts: polite.max_wait
-	// polite.header_timeout; see Flight
+	// polite.timeout; see Flight
 	HeaderTimeout time.Duration
 	// Known returns a URL of an origin that answered in an earlier run, and is none of some; if it can, one of
 	// another directory.

@@ -121,7 +121,7 @@ func (t *Tail) look(alone bool, now time.Time) {
 	for b := range t.bodies {
 		n := b.bytes.Load()
 		switch {
-		case !alone, n == 0: // for a header there is polite.header_timeout
+		case !alone, n == 0: // for a header there is polite.timeout
 			b.since, b.alone = time.Time{}, time.Time{}
 		case b.alone.IsZero():
 			b.since, b.began, b.alone = now, n, now

@@ -16,7 +16,7 @@ import (
 func (rules) Traps() rule { return rule{at: Settled, place: 5, judge: traps} }
 
 const leftOut = "%s was left out as a trap: %s of it in a row had no new text, pictures or links; " +
-	"limits.max_stale = 0, or a larger number, takes it in"
+	"limits.traps = \"off\" takes it in"
 
 func traps(c *Case) (r Ruling, _ error) {
 	for _, pattern := range slices.Sorted(maps.Keys(c.Traps)) {

@@ -51,9 +51,20 @@ type Notifier struct {
 	queue  chan queued
 	untold atomic.Int64
 
+	mail atomic.Pointer[mailing]
+
 	mu   sync.Mutex
 	sent map[string]*quota // by receiver
 }
+
+// mailing is what Use replaces.
+type mailing struct {
+	host string // name of this machine
+	mail Mail
+}
+
+// Use replaces the name of this machine and how mail leaves it, for the messages that follow.
+func (n *Notifier) Use(host string, mail Mail) { n.mail.Store(&mailing{host, mail}) }
 
 type queued struct {
 	job *job.Job
@@ -93,12 +104,14 @@ func New(o Options) *Notifier {
 	if o.Transport == nil {
 		o.Transport = func(*job.Job) http.RoundTripper { return http.DefaultTransport }
 	}
-	return &Notifier{
+	n := &Notifier{
 		o:     o,
 		ways:  allWays(),
 		queue: make(chan queued, waiting),
 		sent:  map[string]*quota{},
 	}
+	n.Use(o.Host, o.Mail)
+	return n
 }
 
 // Untold is how many messages could not be delivered or were held back.
@@ -107,7 +120,7 @@ func (n *Notifier) Untold() int64 { return n.untold.Load() }
 // Tell takes a message for everybody whom a job names. It does not wait.
 func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	select {
-	case n.queue <- queued{j, status.NewMessage(kind, n.o.Host, s, n.o.Now())}:
+	case n.queue <- queued{j, status.NewMessage(kind, n.mail.Load().host, s, n.o.Now())}:
 	default:
 		n.untold.Add(1)
 		n.o.Log.Error("too many messages wait; one was dropped", "job", j.Name, "kind", string(kind))
@@ -156,7 +169,7 @@ type Delivery struct {
 // Test delivers a test to everybody whom a job names and returns how that went; one attempt each, and no
 // bound.
 func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Delivery {
-	m := status.NewMessage(status.TellTest, n.o.Host, s, n.o.Now())
+	m := status.NewMessage(status.TellTest, n.mail.Load().host, s, n.o.Now())
 	var out []Delivery
 	for _, r := range n.receivers(j) {
 		out = append(out, Delivery{r.name, n.try(ctx, r, m)})
@@ -246,7 +259,7 @@ func (n *Notifier) Write(ctx context.Context, to, subject, text string) error {
 	j := &job.Job{Name: "orders", Notify: job.Notify{Email: []string{to}}}
 	m := status.Message{
 		Kind:    "order",
-		Host:    n.o.Host,
+		Host:    n.mail.Load().host,
 		Time:    n.o.Now(),
 		Subject: subject,
 		Text:    text,

@@ -116,7 +116,7 @@ func NeedsEntry(reasons []string) bool {
 }
 
 // RebuildHint is what to do about a database that cannot be used.
-func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
+func RebuildHint(name string) string { return "mirrord repair --rebuild " + name }
 
 // ForgetHint is the command that takes something out of a mirror.
 func ForgetHint(name, what string) string {

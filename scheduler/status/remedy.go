@@ -104,7 +104,7 @@ func Troubles(why string) []KnownTrouble {
 		{"status 401", Trouble{
 			What:    "the site wants a login (status 401)",
 			Do:      "the site wants a login: user and password of [auth] in the job's file",
-			Get:     "--set auth.user=NAME --set auth.password_env=VARIABLE give one",
+			Get:     "--set auth.user=NAME --set 'auth.password=${VARIABLE}' give one",
 			Lasting: true,
 		}},
 		{"proxy answers …status 403", Trouble{
@@ -115,8 +115,8 @@ func Troubles(why string) []KnownTrouble {
 		}},
 		{"status 407|authentication methods|username/password authentication failed", Trouble{
 			What:    "the proxy wants a login",
-			Do:      "the proxy wants a login: proxy_user and its password in [auth] of the job's file",
-			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
+			Do:      "the proxy wants a login: proxy = \"http://USER:${VARIABLE}@HOST:PORT\" in the job's file",
+			Get:     "--set 'proxy=http://USER:${VARIABLE}@HOST:PORT' gives one",
 			Lasting: true,
 		}},
 		{"it refuses also what it gave before", Trouble{

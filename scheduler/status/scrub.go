@@ -69,7 +69,7 @@ func ScrubHint(name string) string {
 
 // DropHint is what to do about damaged bodies that only older versions have.
 func DropHint(name string) string {
-	return "mirrord verify --drop-lost " + name + " removes lost files from the versions that have them"
+	return "mirrord repair --drop-lost " + name + " removes lost files from the versions that have them"
 }
 
 // Say describes one damaged file: "damaged: FILE: the problem; the consequence".

@@ -254,6 +254,7 @@ type Job struct {
 
 	Problems []string `json:"problems,omitempty"` // with the job's file or its mirror
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
+	Warnings []string `json:"warnings,omitempty"` // old keys in the job's file, each with what to write instead
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
 
 	// what was taken out of the mirror, when and why; only where one job is requested

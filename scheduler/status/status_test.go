@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		{"damaged", Job{Last: &Run{
 			Verdict: VerdictError,
 			Cause:   BadState,
-		}}, Damaged, "mirrord verify --rebuild x; then: mirrord run-now x"},
+		}}, Damaged, "mirrord repair --rebuild x; then: mirrord run-now x"},
 		{"damaged and stale", Job{
 			Last:       &Run{Verdict: VerdictComplete, Cause: BadState},
 			Verified:   ago(80 * time.Hour),

@@ -23,7 +23,7 @@ const (
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellDamaged    Kind = "damaged"    // the scrub found damaged files
 	TellHealed     Kind = "healed"     // damaged files are good again
-	TellTest       Kind = "test"       // mirrord notify-test
+	TellTest       Kind = "test"       // mirrord daemon notify
 )
 
 // Told is the last message about a job; it outlives the process.
