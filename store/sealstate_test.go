@@ -165,7 +165,8 @@ func TestLargeStateDatabaseIsSealed(t *testing.T) {
 	}
 }
 
-// BenchmarkSealState measures the sealing of a mirror.db of an older version of 100 MB, for docs/design.md.
+// BenchmarkSealState measures the sealing of a mirror.db of an older version of 100 MB, for
+// docs/engineering/storage.md.
 func BenchmarkSealState(b *testing.B) {
 	value := random(1000, 3)
 	for b.Loop() {

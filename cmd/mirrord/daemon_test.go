@@ -283,7 +283,8 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitError,
 		"docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
 		"daemon", "reload")
-	d.do(cli.ExitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "daemon", "reload") // and again: it still is
+	d.do(cli.ExitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", // and again: it still is
+		"daemon", "reload")
 	d.do(cli.ExitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 	d.do(cli.ExitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
 	d.do(cli.ExitOK, "there is no job file of this name", "status", "late")

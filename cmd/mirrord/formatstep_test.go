@@ -21,7 +21,7 @@ import (
 
 // check announces that a run converts a mirror of an older format, what room that needs, and where the copy
 // for going back is; the run does so; then check says nothing of it. With the copy in the place of the
-// database, as docs/operations.md says, the mirror is as before, and is converted again.
+// database, as docs/backup.md says, the mirror is as before, and is converted again.
 func TestFormatStep(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.Handler(demosite.New()))
