@@ -60,7 +60,7 @@ func TestOldNamesAreNoted(t *testing.T) {
 		{[]string{"find", "x", "--each"}, "--each is an old flag and works; --limit and --json give all results"},
 		{[]string{"find", "x"}, ""},
 		{[]string{"verify", "--repair", "x"}, "--repair is an old flag and works; write mirrord repair"},
-		{[]string{"console", "token", "list"}, "the command is mirrord console token"},
+		{[]string{"token", "list"}, "the command is mirrord console token"},
 		{[]string{"get", "http://127.0.0.1:1/", "--set", "limits.max_stale=5"},
 			`--set limits.max_stale is an old key and works; write limits.traps = "strict", "normal" or "off"`},
 	} {

@@ -122,7 +122,7 @@ func commandOf(a *cli.CLI, f *daemonFlags) *cobra.Command {
 		Long: `Run all jobs at their times.
 
 SIGTERM ends the runs; SIGHUP reads the jobs and settings again. Settings are keys of daemon.toml beside the jobs
-directory (docs/daemon.md); a flag wins.
+directory; a flag wins.
 
 Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/running.md, docs/console.md.`,
 		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
