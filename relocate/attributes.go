@@ -65,7 +65,7 @@ type tagSet uint64
 const anyTag tagSet = 1<<64 - 1
 
 // A tagSet can hold all elements.
-const _ = uint(63 - tagApplet)
+const _ = uint(63 - tagMathHref)
 
 // valueRule says what the value of an attribute is.
 type valueRule uint8

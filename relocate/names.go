@@ -2,7 +2,11 @@
 
 package relocate
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
 
 // tagID names an element that matters to a link scan.
 type tagID uint8
@@ -57,9 +61,9 @@ const (
 	tagNoframes
 	tagNoscript
 	tagPlaintext
+	tagApplet
 	tagSVGHref  // an SVG element that may refer to a resource by href
 	tagMathHref // a MathML element, any of which may be a hyperlink
-	tagApplet
 )
 
 // attrID names an attribute that matters: here those that code asks for by name, in linkAttributes those that
@@ -92,143 +96,49 @@ const (
 	attrXmlLang
 	attrXmlBase
 	attrLanguage
-	attrEvent // an event handler, whose value is a script
-	attrPaint // an SVG presentation attribute that may hold url()
 	attrCode
 	attrCodebase
 	attrArchive
+	attrEvent     // an event handler, whose value is a script
+	attrPaint     // an SVG presentation attribute that may hold url()
 	attrForScript // data-* without a meaning of its own
 	attrCount     // the attributes of linkAttributes follow
 )
 
-var tagNames = newNames([]nameID[tagID]{
-	{"a", tagA},
-	{"area", tagArea},
-	{"link", tagLink},
-	{"base", tagBase},
-	{"img", tagImg},
-	{"image", tagImage},
-	{"source", tagSource},
-	{"track", tagTrack},
-	{"audio", tagAudio},
-	{"video", tagVideo},
-	{"embed", tagEmbed},
-	{"input", tagInput},
-	{"button", tagButton},
-	{"iframe", tagIframe},
-	{"frame", tagFrame},
-	{"object", tagObject},
-	{"param", tagParam},
-	{"script", tagScript},
-	{"body", tagBody},
-	{"table", tagTable},
-	{"thead", tagThead},
-	{"tbody", tagTbody},
-	{"tfoot", tagTfoot},
-	{"tr", tagTr},
-	{"td", tagTd},
-	{"th", tagTh},
-	{"blockquote", tagBlockquote},
-	{"q", tagQ},
-	{"ins", tagIns},
-	{"del", tagDel},
-	{"html", tagHtml},
-	{"head", tagHead},
-	{"form", tagForm},
-	{"meta", tagMeta},
-	{"use", tagUse},
-	{"feimage", tagFeimage},
-	{"bgsound", tagBgsound},
-	{"svg", tagSvg},
-	{"math", tagMath},
-	{"template", tagTemplate},
-	{"style", tagStyle},
-	{"textarea", tagTextarea},
-	{"title", tagTitle},
-	{"xmp", tagXmp},
-	{"noembed", tagNoembed},
-	{"noframes", tagNoframes},
-	{"noscript", tagNoscript},
-	{"plaintext", tagPlaintext},
-	{"applet", tagApplet},
-	{"mpath", tagSVGHref},
-	{"textpath", tagSVGHref},
-	{"pattern", tagSVGHref},
-	{"lineargradient", tagSVGHref},
-	{"radialgradient", tagSVGHref},
-	{"filter", tagSVGHref},
-	{"animate", tagSVGHref},
-	{"set", tagSVGHref},
-	{"animatemotion", tagSVGHref},
-	{"animatetransform", tagSVGHref},
-	{"cursor", tagSVGHref},
-	{"mrow", tagMathHref},
-	{"mi", tagMathHref},
-	{"mo", tagMathHref},
-	{"mn", tagMathHref},
-	{"mtext", tagMathHref},
-	{"ms", tagMathHref},
-	{"mfrac", tagMathHref},
-	{"msqrt", tagMathHref},
-	{"mroot", tagMathHref},
-	{"mstyle", tagMathHref},
-	{"msup", tagMathHref},
-	{"msub", tagMathHref},
-	{"msubsup", tagMathHref},
-	{"mover", tagMathHref},
-	{"munder", tagMathHref},
-	{"munderover", tagMathHref},
-	{"mtable", tagMathHref},
-	{"mtd", tagMathHref},
-	{"semantics", tagMathHref},
-})
+// tagNames has the names of the elements in the order of their numbers, and those of whole families.
+var tagNames = newNames(slices.Concat(numbered(tagA, `
+	a area link base img image source track audio video embed input button iframe frame object
+	param script body table thead tbody tfoot tr td th blockquote q ins del html head form meta use
+	feimage bgsound svg math template style textarea title xmp noembed noframes noscript plaintext
+	applet`), alike(tagSVGHref, `
+	mpath textpath pattern lineargradient radialgradient filter animate set animatemotion
+	animatetransform cursor`), alike(tagMathHref, `
+	mrow mi mo mn mtext ms mfrac msqrt mroot mstyle msup msub msubsup mover munder munderover
+	mtable mtd semantics`)))
 
-var attrNames = newNames(append(listedNames(), []nameID[attrID]{
-	{"href", attrHref},
-	{"src", attrSrc},
-	{"srcset", attrSrcset},
-	{"imagesrcset", attrImagesrcset},
-	{"data", attrData},
-	{"rel", attrRel},
-	{"content", attrContent},
-	{"name", attrName},
-	{"property", attrProperty},
-	{"itemprop", attrItemprop},
-	{"http-equiv", attrHttpEquiv},
-	{"charset", attrCharset},
-	{"style", attrStyle},
-	{"srcdoc", attrSrcdoc},
-	{"integrity", attrIntegrity},
-	{"crossorigin", attrCrossorigin},
-	{"value", attrValue},
-	{"type", attrType},
-	{"xlink:href", attrXlinkHref},
-	{"hreflang", attrHreflang},
-	{"lang", attrLang},
-	{"xml:lang", attrXmlLang},
-	{"xml:base", attrXmlBase},
-	{"language", attrLanguage},
-	{"code", attrCode},
-	{"codebase", attrCodebase},
-	{"archive", attrArchive},
-	{"onclick", attrEvent},
-	{"onload", attrEvent},
-	{"onmouseover", attrEvent},
-	{"onmouseout", attrEvent},
-	{"onmousedown", attrEvent},
-	{"onmouseup", attrEvent},
-	{"onfocus", attrEvent},
-	{"onchange", attrEvent},
-	{"onerror", attrEvent},
-	{"fill", attrPaint},
-	{"stroke", attrPaint},
-	{"filter", attrPaint},
-	{"mask", attrPaint},
-	{"clip-path", attrPaint},
-	{"marker-start", attrPaint},
-	{"marker-mid", attrPaint},
-	{"marker-end", attrPaint},
-}...))
+// attrNames has the names of the attributes in the order of their numbers, and those of whole families.
+var attrNames = newNames(slices.Concat(listedNames(), numbered(attrHref, `
+	href src srcset imagesrcset data rel content name property itemprop http-equiv charset style
+	srcdoc integrity crossorigin value type xlink:href hreflang lang xml:lang xml:base language
+	code codebase archive`), alike(attrEvent, `
+	onclick onload onmouseover onmouseout onmousedown onmouseup onfocus onchange onerror`), alike(attrPaint, `
+	fill stroke filter mask clip-path marker-start marker-mid marker-end`)))
+
+// numbered gives the names in a list the numbers from first on.
+func numbered[ID ~uint8](first ID, list string) (out []nameID[ID]) {
+	for name := range strings.FieldsSeq(list) {
+		out = append(out, nameID[ID]{name, first + ID(len(out))})
+	}
+	return out
+}
+
+// alike gives all names in a list one number.
+func alike[ID ~uint8](id ID, list string) (out []nameID[ID]) {
+	for name := range strings.FieldsSeq(list) {
+		out = append(out, nameID[ID]{name, id})
+	}
+	return out
+}
 
 type nameID[ID ~uint8] struct {
 	name string

@@ -4,7 +4,7 @@ package reach
 
 import (
 	"net/netip"
-	"slices"
+	"strings"
 )
 
 // Class is what an address means to a mirror.
@@ -23,52 +23,60 @@ type block struct {
 }
 
 // The IANA special-purpose registries (RFC 6890) without those that are globally reachable.
-var special = [...]block{
-	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "carrier-internal"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "special-purpose"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-	{netip.MustParsePrefix("::/128"), "unspecified"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
-	{localNAT64, "local translation"},
-	{netip.MustParsePrefix("100::/63"), "discard"}, // and the dummy prefix beside it, RFC 9780
-	{teredo, "Teredo"},
-	{netip.MustParsePrefix("2001:2::/48"), "benchmarking"},
-	{netip.MustParsePrefix("2001:10::/28"), "ORCHID"},
-	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("3fff::/20"), "documentation"},
-	{netip.MustParsePrefix("5f00::/16"), "segment-routing"},
-	{netip.MustParsePrefix("fc00::/7"), "unique-local"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("fec0::/10"), "site-local"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-}
+// 100::/63 has the dummy prefix of RFC 9780 too.
+var special = blocks(`
+0.0.0.0/8 unspecified
+10.0.0.0/8 private
+100.64.0.0/10 carrier-internal
+127.0.0.0/8 loopback
+169.254.0.0/16 link-local
+172.16.0.0/12 private
+192.0.0.0/24 special-purpose
+192.0.2.0/24 documentation
+192.168.0.0/16 private
+198.18.0.0/15 benchmarking
+198.51.100.0/24 documentation
+203.0.113.0/24 documentation
+224.0.0.0/4 multicast
+240.0.0.0/4 reserved
+::/128 unspecified
+::1/128 loopback
+64:ff9b:1::/48 local translation
+100::/63 discard
+2001::/32 Teredo
+2001:2::/48 benchmarking
+2001:10::/28 ORCHID
+2001:db8::/32 documentation
+3fff::/20 documentation
+5f00::/16 segment-routing
+fc00::/7 unique-local
+fe80::/10 link-local
+fec0::/10 site-local
+ff00::/8 multicast`)
 
 // The metadata services of clouds, by address. Most clouds answer at the first.
-var metadata = [...]netip.Prefix{
-	netip.MustParsePrefix("169.254.169.254/32"),
-	netip.MustParsePrefix("169.254.170.0/24"),       // Amazon ECS tasks (.2) and EKS pods (.23)
-	netip.MustParsePrefix("169.254.42.42/32"),       // Scaleway
-	netip.MustParsePrefix("169.254.0.23/32"),        // Tencent
-	netip.MustParsePrefix("100.100.100.200/32"),     // Alibaba
-	netip.MustParsePrefix("100.96.0.96/32"),         // Volcano Engine
-	netip.MustParsePrefix("168.63.129.16/32"),       // Azure, globally routable by its number
-	netip.MustParsePrefix("192.0.0.192/32"),         // Oracle
-	netip.MustParsePrefix("fd00:ec2::/32"),          // Amazon: ::254 machines, ::23 pods
-	netip.MustParsePrefix("fd20:ce::254/128"),       // Google
-	netip.MustParsePrefix("fd00:42::42/128"),        // Scaleway
-	netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), // Oracle
-	netip.MustParsePrefix("fe80::a9fe:a9fe/128"),    // OpenStack
+var metadata = blocks(`
+169.254.169.254/32 most
+169.254.170.0/24 Amazon ECS tasks (.2) and EKS pods (.23)
+169.254.42.42/32 Scaleway
+169.254.0.23/32 Tencent
+100.100.100.200/32 Alibaba
+100.96.0.96/32 Volcano Engine
+168.63.129.16/32 Azure, globally routable by its number
+192.0.0.192/32 Oracle
+fd00:ec2::/32 Amazon: ::254 machines, ::23 pods
+fd20:ce::254/128 Google
+fd00:42::42/128 Scaleway
+fd00:c1::a9fe:a9fe/128 Oracle
+fe80::a9fe:a9fe/128 OpenStack`)
+
+// blocks reads lines of a prefix and what it is.
+func blocks(list string) (out []block) {
+	for line := range strings.Lines(strings.TrimSpace(list)) {
+		prefix, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		out = append(out, block{netip.MustParsePrefix(prefix), kind})
+	}
+	return out
 }
 
 // metadataNames are the names of those services. By a name alone a proxy is kept from them.
@@ -94,27 +102,24 @@ func Classify(ip netip.Addr) (class Class, kind string) {
 	}
 	ip = ip.WithZone("").Unmap()
 	for _, c := range carried(ip) {
-		if within(metadata[:], c) {
+		if kindIn(metadata, c) != "" {
 			return Metadata, "cloud metadata"
 		}
 	}
-	if kind := specialKind(ip); kind != "" {
+	if kind := kindIn(special, ip); kind != "" {
 		return Private, kind
 	}
-	if kind := specialKind(plain(ip)); kind != "" {
+	if kind := kindIn(special, plain(ip)); kind != "" {
 		return Private, kind
 	}
 	return Public, ""
 }
 
-func within(prefixes []netip.Prefix, ip netip.Addr) bool {
-	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
-func specialKind(ip netip.Addr) string {
-	for i := range special {
-		if special[i].prefix.Contains(ip) {
-			return special[i].kind
+// kindIn returns what the first block with an address is, "" without one.
+func kindIn(blocks []block, ip netip.Addr) string {
+	for _, b := range blocks {
+		if b.prefix.Contains(ip) {
+			return b.kind
 		}
 	}
 	return ""
