@@ -277,7 +277,6 @@ func inOutage(t *testing.T, f func(t *testing.T, w *mirrortest.Web, m *mirrortes
 // What answers badly for ever in one part of a site costs that part alone.
 func TestOneSectionBroken(t *testing.T) {
 	for name, broken := range map[string]mirrortest.Page{
-		"503": mirrortest.Status(503),
 		"500": mirrortest.Status(500),
 		"reset": {Handle: func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)

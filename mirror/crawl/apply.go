@@ -17,7 +17,7 @@ import (
 // apply writes what was found out about a URL, and is the only one who does: into the table, the counts and
 // notes of the run, what the plan and the sources of evidence are told, and, by way of the committer, onto
 // the disk. It is safe for concurrent use, for one URL at a time.
-func (r *Retrieval) apply(f *urls.Finding) {
+func (r *crawling) apply(f *urls.Finding) {
 	for _, rec := range f.As.Disallowed {
 		as := urls.Account{Tally: urls.AsDisallowed}
 		r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
@@ -64,7 +64,7 @@ func (r *Retrieval) apply(f *urls.Finding) {
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
-func (r *Retrieval) account(rec *store.Resource, as *urls.Account) {
+func (r *crawling) account(rec *store.Resource, as *urls.Account) {
 	r.Counts.Account(as)
 	r.recent.Note(rec.URL, rec.Outcome)
 	if as.Lost {

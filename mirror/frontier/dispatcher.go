@@ -38,7 +38,6 @@ type DispatcherOptions struct {
 	Politeness fetch.Politeness
 	Now        func() time.Time
 	Table      *urls.Table
-	Waits      func() bool // see NewEntrance
 	First      scope.Priorities
 	Down       func(Left) // see HostErrorsOptions; nil for none
 	// Ahead hears of each origin when its first URL is queued. It returns at once. nil: nobody does
@@ -63,7 +62,7 @@ func NewMotor(o DispatcherOptions) (*Dispatcher, error) {
 	m := &Dispatcher{
 		Gate:     gate,
 		Front:    front,
-		Entrance: NewEntrance(o.Table, front, o.Waits, o.First),
+		Entrance: NewEntrance(o.Table, front, func() bool { return false }, o.First),
 		Troubles: NewTroubles(HostErrorsOptions{
 			Front:         front,
 			MaxWait:       o.Job.Polite.MaxWait,

@@ -55,6 +55,9 @@ func (e *HostAdmission) Add(qs ...Queued) {
 	}
 }
 
+// WaitWhile says when the sources of evidence are requested. No URL enters meanwhile.
+func (e *HostAdmission) WaitWhile(first func() bool) { e.waits = first }
+
 // First reports whether this is the first stored document that names a URL which waits, see Postponed.
 func (e *HostAdmission) First(id uint32) bool { return e.postponed.First(id) }
 
