@@ -163,9 +163,9 @@ func scaleStep(t *testing.T, dir string, n, pageSize int, name string, step func
 	}
 }
 
-// TestScale makes the table of docs/scale.md: MIRRORD_SCALE says how many pages, MIRRORD_SCALE_SIZE how many
-// bytes each has. TMPDIR is the disk. With 100,000 or 1,000,000 pages of 1500 bytes it fails when a step
-// writes or takes more than it should.
+// TestScale makes the table of docs/engineering/scale.md: MIRRORD_SCALE is the number of pages,
+// MIRRORD_SCALE_SIZE the bytes of each. TMPDIR is the disk. With 100,000 or 1,000,000 pages of 1500 bytes it
+// fails when a step writes or takes more than it should.
 func TestScale(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("MIRRORD_SCALE"))
 	if n == 0 {

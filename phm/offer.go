@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A server of mirrors offers each of them to programs that mirror it in turn: docs/serve.md, "A mirror of a
-// mirror". These are the words of both sides.
+// A server of mirrors offers each of them to programs that mirror it in turn: docs/mirror-protocol.md. These
+// are the words of both sides.
 
 // OfferRel is the relation of a Link field that links to the offer of the mirror that an answer belongs to.
 const OfferRel = "urn:x-mirrord:mirror"

@@ -19,7 +19,7 @@ import (
 	"mirrord/phm"
 )
 
-// What is offered to programs that mirror a mirror (docs/serve.md), below phm.OfferPath:
+// What is offered to programs that mirror a mirror (docs/mirror-protocol.md), below phm.OfferPath:
 //
 //	(nothing)   phm.Offer, as JSON with an ETag
 //	/N/table    an update to version N that has only its file table

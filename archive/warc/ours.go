@@ -2,7 +2,7 @@
 
 package warc
 
-// Fields of records that are ours; docs/archives.md says what they mean.
+// Fields of records that are ours; docs/formats.md says what they mean.
 const (
 	FieldHead   = "WARC-Mirrord-Head"
 	FieldSource = "WARC-Mirrord-Source"

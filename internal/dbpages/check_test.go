@@ -214,7 +214,7 @@ func readAll(t *testing.T, name string, data []byte, what string) {
 // TestCheckTime states what the check costs; with MIRRORD_LONG for a million keys.
 func TestCheckTime(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
-		t.Skip("figures for docs/design.md: set MIRRORD_LONG")
+		t.Skip("figures for docs/engineering/storage.md: set MIRRORD_LONG")
 	}
 	for _, n := range []int{100_000, 1_000_000} {
 		data := database(t, n)

@@ -28,15 +28,14 @@ const (
 // records lists structs of more than mostFields that only carry data, with what they are.
 func records() map[string]string {
 	return map[string]string{
-		"mirror/process.Options": "what the exchanges of a run are made with",
-		"app/orders.Ordered":     "the stored record of an order, by JSON name",
-		"fetch.Options":          "the settings of a client",
-		"job.Job":                "what a job file says, by key",
-		"mirror/result.Summary":  "the report of a run, by JSON name",
-		"phm.Meta":               "phm.json, by JSON name",
-		"scheduler/status.Job":   "a job on a status page, by JSON name",
-		"scheduler/status.Run":   "how a run ended, by JSON name",
-		"store.Resource":         "the record of a URL, by field of its format",
+		"app/orders.Ordered":    "the stored record of an order, by JSON name",
+		"fetch.Options":         "the settings of a client",
+		"job.Job":               "what a job file says, by key",
+		"mirror/result.Summary": "the report of a run, by JSON name",
+		"phm.Meta":              "phm.json, by JSON name",
+		"scheduler/status.Job":  "a job on a status page, by JSON name",
+		"scheduler/status.Run":  "how a run ended, by JSON name",
+		"store.Resource":        "the record of a URL, by field of its format",
 	}
 }
 

@@ -40,10 +40,10 @@ func insist(ctx context.Context, r *Retrieval) error {
 		}
 		r.Notes.Add(insisted, u)
 		r.motor.Gate.Lift(host)
-		if _, waits := r.lasting.hosts[host]; waits {
-			r.lasting.hosts[host] = 0 // it is over
+		if _, waits := r.hosts[host]; waits {
+			r.hosts[host] = 0 // it is over
 		}
-		r.lasting.waits.ForgetOf(func(id uint32) bool { return r.Table.URL(id).Hostname() == host })
+		r.Waits.ForgetOf(func(id uint32) bool { return r.Table.URL(id).Hostname() == host })
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func insist(ctx context.Context, r *Retrieval) error {
 // entry points and known URLs of hosts that did.
 func waitingURLs(r *Retrieval) (urls []site.URL) {
 	now := r.Now()
-	for _, id := range r.lasting.waits.IDs(now) {
+	for _, id := range r.Waits.IDs(now) {
 		urls = append(urls, r.Table.URL(id))
 	}
 	for _, u := range r.Rules.Seeds {
@@ -61,12 +61,12 @@ func waitingURLs(r *Retrieval) (urls []site.URL) {
 			urls = append(urls, u)
 		}
 	}
-	if len(r.lasting.hosts) == 0 {
+	if len(r.hosts) == 0 {
 		return urls
 	}
 	for id := range r.Table.Len() {
 		u, s := r.Table.Get(id)
-		if at, waits := r.lasting.hosts[u.Hostname()]; waits && s.InSet() && at > now.Unix() {
+		if at, waits := r.hosts[u.Hostname()]; waits && s.InSet() && at > now.Unix() {
 			urls = append(urls, u)
 		}
 	}

@@ -43,7 +43,7 @@ type Retrieval struct {
 	skips   skips // what the plan skipped
 	shapes  verdict.Shapes
 	probes  []verdict.ErrorPage // see probeSections
-	lasting lasting
+	hosts   hostWaits
 	needed  *needed
 	keeper  *process.Saver
 	ran     bool         // the published version is of a run, and was not imported

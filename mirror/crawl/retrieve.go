@@ -89,7 +89,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		r.probeSections(ctx)
 	}
 	if err == nil {
-		err = r.lasting.save(r.Session, r.motor.Troubles, context.Cause(ctx) == nil)
+		err = saveTroubles(r.Session, &r.hosts, r.motor.Troubles, context.Cause(ctx) == nil)
 	}
 	r.Through.Stop()
 	r.betweenPhases()
@@ -122,10 +122,10 @@ func (r *Retrieval) prepare() error {
 	if err := r.load(); err != nil {
 		return err
 	}
-	if err := r.lasting.load(r.Site.Notes, r.Log); err != nil {
+	if err := loadTroubles(r.Session, &r.hosts); err != nil {
 		return err
 	}
-	for host, at := range r.lasting.hosts {
+	for host, at := range r.hosts {
 		r.motor.Gate.Defer(host, time.Unix(at, 0))
 	}
 	r.settleBase()
@@ -169,9 +169,9 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
 		if !r.Options.Again {
-			owed := r.lasting.owed(r.Session)
+			owes := owed(r.Session)
 			r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
-				return owed(id) || r.advice.Plan.Due(id)
+				return owes(id) || r.advice.Plan.Due(id)
 			})
 		}
 		r.advice.Plan.Await(s.underWay())

@@ -77,6 +77,7 @@ func (m sourcing) chain() source.Chain {
 		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.Options.Facts.Runs, st.Bodies.Open
 	}
 	c := source.Chain{
+		Robots:   m.Options.Robots,
 		Reuse:    source.NewReuseSource(reuse),
 		Upstream: m.upstream(bodies),
 		Space:    m.space(bodies),

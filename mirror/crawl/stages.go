@@ -12,6 +12,7 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/revisit"
+	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -20,16 +21,9 @@ import (
 // stages carry out what the advice of a run decides: they request sources of evidence and audits before all
 // else, fill the frontier from the plan, and apply what needs no request.
 type stages struct {
-	advice  *revisit.SkipPlan
-	seeds   []site.URL
-	table   *urls.Table
-	records revisit.RecordReader
-	facts   *store.SiteNotes
-	notes   *urls.Notes
-	now     func() time.Time
-	log     *slog.Logger
-
-	motor *frontier.Dispatcher
+	*run.Session
+	advice *revisit.SkipPlan
+	motor  *frontier.Dispatcher
 
 	workers func()                      // lets the workers empty the frontier
 	hear    func(*store.Resource) error // takes a stored source as evidence
@@ -50,7 +44,7 @@ func (s *stages) skipKnown() error {
 			return err
 		}
 	}
-	for _, id := range s.advice.Sources.First(s.advice.Plan, s.seeds) {
+	for _, id := range s.advice.Sources.First(s.advice.Plan, s.Rules.Seeds) {
 		s.motor.Entrance.Known(id, frontier.PrioSeed)
 	}
 	s.stage()
@@ -60,7 +54,7 @@ func (s *stages) skipKnown() error {
 	s.advice.Evidence.AddFresh()
 	if s.advice.Plan == nil { // else the plan says what is requested, see refill
 		skip, key := s.advice.Evidence.Unchanged(), s.advice.Plan.Key
-		for _, id := range s.advice.Validators.PickAudits(s.table, skip, key) {
+		for _, id := range s.advice.Validators.PickAudits(s.Table, skip, key) {
 			s.motor.Entrance.Known(id, frontier.PrioSeed)
 		}
 	}
@@ -74,7 +68,7 @@ func (s *stages) skipUnchanged() error {
 	for k := range urls.EvidenceKinds {
 		audits[k] = s.advice.Evidence.PickAudits(k)
 		for _, id := range audits[k] {
-			s.table.See(id, urls.Audited)
+			s.Table.See(id, urls.Audited)
 			s.motor.Entrance.Known(id, frontier.PrioSeed)
 		}
 	}
@@ -91,10 +85,10 @@ func (s *stages) skipUnchanged() error {
 		return err
 	}
 	for _, c := range caught {
-		s.notes.Add(c.Note, c.URL)
+		s.Notes.Add(c.Note, c.URL)
 	}
 	if trust != nil {
-		if err := s.facts.SetFact(revisit.TrustFact, trust); err != nil {
+		if err := s.Site.Notes.SetFact(revisit.TrustFact, trust); err != nil {
 			return err
 		}
 	}
@@ -108,33 +102,33 @@ func (s *stages) skipUnchanged() error {
 
 // skipOne records a resource as unchanged without a request. Its links come from the store.
 func (s *stages) skipOne(c revisit.Covered) error {
-	u := s.table.URL(c.ID)
+	u := s.Table.URL(c.ID)
 	if s.motor.Origins.Forbids(u) {
 		return nil
 	}
-	if _, first := s.table.Queue(c.ID); !first {
+	if _, first := s.Table.Queue(c.ID); !first {
 		return nil
 	}
-	rec, ok, err := s.records.Get(u)
+	rec, ok, err := s.Site.Records.Get(u)
 	if err != nil || !ok {
 		return err
 	}
-	targets, err := s.records.TargetsOf(c.ID)
+	targets, err := s.Site.Records.TargetsOf(c.ID)
 	if err != nil {
 		return err
 	}
 	s.follow(targets)
-	s.apply(revisit.UnchangedBy(rec, c.Kind, s.now()))
+	s.apply(revisit.UnchangedBy(rec, c.Kind, s.Now()))
 	return nil
 }
 
 // distrustValidators stores the directories in which audits have found validators to be unreliable.
 func (s *stages) distrustValidators() error {
-	without, err := s.advice.Validators.Distrust(s.notes)
+	without, err := s.advice.Validators.Distrust(&s.Notes)
 	if err != nil || without == nil {
 		return err
 	}
-	return s.facts.SetFact(revisit.ValidatorsFact, without)
+	return s.Site.Notes.SetFact(revisit.ValidatorsFact, without)
 }
 
 // listings requests first the listings that other listings say have changed, then those that pay; some
@@ -151,7 +145,7 @@ func (s *stages) listings() (some bool) {
 	p.OpenListings()
 	defer p.Close()
 	s.refill()
-	some = s.motor.Front.State(s.now()).Queued > 0 || some
+	some = s.motor.Front.State(s.Now()).Queued > 0 || some
 	s.stage()
 	return some
 }
@@ -190,7 +184,7 @@ func (s *stages) refill() {
 				continue
 			}
 			if a.Why.Why == policy.Audit {
-				s.table.See(id, urls.Audited)
+				s.Table.See(id, urls.Audited)
 			}
 			s.advice.Validators.Plan(id, p.Key(id))
 			s.motor.Entrance.Known(id, frontier.PrioKnown)
@@ -243,7 +237,7 @@ const nudgeEvery = time.Second
 
 // underWay returns what is in the frontier before the plan has handed out anything. No worker runs.
 func (s *stages) underWay() (ids []uint32) {
-	for id, is := range s.table.Settled().All() {
+	for id, is := range s.Table.Settled().All() {
 		if is.Given() && is.Queued() && !is.Answered() {
 			ids = append(ids, id)
 		}
@@ -264,7 +258,7 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 	}
 	forbidden := false
 	for id := range p.Skipped() {
-		if u, is := s.table.Get(id); !is.Queued() && s.motor.Origins.Forbids(u) {
+		if u, is := s.Table.Get(id); !is.Queued() && s.motor.Origins.Forbids(u) {
 			s.motor.Entrance.Known(id, frontier.PrioKnown)
 			forbidden = true
 		}
@@ -273,25 +267,25 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 		s.stage()
 	}
 	skipped.by = map[policy.Why]int64{}
-	verbose := s.log.Enabled(ctx, slog.LevelDebug)
+	verbose := s.Log.Enabled(ctx, slog.LevelDebug)
 	for id, why := range p.Skipped() {
-		u, is := s.table.Get(id)
+		u, is := s.Table.Get(id)
 		if is.Queued() {
 			continue
 		}
-		s.table.See(id, urls.Skipped)
+		s.Table.See(id, urls.Skipped)
 		skipped.by[why.Why]++
 		skipped.look(p.Model().LookedAt(id))
 		if verbose {
-			s.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
+			s.Log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
 	hints, told, err := p.ToKeep()
 	if err != nil {
 		return skipped, err
 	}
-	return skipped, errors.Join(s.facts.SetFact(revisit.HintsFact, hints), s.facts.SetFact(revisit.ToldFact,
-		told))
+	notes := s.Site.Notes
+	return skipped, errors.Join(notes.SetFact(revisit.HintsFact, hints), notes.SetFact(revisit.ToldFact, told))
 }
 
 // keepTrust stores what was learned of sources of evidence.
@@ -300,7 +294,7 @@ func (s *stages) keepTrust() error {
 	if err != nil || trust == nil {
 		return err
 	}
-	return s.facts.SetFact(revisit.TrustFact, trust)
+	return s.Site.Notes.SetFact(revisit.TrustFact, trust)
 }
 
 // skips are what a plan skipped.

@@ -22,14 +22,8 @@ import (
 // newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
 func (r *Retrieval) newStages() *stages {
 	return &stages{
+		Session: r.Session,
 		advice:  r.advice,
-		seeds:   r.Rules.Seeds,
-		table:   r.Table,
-		records: r.Site.Records,
-		facts:   r.Site.Notes,
-		notes:   &r.Notes,
-		now:     r.Now,
-		log:     r.Log,
 		motor:   r.motor,
 		follow:  r.admission.Stored,
 		apply:   r.apply,
@@ -82,17 +76,13 @@ func (r *Retrieval) keepChains() error {
 // newAdmission returns what decides which URLs enter the frontier.
 func (r *Retrieval) newAdmission() *frontier.Admission {
 	return frontier.NewAdmission(frontier.AdmissionOptions{
+		KnownURLs:  &r.KnownURLs,
+		Dispatcher: r.motor,
+
 		Rules:    r.Rules,
-		Table:    r.Table,
-		Traits:   &r.Traits,
 		Variants: r.variants,
 		Chains:   r.chains,
 		Sessions: r.sessions,
-		Origins:  r.motor.Origins,
-		Entrance: r.motor.Entrance,
-		Front:    r.motor.Front,
-		Counts:   &r.Counts,
-		Notes:    &r.Notes,
 		MaxDepth: r.Job.Limits.MaxDepth,
 		Run:      r.Run.Number,
 		Rescan:   r.Rescan,
@@ -107,32 +97,20 @@ func (r *Retrieval) newAdmission() *frontier.Admission {
 // newExchange returns what finds out what a URL comes to. The plan is made.
 func (r *Retrieval) newExchange() *process.Processor {
 	return process.New(process.Options{
-		Job:        r.Job,
-		Rules:      r.Rules,
-		Layout:     r.Layout,
-		Run:        r.Recording(),
-		Rescan:     r.Rescan,
-		Log:        r.Log,
-		Now:        r.Now,
-		Confirm:    r.Options.Confirm,
-		Robots:     r.Options.Robots,
-		Chain:      &r.chain,
-		Records:    r.Site.Records,
-		Frames:     r.Site.Frames,
-		Bodies:     r.Options.State.Bodies,
-		Keeper:     r.keeper,
-		Through:    r.Through,
-		Table:      r.Table,
-		Traits:     &r.Traits,
-		Provenance: &r.Provenance,
-		Waits:      &r.lasting.waits,
-		Origins:    &r.lasting.origins,
-		Counts:     &r.Counts,
-		Notes:      &r.Notes,
-		Admission:  r.admission,
-		Motor:      r.motor,
-		Advice:     r.advice,
-		Shapes:     &r.shapes,
+		Terms:      &r.Terms,
+		KnownURLs:  &r.KnownURLs,
+		Dispatcher: r.motor,
+		Stores: process.Stores{
+			Records: r.Site.Records,
+			Frames:  r.Site.Frames,
+			Bodies:  r.Options.State.Bodies,
+			Saver:   r.keeper,
+			Through: r.Through,
+		},
+		Chain:     &r.chain,
+		Admission: r.admission,
+		Advice:    r.advice,
+		Shapes:    &r.shapes,
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -15,16 +14,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
 )
-
-// lasting are the troubles of URLs and origins that outlive a run. Without what earlier runs knew more is
-// requested, and nothing is lost.
-type lasting struct {
-	waits   urls.Waits
-	origins urls.SilentOrigins
-	hosts   hostWaits
-}
 
 // hostWaits are the hosts that asked to be left alone for longer than a run waits, each with the time until
 // which they are, in Unix seconds. Only the runs of one process share their politeness.
@@ -68,55 +58,56 @@ func (w hostWaits) encode() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// load reads what earlier runs knew.
-func (l *lasting) load(notes *store.SiteNotes, log *slog.Logger) error {
+// loadTroubles reads what earlier runs knew of troubles of URLs and origins that outlive a run. Without that
+// more is requested, and nothing is lost.
+func loadTroubles(s *run.Session, hosts *hostWaits) error {
 	for _, f := range []struct {
 		name   string
 		decode func([]byte) error
 	}{
-		{urls.WaitsFact, l.waits.Decode},
-		{urls.OriginsFact, l.origins.Decode},
-		{hostsFact, l.hosts.decode},
+		{urls.WaitsFact, s.Waits.Decode},
+		{urls.OriginsFact, s.Silent.Decode},
+		{hostsFact, hosts.decode},
 	} {
-		v, err := notes.Fact(f.name)
+		v, err := s.Site.Notes.Fact(f.name)
 		if err != nil {
 			return err
 		}
 		if err := f.decode(v); err != nil {
-			log.Warn("starting without what earlier runs knew of troubles", "err", err)
+			s.Log.Warn("starting without what earlier runs knew of troubles", "err", err)
 		}
 	}
 	return nil
 }
 
 // owed returns what reports whether a known URL is requested whatever the plan says.
-func (l *lasting) owed(s *run.Session) func(id uint32) bool {
-	now, probes := s.Now(), l.origins.AnyProbed(s.Run.Number)
+func owed(s *run.Session) func(id uint32) bool {
+	now, probes := s.Now(), s.Silent.AnyProbed(s.Run.Number)
 	return func(id uint32) bool {
-		if s.Provenance.Owed(id) || l.waits.Due(id, now) {
+		if s.Provenance.Owed(id) || s.Waits.Due(id, now) {
 			return true
 		}
 		if !probes {
 			return false
 		}
-		turn, _ := l.origins.Turn(s.Table.URL(id).Origin(), s.Run.Number)
+		turn, _ := s.Silent.Turn(s.Table.URL(id).Origin(), s.Run.Number)
 		return turn == urls.OriginProbed
 	}
 }
 
-// save keeps the troubles for the next run. whole says that the run was not cut short; when an entry point
-// does not answer either, the network may be down, and no origin is to blame.
-func (l *lasting) save(s *run.Session, t *frontier.HostErrors, whole bool) error {
+// saveTroubles keeps the troubles for the next run. whole says that the run was not cut short; when an entry
+// point does not answer either, the network may be down, and no origin is to blame.
+func saveTroubles(s *run.Session, hosts *hostWaits, t *frontier.HostErrors, whole bool) error {
 	if whole && len(t.DownEntries()) == 0 {
-		l.origins.EndRun(s.Run.Number, s.Now().Unix(), t.MuteOrigins(), t.HasAnswered)
+		s.Silent.EndRun(s.Run.Number, s.Now().Unix(), t.MuteOrigins(), t.HasAnswered)
 	}
 	const what = "servers without an answer in %d runs or more: only every %dth run requests them"
-	for _, origin := range l.origins.WrittenOff() {
+	for _, origin := range s.Silent.WrittenOff() {
 		if u, _, err := site.Parse(origin + "/"); err == nil {
 			s.Notes.Add(fmt.Sprintf(what, urls.WrittenOffAfter, urls.WrittenOffRuns), u)
 		}
 	}
-	origins, err := l.origins.Encode()
+	origins, err := s.Silent.Encode()
 	if err != nil {
 		return err
 	}
@@ -124,12 +115,12 @@ func (l *lasting) save(s *run.Session, t *frontier.HostErrors, whole bool) error
 	if (err == nil) && !bytes.Equal(origins, known) {
 		err = s.Site.Notes.SetFact(urls.OriginsFact, origins)
 	}
-	if waits, changed := l.waits.Encode(); changed {
+	if waits, changed := s.Waits.Encode(); changed {
 		err = errors.Join(err, s.Site.Notes.SetFact(urls.WaitsFact, waits))
 	}
-	if l.hosts.note(t.HostWaits(), s.Now()) {
-		hosts, herr := l.hosts.encode()
-		err = errors.Join(err, herr, s.Site.Notes.SetFact(hostsFact, hosts))
+	if hosts.note(t.HostWaits(), s.Now()) {
+		v, herr := hosts.encode()
+		err = errors.Join(err, herr, s.Site.Notes.SetFact(hostsFact, v))
 	}
 	return err
 }

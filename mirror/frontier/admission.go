@@ -14,18 +14,14 @@ import (
 
 // AdmissionOptions are what an Admission works with. All are needed but MaxDepth.
 type AdmissionOptions struct {
+	*urls.KnownURLs
+	*Dispatcher
+
 	Rules    *scope.URLRules
-	Table    *urls.Table
-	Traits   *urls.Traits
 	Variants *urls.Variants
 	Chains   *Chains     // nil: chains are not traps
 	Sessions *SessionIDs // nil: session ids are not learned
-	Origins  *Origins
-	Entrance *HostAdmission
-	Front    *Frontier
-	Counts   *urls.Counts
-	Notes    *urls.Notes
-	MaxDepth int64 // limits.max_depth; 0 for none
+	MaxDepth int64       // limits.max_depth; 0 for none
 	Run      int
 	Rescan   bool // the rules changed
 	// First reports whether the sources of evidence are requested first, and all else waits.

@@ -20,11 +20,9 @@ import (
 type admission struct {
 	*Admission
 	*HostAdmission
-	table  *urls.Table
-	front  *Frontier
-	notes  urls.Notes
-	counts urls.Counts
-	first  bool
+	urls.KnownURLs
+	front *Frontier
+	first bool
 }
 
 func newTestAdmission(t *testing.T, more ...string) *admission {
@@ -38,21 +36,17 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &admission{table: urls.New(), front: NewFrontier(openGate{}, Ordering{})}
-	x.HostAdmission = NewEntrance(x.table, x.front, func() bool { return x.first }, scope.Priorities{})
+	x := &admission{KnownURLs: urls.KnownURLs{Table: urls.New()}, front: NewFrontier(openGate{}, Ordering{})}
+	x.HostAdmission = NewEntrance(x.Table, x.front, func() bool { return x.first }, scope.Priorities{})
 	origins := NewOrigins(true)
 	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
 	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})
 	x.Admission = NewAdmission(AdmissionOptions{
+		KnownURLs:  &x.KnownURLs,
+		Dispatcher: &Dispatcher{Origins: origins, Entrance: x.HostAdmission, Front: x.front},
+
 		Rules:    rules,
-		Table:    x.table,
-		Traits:   new(urls.Traits),
 		Variants: urls.NewVariants(rules.Traps),
-		Origins:  origins,
-		Entrance: x.HostAdmission,
-		Front:    x.front,
-		Counts:   &x.counts,
-		Notes:    &x.notes,
 		MaxDepth: j.Limits.MaxDepth,
 		Run:      1,
 		First:    func() bool { return x.first },
@@ -113,7 +107,7 @@ func TestAdmit(t *testing.T) {
 	} {
 		x := newTestAdmission(t)
 		if c.known {
-			x.table.Enter([]byte(c.url), urls.Named)
+			x.Table.Enter([]byte(c.url), urls.Named)
 		}
 		ids := []int64{7}
 		got := x.Admitter(new(urls.Lookups)).Admit(ids, Document{ID: 0, Depth: c.depth}, []scope.Candidate{{
@@ -153,7 +147,7 @@ func TestAdmitRefusedAgain(t *testing.T) {
 				t.Errorf("%s is admitted", u)
 			}
 		}
-		if got := x.counts.Trapped.Load(); got != i+1 {
+		if got := x.Counts.Trapped.Load(); got != i+1 {
 			t.Errorf("%d times trapped, want %d", got, i+1)
 		}
 	}
@@ -213,7 +207,7 @@ func TestAdmitAgain(t *testing.T) {
 			say(as)
 		}
 		got := say(c.then)
-		if x.table.State(uint32(id)).Guessed() {
+		if x.Table.State(uint32(id)).Guessed() {
 			t.Errorf("%s: it counts as guessed", c.name)
 		}
 		if needed := len(got.Needed) > 0; needed != c.needed {
@@ -257,7 +251,7 @@ func TestAdmitDeadLinkAgain(t *testing.T) {
 	x.o.Planned = func() bool { return true }
 	x.o.Leaves = func(uint32, urls.State) bool { return true }
 	c := scope.Candidate{URL: []byte("http://h/dead"), Follow: true}
-	id, _ := x.table.Admit(c.URL, urls.Referral{}, func(uint32, urls.State, bool) urls.Mark {
+	id, _ := x.Table.Admit(c.URL, urls.Referral{}, func(uint32, urls.State, bool) urls.Mark {
 		return urls.Mark{}
 	})
 	had, news := Document{Before: map[uint32]bool{id: true}}, Document{}
@@ -286,7 +280,7 @@ func TestAdmissionPostpones(t *testing.T) {
 		t.Errorf("%d entered at once", n)
 	}
 	x.first = false
-	x.table.Queue(uint32(ids[0]))
+	x.Table.Queue(uint32(ids[0]))
 	x.EndWait()
 	if n := x.front.State(time.Time{}).Queued; n != 2 {
 		t.Errorf("%d entered, want 2", n)
@@ -296,15 +290,15 @@ func TestAdmissionPostpones(t *testing.T) {
 // Guesses that lead nowhere end the guessing, and rest for most runs.
 func TestGuessesTire(t *testing.T) {
 	x := newTestAdmission(t)
-	x.counts.GuessGone.Store(guessPatience - 1)
+	x.Counts.GuessGone.Store(guessPatience - 1)
 	if x.Tired() {
 		t.Error("tired too soon")
 	}
-	x.counts.GuessGone.Store(guessPatience)
+	x.Counts.GuessGone.Store(guessPatience)
 	if !x.Tired() {
 		t.Error("not tired")
 	}
-	x.counts.GuessFound.Store(guessPatience)
+	x.Counts.GuessFound.Store(guessPatience)
 	if x.Tired() {
 		t.Error("tired although as many led somewhere")
 	}

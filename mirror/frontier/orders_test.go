@@ -373,7 +373,8 @@ func graphsTried(t *testing.T) map[string]*webGraph {
 //
 //	MIRRORD_ORDERS=/srv/docs1,/srv/docs2 go test ./mirror/frontier -run TestOrders -v
 //
-// The tables of docs/scale.md were made by it. Whatever the order, each run requests the same URLs once.
+// The tables of docs/engineering/scale.md were made by it. In each order
+// a run requests the same URLs once.
 func TestOrders(t *testing.T) {
 	for name, g := range graphsTried(t) {
 		figures := map[string]orderFigures{}

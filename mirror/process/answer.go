@@ -42,15 +42,15 @@ func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged
 		return x.busy(ctx, rec, res)
 	}
 	barred := res.Refuses() && (rec.InSet || res.Challenged()) && !unwantedGuess
-	if barred && x.motor.Troubles.IsEntry(rec.URL) {
-		x.motor.Troubles.Failed(rec.URL, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
+	if barred && x.Troubles.IsEntry(rec.URL) {
+		x.Troubles.Failed(rec.URL, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
 	} else {
-		x.motor.Troubles.Answered(rec.URL)
+		x.Troubles.Answered(rec.URL)
 	}
 	if rec.InSet && (res.NotModified || a.Content != nil) {
-		x.motor.Gave(rec.URL)
+		x.Gave(rec.URL)
 	}
-	x.waits.Forget(rec.ID)
+	x.Waits.Forget(rec.ID)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
 		if why := x.read.leftOut(rec, parse.TypeOf(rec.MIME, relocate.Format(rec.Format))); why != "" {
@@ -61,7 +61,7 @@ func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged
 			rec.ETag, rec.LastModified = "", ""
 		}
 		rec.Volatile = rec.Volatile.Still()
-		rec.Expires = revisit.Expires(x.job.Evidence, res.Header, x.now())
+		rec.Expires = revisit.Expires(x.Job.Evidence, res.Header, x.Now())
 		return outcome(x.read.unchanged(rec, urls.Account{}))
 	case s == http.StatusNotModified:
 		const reason = "status 304, which confirms nothing: no condition was sent"
@@ -75,7 +75,7 @@ func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged
 		if emptied(rec, a.Content) && (rec.Failures < urls.LastingFailures) {
 			const reason = "an empty page with status %d, where the mirror has one of %d bytes"
 			f := failure{reason: fmt.Sprintf(reason, s, rec.Size), passing: true}
-			if !isOnlyEntry(x.rules, rec.URL) {
+			if !isOnlyEntry(x.Rules, rec.URL) {
 				return x.originFails(ctx, rec, f)
 			}
 			if x.failsAgain(rec, f) {
@@ -122,7 +122,7 @@ func exchangeNotes(res *fetch.Result) (notes []string) {
 
 // busy reads an answer that says to come back later.
 func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (Found, error) {
-	most := x.job.Polite.MaxWait
+	most := x.Job.Polite.MaxWait
 	f := failure{
 		reason:   fmt.Sprintf("status %d", res.Status),
 		passing:  true,
@@ -135,33 +135,33 @@ func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Re
 		return x.originFails(ctx, rec, f)
 	}
 	if res.RetryAfter > most {
-		until := x.now().Add(res.RetryAfter)
-		x.waits.Set(rec.ID, until)
+		until := x.Now().Add(res.RetryAfter)
+		x.Waits.Set(rec.ID, until)
 		f.reason += longWait(res)
-		if x.motor.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
+		if x.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
 			x.leaveHost(rec.URL, f.reason, until, f.fallback)
 		}
 	}
-	x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
-	if (res.RetryAfter <= most) && !x.motor.Troubles.IsDown(rec.URL) && x.hasTurn(rec) {
-		return Found{Turn: urls.Turn{Why: urls.AfterFailure, At: x.now().Add(res.RetryAfter)}}, nil
+	x.Troubles.Failed(rec.URL, f.reason, f.symptom)
+	if (res.RetryAfter <= most) && !x.Troubles.IsDown(rec.URL) && x.hasTurn(rec) {
+		return Found{Turn: urls.Turn{Why: urls.AfterFailure, At: x.Now().Add(res.RetryAfter)}}, nil
 	}
 	return x.givenUp(ctx, rec, f)
 }
 
 // hasTurn reports whether a URL that asked to wait gets another turn.
 func (x *Processor) hasTurn(rec *store.Resource) bool {
-	again := x.motor.Troubles.WaitsAgain(rec.URL, 0)
-	return again || !x.traits.Spent(rec.ID, urls.AfterFailure)
+	again := x.Troubles.WaitsAgain(rec.URL, 0)
+	return again || !x.Traits.Spent(rec.ID, urls.AfterFailure)
 }
 
 // leaveHost leaves a host for the next run. The URLs that asked to wait before it was clear that their host
 // does wait with it, and not by themselves.
 func (x *Processor) leaveHost(u site.URL, reason string, until time.Time, silent bool) {
-	for _, id := range x.motor.Troubles.Waiting(u) {
-		x.waits.Forget(id)
+	for _, id := range x.Troubles.Waiting(u) {
+		x.Waits.Forget(id)
 	}
-	x.motor.Troubles.LeaveHost(u, reason, until, silent)
+	x.Troubles.LeaveHost(u, reason, until, silent)
 }
 
 // longWait says how long an answer asks to wait.
@@ -180,7 +180,7 @@ func (x *Processor) stillWaits(rec *store.Resource, until time.Time) (*urls.Find
 // notAsked makes the finding of a URL that fails without a request in this run. What the mirror holds stays.
 func (x *Processor) notAsked(rec *store.Resource) (*urls.Finding, error) {
 	as := urls.Account{Tally: urls.AsRefused, Failed: rec.Reason}
-	if rec.InSet && (rec.Body == store.PackBody) && x.read.rescan {
+	if rec.InSet && (rec.Body == store.PackBody) && x.Rescan {
 		return x.read.rescanStored(rec, as)
 	}
 	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
@@ -216,11 +216,11 @@ func (x *Processor) noAnswer(ctx context.Context, rec *store.Resource, a exchang
 	}
 	broken := f
 	broken.passing = true
-	if a.Result.Sent < 2 && !x.traits.Broken(rec.ID) && x.failsAgain(rec, broken) {
+	if a.Result.Sent < 2 && !x.Traits.Broken(rec.ID) && x.failsAgain(rec, broken) {
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 	}
 	if f.counts {
-		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
+		x.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	}
 	out, err := x.givenUp(ctx, rec, f)
 	out.Spent |= urls.AfterFailure
@@ -240,13 +240,13 @@ func (x *Processor) originFails(ctx context.Context, rec *store.Resource, f fail
 // many runs that it is taken for broken gets one only because its host limits how fast it is requested.
 func (x *Processor) failsAgain(rec *store.Resource, f failure) bool {
 	if f.counts {
-		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
+		x.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	}
-	if !f.passing || x.motor.Troubles.IsDown(rec.URL) {
+	if !f.passing || x.Troubles.IsDown(rec.URL) {
 		return false
 	}
-	again := f.busy != 0 && x.motor.Troubles.WaitsAgain(rec.URL, f.busy)
-	return again || !(x.traits.Spent(rec.ID, urls.AfterFailure) || x.traits.Broken(rec.ID))
+	again := f.busy != 0 && x.Troubles.WaitsAgain(rec.URL, f.busy)
+	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Broken(rec.ID))
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.
@@ -268,7 +268,7 @@ func (x *Processor) givenUp(ctx context.Context, rec *store.Resource, f failure)
 func (x *Processor) failed(rec *store.Resource, reason string, passing bool) (*urls.Finding, error) {
 	as := x.countFailure(rec, reason, passing)
 	document := rec.InSet && rec.Body == store.PackBody
-	if document && x.read.rescan { // what the mirror keeps of it follows the new rules
+	if document && x.Rescan { // what the mirror keeps of it follows the new rules
 		return x.read.rescanStored(rec, as)
 	}
 	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
@@ -280,9 +280,9 @@ func (x *Processor) countFailure(rec *store.Resource, reason string, passing boo
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
 	concerns := (passing || rec.InSet) && rec.Failures < urls.LastingFailures
-	x.log.Debug("failed", "url", rec.URL.String(), "err", reason)
+	x.Log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	as := urls.Account{Tally: urls.AsRefused, Failed: reason, Lost: true}
-	if concerns && x.rules.Scope.Covers(rec.URL) && !x.read.isGuess(rec.ID) {
+	if concerns && x.Rules.Scope.Covers(rec.URL) && !x.read.isGuess(rec.ID) {
 		as.Tally = urls.AsFailed
 	}
 	return as
@@ -291,26 +291,26 @@ func (x *Processor) countFailure(rec *store.Resource, reason string, passing boo
 // isSecondLook reports whether a request of something that the mirror has comes after one that found it gone,
 // of an earlier run or long enough before. rec is as it was before the request.
 func (x *Processor) isSecondLook(rec *store.Resource) bool {
-	if x.traits.Spent(rec.ID, urls.AfterGone) {
+	if x.Traits.Spent(rec.ID, urls.AfterGone) {
 		return true
 	}
-	before := rec.Run < x.read.run.Number
-	return rec.InSet && (rec.Gone > 0) && (before || x.now().Sub(time.Unix(rec.Checked, 0)) >= x.least)
+	before := rec.Run < x.Run.Number
+	return rec.InSet && (rec.Gone > 0) && (before || x.Now().Sub(time.Unix(rec.Checked, 0)) >= x.Confirm)
 }
 
 // firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in
 // this run when that goes on for long enough, else in the next one.
 func (x *Processor) firstGone(rec *store.Resource, as urls.Account) (Found, error) {
 	turn := urls.Turn{Why: urls.AfterGone}
-	if x.least < 0 {
+	if x.Confirm < 0 {
 		return Found{Turn: turn}, nil
 	}
-	turn.At, turn.Optional = x.now().Add(x.least), true
+	turn.At, turn.Optional = x.Now().Add(x.Confirm), true
 	as.Notes, as.Tally = append(as.Notes, urls.FirstGone), urls.AsFirstGone
 	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
 	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
 	f := &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
-	if (rec.Body == store.PackBody) && x.read.rescan {
+	if (rec.Body == store.PackBody) && x.Rescan {
 		var err error
 		if f, err = x.read.rescanStored(rec, as); err != nil {
 			return Found{}, err
@@ -336,7 +336,7 @@ func (x *Processor) goneFor(
 	if f, err := x.repairs(ctx, rec); f != nil || err != nil {
 		return outcome(f, err)
 	}
-	if rec.InSet && (len(x.rules.Seeds) > 1) && slices.Contains(x.rules.Seeds, rec.URL) {
+	if rec.InSet && (len(x.Rules.Seeds) > 1) && slices.Contains(x.Rules.Seeds, rec.URL) {
 		// one entry point of several: the job names it, so its part of the mirror stays
 		return outcome(x.failed(rec, fmt.Sprintf("status %d", rec.Status), false))
 	}
@@ -346,6 +346,6 @@ func (x *Processor) goneFor(
 		rec.Gone = max(rec.Gone, 2) // with the first look
 	}
 	as.Tally |= urls.AsGone
-	as.Room = as.Room.Add(urls.Leave(rec, x.read.run.Version))
+	as.Room = as.Room.Add(urls.Leave(rec, x.Version))
 	return outcome(&urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 }

@@ -7,7 +7,6 @@ import (
 
 	"mirrord/mirror/parse"
 	"mirrord/mirror/render"
-	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/store"
 )
@@ -15,9 +14,7 @@ import (
 // encodings knows in which encodings documents are, for the style sheets and scripts that they lead to. Safe
 // for concurrent use.
 type encodings struct {
-	records *store.Records
-	frames  *store.Frames
-	table   *urls.Table
+	Options
 
 	mu sync.Mutex
 	// of the documents that were read last, more than a commit takes: the store has those before
@@ -66,7 +63,7 @@ func (e *encodings) around(rec *store.Resource) string {
 		if name, final := e.stored(id); final {
 			return name
 		}
-		next = e.table.State(id).Referrer()
+		next = e.Table.State(id).Referrer()
 	}
 	return ""
 }
@@ -74,12 +71,12 @@ func (e *encodings) around(rec *store.Resource) string {
 // stored returns the encoding of a stored document. final is false for a redirect, and for a style sheet that
 // may have that of what leads to it.
 func (e *encodings) stored(id uint32) (name string, final bool) {
-	rec, ok, err := e.records.Get(e.table.URL(id))
+	rec, ok, err := e.Records.Get(e.Table.URL(id))
 	if err != nil || !ok || rec.Body != store.PackBody {
 		return "", false
 	}
 	var links render.StoredLinks
-	fr, err := e.frames.ReadFrame(store.NewFrameReader(), rec.At)
+	fr, err := e.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	if (err != nil) || links.Decode(fr.Links) != nil {
 		return "", false
 	}

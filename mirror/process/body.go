@@ -29,7 +29,7 @@ import (
 // body reads a body that came whole.
 func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (*urls.Finding, error) {
 	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
-	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.rules.Product, r.now())
+	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.Rules.Product, r.Now())
 	mime, why := r.leftOutBody(rec, a.Content)
 	if why != "" {
 		return r.outOfScope(rec, mime, why, as), nil
@@ -39,10 +39,10 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	r.recordOf(now, rec, a)
 	now.MIME = mime
 	rec.Answer = head.Whole // a replica's in place of the origin's
-	if a.From == source.FromOrigin && r.job.ObeyRobots && tags.NoArchive {
+	if a.From == source.FromOrigin && r.Job.ObeyRobots && tags.NoArchive {
 		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
 	}
-	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
+	now.NoFollow = r.Job.ObeyRobots && r.Job.ObeyNofollow && tags.NoFollow
 	body := sink.Bytes()
 	if sink.File() != nil {
 		var free func()
@@ -51,7 +51,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		}
 		defer free()
 	}
-	now.Size, now.Digest = int64(len(body)), digestOf(body, now, rec, sink, r.frames.OneOff())
+	now.Size, now.Digest = int64(len(body)), digestOf(body, now, rec, sink, r.Frames.OneOff())
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
@@ -127,14 +127,14 @@ func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
 	}
 	now.Name = offeredName(c.Head, rec.URL)
 	if h := c.Head; a.From == source.FromOrigin {
-		now.ETag, now.LastModified = h.ETag, revisit.Plausible(h.Header, h.LastModified, r.now())
-		now.Expires, now.Reason = revisit.Expires(r.job.Evidence, h.Header, time.Unix(a.Checked, 0)), a.Reason
+		now.ETag, now.LastModified = h.ETag, revisit.Plausible(h.Header, h.LastModified, r.Now())
+		now.Expires, now.Reason = revisit.Expires(r.Job.Evidence, h.Header, time.Unix(a.Checked, 0)), a.Reason
 		if at := a.Result.At; !at.IsZero() {
 			now.Fetched = at.Unix()
 		}
 		return
 	}
-	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
+	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.Now().Unix()
 }
 
 // offeredName returns the name under which an answer offers its body, "" for that of the URL.
@@ -153,23 +153,23 @@ func offeredName(h *fetch.Head, u site.URL) string {
 func (r *reading) sameKind(now, old *store.Resource) bool {
 	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
-	return !r.rescan && stored && sameType && old.NoFollow == now.NoFollow
+	return !r.Rescan && stored && sameType && old.NoFollow == now.NoFollow
 }
 
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
 // is replaced. The dates of a page that are known to tell of others are no such thing.
 func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
-	if !parse.MayBeVolatile(old, body) || r.advice.Plan.Heeds(old.ID) {
+	if !parse.MayBeVolatile(old, body) || r.Advice.Plan.Heeds(old.ID) {
 		return false, false
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
-	fr, err := r.frames.ReadFrame(p.r, old.At)
+	fr, err := r.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return false, false
 	}
-	if only, kept = parse.Compare(now, old, body, fr.Body, r.advice.Places.Known()); !only {
-		r.advice.Places.Changed(old, body)
+	if only, kept = parse.Compare(now, old, body, fr.Body, r.Advice.Places.Known()); !only {
+		r.Advice.Places.Changed(old, body)
 	}
 	return only, kept
 }
@@ -180,11 +180,11 @@ func isUnpacked(r *reading, rec *store.Resource) bool {
 	if rec.Body != store.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
 		return false
 	}
-	h, err := r.records.ReadHead(rec.URL, rec.Head)
+	h, err := r.Records.ReadHead(rec.URL, rec.Head)
 	if err != nil {
 		return false
 	}
-	f, err := r.bodies.Open(rec.Digest, 0, 8)
+	f, err := r.Bodies.Open(rec.Digest, 0, 8)
 	if err != nil {
 		return false // verify reports it
 	}
@@ -210,12 +210,12 @@ type inMemory struct{ mu sync.Mutex }
 // Without free the body stays a file.
 func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
 	size := sink.File().Size()
-	if size > int64(r.job.Limits.MaxDocument) {
+	if size > int64(r.Job.Limits.MaxDocument) {
 		return nil, nil
 	}
 	head := sink.File().Head(1024)
 	linked := relocate.Detect(now.MIME, now.URL, head) != relocate.Unknown
-	if !linked && !r.traits.Sitemap(now.ID) && !parse.MayName(now, head) {
+	if !linked && !r.Traits.Sitemap(now.ID) && !parse.MayName(now, head) {
 		return nil, nil
 	}
 	r.large.mu.Lock()
@@ -245,7 +245,7 @@ func (r *reading) blobBody(
 	head := sink.File().Head(1024)
 	if is := relocate.Detect(now.MIME, now.URL, head); is != relocate.Unknown && is != relocate.Script {
 		const what = "documents larger than limits.max_document = %v, stored as they came"
-		as.Notes = append(as.Notes, fmt.Sprintf(what, r.job.Limits.MaxDocument))
+		as.Notes = append(as.Notes, fmt.Sprintf(what, r.Job.Limits.MaxDocument))
 		now.Cut = uint16(result.CutDocument)
 	}
 	d, size, err := sink.Commit(render.ModTime(now))
@@ -270,7 +270,7 @@ func (r *reading) blobBody(
 // The first name under which a body was offered stays with it: some programs write the time into names.
 func (r *reading) sameBody(rec, now *store.Resource) {
 	if rec.Name == "" && now.Name != "" && rec.Body == store.BlobBody {
-		rec.Name, rec.Changed = now.Name, r.run.Version
+		rec.Name, rec.Changed = now.Name, r.Version
 	}
 	if now.Source == "" {
 		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
@@ -279,5 +279,5 @@ func (r *reading) sameBody(rec, now *store.Resource) {
 	if !urls.IsGone(rec) {
 		rec.Status = 0
 	}
-	r.provenance.SetHearsay(rec.ID)
+	r.Provenance.SetHearsay(rec.ID)
 }

@@ -36,17 +36,17 @@ func (r *reading) admit(
 // deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
 // they do not matter, and neither does what cannot be read: then they are requested.
 func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
-	if r.advice.Plan == nil {
+	if r.Advice.Plan == nil {
 		return nil
 	}
-	targets, err := r.records.TargetsOf(id)
+	targets, err := r.Records.TargetsOf(id)
 	if err != nil {
 		return nil
 	}
 	store.Targets(targets, func(to uint32) bool {
 		if to < store.Mention {
 			to &^= store.Guess
-			if s := r.table.State(to); s.Known() && !s.Governed() {
+			if s := r.Table.State(to); s.Known() && !s.Governed() {
 				if out == nil {
 					out = map[uint32]bool{}
 				}
@@ -104,9 +104,9 @@ func (r *reading) toRead(p *documentReader, rec *store.Resource, body []byte) *p
 		Charset:  rec.Charset,
 		Around:   func() string { return r.codings.around(rec) },
 		Data:     body,
-		Sitemap:  r.traits.Sitemap(rec.ID),
+		Sitemap:  r.Traits.Sitemap(rec.ID),
 		NoFollow: rec.NoFollow,
-		Now:      r.now(),
+		Now:      r.Now(),
 	}
 	return &p.in
 }
@@ -126,11 +126,11 @@ func (r *reading) document(
 	var err error
 	switch {
 	case x.Sitemap != nil:
-		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
+		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.Rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script, or a listing in JSON
-		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
-		targets = x.Targets(r.rules)
+		r.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
+		targets = x.Targets(r.Rules)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (r *reading) document(
 	if store.IsQuick(now.Digest) {
 		now.Digest = sha256.Sum256(b.Data)
 	}
-	like, err := r.keeper.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
+	like, err := r.Saver.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
 	if err != nil {
 		return nil, err
 	}
@@ -155,51 +155,51 @@ func (r *reading) linkedDocument(
 ) (*urls.Finding, error) {
 	now := &f.Resource
 	if x.NoArchive {
-		if now.Source != "" && !r.provenance.Reused(now) {
+		if now.Source != "" && !r.Provenance.Reused(now) {
 			return r.notGiven(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	if old.InSet {
-		r.admission.Recall(old)
+		r.Admission.Recall(old)
 	}
 	add := r.admit(now.ID, now.Depth, x, p.admitter, &as)
 	r.learn(now, old, x, add, body)
-	r.admission.Vouch(now, admitted(x.IDs))
+	r.Admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
-		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
+		if err := r.Advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}
 		if !result.Cut(now.Cut).IsCut() { // else it may name the rest behind the cut
-			if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
+			if err := r.Advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	r.advice.Plan.Named(now.ID, numbers(add))
-	r.advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
+	r.Advice.Plan.Named(now.ID, numbers(add))
+	r.Advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}
-	r.motor.Entrance.Add(add...)
+	r.Entrance.Add(add...)
 	of := x.Spread()
-	x.DropSessions(r.rules)
+	x.DropSessions(r.Rules)
 	p.links = p.through.AppendLinks(p.links[:0], x.Doc, len(body), of)
 	if at, ok, err := p.through.Write(now, p.links, body); err != nil {
 		return nil, err
 	} else if ok {
 		now.Body, now.At = store.PackBody, at
-		return r.keep(f, old, x.Targets(r.rules), as)
+		return r.keep(f, old, x.Targets(r.Rules), as)
 	}
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
-	like, err := r.keeper.Document(p.w, page)
+	like, err := r.Saver.Document(p.w, page)
 	if err != nil {
 		return nil, err
 	}
 	as.Tally |= like
-	return r.keep(f, old, x.Targets(r.rules), as)
+	return r.keep(f, old, x.Targets(r.Rules), as)
 }
 
 // learn takes a page into the count of chains. It leads to what add says.
@@ -209,27 +209,27 @@ func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []fronti
 	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
 	if frontier.PatternOf(now.URL) != "" {
 		for id := range numbers(add) {
-			p.Entered = append(p.Entered, r.table.URL(id))
+			p.Entered = append(p.Entered, r.Table.URL(id))
 		}
 	}
-	r.admission.ReadSession(now.ID, now.URL, body[:min(len(body), mostChainText)], x.Doc.Links)
+	r.Admission.ReadSession(now.ID, now.URL, body[:min(len(body), mostChainText)], x.Doc.Links)
 	if old.InSet {
-		r.admission.Reread(p)
+		r.Admission.Reread(p)
 	} else {
-		r.admission.Learn(p)
+		r.Admission.Learn(p)
 	}
 }
 
 // learnAgain takes a page that left the mirror as part of a trap, and is as it was.
-func (r *reading) learnAgain(rec *store.Resource) { r.admission.Learn(r.chainPage(rec)) }
+func (r *reading) learnAgain(rec *store.Resource) { r.Admission.Learn(r.chainPage(rec)) }
 
 func (r *reading) chainPage(rec *store.Resource) *frontier.ChainPage {
 	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
 	if rec.Referrer > 0 {
-		p.From = r.table.URL(rec.Referrer - 1)
-		above := r.table.State(rec.Referrer - 1).Referrer()
+		p.From = r.Table.URL(rec.Referrer - 1)
+		above := r.Table.State(rec.Referrer - 1).Referrer()
 		if above > 0 && frontier.PatternOf(p.From) != "" { // else it does not matter
-			p.Above = r.table.URL(above - 1)
+			p.Above = r.Table.URL(above - 1)
 		}
 	}
 	return p
@@ -244,7 +244,7 @@ const notKept = "robots noarchive: such pages are not in the mirror, nor what on
 // forbidden makes an outcome of a resource that the site does not want to be kept.
 func (r *reading) forbidden(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
-	as.Room = as.Room.Add(urls.Leave(rec, r.run.Version))
+	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
 	rec.Body = store.NoBody
 	as.Tally |= urls.AsDisallowed
 	as.Notes = append(as.Notes, notKept)
@@ -257,7 +257,7 @@ func (r *reading) sitemap(
 ) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range parse.Locations(now.URL, *x.Sitemap) {
-			id, full := r.admission.Sitemap(u)
+			id, full := r.Admission.Sitemap(u)
 			if id >= 0 {
 				targets = append(targets, uint32(id))
 			}
@@ -270,9 +270,9 @@ func (r *reading) sitemap(
 	}
 	add := r.admit(now.ID, 0, x, p.admitter, as)
 	// Before anybody asks for what it names.
-	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
+	if err := r.Advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err
 	}
-	r.motor.Entrance.Add(add...)
-	return x.Targets(r.rules), nil
+	r.Entrance.Add(add...)
+	return x.Targets(r.Rules), nil
 }

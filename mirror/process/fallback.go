@@ -17,11 +17,11 @@ import (
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it, or may not yet: ready
 // says that the rules of its origin are known, or that nothing more is requested of its host in this run.
 func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bool) (*urls.Finding, error) {
-	covers := x.chain.Reuse.Covers(rec.URL) && !x.traits.Sitemap(rec.ID)
-	if !covers || !ready || x.motor.Origins.Forbids(rec.URL) {
+	covers := x.Chain.Reuse.Covers(rec.URL) && !x.Traits.Sitemap(rec.ID)
+	if !covers || !ready || x.Origins.Forbids(rec.URL) {
 		return nil, nil
 	}
-	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
+	a, err := x.Chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
 	defer a.Release()
 	if err != nil {
 		return nil, err
@@ -32,10 +32,10 @@ func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bo
 // fromUpstream takes a URL from what a site that is a mirror says of its versions; nothing when that does not
 // give it. What it has no more is gone at once: no single answer says so, but its file table.
 func (x *Processor) fromUpstream(ctx context.Context, rec *store.Resource) (f Found, err error) {
-	if !x.chain.Upstream.Follows() || (x.traits.Sitemap(rec.ID) && x.read.rescan) {
+	if !x.Chain.Upstream.Follows() || (x.Traits.Sitemap(rec.ID) && x.Rescan) {
 		return f, nil
 	}
-	a, err := x.chain.Get(ctx, &source.Ask{
+	a, err := x.Chain.Get(ctx, &source.Ask{
 		Record:  rec,
 		Of:      source.FromUpstream,
 		Request: fetch.Request{URL: rec.URL},
@@ -55,20 +55,20 @@ func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.F
 	if rec.Gone > 0 {
 		return nil, nil
 	}
-	named := slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
-	tells := rec.Listing || x.traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
+	named := slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
+	tells := rec.Listing || x.Traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
 	const later = urls.AfterFailure | urls.AfterSilence | urls.AfterGone | urls.WithCookie
-	if !x.chain.Space.Gives() || named || tells || x.traits.Spent(rec.ID, later) {
+	if !x.Chain.Space.Gives() || named || tells || x.Traits.Spent(rec.ID, later) {
 		return nil, nil
 	}
-	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})
+	a, err := x.Chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})
 	defer a.Release()
 	if err != nil {
 		return nil, err
 	}
 	f, err := x.take(rec, &a)
 	if f != nil && err == nil {
-		x.chain.Space.Took(a.Told)
+		x.Chain.Space.Took(a.Told)
 	}
 	return f, err
 }
@@ -76,19 +76,19 @@ func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.F
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what
 // the origin did.
 func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why string) (*urls.Finding, error) {
-	unwanted := x.traits.Sitemap(rec.ID) || (x.read.isGuess(rec.ID) && !rec.InSet)
-	repair := rec.Outcome != site.Gone || x.job.Repair
-	if !x.chain.Replicas.Covers(rec.URL) || unwanted || x.motor.Origins.Forbids(rec.URL) || !repair {
+	unwanted := x.Traits.Sitemap(rec.ID) || (x.read.isGuess(rec.ID) && !rec.InSet)
+	repair := rec.Outcome != site.Gone || x.Job.Repair
+	if !x.Chain.Replicas.Covers(rec.URL) || unwanted || x.Origins.Forbids(rec.URL) || !repair {
 		return nil, nil
 	}
-	a, err := x.chain.Get(ctx, &source.Ask{
+	a, err := x.Chain.Get(ctx, &source.Ask{
 		Record: rec,
 		Of:     source.FromReplica,
 		Why:    why,
 		Suits: func(mime string) bool {
 			return !x.read.misled(rec, mime) && x.read.leftOut(rec, mime) == ""
 		},
-		Redirect: x.traits.Hops(rec.ID) < int(x.job.Limits.MaxRedirects),
+		Redirect: x.Traits.Hops(rec.ID) < int(x.Job.Limits.MaxRedirects),
 	})
 	defer a.Release()
 	if err != nil {
@@ -96,13 +96,13 @@ func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why strin
 	}
 	if a.From == 0 {
 		for _, note := range a.Notes {
-			x.notes.Add(note, rec.URL)
+			x.Notes.Add(note, rec.URL)
 		}
 		return nil, nil
 	}
 	f, err := x.take(rec, &a)
 	if f != nil && a.To.IsZero() {
-		x.chain.Replicas.Took(&a)
+		x.Chain.Replicas.Took(&a)
 	}
 	return f, err
 }
@@ -116,13 +116,13 @@ func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, 
 	case a.From == 0:
 		return nil, nil
 	case !a.To.IsZero():
-		x.log.Debug("redirect of a replica", "url", rec.URL.String(), "to", a.To.String())
+		x.Log.Debug("redirect of a replica", "url", rec.URL.String(), "to", a.To.String())
 		f, err := x.redirect(&now, a.Result, a.To) // to another URL: there is no further turn
 		return f.Finding, err
 	}
 	now.Reason, now.Answer = a.Reason, nil // the origin's head brought nothing
 	if a.Same || a.Told != "" {
-		x.provenance.SetHearsay(rec.ID)
+		x.Provenance.SetHearsay(rec.ID)
 	}
 	if a.Same {
 		return x.read.unchanged(&now, as)
@@ -135,14 +135,14 @@ func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, 
 func (x *Processor) postponedOrFallback(
 	ctx context.Context, rec *store.Resource, why string,
 ) (*urls.Finding, error) {
-	if x.motor.Troubles.IsSlow(rec.URL) {
+	if x.Troubles.IsSlow(rec.URL) {
 		return nil, nil
 	}
 	f, err := x.fallback(ctx, rec, why)
 	switch {
 	case f != nil || err != nil:
 		return f, err
-	case ctx.Err() != nil || !x.chain.Replicas.IsWell():
+	case ctx.Err() != nil || !x.Chain.Replicas.IsWell():
 		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
 		return &urls.Finding{Done: store.Done{Resource: *rec}}, nil
@@ -154,7 +154,7 @@ func (x *Processor) postponedOrFallback(
 // The record keeps the origin's status: such a body is no promise of the origin's to come, and holds nothing
 // back.
 func (x *Processor) repairs(ctx context.Context, rec *store.Resource) (*urls.Finding, error) {
-	if !x.job.Repair || !urls.IsGone(rec) || slices.Contains(x.rules.Seeds, rec.URL) {
+	if !x.Job.Repair || !urls.IsGone(rec) || slices.Contains(x.Rules.Seeds, rec.URL) {
 		return nil, nil
 	}
 	f, err := x.fallback(ctx, rec, fmt.Sprintf("status %d", rec.Status))

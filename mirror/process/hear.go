@@ -22,11 +22,11 @@ import (
 func (p *documentReader) news(r *reading, now, old *store.Resource, body []byte, x *parse.Extract) []uint32 {
 	format := relocate.Format(old.Format)
 	isPage := format == relocate.HTML || format == relocate.Feed
-	if r.advice.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
+	if r.Advice.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
 		old.Digest == now.Digest || now.Source != "" {
 		return nil
 	}
-	fr, err := r.frames.ReadFrame(p.r, old.At)
+	fr, err := r.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p *documentReader) news(r *reading, now, old *store.Resource, body []byte,
 	feed := format == relocate.Feed
 	ids := revisit.News(revisit.Sayings(fr.Body, feed, was), revisit.Sayings(body, feed, is))
 	return slices.DeleteFunc(ids, func(id uint32) bool {
-		s := r.table.State(id)
+		s := r.Table.State(id)
 		return id == now.ID || !s.InSet() || !s.Governed() || s.Queued()
 	})
 }
@@ -60,12 +60,12 @@ func (r *reading) hearStored(rec *store.Resource) error {
 	case rec.Listing:
 		p := <-r.procs
 		defer p.giveTo(r.procs)
-		fr, err := r.frames.ReadFrame(p.r, rec.At)
+		fr, err := r.Frames.ReadFrame(p.r, rec.At)
 		if err != nil {
 			return nil // verify reports it; without evidence everything is requested
 		}
 		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
-			return r.advice.Evidence.HearListing(l, rec.URL)
+			return r.Advice.Evidence.HearListing(l, rec.URL)
 		}
 	case urls.IsSitemap(rec):
 		return r.hearStoredSitemap(rec)
@@ -78,13 +78,13 @@ func (r *reading) hearStoredSitemap(rec *store.Resource) error {
 	if err != nil || list.Index {
 		return err
 	}
-	return r.advice.Evidence.HearSitemap(list, rec.URL)
+	return r.Advice.Evidence.HearSitemap(list, rec.URL)
 }
 
 // storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.
 // What an index of sitemaps names is known as sitemaps from now on.
 func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList, err error) {
-	f, err := r.bodies.Open(rec.Digest, 0, urls.MaxSitemap)
+	f, err := r.Bodies.Open(rec.Digest, 0, urls.MaxSitemap)
 	if err != nil {
 		return list, nil
 	}
@@ -99,7 +99,7 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 	list = r.readSitemap(rec.URL, body)
 	if list.Index {
 		for u := range parse.Locations(rec.URL, list) {
-			_, _ = r.admission.Sitemap(u) // that the index is cut stands in its record
+			_, _ = r.Admission.Sitemap(u) // that the index is cut stands in its record
 		}
 	}
 	return list, nil
@@ -109,7 +109,7 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 func (r *reading) readSitemap(u site.URL, body []byte) relocate.SitemapList {
 	list, _, notes := parse.ReadSitemap(body)
 	for _, what := range notes {
-		r.notes.Add(what, u)
+		r.Notes.Add(what, u)
 	}
 	return list
 }

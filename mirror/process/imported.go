@@ -22,19 +22,19 @@ const keptImported = "not given by the site, and kept as they were imported"
 
 // KeepImported makes a failure, or a first 404, of a URL that no run had yet one of what was imported.
 func KeepImported(x *Processor, f Found) (Found, error) {
-	if (f.Finding == nil) || x.chain.Imported.Files == nil {
+	if (f.Finding == nil) || x.Chain.Imported.Files == nil {
 		return f, nil
 	}
 	d := f.Finding
 	isGone := d.Outcome == site.Gone
-	if (!isGone && d.Outcome != site.Failed) || (isGone && x.traits.Spent(d.ID, urls.AfterGone)) {
+	if (!isGone && d.Outcome != site.Failed) || (isGone && x.Traits.Spent(d.ID, urls.AfterGone)) {
 		return f, nil
 	}
-	line := x.chain.Imported.Files.Find(d.URL)
+	line := x.Chain.Imported.Files.Find(d.URL)
 	if line == nil {
 		return f, nil
 	}
-	if isGone && x.least < 0 {
+	if isGone && x.Confirm < 0 {
 		return Found{Turn: urls.Turn{Why: urls.AfterGone}}, nil
 	}
 	kept, err := adopt(x, &d.Resource, line, d.As)
@@ -63,7 +63,7 @@ func KeepImported(x *Processor, f Found) (Found, error) {
 func adopt(
 	x *Processor, rec *store.Resource, file *phm.File, as urls.Account,
 ) (*urls.Finding, error) {
-	files, r := x.chain.Imported.Files, x.read
+	files, r := x.Chain.Imported.Files, x.read
 	f := &urls.Finding{Done: store.Done{Resource: *rec}}
 	now := &f.Resource
 	now.InSet, now.MIME, now.Size = true, file.Type, file.Size
@@ -75,7 +75,7 @@ func adopt(
 		now.Source = file.URL
 	}
 	as.Tally = urls.AsRefused // nothing came
-	if !files.IsDocument(file) || (file.Size > int64(r.job.Limits.MaxDocument)) {
+	if !files.IsDocument(file) || (file.Size > int64(r.Job.Limits.MaxDocument)) {
 		if files.IsDocument(file) {
 			now.Cut = uint16(result.CutDocument)
 		}
@@ -98,12 +98,12 @@ func adoptBlob(
 	x *Processor, f *urls.Finding, rec *store.Resource, file *phm.File, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
-	src, err := x.chain.Imported.Files.Open(file)
+	src, err := x.Chain.Imported.Files.Open(file)
 	if err != nil {
 		return nil, nil
 	}
 	defer src.Close()
-	w, err := x.chain.Imported.Blobs.Create()
+	w, err := x.Chain.Imported.Blobs.Create()
 	if err != nil {
 		return nil, err
 	}

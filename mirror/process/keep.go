@@ -26,12 +26,12 @@ func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *url
 	if now.InSet {
 		room = room.Add(urls.RoomOf(now))
 	}
-	r.counts.Hold(room)
+	r.Counts.Hold(room)
 	if now.InSet {
 		reason := r.capped(1)
 		isNew := !old.InSet && now.Referrer != 0
 		if isNew && reason != "" {
-			r.counts.Hold(room.Neg())
+			r.Counts.Hold(room.Neg())
 			old.Outcome, old.Reason = site.Trapped, reason
 			as.Tally |= urls.AsTrapped
 			return &urls.Finding{Done: store.Done{Resource: *old}, As: *as}
@@ -48,26 +48,26 @@ func (r *reading) keep(
 	f *urls.Finding, old *store.Resource, targets []uint32, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
-	entry := (now.Referrer == 0) || r.traits.IsLead(now.ID)
+	entry := (now.Referrer == 0) || r.Traits.IsLead(now.ID)
 	if result.Cut(now.Cut).IsCut() || (entry && now.NoFollow) {
-		before, err := r.records.TargetsOf(old.ID)
+		before, err := r.Records.TargetsOf(old.ID)
 		if err != nil {
 			return nil, err
 		}
 		targets = withBefore(targets, before)
 	}
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
-	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.rescan {
-		now.Changed = r.run.Version
+	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.Rescan {
+		now.Changed = r.Version
 	}
 	if old.InSet != now.InSet {
-		now.Moved = r.run.Version
+		now.Moved = r.Version
 	}
 	newType := now.Path != "" && old.MIME != now.MIME
-	if newType && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
-		now.Path, now.Moved = "", r.run.Version // its name must say the new type
+	if newType && r.Layout.Preferred(now.URL, old.MIME) != r.Layout.Preferred(now.URL, now.MIME) {
+		now.Path, now.Moved = "", r.Version // its name must say the new type
 	}
-	now.ShapeNew = r.shapes.IsNew(now, old, r.run)
+	now.ShapeNew = r.Shapes.IsNew(now, old, r.Recording())
 	const stored = urls.AsUnchanged | urls.AsRefused | urls.AsFailed | urls.AsFirstGone
 	if as.Tally&stored == 0 { // it came now
 		as.Tally |= urls.AsFetched
@@ -104,13 +104,13 @@ func withBefore(targets []uint32, before []byte) []uint32 {
 // capped says which limit of the job is reached, "" for none. own is how many files are counted already that
 // the question is about.
 func (r *reading) capped(own int64) string {
-	l := &r.job.Limits
-	if n := r.counts.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
-		r.notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
+	l := &r.Job.Limits
+	if n := r.Counts.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
+		r.Notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
 		return "limits.max_files"
 	}
-	if n := r.counts.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
-		r.notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
+	if n := r.Counts.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+		r.Notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
 		return "limits.max_size"
 	}
 	return ""
@@ -123,30 +123,30 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 	rec.Observe(false)
 	revisit.Forgive(rec)
 	if rec.InSet {
-		r.admission.Recall(rec)
+		r.Admission.Recall(rec)
 	} else {
 		if rec.Reason == frontier.ChainReason {
 			r.learnAgain(rec)
 		}
 		as.Room = as.Room.Add(urls.RoomOf(rec))
-		rec.InSet, rec.Moved = true, r.run.Version
+		rec.InSet, rec.Moved = true, r.Version
 	}
 	as.Tally |= urls.AsUnchanged
 	switch {
-	case r.rescan && rec.Body == store.PackBody:
+	case r.Rescan && rec.Body == store.PackBody:
 		return r.rescanStored(rec, as)
-	case r.rescan && parse.IsScript(rec):
+	case r.Rescan && parse.IsScript(rec):
 		return r.rescanScript(rec, as), nil
 	}
-	targets, err := r.records.TargetsOf(rec.ID)
-	if err == nil && r.advice.Evidence.First() && !r.provenance.Hearsay(rec.ID) {
+	targets, err := r.Records.TargetsOf(rec.ID)
+	if err == nil && r.Advice.Evidence.First() && !r.Provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.admission.Vouch(rec, led(targets))
-	r.admission.Stored(targets)
+	r.Admission.Vouch(rec, led(targets))
+	r.Admission.Stored(targets)
 	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
@@ -154,7 +154,7 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 // taken for broken because of this.
 func (r *reading) notGiven(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
 	rec.Outcome, rec.Reason = site.Failed, reason
-	if r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+	if r.Rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		as.Tally |= urls.AsFailed
 	} else {
 		as.Tally |= urls.AsRefused

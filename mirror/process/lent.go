@@ -13,7 +13,7 @@ import (
 	"mirrord/store"
 )
 
-// Lent finds out what one URL comes to by a replica, in a turn of the replica's host; nil when the origin has
+// Lent finds the outcome of one URL by a replica, in a turn of the replica's host; nil when the origin has
 // to be asked.
 func (x *Processor) Lent(
 	ctx context.Context, rec *store.Resource, l *source.Lender, release func(fetch.Observation),
@@ -21,7 +21,7 @@ func (x *Processor) Lent(
 	if !x.mayLend(rec) {
 		return nil, nil
 	}
-	a, err := x.chain.Spread.Get(ctx, l, &source.Ask{
+	a, err := x.Chain.Spread.Get(ctx, l, &source.Ask{
 		Record: rec,
 		Suits:  func(mime string) bool { return x.read.leftOut(rec, mime) == "" },
 	}, release)
@@ -42,15 +42,15 @@ func (x *Processor) Lent(
 // mayLend reports whether a replica may be requested for a URL. The robots rules of both hosts must allow it;
 // those of the origin must be known.
 func (x *Processor) mayLend(rec *store.Resource) bool {
-	_, waits := x.waits.Until(rec.ID, x.now())
-	rules, known := x.motor.Origins.Rules(rec.URL)
+	_, waits := x.Waits.Until(rec.ID, x.Now())
+	rules, known := x.Origins.Rules(rec.URL)
 	if waits || !known || rules.Silent() != "" || !source.MayGive(rec) {
 		return false
 	}
 	permitted, _ := rules.Permits(rec.URL)
-	others := x.chain.Reuse.Covers(rec.URL) || x.chain.Upstream.Follows()
-	named := (rec.Gone > 0) || slices.Contains(x.rules.Seeds, rec.URL) || slices.Contains(x.job.Only, rec.URL)
-	later := x.traits.Spent(rec.ID, urls.AfterFailure|urls.AfterGone)
-	down := x.motor.Troubles.IsDown(rec.URL)
+	others := x.Chain.Reuse.Covers(rec.URL) || x.Chain.Upstream.Follows()
+	named := (rec.Gone > 0) || slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
+	later := x.Traits.Spent(rec.ID, urls.AfterFailure|urls.AfterGone)
+	down := x.Troubles.IsDown(rec.URL)
 	return permitted && !others && !named && !later && !down && x.refusal(rec) == ""
 }

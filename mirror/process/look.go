@@ -16,23 +16,23 @@ import (
 	"mirrord/store"
 )
 
-// Look finds out what one URL comes to, without a request where none is needed. used reports whether the turn
+// Look finds the outcome of one URL, without a request where none is needed. used reports whether the turn
 // of its host was used.
 func (x *Processor) Look(
 	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
 ) (f Found, used bool, err error) {
 	u := rec.URL
-	down, entry, isDown := x.motor.Troubles.Down(u)
-	rules, known := x.motor.Origins.Rules(u) // once: another worker may learn them in between
+	down, entry, isDown := x.Troubles.Down(u)
+	rules, known := x.Origins.Rules(u) // once: another worker may learn them in between
 	if f.Finding, err = x.fromReuse(ctx, rec, known || isDown); f.Finding != nil || err != nil {
 		return f, false, err
 	}
-	if until, waits := x.waits.Until(rec.ID, x.now()); waits {
+	if until, waits := x.Waits.Until(rec.ID, x.Now()); waits {
 		f.Finding, err = x.stillWaits(rec, until)
 		return f, false, err
 	}
-	turn, runs := x.origins.Turn(u.Origin(), x.read.run.Number)
-	if entry := x.motor.Troubles.IsEntry(u); entry {
+	turn, runs := x.Silent.Turn(u.Origin(), x.Run.Number)
+	if entry := x.Troubles.IsEntry(u); entry {
 		turn = urls.OriginAsked
 	}
 	if turn == urls.OriginSkipped {
@@ -43,7 +43,7 @@ func (x *Processor) Look(
 		return f, false, err
 	}
 	switch {
-	case isDown && entry && (rec.Outcome != site.Failed || !x.motor.Troubles.IsLeft(u)):
+	case isDown && entry && (rec.Outcome != site.Failed || !x.Troubles.IsLeft(u)):
 		f.Finding, err = x.postponedOrFallback(ctx, rec, down)
 		return f, f.Finding != nil || err != nil, err
 	case isDown:
@@ -61,12 +61,12 @@ func (x *Processor) Look(
 	if !known {
 		x.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
-			x.motor.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // robots.txt took this turn
+			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // robots.txt took this turn
 		}
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
-		if x.motor.Troubles.IsEntry(u) {
+		if x.Troubles.IsEntry(u) {
 			f.Finding, err = x.postponedOrFallback(ctx, rec, why)
 			return f, f.Finding != nil || err != nil, err
 		}
@@ -75,7 +75,7 @@ func (x *Processor) Look(
 	}
 	if ok, reason := rules.Permits(u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
-		as := urls.Account{Tally: urls.AsDisallowed, Room: urls.Leave(rec, x.read.run.Version)}
+		as := urls.Account{Tally: urls.AsDisallowed, Room: urls.Leave(rec, x.Version)}
 		f.Finding = &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
@@ -85,32 +85,32 @@ func (x *Processor) Look(
 	if f.Finding, err = x.fromSpace(ctx, rec); f.Finding != nil || err != nil {
 		return f, false, err
 	}
-	if turn == urls.OriginProbed && !x.motor.Troubles.Probe(u, rec.ID) {
+	if turn == urls.OriginProbed && !x.Troubles.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
-	if w, ok := x.motor.Troubles.Witness(u); ok {
+	if w, ok := x.Troubles.Witness(u); ok {
 		x.askWitness(ctx, w, release)
 		if ctx.Err() == nil {
-			x.motor.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
+			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
 		}
 		return f, true, nil
 	}
-	if q, ok := x.admission.SessionQuestion(u.Origin()); ok {
+	if q, ok := x.Admission.SessionQuestion(u.Origin()); ok {
 		x.requestTwice(ctx, q, release)
 		if ctx.Err() == nil {
-			x.motor.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
+			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
 		}
 		return f, true, nil
 	}
-	if q, ok := x.advice.Places.Question(u.Origin()); ok {
+	if q, ok := x.Advice.Places.Question(u.Origin()); ok {
 		compareTwo(ctx, x, q, release)
 		if ctx.Err() == nil {
-			x.motor.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
+			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
 		}
 		return f, true, nil
 	}
 	if f, err = x.request(ctx, rec, release); err == nil {
-		x.counts.CountOther(f.Finding)
+		x.Counts.CountOther(f.Finding)
 	}
 	return f, true, err
 }
@@ -121,7 +121,7 @@ func (x *Processor) refusal(rec *store.Resource) string {
 	if reason := x.read.capped(0); reason != "" && !rec.InSet {
 		return reason
 	}
-	if !rec.InSet && x.read.isGuess(rec.ID) && !scope.IsFavicon(rec.URL) && x.admission.Tired() {
+	if !rec.InSet && x.read.isGuess(rec.ID) && !scope.IsFavicon(rec.URL) && x.Admission.Tired() {
 		return frontier.TiredReason
 	}
 	return ""
@@ -134,24 +134,24 @@ func (x *Processor) request(
 	u := rec.URL
 	req := fetch.Request{
 		URL:     u,
-		Gap:     x.motor.Gate.Gap(u.Origin()),
-		MaxBody: int64(x.job.Limits.MaxBody),
+		Gap:     x.Gate.Gap(u.Origin()),
+		MaxBody: int64(x.Job.Limits.MaxBody),
 		NoMend:  true,
-		Fresh:   x.traits.Spent(rec.ID, urls.AfterFailure),
+		Fresh:   x.Traits.Spent(rec.ID, urls.AfterFailure),
 		Again:   x.mayRetry(rec),
 	}
 	if rec.Referrer > 0 {
-		req.Referer = x.table.URL(rec.Referrer - 1)
+		req.Referer = x.Table.URL(rec.Referrer - 1)
 	}
 	// A sitemap, and a document that was too large to be read, are read again only as they come.
 	unread := urls.IsSitemap(rec) || (result.Cut(rec.Cut)&result.CutDocument != 0)
-	newRules := x.read.rescan && unread
+	newRules := x.Rescan && unread
 	if rec.InSet && rec.Body != store.NoBody && !newRules && !isUnpacked(x.read, rec) {
-		req.ETag, req.LastModified = x.advice.Validators.For(rec)
+		req.ETag, req.LastModified = x.Advice.Validators.For(rec)
 	}
-	x.counts.Requests.Add(1)
-	patient := x.traits.Spent(rec.ID, urls.AfterSilence)
-	of, flight := x.motor.Fly(ctx, u, patient)
+	x.Counts.Requests.Add(1)
+	patient := x.Traits.Spent(rec.ID, urls.AfterSilence)
+	of, flight := x.Fly(ctx, u, patient)
 	ask := source.Ask{
 		Record:  rec,
 		Of:      source.FromOrigin,
@@ -160,7 +160,7 @@ func (x *Processor) request(
 		GivenUp: frontier.GivenUp,
 		Refuse:  x.read.refuse(rec),
 	}
-	a, err := x.chain.Get(of, &ask)
+	a, err := x.Chain.Get(of, &ask)
 	alone := flight.Land()
 	defer a.Release()
 	if w, gave := flight.GaveWay(a.Err); gave && err == nil {
@@ -168,14 +168,14 @@ func (x *Processor) request(
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure | urls.AfterSilence}}, ctx.Err()
 	}
 	if res := a.Result; res != nil {
-		release(x.motor.Troubles.Observe(u, rec.ID, rec.Failures > 0, res, a.Err))
-		x.counts.Wire.Add(res.Wire)
+		release(x.Troubles.Observe(u, rec.ID, rec.Failures > 0, res, a.Err))
+		x.Counts.Wire.Add(res.Wire)
 	}
 	if err != nil {
 		return Found{}, err
 	}
-	x.chain.Upstream.Hear(ctx, u, a.Result)
-	x.chain.Spread.Heard(rec, &a)
+	x.Chain.Upstream.Hear(ctx, u, a.Result)
+	x.Chain.Spread.Heard(rec, &a)
 	came := exchanged{
 		Answer: &a,
 		second: x.isSecondLook(rec),
@@ -186,23 +186,23 @@ func (x *Processor) request(
 		rec.NoETag, rec.NoDate = true, true
 	}
 	f, err := x.answer(ctx, rec, came)
-	x.motor.Troubles.EndProbe(u)
+	x.Troubles.EndProbe(u)
 	return f, err
 }
 
 // learnOrigin finds out the rules of an origin: its robots.txt is requested, or was stored lately.
 func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Observation)) {
-	l, err := x.motor.LearnRobots(ctx, u, x.robots)
+	l, err := x.LearnRobots(ctx, u, x.Chain.Robots)
 	if err != nil {
 		return
 	}
 	if l.Silent != "" {
-		x.notes.Fail(u, l.Silent)
+		x.Notes.Fail(u, l.Silent)
 	}
 	release(l.Observed)
-	x.motor.Troubles.EndProbe(u)
-	if x.admission.Sitemaps(u, l.Sitemaps) {
-		x.motor.Origins.NoteFull(u)
+	x.Troubles.EndProbe(u)
+	if x.Admission.Sitemaps(u, l.Sitemaps) {
+		x.Origins.NoteFull(u)
 	}
 }
 
@@ -211,7 +211,7 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 // origin answers: that several URLs fail must show soon, whatever each of them would do. What is taken for
 // broken is not repeated.
 func (x *Processor) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
-	last := x.traits.Spent(rec.ID, urls.AfterFailure) && !x.traits.Broken(rec.ID)
+	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Broken(rec.ID)
 	return func(res *fetch.Result, err error) bool {
 		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough
 			return fetch.Continues(err)
@@ -221,32 +221,32 @@ func (x *Processor) mayRetry(rec *store.Resource) func(*fetch.Result, error) boo
 			reason = err.Error()
 			symptom, _ = frontier.SymptomOf(err)
 		}
-		return last && x.motor.Troubles.MayRetry(rec.URL, reason, symptom)
+		return last && x.Troubles.MayRetry(rec.URL, reason, symptom)
 	}
 }
 
 // askWitness requests a URL that is known to answer, to find out whether its origin is down.
 func (x *Processor) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
-	x.counts.CountAside()
-	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Origin()), x.motor.Patience())
+	x.Counts.CountAside()
+	res, err := x.Chain.Origin.Probe(ctx, w, x.Gate.Gap(w.Origin()), x.Patience())
 	release(fetch.Observe(res, err))
-	x.counts.Wire.Add(res.Wire)
+	x.Counts.Wire.Add(res.Wire)
 	symptom, failed := frontier.SymptomOf(err)
 	switch {
 	case ctx.Err() != nil:
 	case fetch.TransientStatus(res.Status):
 		reason := fmt.Sprintf("status %d", res.Status)
-		if res.RetryAfter > x.job.Polite.MaxWait {
-			until := x.now().Add(res.RetryAfter)
+		if res.RetryAfter > x.Job.Polite.MaxWait {
+			until := x.Now().Add(res.RetryAfter)
 			x.leaveHost(w, reason+longWait(res), until, res.Status >= 500)
 			return
 		}
-		x.motor.Troubles.WitnessFailed(w, reason, frontier.SymptomOfStatus(res.Status))
+		x.Troubles.WitnessFailed(w, reason, frontier.SymptomOfStatus(res.Status))
 	case res.Refuses():
-		x.motor.Troubles.WitnessFailed(w, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
+		x.Troubles.WitnessFailed(w, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
 	case (res.Status == 0) && failed:
-		x.motor.Troubles.WitnessFailed(w, err.Error(), symptom)
+		x.Troubles.WitnessFailed(w, err.Error(), symptom)
 	default:
-		x.motor.Troubles.Answered(w)
+		x.Troubles.Answered(w)
 	}
 }

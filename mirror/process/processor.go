@@ -3,106 +3,62 @@
 package process
 
 import (
-	"log/slog"
-	"time"
-
-	"mirrord/job"
+	"mirrord/fetch/heads"
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/scope"
-	"mirrord/mirror/verdict"
-
 	"mirrord/mirror/publish"
 	"mirrord/mirror/revisit"
+	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
-	"mirrord/phm"
+	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// Options are what exchanges of one run are made with. All fields but Through are needed. The plan is
-// made.
+// Options are what a Processor is made from. All are needed; the run is planned.
 type Options struct {
-	Job    *job.Job
-	Rules  *scope.URLRules
-	Layout phm.Layout
-	Run    urls.Run
-	Rescan bool // the rules changed: what is stored is read again
-	Log    *slog.Logger
-	Now    func() time.Time
-	// Confirm is the least time between two answers 404, see run.Options.
-	Confirm time.Duration
+	*run.Terms
+	*urls.KnownURLs
+	*frontier.Dispatcher
+	Stores
 
-	Robots source.Robots
-	Chain  *source.Chain
-
-	Records *store.Records
-	Frames  *store.Frames
-	Bodies  store.Bodies
-	Keeper  *Saver
-	Through *publish.Through // nil: documents are stored as they come
-
-	Table      *urls.Table
-	Traits     *urls.Traits
-	Provenance *urls.Provenance
-	Waits      *urls.Waits
-	Origins    *urls.SilentOrigins
-	Counts     *urls.Counts
-	Notes      *urls.Notes
-	Admission  *frontier.Admission
-	Motor      *frontier.Dispatcher
-	Advice     *revisit.SkipPlan
-	Shapes     *verdict.Shapes
+	Chain     *source.Chain
+	Admission *frontier.Admission
+	Advice    *revisit.SkipPlan
+	Shapes    *verdict.Shapes
 }
 
-// Processor finds out what one URL comes to: without a request, from the origin, or from a replica. It is
-// safe
+// Stores are where records are read, and bodies are read and written.
+type Stores struct {
+	Records Records
+	Frames  Frames
+	Bodies  store.Bodies
+	Saver   *Saver
+	Through *publish.Through // nil: documents are stored as they come
+}
+
+// Records is what the store has of URLs. *store.Records is one. It is safe for concurrent use.
+type Records interface {
+	Get(u site.URL) (r store.Resource, ok bool, err error)
+	Resources(f func(r *store.Resource) error) error
+	Links(f func(id uint32, targets []byte) error) error
+	TargetsOf(id uint32) ([]byte, error)
+	Replay(
+		newURL func(id uint32, u store.NewURL) error,
+		done func(r *store.Resource, targets []byte, linked bool) error,
+	) error
+	ReadHead(u site.URL, at store.HeadPlace) (*heads.Head, error)
+}
+
+// Processor finds the outcome of one URL: without a request, from the origin, or from a replica. It is safe
 // for concurrent use, for one URL at a time.
 type Processor struct {
-	job    *job.Job
-	rules  *scope.URLRules
-	log    *slog.Logger
-	now    func() time.Time
-	least  time.Duration // Options.Confirm
-	robots source.Robots
-	chain  *source.Chain
-	read   *reading
-
-	table      *urls.Table
-	traits     *urls.Traits
-	provenance *urls.Provenance
-	waits      *urls.Waits
-	origins    *urls.SilentOrigins
-	counts     *urls.Counts
-	notes      *urls.Notes
-	admission  *frontier.Admission
-	motor      *frontier.Dispatcher
-	advice     *revisit.SkipPlan
+	Options
+	read *reading
 }
 
-// New returns what exchanges the URLs of one run.
-func New(o Options) *Processor {
-	return &Processor{
-		job:        o.Job,
-		rules:      o.Rules,
-		log:        o.Log,
-		now:        o.Now,
-		least:      o.Confirm,
-		robots:     o.Robots,
-		chain:      o.Chain,
-		read:       newReading(&o),
-		table:      o.Table,
-		traits:     o.Traits,
-		provenance: o.Provenance,
-		waits:      o.Waits,
-		origins:    o.Origins,
-		counts:     o.Counts,
-		notes:      o.Notes,
-		admission:  o.Admission,
-		motor:      o.Motor,
-		advice:     o.Advice,
-	}
-}
+// New returns the Processor of a run.
+func New(o Options) *Processor { return &Processor{Options: o, read: newReading(o)} }
 
 // Found is what one turn of a URL came to. Without an outcome and without another turn the URL is left for
 // the next run.
@@ -115,7 +71,7 @@ type Found struct {
 // outcome wraps a finding that ends what this run has to do with a URL.
 func outcome(f *urls.Finding, err error) (Found, error) { return Found{Finding: f}, err }
 
-// Record returns what is stored of a URL, or a new record.
+// Record returns the stored record of a URL, or a new one.
 func (x *Processor) Record(id uint32, u site.URL) (store.Resource, error) {
 	return x.read.record(id, u)
 }

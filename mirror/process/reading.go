@@ -4,79 +4,34 @@ package process
 
 import (
 	"runtime"
-	"time"
 
-	"mirrord/job"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
-	"mirrord/mirror/scope"
-	"mirrord/mirror/verdict"
-
 	"mirrord/mirror/publish"
-	"mirrord/mirror/revisit"
 	"mirrord/mirror/urls"
-	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// reading turns what an answer brought into a finding: it has the body read, lets what it leads to enter the
-// frontier, and has it stored. It is safe for concurrent use, for one URL at a time.
+// reading turns the body of an answer into a finding: it has the body read, lets the URLs that it links to
+// enter the frontier, and has it stored. It is safe for concurrent use, for one URL at a time.
 type reading struct {
-	job    *job.Job
-	rules  *scope.URLRules
-	layout phm.Layout
-	run    urls.Run
-	rescan bool // the rules changed: what is stored is read again
-	now    func() time.Time
-
-	records *store.Records
-	frames  *store.Frames
-	bodies  store.Bodies
-	keeper  *Saver
+	Options
 	procs   chan *documentReader
 	codings *encodings
 	large   inMemory
-
-	table      *urls.Table
-	traits     *urls.Traits
-	provenance *urls.Provenance
-	counts     *urls.Counts
-	notes      *urls.Notes
-	admission  *frontier.Admission
-	motor      *frontier.Dispatcher
-	advice     *revisit.SkipPlan
-	shapes     *verdict.Shapes
 }
 
-func newReading(o *Options) *reading {
+func newReading(o Options) *reading {
 	return &reading{
-		job:        o.Job,
-		rules:      o.Rules,
-		layout:     o.Layout,
-		run:        o.Run,
-		rescan:     o.Rescan,
-		now:        o.Now,
-		records:    o.Records,
-		frames:     o.Frames,
-		bodies:     o.Bodies,
-		keeper:     o.Keeper,
-		procs:      newProcessors(o),
-		codings:    &encodings{records: o.Records, frames: o.Frames, table: o.Table},
-		table:      o.Table,
-		traits:     o.Traits,
-		provenance: o.Provenance,
-		counts:     o.Counts,
-		notes:      o.Notes,
-		admission:  o.Admission,
-		motor:      o.Motor,
-		advice:     o.Advice,
-		shapes:     o.Shapes,
+		Options: o,
+		procs:   newProcessors(&o),
+		codings: &encodings{Options: o},
 	}
 }
 
-// processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
-// has buffers.
+// documentReader is what one worker needs to read and encode a document. There are as many as CPUs, because
+// each has buffers.
 type documentReader struct {
 	read     *parse.Reader
 	in       parse.Body // what it reads
@@ -125,11 +80,11 @@ func (p *documentReader) forget() {
 	p.links = nil
 }
 
-// record returns what is stored of a URL, or a new record.
+// record returns the stored record of a URL, or a new one.
 func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
-	s := r.table.State(id)
-	if s.Known() && !r.traits.IsReopened(id) {
-		rec, ok, err := r.records.Get(u)
+	s := r.Table.State(id)
+	if s.Known() && !r.Traits.IsReopened(id) {
+		rec, ok, err := r.Records.Get(u)
 		if err != nil {
 			return rec, err
 		}
@@ -148,7 +103,7 @@ func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
 }
 
 // isGuess reports whether only strings in scripts name a URL.
-func (r *reading) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
+func (r *reading) isGuess(id uint32) bool { return r.Table.State(id).Guessed() }
 
 // misled reports whether a guess of an image or the like was answered with a page: many a site has one for
 // every path.

@@ -17,7 +17,7 @@ import (
 
 // redirect reads an answer that leads to another URL of the site, which is a URL of its own.
 func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
-	if main := x.rules.Main(to); main != to {
+	if main := x.Rules.Main(to); main != to {
 		if main == rec.URL {
 			const what = "status %d to %s, which scope.aliases takes for the same: " +
 				"the host that url names must be the one to which the site leads"
@@ -25,22 +25,22 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		}
 		to = main
 	}
-	hops := x.traits.Hops(rec.ID) + 1
+	hops := x.Traits.Hops(rec.ID) + 1
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {
 	case res.LocationErr != nil && !away:
 		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)))
 	case to.IsZero() && !away:
 		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
-	case hops > int(x.job.Limits.MaxRedirects):
-		why := fmt.Sprintf("more than %d redirects in a row", x.job.Limits.MaxRedirects)
+	case hops > int(x.Job.Limits.MaxRedirects):
+		why := fmt.Sprintf("more than %d redirects in a row", x.Job.Limits.MaxRedirects)
 		return outcome(x.brokenRedirect(rec, why))
 	}
 	if res.SetsCookie {
-		x.traits.NoteCookie(rec.ID)
+		x.Traits.NoteCookie(rec.ID)
 	}
 	if to == rec.URL {
-		if res.SetsCookie && !x.traits.Spent(rec.ID, urls.WithCookie) {
+		if res.SetsCookie && !x.Traits.Spent(rec.ID, urls.WithCookie) {
 			return Found{Turn: urls.Turn{Why: urls.WithCookie}}, nil
 		}
 		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
@@ -70,7 +70,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		f.As.Room = urls.RoomOf(rec).Neg()
 	}
 	if d.InSet || d.Target != old || d.Fragment != part {
-		d.InSet, d.Moved = false, x.read.run.Version
+		d.InSet, d.Moved = false, x.Version
 	}
 	return outcome(f, nil)
 }
@@ -85,7 +85,7 @@ func (x *Processor) redirectTarget(
 	}
 	ids := []int64{-1}
 	from := frontier.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	in := x.admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{{
+	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{{
 		URL:     []byte(to.String()),
 		Purpose: purpose,
 		Follow:  true,
@@ -96,11 +96,11 @@ func (x *Processor) redirectTarget(
 		return 0, false
 	}
 	id = uint32(ids[0])
-	lead := x.traits.Redirect(rec.ID, id, hops, slices.Contains(x.rules.Seeds, rec.URL))
-	if lead && x.rules.Scope.Covers(to) {
-		x.motor.Troubles.AddEntry(to)
+	lead := x.Traits.Redirect(rec.ID, id, hops, slices.Contains(x.Rules.Seeds, rec.URL))
+	if lead && x.Rules.Scope.Covers(to) {
+		x.Troubles.AddEntry(to)
 	}
-	x.motor.Entrance.Add(in.Add...)
+	x.Entrance.Add(in.Add...)
 	return id, true
 }
 
@@ -113,11 +113,11 @@ func (x *Processor) brokenRedirect(rec *store.Resource, reason string) (*urls.Fi
 // it another turn. again says that there may be something to request now: the URL itself, or what its copy
 // links to under new rules.
 func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, again bool, err error) {
-	rec, err := x.read.record(id, x.table.URL(id)) // as before this run: what it found is not folded yet
+	rec, err := x.read.record(id, x.Table.URL(id)) // as before this run: what it found is not folded yet
 	if err != nil {
 		return f, false, err
 	}
-	known, err := x.read.records.TargetsOf(id)
+	known, err := x.Records.TargetsOf(id)
 	if err != nil {
 		return f, false, err
 	}
@@ -127,9 +127,9 @@ func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, 
 		return true
 	})
 	as := urls.Account{}
-	rec.Checked, rec.Run, rec.Status = x.now().Unix(), x.read.run.Number, 0 // no single answer failed
-	x.table.Unsee(id, urls.Left)
-	if again = cookie && !x.traits.Spent(id, urls.WithCookie); again {
+	rec.Checked, rec.Run, rec.Status = x.Now().Unix(), x.Run.Number, 0 // no single answer failed
+	x.Table.Unsee(id, urls.Left)
+	if again = cookie && !x.Traits.Spent(id, urls.WithCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
 		f.Turn = urls.Turn{Why: urls.WithCookie}
 	} else {
@@ -139,7 +139,7 @@ func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, 
 	if rec.InSet {
 		as.Room = urls.RoomOf(&rec)
 	}
-	if !again && x.read.rescan && rec.InSet && rec.Body == store.PackBody {
+	if !again && x.Rescan && rec.InSet && rec.Body == store.PackBody {
 		f.Finding, err = x.read.rescanStored(&rec, as)
 		return f, true, err
 	}

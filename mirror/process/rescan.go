@@ -21,7 +21,7 @@ import (
 func (r *reading) rescanStored(rec *store.Resource, as urls.Account) (*urls.Finding, error) {
 	p := <-r.procs
 	defer p.giveTo(r.procs)
-	fr, err := r.frames.ReadFrame(p.r, rec.At)
+	fr, err := r.Frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
@@ -46,7 +46,7 @@ func (r *reading) rescanStored(rec *store.Resource, as urls.Account) (*urls.Find
 func (r *reading) declaredRefresh(links *render.StoredLinks) string {
 	return relocate.DeclaredRefresh(links.Links, links.Edits, func(i int) string {
 		if t := links.Targets[i]; t.Literal == nil {
-			return r.table.URL(t.ID).String()
+			return r.Table.URL(t.ID).String()
 		}
 		return string(links.Targets[i].Literal)
 	})
@@ -55,7 +55,7 @@ func (r *reading) declaredRefresh(links *render.StoredLinks) string {
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer
 // did.
 func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []scope.Candidate, err error) {
-	targets, err := r.records.TargetsOf(id)
+	targets, err := r.Records.TargetsOf(id)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []scope.Ca
 			named[t.ID] = true
 		}
 	}
-	r.table.Each(targetsIn(targets), func(to uint32, s urls.State, u site.URL) {
+	r.Table.Each(targetsIn(targets), func(to uint32, s urls.State, u site.URL) {
 		if !named[to] && s.Given() {
 			out = append(out, scope.Candidate{
 				URL:     []byte(u.String()),
@@ -92,8 +92,8 @@ func (r *reading) rescanScript(rec *store.Resource, as urls.Account) *urls.Findi
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admitter, &as)...)
-		d.Targets, d.Linked, rec.Cut = x.Targets(r.rules), true, uint16(x.Cut)
+		r.Entrance.Add(r.admit(rec.ID, rec.Depth, x, p.admitter, &as)...)
+		d.Targets, d.Linked, rec.Cut = x.Targets(r.Rules), true, uint16(x.Cut)
 	}
 	d.Resource = *rec
 	return &urls.Finding{Done: d, As: as}
@@ -101,10 +101,10 @@ func (r *reading) rescanScript(rec *store.Resource, as urls.Account) *urls.Findi
 
 // storedScript reads a stored script that is not too large to be scanned.
 func (r *reading) storedScript(rec *store.Resource) ([]byte, bool) {
-	if rec.Size > int64(r.job.Limits.MaxDocument) {
+	if rec.Size > int64(r.Job.Limits.MaxDocument) {
 		return nil, false
 	}
-	f, err := r.bodies.Open(rec.Digest, 0, rec.Size)
+	f, err := r.Bodies.Open(rec.Digest, 0, rec.Size)
 	if err != nil {
 		return nil, false // verify reports it
 	}

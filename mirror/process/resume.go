@@ -17,18 +17,18 @@ func (r *reading) resumeLinks() error {
 	look := func(rec *store.Resource) {
 		delete(maps, rec.ID)
 		switch {
-		case rec.Run != r.run.Number || rec.NoFollow:
+		case rec.Run != r.Run.Number || rec.NoFollow:
 			skip[rec.ID] = true
 		case urls.IsSitemap(rec):
 			maps[rec.ID] = *rec
 		case !rec.InSet:
 			skip[rec.ID] = true
 		}
-		if rec.Run == r.run.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
-			r.admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
+		if rec.Run == r.Run.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
+			r.Admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
-	err := r.records.Resources(func(rec *store.Resource) error {
+	err := r.Records.Resources(func(rec *store.Resource) error {
 		look(rec)
 		return nil
 	})
@@ -36,12 +36,12 @@ func (r *reading) resumeLinks() error {
 		return err
 	}
 	added := func(uint32, store.NewURL) error { return nil }
-	err = r.records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
+	err = r.Records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
 		delete(skip, rec.ID)
 		look(rec)
 		if linked {
 			if !skip[rec.ID] {
-				r.admission.Stored(targets)
+				r.Admission.Stored(targets)
 			}
 			skip[rec.ID] = true // what the store has is older
 		}
@@ -55,9 +55,9 @@ func (r *reading) resumeLinks() error {
 			return err
 		}
 	}
-	return r.records.Links(func(id uint32, targets []byte) error {
+	return r.Records.Links(func(id uint32, targets []byte) error {
 		if !skip[id] {
-			r.admission.Stored(targets)
+			r.Admission.Stored(targets)
 		}
 		return nil
 	})

@@ -13,9 +13,11 @@ import (
 	"mirrord/store"
 )
 
-// Frames stores documents. *store.Frames is one. It is safe for concurrent use, each writer by one caller at
-// a time.
+// Frames stores documents and reads them. *store.Frames is one. It is safe for concurrent use, each writer
+// and reader by one caller at a time.
 type Frames interface {
+	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
+	OneOff() bool // digests of pages may be quick ones
 	NewFrameWriter() *store.FrameWriter
 	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
 	AppendFrameOver(

@@ -25,6 +25,12 @@ func (f *frames) add(how string) (store.Place, error) {
 	return store.Place{Pack: 1, Off: int64(len(f.how)), Len: 1}, nil
 }
 
+func (f *frames) ReadFrame(*store.FrameReader, store.Place) (store.Frame, error) {
+	return store.Frame{}, store.ErrDamaged
+}
+
+func (f *frames) OneOff() bool { return false }
+
 func (f *frames) NewFrameWriter() *store.FrameWriter { return nil }
 
 func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (store.Place, error) {

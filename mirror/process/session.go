@@ -24,9 +24,9 @@ const learnedSession = "each answer has a new session id in its links (%s): URLs
 func (x *Processor) requestTwice(
 	ctx context.Context, q frontier.SecondRequest, release func(fetch.Observation),
 ) {
-	res, body, err := again(ctx, x, q.URL, int64(x.job.Limits.MaxDocument), release)
+	res, body, err := again(ctx, x, q.URL, int64(x.Job.Limits.MaxDocument), release)
 	if err != nil {
-		x.admission.SessionAnswered(q, new(frontier.Second))
+		x.Admission.SessionAnswered(q, new(frontier.Second))
 		return
 	}
 	x.Second(q, res, body)
@@ -47,18 +47,18 @@ func compareTwo(ctx context.Context, x *Processor, q *revisit.Twice, release fun
 func again(
 	ctx context.Context, x *Processor, u site.URL, most int64, release func(fetch.Observation),
 ) (*fetch.Result, []byte, error) {
-	x.counts.CountAside()
-	res, body, err := x.chain.Origin.Again(ctx, u, x.motor.Gate.Gap(u.Origin()), most)
+	x.Counts.CountAside()
+	res, body, err := x.Chain.Origin.Again(ctx, u, x.Gate.Gap(u.Origin()), most)
 	release(fetch.Observe(res, err))
-	x.counts.Wire.Add(res.Wire)
+	x.Counts.Wire.Add(res.Wire)
 	return res, body, err
 }
 
 // TwoAnswers takes the second answer to a page that was requested twice.
 func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) {
-	if (res.Status == http.StatusOK) && x.advice.Places.Answered(q, body) {
-		x.log.Info("places learned at which answers differ", "url", q.URL.String())
-		x.notes.Add(learnedPlaces, q.URL)
+	if (res.Status == http.StatusOK) && x.Advice.Places.Answered(q, body) {
+		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
+		x.Notes.Add(learnedPlaces, q.URL)
 	}
 }
 
@@ -72,12 +72,12 @@ func (x *Processor) Second(q frontier.SecondRequest, res *fetch.Result, body []b
 		second = secondOf(x.read, p, q.URL, res, body)
 		defer p.forget()
 	case (res.Status >= 300) && !res.Location.IsZero():
-		second.URLs = []site.URL{x.rules.Main(res.Location)}
+		second.URLs = []site.URL{x.Rules.Main(res.Location)}
 	}
-	kind, learned := x.admission.SessionAnswered(q, second)
+	kind, learned := x.Admission.SessionAnswered(q, second)
 	if learned != nil {
-		x.log.Info("session id learned", "kind", kind, "url", q.URL.String())
-		x.notes.Cap(fmt.Sprintf(learnedSession, kind))
+		x.Log.Info("session id learned", "kind", kind, "url", q.URL.String())
+		x.Notes.Cap(fmt.Sprintf(learnedSession, kind))
 	}
 }
 
@@ -91,7 +91,7 @@ func secondOf(
 		MIME:    res.MIME,
 		Charset: res.Charset,
 		Data:    body,
-		Now:     r.now(),
+		Now:     r.Now(),
 	})
 	out := &frontier.Second{URLs: []site.URL{}, Body: body[:min(len(body), mostChainText)]}
 	if x.Doc != nil {
@@ -99,7 +99,7 @@ func secondOf(
 	}
 	for i := range x.Candidates {
 		if c := &x.Candidates[i]; !c.Guess {
-			out.URLs = append(out.URLs, site.Canonical(string(r.rules.MainOf(c.URL))))
+			out.URLs = append(out.URLs, site.Canonical(string(r.Rules.MainOf(c.URL))))
 		}
 	}
 	return out
@@ -113,7 +113,7 @@ func (x *Processor) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) 
 		return f, false
 	}
 	if rec.InSet || (rec.Target != id+1) {
-		rec.Moved = x.read.run.Version
+		rec.Moved = x.Version
 	}
 	if rec.InSet {
 		as.Room = urls.RoomOf(rec).Neg()

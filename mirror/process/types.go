@@ -16,11 +16,11 @@ import (
 // leftOut says why the body of a URL does not belong to the mirror, by the job's rule about types; "" when it
 // does. Entry points, where they lead, and sitemaps always do.
 func (r *reading) leftOut(rec *store.Resource, mime string) string {
-	if r.rules.Types == nil || slices.Contains(r.rules.Seeds, rec.URL) {
+	if r.Rules.Types == nil || slices.Contains(r.Rules.Seeds, rec.URL) {
 		return ""
 	}
-	why, refused := r.rules.Types.Refuses(mime, rec.URL, r.needed(rec))
-	if !refused || r.traits.IsLead(rec.ID) || r.traits.Sitemap(rec.ID) {
+	why, refused := r.Rules.Types.Refuses(mime, rec.URL, r.needed(rec))
+	if !refused || r.Traits.IsLead(rec.ID) || r.Traits.Sitemap(rec.ID) {
 		return ""
 	}
 	return why
@@ -28,13 +28,13 @@ func (r *reading) leftOut(rec *store.Resource, mime string) string {
 
 // needed reports whether a document needs a URL to be shown, as far as that is known.
 func (r *reading) needed(rec *store.Resource) bool {
-	return rec.Requis || r.table.State(rec.ID).Requisite()
+	return rec.Requis || r.Table.State(rec.ID).Requisite()
 }
 
 // refuse returns what says of the type in the head of an answer why its body is not read; nil when all are
 // read. Without a type the body decides.
 func (r *reading) refuse(rec *store.Resource) func(mime string) string {
-	if r.rules.Types == nil {
+	if r.Rules.Types == nil {
 		return nil
 	}
 	return func(mime string) string {
@@ -65,7 +65,7 @@ func (r *reading) outOfScope(
 ) *urls.Finding {
 	rec.Outcome, rec.Reason, rec.MIME = site.OutOfScope, why, mime
 	rec.Failures, rec.Gone = 0, 0
-	as.Room = as.Room.Add(urls.Leave(rec, r.run.Version))
+	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
 	rec.Body = store.NoBody
 	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
 	return &urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}

@@ -8,7 +8,6 @@ package run
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"mirrord/internal/texts"
@@ -23,34 +22,23 @@ import (
 	"mirrord/store"
 )
 
-// Session is one run as its phases see it. The table, traits, provenance, counts and notes are safe for
+// Session is one run as its phases see it. KnownURLs are safe for
 // concurrent use; all else changes while no worker runs.
 type Session struct {
 	Options Options // with defaults
-	Job     *job.Job
+	Terms
 	Site    *store.Site
-	Log     *slog.Logger
-	Now     func() time.Time
 	Started time.Time
-	Rules   *scope.URLRules
 
-	Version     int            // that this run works for
 	Live        *store.Version // that is published; nil before the first one
-	Layout      phm.Layout
-	Run         *store.Run // as it is stored
-	Resumed     bool       // Run is of an earlier process
-	Expired     bool       // Resumed, and too old to go on: it makes no more requests
-	Fingerprint string     // of the rules
-	Rescan      bool       // the rules changed: what is stored is scanned again
+	Resumed     bool           // Run is of an earlier process
+	Expired     bool           // Resumed, and too old to go on: it makes no more requests
+	Fingerprint string         // of the rules
 
 	Taken int64 // bytes that the site took when the run began; 0: not measured
 	Full  error // why nothing more may be stored from the start; nil: something may
 
-	Table      *urls.Table
-	Traits     urls.Traits
-	Provenance urls.Provenance
-	Counts     urls.Counts
-	Notes      urls.Notes
+	urls.KnownURLs
 
 	Through *publish.Through // writes documents through while the run retrieves; nil: nobody does
 }
@@ -77,15 +65,18 @@ func New(o Options) (*Session, error) {
 	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
 	s := &Session{
 		Options: o,
-		Job:     o.Job,
-		Site:    o.Site,
-		Log:     o.Log.With("job", o.Site.Name),
-		Now:     o.Now,
-		Started: o.Now(),
-		Rules:   rules,
-		Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
-		Run:     new(store.Run),
-		Table:   table,
+		Terms: Terms{
+			Job:     o.Job,
+			Rules:   rules,
+			Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
+			Run:     new(store.Run),
+			Confirm: o.Confirm,
+			Log:     o.Log.With("job", o.Site.Name),
+			Now:     o.Now,
+		},
+		Site:      o.Site,
+		Started:   o.Now(),
+		KnownURLs: urls.KnownURLs{Table: table},
 	}
 	if err := s.lookAgain(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -104,11 +95,6 @@ func (s *Session) MostState() (bytes int64, limit string) {
 		return most, s.Options.MostStateOf
 	}
 	return bytes, limit
-}
-
-// Recording says which run the table is kept for.
-func (s *Session) Recording() urls.Run {
-	return urls.Run{Number: s.Run.Number, Version: s.Version}
 }
 
 // FindLive finds out which version is published, and which one the run works for.

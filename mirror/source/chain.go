@@ -10,6 +10,7 @@ import (
 
 // Chain are the sources of a run. It is safe for concurrent use.
 type Chain struct {
+	Robots   Robots // rules of origins
 	Reuse    *ReuseSource
 	Upstream *UpstreamSource
 	Space    *SpaceSource

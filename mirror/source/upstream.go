@@ -21,10 +21,10 @@ import (
 )
 
 // A job may mirror a mirror that another mirrord serves. Such a server says so in a Link field of its
-// answers (docs/serve.md). Then the job follows that mirror by versions: one request says whether there is
-// another version than the one that it knows, and one more brings what differs. All URLs of the run have
-// their answers from there; what is not in it is requested as ever (Kovács, Micsik and Schermann, section V:
-// a protocol extension for mirroring).
+// responses (docs/mirror-protocol.md). Then the job follows that mirror by versions: one request asks for
+// another version than the one that it knows, and one more fetches the difference. All URLs of the run have
+// their responses from there; other URLs are requested as usual (Kovács, Micsik and Schermann, section V: a
+// protocol extension for mirroring).
 
 // UpstreamOptions are what an UpstreamSource works with.
 type UpstreamOptions struct {

@@ -436,7 +436,7 @@ func cpuTime(t *testing.T) time.Duration {
 // MIRRORD_LONG.
 func TestHundredThousandPagesInBulk(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
-		t.Skip("figures for docs/find.md: set MIRRORD_LONG")
+		t.Skip("figures for docs/engineering/scale.md: set MIRRORD_LONG")
 	}
 	const pages, each = 100_000, 1000
 	x, dir := newIndex(t)

@@ -2,7 +2,7 @@
 
 // Command lab repeats what papers measured with the packages of mirrord: their experiments on recorded
 // histories, their figures, their rules to the letter, and the checks against files of expected values.
-// docs/evolution.md and docs/replicas.md say what the figures mean.
+// docs/replay.md and docs/engineering/replicas.md say what the figures mean.
 package main
 
 import (

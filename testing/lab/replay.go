@@ -47,7 +47,7 @@ func replayCommand(l *lab) *cobra.Command {
 paper on NEAR, the worth of each idea of adaptive, and drawings. FILE is a site history; of a JOB it is what its runs
 observed.
 
-docs/evolution.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
+docs/replay.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
 		Example: `  lab replay kafka.history.tsv.gz --policy near --alpha 0.1 --zero strict --json
   lab replay kafka.history.tsv.gz --policy full --experiments
   lab replay samba --state /var/lib/mirrord --train 5 --plot samba.svg`,

@@ -34,7 +34,7 @@ func replicasCommand(l *lab) *cobra.Command {
 		Long: `Find hosts that mirror one another and directories that hold the same pages, as mirrord replicas does: with --paper by
 the rule of Bharat and Broder to the letter. --plot and --graph draw what was found, after Cho, Shivakumar and Garcia-Molina.
 
-docs/replicas.md describes the figures, docs/json.md the JSON.`,
+docs/engineering/replicas.md describes the figures, docs/json.md the JSON.`,
 		Example: `  lab replicas --urls urls.txt.gz --paper --json
   lab replicas crawl/ --plot clusters.svg
   lab replicas crawl/ --graph one.svg --cluster 1`,

@@ -41,7 +41,7 @@ beside the daemon; each mirror is brought as of its last commit.
 
 A depot is a directory, or a bucket of an S3 server with conditional writes. For S3 set AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY (or ~/.aws/credentials), and AWS_ENDPOINT_URL for a server of one's own. Job files with secrets
-go there too: let nobody else read the depot. Guide: docs/cluster.md.`,
+go there too: let nobody else read the depot. Guide: docs/depot.md.`,
 		Example: `  mirrord cluster push --depot file:///mnt/nas/mirrord
   mirrord cluster push samba --depot s3://backup/mirrord`,
 		ValidArgsFunction: a.CompleteJob,

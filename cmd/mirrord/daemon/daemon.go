@@ -101,7 +101,7 @@ func Command(a *cli.CLI) *cobra.Command {
 
 SIGTERM ends the runs; SIGHUP reads the jobs again.
 
-Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/operations.md, docs/console.md.`,
+Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/running.md, docs/console.md.`,
 		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },

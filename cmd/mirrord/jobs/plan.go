@@ -34,7 +34,7 @@ The plan is a run in which nothing has changed, without its requests. A change t
 Requests of replicas, what reuse saves and guesses from scripts are not in it; jobs that have them say so.
 
 Reasons to request: rate, probe, hub, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
-but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: docs/evolution.md.
+but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: docs/skipping.md.
 
 --price shows what prices, also of bytes, would have asked and missed in the runs so far.`,
 		Example: `  mirrord plan samba
@@ -100,7 +100,7 @@ func EvolutionCommand(a *cli.CLI) *cobra.Command {
   EDITS  files and directories that came, went or changed
 
 What a run skipped is unobserved, not unchanged: what later runs find of it says when it may have changed. No site is
-contacted. docs/evolution.md defines the figures,
+contacted. docs/skipping.md defines the figures,
 docs/json.md the JSON.`,
 		Example: `  mirrord evolution samba
   mirrord evolution samba --sort foc --top 20

@@ -30,7 +30,7 @@ adaptive.late or, as limits.max_requests, N less what comes on top, which is wha
 runs left. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
 
 No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
-shows what other prices would have come to. Guide: docs/evolution.md.`,
+shows what other prices would have come to. Guide: docs/skipping.md.`,
 		Example: `  mirrord tune samba --requests 300
   mirrord tune samba --late 12h`,
 		Args:              cobra.ExactArgs(1),

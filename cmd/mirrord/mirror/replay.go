@@ -36,7 +36,7 @@ func ReplayCommand(a *cli.CLI) *cobra.Command {
 site history; of a JOB it is what its runs observed. No site is contacted. The first --train versions are
 full syncs; each later one is a step.
 
-docs/evolution.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
+docs/replay.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
 		Example: `  mirrord replay kafka.history.tsv.gz
   mirrord replay kafka.history.tsv.gz --policy near --json
   mirrord replay samba --train 5 --price 0.01`,

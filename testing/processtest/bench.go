@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package processtest makes a Processor whose site is a table of answers and whose stores are in memory, so
+// that one turn of one URL is tested without a network, a disk or a run.
+package processtest
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/process"
+	"mirrord/mirror/revisit"
+	"mirrord/mirror/run"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
+	"mirrord/mirror/verdict"
+	"mirrord/site"
+	"mirrord/store"
+	"mirrord/testing/storetest"
+)
+
+// Home is the address of the site, and its only entry point unless the job names others.
+const Home = "http://www.example.org"
+
+// Run is the number of the run, and Version the version that it works for.
+const (
+	Run     = 2
+	Version = 2
+)
+
+// Bench is a Processor with what it uses.
+type Bench struct {
+	*process.Processor
+	*Site
+	Records *Records
+	Time    time.Time // what the clock shows
+
+	t *testing.T
+}
+
+// New returns a bench for a job with further keys, one a line, at whose site the records of earlier runs are
+// known. A record needs a URL; it gets a number, and the entry point as its referrer.
+func New(t *testing.T, keys string, known ...store.Resource) *Bench {
+	t.Helper()
+	text := keys
+	if !strings.HasPrefix(keys, "url = ") {
+		text = "url = \"" + Home + "/\"\n" + keys
+	}
+	j, err := job.Parse("j", "j.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := scope.Compile(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Bench{
+		Site:    &Site{Answers: map[string]SiteReply{}},
+		Records: new(Records),
+		Time:    time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		t:       t,
+	}
+	b.commit(known)
+	b.Processor = process.New(b.options(j, rules))
+	for _, origin := range slices.Sorted(maps.Keys(origins(rules.Seeds, known))) {
+		if _, err := b.LearnRobots(t.Context(), site.Canonical(origin+"/"), b.Chain.Robots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func origins(seeds []site.URL, known []store.Resource) map[string]bool {
+	out := map[string]bool{}
+	for _, u := range seeds {
+		out[u.Origin()] = true
+	}
+	for i := range known {
+		out[known[i].URL.Origin()] = true
+	}
+	return out
+}
+
+// commit stores records, the first of which is that of the entry point.
+func (b *Bench) commit(known []store.Resource) {
+	b.t.Helper()
+	home := store.Resource{
+		URL:     site.Canonical(Home + "/"),
+		Outcome: site.Fetched,
+		InSet:   true,
+	}
+	var news []store.NewURL
+	var done []*store.Done
+	for i, r := range slices.Concat([]store.Resource{home}, known) {
+		r.ID = uint32(i)
+		if i > 0 {
+			r.Referrer = 1
+		}
+		r.Run = max(r.Run, Run-1)
+		news = append(news, store.NewURL{URL: r.URL.String(), Referrer: r.Referrer})
+		done = append(done, &store.Done{Resource: r, Linked: true})
+	}
+	if err := b.Records.Commit(0, news, done); err != nil {
+		b.t.Fatal(err)
+	}
+	err := b.Records.Fold(store.Folding{
+		Version: Version - 1,
+		Pending: func(uint32) bool { return false },
+		Path:    func(r *store.Resource) string { return r.Path },
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// options makes what the Processor works with, as package crawl does for a run without a plan.
+func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
+	b.t.Helper()
+	now := func() time.Time { return b.Time }
+	o := process.Options{
+		Terms: &run.Terms{
+			Job:     j,
+			Rules:   rules,
+			Version: Version,
+			Run:     &store.Run{Number: Run},
+			Confirm: 5 * time.Minute,
+			Log:     slog.New(slog.DiscardHandler),
+			Now:     now,
+		},
+		KnownURLs: &urls.KnownURLs{Table: urls.New()},
+		Shapes:    new(verdict.Shapes),
+	}
+	loading := urls.Loading{
+		From: b.Records,
+		Run:  o.Recording(),
+		Bad:  func(err error) error { return err },
+	}
+	if _, err := o.Table.Settled().Fill(loading); err != nil {
+		b.t.Fatal(err)
+	}
+	no := func() bool { return false }
+	var err error
+	o.Dispatcher, err = frontier.NewMotor(frontier.DispatcherOptions{
+		Job:        j,
+		Seeds:      rules.Seeds,
+		Hosts:      new(fetch.Hosts),
+		Politeness: source.Politeness(j),
+		Now:        now,
+		Table:      o.Table,
+		Waits:      no,
+		First:      rules.First,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	o.Admission = frontier.NewAdmission(frontier.AdmissionOptions{
+		KnownURLs:  o.KnownURLs,
+		Dispatcher: o.Dispatcher,
+		Rules:      rules,
+		Variants:   urls.NewVariants(rules.Traps),
+		Run:        Run,
+		First:      no,
+		Planned:    no,
+		Leaves:     func(uint32, urls.State) bool { return false },
+	})
+	o.Advice = revisit.NewAdvice(revisit.SkipPlanOptions{
+		Job:     j,
+		Run:     Run,
+		Started: b.Time,
+		Now:     now,
+		Table:   o.Table,
+		Records: b.Records,
+		Facts:   new(storetest.MemoryNotes),
+	})
+	o.Stores = b.stores(&o)
+	o.Chain = b.chain(&o)
+	return o
+}
+
+func (b *Bench) stores(o *process.Options) process.Stores {
+	s := process.Stores{Records: b.Records, Frames: new(Frames), Bodies: new(storetest.Bodies)}
+	s.Saver = process.NewSaver(process.SaverOptions{
+		Frames: s.Frames,
+		Bodies: s.Bodies,
+		Get:    b.Records.Get,
+		URL:    o.Table.URL,
+		InSet:  o.Table.InSet,
+		Run:    Run,
+		Log:    o.Log,
+		Failed: func(err error) { b.t.Error(err) },
+	})
+	b.t.Cleanup(s.Saver.Close)
+	return s
+}
+
+// chain returns sources of which only the origin has anything.
+func (b *Bench) chain(o *process.Options) *source.Chain {
+	bodies := source.NewBodyPool(source.BodyOptions{
+		Parts:       noParts{},
+		MaxDocument: int64(o.Job.Limits.MaxDocument),
+		Now:         o.Now,
+		Log:         o.Log,
+	})
+	return &source.Chain{
+		Robots:   b.Site,
+		Reuse:    source.NewReuseSource(source.ReuseSourceOptions{Provenance: &o.Provenance}),
+		Upstream: source.NewUpstreamSource(source.UpstreamOptions{}),
+		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Job: o.Job, Now: o.Now}),
+		Origin:   &source.Origin{Fetcher: b.Site, Bodies: bodies, Now: o.Now},
+		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{}),
+	}
+}
+
+// ID returns the number of a URL, which a document of the site names if no record does.
+func (b *Bench) ID(url string) uint32 {
+	if id, ok := b.Table.Find([]byte(url)); ok {
+		return id
+	}
+	id, _ := b.Table.Enter([]byte(url), urls.Named)
+	return id
+}
+
+// Turn takes one turn of a URL.
+func (b *Bench) Turn(url string) process.Found {
+	b.t.Helper()
+	rec, err := b.Record(b.ID(url), site.Canonical(url))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	f, _, err := b.Look(b.t.Context(), &rec, func(fetch.Observation) {})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.Traits.Spend(rec.ID, f.Spent|f.Turn.Why)
+	if f.Finding != nil {
+		b.Table.Record(&f.Finding.Done.Resource, b.Recording())
+	}
+	return f
+}
+
+// Page returns the record of a page that earlier runs stored.
+func Page(url string) store.Resource {
+	return store.Resource{
+		URL:     site.Canonical(url),
+		Outcome: site.Fetched,
+		Status:  200,
+		InSet:   true,
+		MIME:    "text/html",
+		Format:  1,
+		Size:    100,
+		Fetched: 1,
+		Checked: 1,
+		Body:    store.PackBody,
+	}
+}

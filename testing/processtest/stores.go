@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processtest
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"mirrord/fetch/heads"
+	"mirrord/site"
+	"mirrord/store"
+	"mirrord/testing/storetest"
+)
+
+// Records is storetest.Records without heads of answers.
+type Records struct{ storetest.Records }
+
+// ReadHead returns a head without fields.
+func (*Records) ReadHead(site.URL, store.HeadPlace) (*heads.Head, error) { return new(heads.Head), nil }
+
+// Frames has documents in memory. It is safe for concurrent use; the zero value is empty.
+type Frames struct {
+	mu     sync.Mutex
+	frames []store.Frame
+}
+
+func (f *Frames) add(links, body []byte) (store.Place, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frames = append(f.frames, store.Frame{Links: bytes.Clone(links), Body: bytes.Clone(body)})
+	return store.Place{Pack: 1, Off: int64(len(f.frames)), Len: 1}, nil
+}
+
+// ReadFrame returns a document; store.ErrDamaged when there is none at the place.
+func (f *Frames) ReadFrame(_ *store.FrameReader, at store.Place) (store.Frame, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at.Off < 1 || at.Off > int64(len(f.frames)) {
+		return store.Frame{}, store.ErrDamaged
+	}
+	return f.frames[at.Off-1], nil
+}
+
+// OneOff is false: digests are complete ones.
+func (*Frames) OneOff() bool { return false }
+
+// NewFrameWriter returns a writer that nothing uses.
+func (*Frames) NewFrameWriter() *store.FrameWriter { return new(store.FrameWriter) }
+
+// GatherFrame stores a document.
+func (f *Frames) GatherFrame(
+	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte,
+) (store.Place, error) {
+	return f.add(links, body)
+}
+
+// AppendFrameOver stores a document in full.
+func (f *Frames) AppendFrameOver(
+	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _ store.Place,
+) (store.Place, error) {
+	return f.add(links, body)
+}
+
+// AppendDelta stores nothing: no document is small beside its predecessor.
+func (*Frames) AppendDelta(
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
+) (at store.Place, ok bool, err error) {
+	return at, false, nil
+}
+
+// AppendFrameLike stores a document in full.
+func (f *Frames) AppendFrameLike(
+	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _ store.Place,
+) (store.Place, error) {
+	return f.add(links, body)
+}
+
+// noParts keeps no beginnings of bodies.
+type noParts struct{}
+
+func (noParts) Keep(*store.BlobWriter, string, []byte) error { return nil }
+
+func (noParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) { return nil, nil, nil }
