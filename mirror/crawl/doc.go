@@ -5,7 +5,7 @@
 //	load       load.go: the URLs that the site knows, and what earlier runs found of them
 //	plan       advice.go, stages.go: package revisit decides what needs no request; what is to be requested
 //	           first enters the frontier in stages
-//	retrieve   retrieve.go: package frontier hands out URLs, package process finds out what each comes to, and
+//	retrieve   retrieve.go: package frontier hands out URLs, package process finds the outcome of each, and
 //	           apply.go writes what was found. It is committed in batches, so that a run can be killed at any
 //	           moment and resumed.
 //	end        circles.go, soft404.go: what is requested when nothing else is left

@@ -87,7 +87,7 @@ func (r *Retrieval) Retrieve(ctx context.Context) run.Retrieved {
 	return r.retrieved(ended)
 }
 
-// Load loads what earlier runs retrieved, in the place of Retrieve, and makes no request.
+// Load loads what earlier runs retrieved, instead of Retrieve, and makes no request.
 func (r *Retrieval) Load() (run.Retrieved, error) {
 	if err := r.load(); err != nil {
 		return run.Retrieved{}, err

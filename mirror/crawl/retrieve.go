@@ -117,7 +117,7 @@ func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
 	return func() { timer.Stop() }
 }
 
-// prepare loads what is known of the site, before any request.
+// prepare loads the state of the site, before any request.
 func (r *Retrieval) prepare() error {
 	if err := r.load(); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r *Retrieval) prepareSources(ctx context.Context) error {
 	return err
 }
 
-// requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
+// requestAll makes the requests of the run, stage by stage. An error that check is given ends the run; the
 // stages that follow do nothing then.
 func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)) {
 	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
@@ -216,8 +216,8 @@ func enterNamed(r *Retrieval, second bool) {
 	}
 }
 
-// requestAlso requests what is to be had beside what the entry points lead to. It comes later than that, so
-// that what a page leads to is known to come from it: a style sheet has its encoding from there.
+// requestAlso requests what the entry points do not link to. It comes later than that, so that what a page
+// links to is known to come from it: a style sheet has its encoding from there.
 func requestAlso(r *Retrieval, s *stages) {
 	if len(r.Options.Also) == 0 {
 		return
@@ -254,7 +254,7 @@ func (r *Retrieval) dropRefused(id uint32, u site.URL, s urls.State) (refused bo
 		return false, nil
 	}
 	rule := r.Rules.Types
-	// else a page that shows it brings it back
+	// else a page that shows it enters it again
 	if _, everywhere := rule.Refuses(rec.MIME, u, true); everywhere && rule.IsPicture(rec.MIME, u) {
 		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
 	}

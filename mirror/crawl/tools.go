@@ -50,7 +50,7 @@ func (r *Retrieval) newChains() (*frontier.Chains, error) {
 	}
 	limit := r.Job.Limits.MaxStale
 	if r.Options.Imports {
-		limit = 0 // an archive ends, and has what somebody wanted to keep
+		limit = 0 // an archive ends, and its documents were meant to be kept
 	}
 	c := frontier.NewChains(limit, known.Patterns)
 	c.Load(r.Table.Settled())
@@ -94,7 +94,7 @@ func (r *Retrieval) newAdmission() *frontier.Admission {
 	})
 }
 
-// newExchange returns what finds out what a URL comes to. The plan is made.
+// newExchange returns what finds the outcome of a URL. The plan is made.
 func (r *Retrieval) newExchange() *process.Processor {
 	return process.New(process.Options{
 		Terms:      &r.Terms,
@@ -114,8 +114,8 @@ func (r *Retrieval) newExchange() *process.Processor {
 	})
 }
 
-// openImported opens what is published when no run made it: a mirror that was imported without what the site
-// sent, or whose database was rebuilt.
+// openImported opens the published version when no run made it: a mirror that was imported without what the
+// site sent, or whose database was rebuilt.
 func openImported(r *Retrieval) error {
 	if (r.Live == nil) || r.ran {
 		return nil
