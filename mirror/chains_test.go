@@ -161,7 +161,7 @@ func TestArchivesAreNoChainsInBulk(t *testing.T) {
 	const months = 200
 	for _, c := range []struct {
 		name, path string                 // of a page, with its number
-		page       func(i int) string     // what is in it, beside the link to the next one
+		page       func(i int) string     // its content, without the link to the next one
 		more       func(i int) (p string) // addresses that the pages lead to
 	}{
 		{"texts", "/a.php?page=%d", func(i int) string { return letters(i, 40) }, nil},

@@ -132,8 +132,8 @@ func TestAllowedPrivate(t *testing.T) {
 	}
 }
 
-// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures what is
-// gone.
+// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures links
+// that are gone.
 func TestAlternateInside(t *testing.T) {
 	w, n, m := guarded(t, "repair = true\nalternates = [\"http://alt.test/\"]\n[limits]\nretries = 0\n")
 	n.Name("alt.test", "127.0.0.1")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestScriptGuessesEnd: a site whose scripts name what it has not, each page something else, is not asked for
-// all of it; what is linked is fetched all the same, and the run is complete.
+// all of it; linked pages are fetched all the same, and the run is complete.
 func TestScriptGuessesEnd(t *testing.T) {
 	const pages = 300
 	w := mirrortest.Start(t)

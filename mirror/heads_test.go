@@ -119,7 +119,7 @@ func wantHead(t *testing.T, what string, got *heads.Head, want string, normalise
 	}
 }
 
-// What a site sends stands in the stored head byte for byte, in order and spelling: over plain HTTP and TLS,
+// What a site sends is in the stored head byte for byte, in order and spelling: over plain HTTP and TLS,
 // with 1xx answers before, for documents, other bodies, redirects and errors. A kept mirror alone has them.
 func TestHeadsAreKeptAsTheyCame(t *testing.T) {
 	cert := httptest.NewUnstartedServer(nil)

@@ -212,9 +212,9 @@ func TestCookieWalls(t *testing.T) {
 	}
 }
 
-// TestRedirectFragment: the fragment that a redirect names is where a browser lands, whatever the link says
-// (RFC 9110, section 10.2.2); one that names none keeps that of the redirect before, or of the link. Another
-// fragment of the same target is a change, and older versions keep theirs.
+// TestRedirectFragment: the fragment that a redirect names is where a browser lands, for any fragment of
+// the link (RFC 9110, section 10.2.2); one that names none keeps that of the redirect before, or of the
+// link. Another fragment of the same target is a change, and older versions keep theirs.
 func TestRedirectFragment(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)

@@ -17,8 +17,8 @@ import (
 )
 
 // lending is what replicas gave in this run that spread the load of the origin. When one is found to differ,
-// all that is taken back: what is new is written as not yet requested before it is requested, so that a run
-// that goes on after a kill requests it, too.
+// all that is taken back: new URLs are written as not yet requested before they are requested, so that a
+// run that resumes after a kill requests them, too.
 type lending struct {
 	*run.Session
 	r *crawling // whose answers they are

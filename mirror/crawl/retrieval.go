@@ -67,7 +67,7 @@ func (r *Retrieval) Retrieve(ctx context.Context) run.Retrieved {
 	return f
 }
 
-// Load loads what earlier runs retrieved, in the place of Retrieve, and makes no request.
+// Load loads what earlier runs retrieved, instead of Retrieve, and makes no request.
 func (r *Retrieval) Load() (run.Retrieved, error) {
 	if _, err := r.load(); err != nil {
 		return run.Retrieved{}, err

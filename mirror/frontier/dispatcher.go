@@ -40,7 +40,7 @@ type DispatcherOptions struct {
 	Table      *urls.Table
 	First      scope.Priorities
 	Down       func(Left) // see HostErrorsOptions; nil for none
-	// Ahead hears of each origin when its first URL is queued. It returns at once. nil: nobody does
+	// Ahead hears of each origin when its first URL is queued. It returns at once. May be nil
 	Ahead func(origin string)
 }
 
@@ -187,7 +187,7 @@ func isWell(s urls.State) bool {
 	return s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
 }
 
-// entryAt returns the first entry point of an origin, or what it leads to, that did not fail.
+// entryAt returns the first entry point of an origin, or the target of its redirect, that did not fail.
 func entryAt(t *urls.Table, seeds []site.URL, origin string) (site.URL, bool) {
 	for _, seed := range seeds {
 		id, ok := t.Find([]byte(seed.String()))

@@ -129,7 +129,7 @@ func (t *HostErrors) giveWay(u site.URL, heard int) (witness site.URL, ok bool) 
 			return
 		}
 		slow := float64(k.slowest) > slowShare*float64(t.o.HeaderTimeout)
-		if k.answers == 0 { // it may be slow: another request goes on
+		if k.answers == 0 { // it may be slow: another request continues
 			slow = len(k.flying) < 2
 		}
 		if slow || !t.findWitness(u, k, Silent) {

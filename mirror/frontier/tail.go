@@ -114,7 +114,7 @@ func (t *Tail) drop() {
 	t.idle = nil
 }
 
-// look ends what is too slow. alone says that nothing is left but what is in work.
+// look ends bodies that are too slow. alone says that nothing is left but what is in work.
 func (t *Tail) look(alone bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

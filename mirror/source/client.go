@@ -69,7 +69,7 @@ func clientOptions(j *job.Job) fetch.Options {
 	return o
 }
 
-// secrets reads what a job refers to outside of its file, and collects what is wrong with it.
+// secrets reads what a job refers to outside of its file, and collects its errors.
 type secrets struct {
 	World
 	errs []error
@@ -131,7 +131,7 @@ func Politeness(j *job.Job) fetch.Politeness {
 	}
 }
 
-// orNone turns "0 is none" of job files into "negative is none" of fetch.Options.
+// orNone turns 0, which means none in job files, into -1, which means none in fetch.Options.
 func orNone(n int64) int64 {
 	if n == 0 {
 		return -1

@@ -11,7 +11,7 @@ import (
 	"mirrord/site"
 )
 
-// Traps is the rule about endless chains of pages: those that brought nothing new leave, and the rest of the
+// Traps is the rule about endless chains of pages: those that had nothing new leave, and the rest of the
 // site is published.
 func (rules) Traps() rule { return rule{at: Settled, place: 5, judge: traps} }
 
