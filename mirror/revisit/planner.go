@@ -152,15 +152,6 @@ func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
 	}
 }
 
-// Drop gives the memory of the plan back. Only HandedOut may be called then. No worker may run.
-func (p *Planner) Drop() {
-	if p != nil {
-		p.model, p.plan, p.rules, p.due, p.dead = nil, nil, nil, urls.IDSet{}, deadPlan{}
-		p.deadDue = nil
-		p.met, p.found, p.said, p.hinted = urls.IDSet{}, nil, nil, hints{}
-	}
-}
-
 // HandedOut counts what was handed out by reason. No worker may run.
 func (p *Planner) HandedOut() map[string]int64 {
 	out := map[string]int64{}
