@@ -44,7 +44,7 @@ func TestBrokenLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Close() // nobody reads
+			r.Close() // no reader
 			at := unusedAddress(t)
 			cmd := exec.Command("mirrord", append(append(command, at), common...)...)
 			cmd.Stdout, cmd.Stderr = w, w
@@ -121,7 +121,7 @@ func TestLogGoesOn(t *testing.T) {
 	}
 	hears(first, "daemon started")
 	first.Close()
-	run() // nobody hears of it
+	run() // without a listener
 	second := reader()
 	defer second.Close()
 	run()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestClusterConditions has an S3 server that ignores conditions: the keepers have the pointers. Nodes are
-// killed; whoever names no keeper writes nothing.
+// killed; a node that names no keeper writes nothing.
 func TestClusterConditions(t *testing.T) {
 	long(t, "three minutes")
 	endpoint := objectstest.Serve(t, func(h http.Handler) http.Handler {

@@ -65,7 +65,7 @@ func TestClusterWithoutFence(t *testing.T) {
 	} else {
 		t.Log(p[0])
 	}
-	// and what is damaged in the depot
+	// and damaged objects of the depot
 	if err := os.RemoveAll(filepath.Join(w.dir, "depot", "data")); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 const versitygw = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
 // TestClusterExampleStart runs the script of the documentation as it is written, with the S3 server that it
-// names, which the go command fetches; three sites are mirrored, a node is killed, and the others go on.
+// names, which the go command fetches; three sites are mirrored, a node is killed, and the others continue.
 func TestClusterExampleStart(t *testing.T) {
 	long(t, "three minutes, and six to compile an S3 server")
 	server := os.Getenv("VERSITYGW")
@@ -100,8 +100,8 @@ func TestClusterExampleStart(t *testing.T) {
 }
 
 // TestClusterExampleFiles runs the nodes of compose.yaml and of the units of systemd as these files say, with
-// addresses of this machine in the place of the services' names, and directories of the test in the place of
-// the system's; the S3 server is one in this process. One is killed, and the others go on.
+// addresses of this machine instead of the services' names, and directories of the test instead of the
+// system's; the S3 server is one in this process. One is killed, and the others continue.
 func TestClusterExampleFiles(t *testing.T) {
 	long(t, "four minutes")
 	for i, file := range []string{"compose.yaml", "systemd"} {

@@ -109,7 +109,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	var has map[string]string
 	since := time.Now() // has is the same
-	wait("all jobs with their nodes on each, which do not move any more", func() bool {
+	wait("all jobs with their nodes on each, which no longer move", func() bool {
 		for _, name := range names {
 			now := map[string]string{}
 			for _, j := range list(name) {

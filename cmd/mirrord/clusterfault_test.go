@@ -85,7 +85,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// discard is an answer that nobody gets.
+// discard is an answer without a reader.
 type discard struct{}
 
 func (discard) Header() http.Header { return http.Header{} }
@@ -240,7 +240,7 @@ func TestClusterTwo(t *testing.T) {
 }
 
 // TestClusterEmptied removes parts of the depot, and brings a node with mirrors of another cluster: nothing
-// is overwritten, logs say what is missing, and what they say to do helps.
+// is overwritten, logs name the missing parts, and their advice helps.
 func TestClusterEmptied(t *testing.T) {
 	long(t, "six minutes")
 	w := newClusterWorld(t, 3, 1, "")
@@ -295,7 +295,7 @@ func TestClusterEmptied(t *testing.T) {
 		{"run-now", "s0", "--state", strange, "--jobs", filepath.Join(w.dir, "jobs")},
 		{"cluster", "drain", "a", "--cluster", w.servers, "--cluster-secret", w.secret},
 	} {
-		if args[0] == "cluster" { // while nobody else requests the site
+		if args[0] == "cluster" { // while no other node requests the site
 			time.Sleep(11 * time.Second)
 		} else {
 			w.stop("a")
@@ -322,7 +322,7 @@ func TestClusterEmptied(t *testing.T) {
 	w.finish()
 }
 
-// TestClusterMoved brings mirrors of a machine by itself into a cluster, with one command, and out of it
+// TestClusterMoved moves mirrors of a machine by itself into a cluster, with one command, and out of it
 // again: all versions and the run log are there, and what the cluster made follows. Keepers and nodes encrypt
 // what they send.
 func TestClusterMoved(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestClusterKilled has three nodes, each a keeper too, over one depot, and kills, stops and starts them. No
-// host is requested by two of them within the gap, all sites go on, and the depot is whole. Two of the nodes
-// leave older versions there.
+// host is requested by two of them within the gap, all sites continue, and the depot is whole. Two of the
+// nodes leave older versions there.
 func TestClusterKilled(t *testing.T) {
 	long(t, "ten minutes")
 	w := newClusterWorld(t, 6, 3, "")
@@ -29,7 +29,7 @@ func TestClusterKilled(t *testing.T) {
 	w.signal(syscall.SIGSTOP, "b")
 	w.allRun("another one stopped")
 	w.signal(syscall.SIGCONT, "b")
-	w.allRun("it goes on")
+	w.allRun("it continues")
 	for range 3 {
 		w.signal(syscall.SIGKILL, "a", "b", "c")
 		w.start("a", "b", "c")

@@ -24,7 +24,7 @@ type rates struct {
 
 // TestClusterRates measures what several nodes do in a time, beside one and beside a daemon without a
 // cluster, while politeness and the number of runs at a time are what limits them. It judges only that no
-// host is requested by two nodes; the figures are for whoever reads them.
+// host is requested by two nodes; the figures are for readers of the log.
 func TestClusterRates(t *testing.T) {
 	long(t, "seven minutes")
 	alone := rateOf(t, 0)

@@ -58,7 +58,7 @@ func (s *lentSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Images on hosts that another node has come in the same run, in turns that it lends, and no host sees two
-// requests within the gap, whoever makes them.
+// requests within the gap, from any node.
 func TestClusterTurns(t *testing.T) {
 	long(t, "a minute")
 	const delay = 250 * time.Millisecond
@@ -192,7 +192,7 @@ func TestClusterTurns(t *testing.T) {
 		}
 		return ""
 	})
-	// b is lost, and a knows nothing any more of its mirrors: they are in the depot
+	// b is lost, and a has forgotten its mirrors: they are in the depot
 	w.signal(os.Kill, "b")
 	files, err := filepath.Glob(filepath.Join(w.dir, "a", "replicas-elsewhere", "*"))
 	if err != nil || len(files) == 0 {

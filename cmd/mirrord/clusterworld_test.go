@@ -28,9 +28,9 @@ type clusterWorld struct {
 	sites   int
 	depot   string
 	secret  string
-	servers string              // of the keepers, as nodes are told by default
+	servers string              // of the keepers, as nodes get them by default
 	clients map[string]string   // where a keeper serves nodes
-	at      map[string]string   // what one is told in the place of servers
+	at      map[string]string   // what one gets instead of servers
 	args    map[string][]string // of a node, behind those of all
 	env     []string
 	more    map[string][]string // of env, for a node
@@ -254,7 +254,7 @@ func (w *clusterWorld) leader() (leads, follows string) {
 	return leads, follows
 }
 
-// finish ends all nodes, and holds what is left to what was promised.
+// finish ends all nodes, and compares the rest with the promises.
 func (w *clusterWorld) finish() {
 	w.t.Helper()
 	for name := range w.running {

@@ -40,7 +40,7 @@ func (d *testDaemon) visit(args ...string) *visitor {
 	return v
 }
 
-// see goes to a page, or sends a form, and wants a status and a text of the page that it leads to.
+// see goes to a page, or sends a form, and wants a status and a text of the resulting page.
 func (v *visitor) see(code int, want, path string, form url.Values) string {
 	v.Helper()
 	var resp *http.Response
@@ -91,7 +91,7 @@ func TestConsole(t *testing.T) {
 	reader.see(http.StatusForbidden, "your role", "/jobs/docs/resume", url.Values{})
 }
 
-// A daemon refuses a console that strangers reach and nobody can log in to, and one may be without.
+// A daemon refuses a console that strangers reach and no user can log in to, and one may be without.
 func TestConsoleFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"--console", "0.0.0.0:0"}, {"--console", "nonsense"}, {"--console-proxy", "proxy.example"},

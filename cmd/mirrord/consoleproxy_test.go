@@ -86,8 +86,8 @@ func nginxBefore(t *testing.T, console string) (base string, pool *x509.CertPool
 	}
 }
 
-// Behind nginx with a certificate, as the guide says: users are those of nginx, whatever a client says of
-// itself, forms and cookies work, live pages are live, and the API takes tokens.
+// Behind nginx with a certificate, as the guide says: users are those of nginx, regardless of what a client
+// says of itself, forms and cookies work, live pages are live, and the API takes tokens.
 func TestConsoleBehindNginx(t *testing.T) {
 	gate := make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

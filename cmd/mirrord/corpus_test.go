@@ -162,7 +162,7 @@ func (c corpus) serve(t *testing.T) *httptest.Server {
 
 // TestCorpusInBulk takes sites of other people through the whole way, out and back: get, verify, export in
 // every form, verify each, import each, verify that, run the job on it, and export it again with the same
-// files. What is imported from a web archive has the files that the crawl made, too.
+// files. An import from a web archive has the files that the crawl made, too.
 func TestCorpusInBulk(t *testing.T) {
 	for _, c := range corpora() {
 		t.Run(path.Join(c.pkg, c.seed), func(t *testing.T) {

@@ -216,7 +216,7 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitUsage, "choose one of the two", "run-now", "docs", "/docs/manual/", "--full")
 	d.do(cli.ExitUsage, "no such job", "run-now", "nosuch")
 
-	// A closed window is waited for, unless somebody says otherwise, also of a run that waits already.
+	// A closed window is waited for, unless a user says otherwise, also of a run that waits already.
 	put(t, jobs, "late.toml",
 		fmt.Sprintf("url = %q\nwindow = %q\n%s", srv.URL+"/docs/manual/", closedWindow(), fast))
 	d.do(cli.ExitOK,
@@ -288,7 +288,7 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 	d.do(cli.ExitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
 	d.do(cli.ExitOK, "there is no job file of this name", "status", "late")
-	d.do(cli.ExitOK, "complete|no change", "run-now", "docs") // its last good version goes on
+	d.do(cli.ExitOK, "complete|no change", "run-now", "docs") // its last good version stays
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(cli.ExitOK, "complete", "run-now", "new") // without a word to the daemon
 	d.do(cli.ExitOK, `^command cat …: ok$`, "daemon", "notify", "about")
@@ -365,7 +365,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A daemon that is told to end ends its runs as partial, and the next one goes on with them by itself.
+// A daemon that is asked to end ends its runs as partial, and the next one resumes them by itself.
 func TestDaemonResumes(t *testing.T) {
 	t.Parallel()
 	site := demosite.New()
@@ -394,7 +394,7 @@ func TestDaemonResumes(t *testing.T) {
 	d.do(cli.ExitOK, "^site +partial ", "status")
 	close(gate)
 	d = startDaemon(t, jobs, state)
-	// the run that goes on by itself may have ended already
+	// the run that resumes by itself may have ended already
 	d.do(cli.ExitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site")
 	if log := d.log.String(); !strings.Contains(log, "published=true") {
 		t.Errorf("no run published:\n%s", log)

@@ -41,8 +41,8 @@ func brokenSite(t *testing.T, broken *atomic.Int64) *httptest.Server {
 	return srv
 }
 
-// A run with new gaps publishes and exits with 6; status lists what is missing; accept makes it known, and
-// from then on runs exit with 0 until something new is missing.
+// A run with new gaps publishes and exits with 6; status lists missing resources; accept makes them known,
+// and from then on runs exit with 0 until something new is missing.
 func TestGapsExitCode(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Int64

@@ -152,8 +152,8 @@ func getFast(url, out string) *exec.Cmd {
 		"--set", "limits.max_delete=0.9", "--set", "limits.min_free=0")
 }
 
-// The disk becomes full while a one-off mirror retrieves, and while it places files and what is left of its
-// documents. Each time it ends with an error that names the disk, and goes on when there is more room.
+// The disk becomes full while a one-off mirror retrieves, and while it places files and the rests of its
+// documents. Each time it ends with an error that names the disk, and resumes when there is more space.
 func TestGetDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=500k"); err != nil {

@@ -19,7 +19,7 @@ type commandGroup struct {
 	commands []*cobra.Command
 }
 
-// commandGroups are the commands by what somebody wants of them. Commands for tests and packagers are in no
+// commandGroups are the commands by purpose. Commands for tests and packagers are in no
 // group.
 func commandGroups(a *cli.CLI) []commandGroup {
 	return []commandGroup{

@@ -15,7 +15,7 @@ import (
 	"mirrord/cmd/mirrord/cli"
 )
 
-// What nothing links to any more is shown as removed while it waits, and accept removes just that.
+// Pages that nothing links to now are shown as removed while they wait, and accept removes just that.
 func TestHeldOrphansAreShown(t *testing.T) {
 	t.Parallel()
 	var links atomic.Int64

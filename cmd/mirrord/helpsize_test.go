@@ -58,7 +58,7 @@ func TestHelpDefaults(t *testing.T) {
 	}
 }
 
-// Whoever gives a command too little or too much learns what it takes.
+// With too few or too many arguments a command says which it takes.
 func TestArgumentsAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"get":                 "usage: mirrord get URL…",

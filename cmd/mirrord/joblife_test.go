@@ -13,7 +13,7 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// A job is renamed and removed beside a daemon: not while a run goes on, and what the daemon knows of the job
+// A job is renamed and removed beside a daemon: not during a run, and what the daemon knows of the job
 // goes with the name.
 func TestDaemonRenameRemove(t *testing.T) {
 	site := demosite.New()

@@ -93,7 +93,7 @@ func (k *killedJob) do(t *testing.T, dir string, code int, words ...string) stri
 }
 
 // eachStep runs a command in copies of the job, and kills it before each of its system calls that change the
-// disk. then looks at what is left of the killed one, and types the command again.
+// disk. then checks the remains of the killed one, and types the command again.
 func (k *killedJob) eachStep(t *testing.T, then func(t *testing.T, dir string), words ...string) {
 	t.Helper()
 	kills := 0
@@ -126,7 +126,7 @@ func (k *killedJob) eachStep(t *testing.T, then func(t *testing.T, dir string), 
 	}
 }
 
-// left lists what lies in a directory of a copy.
+// left lists the content of a directory of a copy.
 func left(t *testing.T, dir ...string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir...))
@@ -204,7 +204,7 @@ func (k *killedJob) saysHowToGoOn(t *testing.T, dir string) {
 		"forget a":       cli.ExitUsage,
 	} {
 		if said := k.do(t, dir, code, strings.Fields(line)...); !strings.Contains(said, "mirrord rename a b") {
-			t.Errorf("mirrord %s does not say how to go on: %s", line, said)
+			t.Errorf("mirrord %s does not say how to resume: %s", line, said)
 		}
 	}
 	if said := k.do(t, dir, cli.ExitOK, "status"); !strings.Contains(said, "invalid") {
@@ -238,7 +238,7 @@ func (k *killedJob) isWhole(t *testing.T, dir string) {
 	}
 }
 
-// A removal that is killed before any of its steps goes on with the same command and leaves nothing.
+// A removal that is killed before any of its steps resumes with the same command and leaves nothing.
 func TestRemoveKilled(t *testing.T) {
 	k := newKilledJob(t)
 	k.eachStep(t, func(t *testing.T, dir string) {

@@ -157,7 +157,7 @@ func TestPackagedLinks(t *testing.T) {
 }
 
 // A command that finds no daemon, but the socket at which systemd starts it, is answered by that daemon.
-// Where systemd does not listen any more, the command goes on without.
+// Where systemd no longer listens, the command continues without.
 func TestSocketStartsTheDaemon(t *testing.T) {
 	under, err := os.MkdirTemp("", "m") // names of sockets are short
 	if err != nil {

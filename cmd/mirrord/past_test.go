@@ -134,7 +134,7 @@ func TestServeKeptVersions(t *testing.T) {
 		t.Errorf("the picture of version 2 is %q", got)
 	}
 
-	// While a run has the site, what is open is served all the same.
+	// While a run has the site, the open version is served all the same.
 	st, err := store.OpenState(m.Dir, store.Options{Wait: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)

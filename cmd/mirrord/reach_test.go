@@ -65,7 +65,7 @@ func (in *insider) do(code int, want []string, args ...string) {
 	}
 }
 
-// The upgrade of somebody whose site is inside: check says which line to add, it works, and so does each
+// The upgrade of a user whose site is inside: check says which line to add, it works, and so does each
 // further remedy to its end.
 func TestInsideSite(t *testing.T) {
 	t.Parallel()
@@ -253,7 +253,7 @@ func TestReplicasVerifyGuard(t *testing.T) {
 	}
 }
 
-// Whoever points a name of his at the status page reads nothing.
+// A client that points a name of its own at the status page reads nothing.
 func TestStatusPageHost(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--listen", "127.0.0.1:0", "--listen-host", "Mirror.corp.test")

@@ -23,7 +23,7 @@ import (
 	"mirrord/cmd/mirrord/cli"
 )
 
-// slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a
+// slowSite is a site of many pages that answers slowly on request: a run of it lasts as long as a
 // test wants.
 type slowSite struct {
 	*httptest.Server
@@ -124,7 +124,7 @@ func readingCommands(s *slowSite, dir string) map[string][]string {
 	}
 }
 
-// While a run of another process goes on, every command that reads gives the result of its last commit, and
+// During a run of another process, every command that reads gives the result of its last commit, and
 // so do many at a time.
 func TestReadBesideRun(t *testing.T) {
 	t.Parallel()
@@ -145,13 +145,13 @@ func TestReadBesideRun(t *testing.T) {
 		all.Wait()
 	}
 	read(1)
-	// Also when the run is stopped, in the middle of whatever it does.
+	// Also when the run is stopped, in the middle of any step.
 	stopProcess(t, cmd.Process)
 	read(2)
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	// And while it ends and publishes: whatever moment a reader meets, tree and records are of one version.
+	// And while it ends and publishes: at any moment, tree and records are of one version.
 	s.slow.Store(false)
 	close(s.allow)
 	ended := make(chan error, 1)
@@ -177,7 +177,7 @@ func TestReadBesideRun(t *testing.T) {
 	}
 }
 
-// awaitCommit returns when a reader sees that many answers of the run that goes on.
+// awaitCommit returns when a reader sees that many answers of the present run.
 func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -196,7 +196,7 @@ func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 }
 
 // A reader that was stopped while it copies does not hold up a run; a run that was killed can be read, and
-// the next one goes on.
+// the next one resumes.
 func TestStoppedReaderKilledRun(t *testing.T) {
 	t.Parallel()
 	s, cmd, common := besideRun(t)

@@ -41,7 +41,7 @@ func readmeLines(t *testing.T) (lines []string) {
 	return lines
 }
 
-// oneServer is a network in which every name leads to one server.
+// oneServer is a network in which every name resolves to one server.
 type oneServer struct{ *httptest.Server }
 
 func (oneServer) Lookup(context.Context, string) ([]netip.Addr, error) {
@@ -70,7 +70,7 @@ func TestReadme(t *testing.T) {
 	}))
 	defer srv.Close()
 	under := t.TempDir()
-	for _, d := range []string{cli.SystemJobs, cli.SystemState} { // what the package brings
+	for _, d := range []string{cli.SystemJobs, cli.SystemState} { // what the package installs
 		if err := os.MkdirAll(under+d, 0o755); err != nil {
 			t.Fatal(err)
 		}

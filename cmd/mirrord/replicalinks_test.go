@@ -16,7 +16,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// chapter is a page of a manual of n pages: the first one leads to all, each to the next one.
+// chapter is a page of a manual of n pages: the first one links to all, each to the next one.
 func chapter(i, n int) string {
 	var b strings.Builder
 	b.WriteString("<p>" + mirrortest.Words(uint32(i+1)*2654435761, 80))

@@ -46,7 +46,7 @@ func TestReplicasStudy(t *testing.T) {
 	for i, h := range sites {
 		urls = append(urls, mirrortest.Serve(t, fmt.Sprintf("127.0.0.%d", 11+i), h).URL)
 	}
-	gone := httptest.NewServer(sites[2]) // nobody answers there any more
+	gone := httptest.NewServer(sites[2]) // no server answers there now
 	urls = append(urls, gone.URL)
 	gone.Close()
 	var log strings.Builder

@@ -16,7 +16,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// What is said of two places is true of these two, and the advice names the right one with the evidence.
+// The statements on two places are true of these two, and the advice names the right one with the evidence.
 func TestReplicasSayWhatIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	write := func(host string, page func(i int) string) {

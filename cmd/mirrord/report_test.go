@@ -8,7 +8,7 @@ import (
 	"mirrord/cmd/mirrord/cli"
 )
 
-// Hints carry sudo for whoever came by it, and for nobody else.
+// Hints carry sudo for users who came by it, and for no others.
 func TestHintsBySudo(t *testing.T) {
 	const hint = "look at /srv/mirrord and at mirrord diff a; start it: sudo systemctl start mirrord; " +
 		"mirrord accept a"

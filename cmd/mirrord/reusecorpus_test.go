@@ -202,7 +202,7 @@ func corpusHosts(t *testing.T, c *replicatest.Corpus) []*corpusHost {
 		h.pages[p.Path] = c.Blobs[p.Blob]
 		h.list += fmt.Sprintf("<a href=\"%s\">page</a>\n", strings.ReplaceAll(p.Path, "&", "&amp;"))
 	}
-	// the biggest first, as a crawl that begins with what is known best does
+	// the biggest first, as a crawl that begins with the best known does
 	slices.SortStableFunc(all, func(a, b *corpusHost) int { return len(b.pages) - len(a.pages) })
 	return all
 }

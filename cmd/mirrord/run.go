@@ -207,7 +207,7 @@ func withFlag(err error) string {
 	return text
 }
 
-// withSetFlag names the flag in what is wrong with its arguments.
+// withSetFlag names the flag in errors of its arguments.
 func withSetFlag(es job.Errors) job.Errors {
 	es = slices.Clone(es)
 	for i := range es {

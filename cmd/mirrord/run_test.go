@@ -45,7 +45,8 @@ func jobsFor(t *testing.T, url string) (jobs string) {
 	return jobs
 }
 
-// A site that another process writes: what would write it ends with code 5, while all that reads it goes on.
+// A site that another process writes: commands that write it end with code 5, while those that read it
+// continue.
 func TestLockedSite(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(demosite.New())
@@ -91,7 +92,7 @@ func TestLockedSite(t *testing.T) {
 	}
 }
 
-// A run that is told to stop ends as partial, and the next one goes on.
+// A run that is told to stop ends as partial, and the next one resumes.
 func TestInterruptedRun(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(demosite.New())

@@ -16,7 +16,7 @@ import (
 )
 
 // A warning that comes again as it was is logged once an hour, with how many were left out; others are not
-// touched, and what is remembered is bounded.
+// touched, and memory is bounded.
 func TestWarningsRepeatSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -137,7 +137,8 @@ func TestServe(t *testing.T) {
 		}
 	}
 
-	// Runs go on meanwhile, and what they publish is served; a run that holds the site does not disturb readers.
+	// Runs continue meanwhile, and what they publish is served; a run that holds the site does not disturb
+	// readers.
 	versionOf := func() int {
 		t.Helper()
 		_, _, body := fetchAs(t, at[0], "", "/.well-known/mirrord/sites")

@@ -66,7 +66,7 @@ func newBadSector(t *testing.T) *badSector {
 	return b
 }
 
-// in copies the mirror and runs a command there that cannot read what is named.
+// in copies the mirror and runs a command there that cannot read the named file.
 func (b *badSector) in(t *testing.T, dir, what string, code int, words ...string) string {
 	t.Helper()
 	return b.failing(t, dir, what, "read,pread64,copy_file_range,sendfile", b.files[what], code, words...)

@@ -152,7 +152,7 @@ func (w *walk) now() (j status.Job) {
 	return j
 }
 
-// shown wants the remedy, with each of some texts, wherever somebody may look for it.
+// shown wants the remedy, with each of some texts, wherever a user may look for it.
 func (w *walk) shown(texts ...string) string {
 	w.Helper()
 	w.was = w.now()
@@ -238,7 +238,7 @@ func (w *walk) until(h status.Health) {
 	}
 }
 
-// quiet is an environment whose output nobody reads.
+// quiet is an environment whose output is discarded.
 func quiet() cli.Environ {
 	return cli.Environ{
 		Stdin:     strings.NewReader(""),
@@ -249,7 +249,7 @@ func quiet() cli.Environ {
 	}
 }
 
-// secret writes a file with a password and returns its path as it stands in a job file.
+// secret writes a file with a password and returns its path as written in a job file.
 func (w *walk) secret() string {
 	w.Helper()
 	path := w.file("secret")

@@ -101,7 +101,7 @@ func TestWalkPermission(t *testing.T) {
 			}
 			err = errors.Join(os.Chmod(dir, 0o700), filepath.WalkDir(dir, note))
 		}
-		slices.Reverse(all) // what lies in a folder is reached as long as the folder is
+		slices.Reverse(all) // files are reachable as long as their folder is
 		for _, path := range all {
 			if cerr := os.Lchown(path, uid, uid); !errors.Is(cerr, fs.ErrNotExist) {
 				err = errors.Join(err, cerr)

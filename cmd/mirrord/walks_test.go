@@ -358,7 +358,7 @@ func walkFailures(t *testing.T, cause string) {
 	w.run(cli.ExitGaps)
 	j := w.now()
 	j.StaleAfter = 1
-	j.Judge(time.Now().Add(time.Hour)) // it is shown when nobody has looked after it for long
+	j.Judge(time.Now().Add(time.Hour)) // it is shown when it was left alone for long
 	for _, want := range []string{"mirrord explain walked URL says why", "raise limits.max_failures"} {
 		if !strings.Contains(j.Fix, want) {
 			t.Errorf("%q is not in %q", want, j.Fix)

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The walks from what is in the way of a connection: proxies and certificates.
+// The walks from obstacles to a connection: proxies and certificates.
 
 func walkProxyLogin(t *testing.T, cause string) {
 	w := newWalk(t, cause)

@@ -108,12 +108,12 @@ func TestRunNowAsksATerminal(t *testing.T) {
 	}
 }
 
-// root leaves nothing in a state that its owner cannot read; another user is told what to do.
+// root leaves nothing in a state that its owner cannot read; another user gets advice.
 func TestRootActsAsTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	if state := os.Getenv("MIRRORD_TEST_STATE"); state != "" { // the process that becomes somebody else
+	if state := os.Getenv("MIRRORD_TEST_STATE"); state != "" { // the process that becomes another user
 		e := environment()
 		e.Root = false
 		os.Exit(run(context.Background(), e, []string{"run-now", "a", "--jobs", os.Getenv("MIRRORD_TEST_JOBS"),

@@ -79,7 +79,7 @@ func linkOrCopy(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// twice publishes two versions, as whoever runs a command.
+// twice publishes two versions, as the user of the command.
 func (s *worldSite) twice(t *testing.T, run func(args ...string) (int, string)) {
 	t.Helper()
 	for range 2 {
@@ -301,7 +301,7 @@ type worldUser struct {
 func (s *worldSite) as(u worldUser, line string) (int, string) {
 	cmd := exec.Command(s.bin, s.args(line)...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
-	if os.Geteuid() == 0 { // others may not become somebody
+	if os.Geteuid() == 0 { // others may not become another user
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
 			Uid:    u.uid,
 			Gid:    u.gid,
@@ -322,7 +322,7 @@ func exitOf(err error) int {
 	return cli.ExitOK
 }
 
-// Every command as root, as the owner of the mirrors, in their group, and as somebody else. Who may not is
+// Every command as root, as the owner of the mirrors, in their group, and as another user. Who may not is
 // told what to do, in one line.
 func TestCommandsAsUsers(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -29,7 +29,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// ConfirmAccept shows what accept would publish and asks whoever sits at the terminal. When nothing waits, it
+// ConfirmAccept shows what accept would publish and asks the user at the terminal. When nothing waits, it
 // leaves that to accept.
 func (a *CLI) ConfirmAccept(name string, yes, daemon bool) error {
 	c, err := look.Diff(a.App(), look.DiffRequest{Job: name, Held: true})
@@ -41,7 +41,7 @@ func (a *CLI) ConfirmAccept(name string, yes, daemon bool) error {
 	case errors.Is(err, look.ErrNoneHeld) || a.noSuchJob(name):
 		return nil
 	case !daemon && !a.Asks:
-		return nil // accept itself says what is wrong
+		return nil // accept itself reports the error
 	default:
 		fmt.Fprintf(a.Stderr, "mirrord: what waits cannot be shown: %v\n", err)
 	}
@@ -201,7 +201,7 @@ func (a *CLI) Report(sum *mirror.Summary, err error, h Hints) error {
 	return err
 }
 
-// WithProgress shows how far a run is while it goes on, and reports how it ended.
+// WithProgress shows the progress of a run, and reports how it ended.
 func (a *CLI) WithProgress(
 	name string, h Hints, run func(show func(status.Progress)) (*mirror.Summary, error),
 ) error {
@@ -271,7 +271,7 @@ func (a *CLI) StateDir() (string, error) {
 	if a.Root {
 		return a.Under + SystemState, nil
 	}
-	// The jobs of the system have their mirrors in the state of the system, whoever names them.
+	// The jobs of the system have their mirrors in the state of the system, for all users.
 	if a.JobsFlag == "" && a.folder(SystemJobs) && a.folder(SystemState) {
 		return a.Under + SystemState, nil
 	}
@@ -344,7 +344,7 @@ type Environ struct {
 	Table     func() int       // how wide the terminal on stdout is, 0 when it does not say; nil is no terminal
 	Root      bool             // runs as the superuser
 	Under     string           // where the directories of the system lie; "" is the root directory
-	Asks      bool             // somebody sits there: questions may be asked on stderr and answered on stdin
+	Asks      bool             // a user sits there: questions may be asked on stderr and answered on stdin
 	Ascii     bool             // terminals show ASCII only
 }
 

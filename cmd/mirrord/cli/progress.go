@@ -94,7 +94,7 @@ func ProgressLine(now status.Progress) string {
 // lastRank is the highest rank of a part.
 const lastRank = 7
 
-// line is what is said of a run, most important first.
+// line describes a run, most important first.
 type line []linePart
 
 // linePart is a part of a line. When the line is too long, parts with a higher rank go first. Those of rank 0
@@ -136,7 +136,7 @@ func LineOf(name string, then, now status.Progress) (l line) {
 	add(0, "", "%d done", now.Done)
 	add(2, "", "%d queued", now.Queued)
 	if dt := (now.Elapsed - then.Elapsed).Seconds(); dt > 0 && now.Done >= then.Done {
-		// a daemon of an older version counts neither requests nor what is on its way
+		// a daemon of an older version counts neither requests nor bytes on their way
 		if now.Requests > 0 {
 			add(3, "", "%s req/s", rateText(float64(max(0, now.Requests-then.Requests))/dt))
 		} else {

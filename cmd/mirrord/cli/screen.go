@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// defaultColumns is how wide a terminal is taken for that does not say it.
+// defaultColumns is the width of a terminal that does not state it.
 const defaultColumns = 80
 
-// Screen is what is known of the terminal that progress is drawn on. The zero value is no terminal.
+// Screen describes the terminal that progress is drawn on. The zero value is no terminal.
 type Screen struct {
 	Drawn   bool       // it is one, and lines can be rewritten in place
 	Columns func() int // how wide it is now, 0 when it does not say; nil is defaultColumns

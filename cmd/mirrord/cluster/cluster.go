@@ -21,7 +21,7 @@ import (
 	"mirrord/internal/regular"
 )
 
-// Command has the commands of many machines: what they share, and what brings mirrors from one to
+// Command has the commands of many machines: what they share, and what copies mirrors from one to
 // another.
 func Command(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{

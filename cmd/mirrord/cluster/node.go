@@ -177,7 +177,7 @@ func (n *Membership) useDepot(ctx context.Context, x *env.App) error {
 // adoptedWithin is when a node sees at the latest that the depot is there, and its cluster's.
 const adoptedWithin = 10 * time.Second
 
-// KeepDepot collects the depot from time to time, and brings what is new in it if the node follows the
+// KeepDepot collects the depot from time to time, and copies what changed in it if the node follows the
 // others, until ctx ends.
 func (n *Membership) KeepDepot(ctx context.Context, d *daemon.Daemon, follow bool, log *slog.Logger) {
 	if n.Depot == nil {

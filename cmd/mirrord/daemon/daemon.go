@@ -309,7 +309,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 	// before the first request, which may wait at a socket of systemd; what is wrong is logged
 	_, _ = d.Reload()
 
-	work, end := context.WithCancel(context.WithoutCancel(ctx)) // what goes on until the runs have ended
+	work, end := context.WithCancel(context.WithoutCancel(ctx)) // work that continues until the runs have ended
 	defer end()
 	var wg sync.WaitGroup
 	failed := make(chan error, len(servers)) // one result each
@@ -365,7 +365,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 	return err
 }
 
-// lastWait is how long what is not a run may take to end: longer than the last messages take.
+// lastWait is how long other work than runs may take to end: longer than the last messages take.
 const lastWait = 10 * time.Second
 
 // endsWithin waits for goroutines, but not for ever.
@@ -385,7 +385,7 @@ func endsWithin(wg *sync.WaitGroup, most time.Duration) bool {
 	}
 }
 
-// socketPath is where commands reach the daemon; it stands in the lock file, so that they need not be told.
+// socketPath is where commands reach the daemon; it is in the lock file, so that they find it.
 func socketPath(a *cli.CLI, flag, state string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)

@@ -18,7 +18,7 @@ import (
 )
 
 // show shows what came of the story until ctx ends: a daemon on the mirror with its console, and the mirror
-// as mirrord serve shows it. The clock goes on from the last week.
+// as mirrord serve shows it. The clock continues from the last week.
 func (d *demo) show(ctx context.Context) error {
 	jobs := filepath.Join(d.dir, "jobs.d")
 	if err := os.MkdirAll(jobs, 0o755); err != nil {

@@ -42,7 +42,7 @@ func TestDaemonTimeouts(t *testing.T) {
 	}
 }
 
-// The daemon ends in a bounded time, whatever does not.
+// The daemon ends in a bounded time, even when some work does not.
 func TestEndsWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tc := range []struct {

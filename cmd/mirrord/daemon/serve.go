@@ -177,7 +177,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 	return listenAndServe(ctx, a, srv, f)
 }
 
-// follow brings the mirrors of a depot until stop is called. Those that are named come first.
+// follow copies the mirrors of a depot until stop is called. Those that are named come first.
 func (f *serveFlags) follow(
 	ctx context.Context, a *cli.CLI, st *store.State, names []string,
 ) (stop func(), err error) {

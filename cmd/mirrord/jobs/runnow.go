@@ -91,7 +91,7 @@ func oneJob(a *cli.CLI, args []string) error {
 	return nil
 }
 
-// AsksNow asks whoever sits at the terminal whether a run is to wait for its window. Without a terminal, and
+// AsksNow asks the user at the terminal whether a run is to wait for its window. Without a terminal, and
 // without an answer, it waits.
 func AsksNow(a *cli.CLI, name string, r control.RunRequest) bool {
 	if !a.Asks {

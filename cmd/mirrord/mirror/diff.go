@@ -103,7 +103,7 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 		return env.Usagef("--held compares with the current version: no numbers and no --html go with it")
 	}
 	c, err := look.Diff(a.App(), r)
-	hidden := errors.Is(err, fs.ErrPermission)                   // what is noted of runs is the owner's
+	hidden := errors.Is(err, fs.ErrPermission)                   // notes of runs are the owner's
 	if !f.held && (hidden || errors.Is(err, look.ErrNoneHeld)) { // the default is the last two versions
 		r.Held = false
 		if c, err = look.Diff(a.App(), r); hidden && (err == nil) {

@@ -123,7 +123,7 @@ func excerptText(list []find.Excerpt) string {
 	return shownText(b.String(), "")
 }
 
-// shownText keeps a page from writing to the terminal what is no text. other takes the place of nothing.
+// shownText keeps a page from writing control characters to the terminal. other takes the place of nothing.
 func shownText(s, other string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

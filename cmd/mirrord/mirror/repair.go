@@ -55,7 +55,7 @@ func runMend(ctx context.Context, a *cli.CLI, name string) error {
 	return printMended(a, out)
 }
 
-// runDropLost takes what is lost out of the versions of a mirror, after a question.
+// runDropLost takes lost bodies out of the versions of a mirror, after a question.
 func runDropLost(ctx context.Context, a *cli.CLI, name string, yes bool) error {
 	if !yes {
 		lost, err := care.WhatIsLost(ctx, a.App(), name)
@@ -93,7 +93,7 @@ func printMended(a *cli.CLI, out *care.Repaired) error {
 	return nil
 }
 
-// sayMended says what was repaired, what is lost, and what to do about that.
+// sayMended reports repairs and losses, and what to do about these.
 func sayMended(a *cli.CLI, out *care.Repaired) {
 	name := out.Job
 	if out.Database {
